@@ -1,0 +1,44 @@
+"""Pegboard: typed Python functions as tools for LLM agents, from an ecosystem of separately installable packs."""
+
+# The public names and the modules that hold them; `__init__.pyi` lists the same for type checkers. A module is loaded
+# when the first of its names is asked for (PEP 562): `import pegboard` itself costs next to nothing.
+_HOMES = {
+    "_approval": "Approval ApprovalRequest Permission",
+    "_board": "Board Clash",
+    "_call": "Agent CancelToken Chunk Emitter ToolCall",
+    "_content": "AudioBlock Block DataBlock FileBlock ImageBlock LinkBlock TextBlock VideoBlock",
+    "_declare": "tool toolset",
+    "_docstrings": "Docstring parse_docstring",
+    "_errors": "ConflictError Fault Mismatch PegboardError PluginError RegistrationError SettingsError Suspend ToolError "
+    "UnknownNameError",
+    "_extension": "Backend Command Converter Dialect Injector Middleware ToolSource TypeHandler Types",
+    "_groups": "Group",
+    "_markers": "MISSING Computed Inject Injected Locked Param Secret injectable",
+    "_plans": "record_member record_plan shaped",
+    "_plugin_record": "PluginFailure PluginRecord PluginState",
+    "_policy": "ExecutionPolicy",
+    "_result": "Note Status ToolOutput ToolResult",
+    "_session": "Session",
+    "_shapes": "Check Choice Items Mapped Member Record Scalar Shape Tagged Text TypePlan",
+    "_tool": "Hints Origin Parameter ToolSchema Toolset",
+    "_version": "__version__",
+    "_toolkit": "Tool Toolkit",
+    "hookspecs": "hookimpl",
+}
+_home_of = {name: home for home, names in _HOMES.items() for name in names.split()}
+
+__all__ = sorted(_home_of)
+
+
+def __getattr__(name):
+    home = _home_of.get(name)
+    if home is None:
+        raise AttributeError(f"module 'pegboard' has no attribute {name!r}")
+    from importlib import import_module
+
+    value = globals()[name] = getattr(import_module(f"pegboard.{home}"), name)
+    return value
+
+
+def __dir__():
+    return __all__

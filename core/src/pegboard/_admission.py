@@ -1,0 +1,105 @@
+"""Admission: from what the model sent to structured arguments, or to every reason why not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, Protocol, TypeAlias
+
+from attrs import field, frozen
+
+from pegboard._decode import DecodeError, decode, repair_text
+from pegboard._explain import Problem, explain, message
+from pegboard._repair import repair
+from pegboard._result import Note
+from pegboard._shapes import TypePlan
+
+__all__ = ["Admission", "AdmissionPlan", "RepairMode", "admit"]
+
+RepairMode: TypeAlias = Literal["off", "safe", "max"]
+
+
+class AdmissionPlan(Protocol):
+    """What admission needs of a call plan."""
+
+    hidden: frozenset[str]
+    record: TypePlan
+    extra: TypePlan | None
+
+    def accept(self, arguments: dict[str, Any], keys: int, text: str | None, /) -> tuple[Any, ...]:
+        """Structure the arguments, or raise."""
+
+
+@frozen(eq=False)
+class Admission:
+    """The outcome: `values` for the call plan, or a `refusal` for the model."""
+
+    arguments: dict[str, Any] = field(factory=dict)
+    values: tuple[Any, ...] = ()
+    notes: tuple[Note, ...] = ()
+    refusal: str | None = None
+    problems: tuple[Problem, ...] = ()
+
+
+def admit(
+    plan: AdmissionPlan, sent: Any, *, mode: RepairMode = "safe", read_only: bool = False
+) -> Admission:
+    """Decode strictly, drop what the model may not set, structure, repair, explain. Never raises for what a model can send."""
+    notes: list[Note] = []
+    try:
+        arguments = decode(sent)
+    except DecodeError as error:
+        if mode != "max" or not read_only:
+            return Admission(refusal=f"invalid arguments: {error}")
+        try:
+            arguments, note = repair_text(sent)
+        except DecodeError as final_error:
+            return Admission(refusal=f"invalid arguments: {final_error}")
+        notes.append(note)
+    kept = _without_hidden(plan, arguments, notes)
+    return _structured(plan, kept, notes, mode)
+
+
+def _without_hidden(plan: AdmissionPlan, arguments: Mapping[str, Any], notes: list[Note]) -> dict[str, Any]:
+    """The model learns nothing of parameters that are not its own; the program's note counts the attempts."""
+    dropped = sorted(name for name in arguments if name in plan.hidden)
+    if dropped:
+        noun = "a parameter" if len(dropped) == 1 else f"{len(dropped)} parameters"
+        notes.append(Note(f"the model tried to set {noun} that only the program sets; ignored", kind="dropped"))
+    return {name: value for name, value in arguments.items() if name not in plan.hidden}
+
+
+def _structured(plan: AdmissionPlan, arguments: dict[str, Any], notes: list[Note], mode: RepairMode) -> Admission:
+    try:
+        return Admission(arguments, plan.accept(arguments, 0, None), tuple(notes))
+    except Exception:  # noqa: BLE001 - type handlers may raise anything for a value that does not fit
+        pass_on = arguments
+    if mode != "off":
+        repaired, repairs = _repaired(plan, arguments, mode)
+        try:
+            return Admission(repaired, plan.accept(repaired, 0, None), (*notes, *repairs))
+        except Exception:  # noqa: BLE001 - as above; what cannot be repaired is explained as it was sent
+            pass_on = arguments
+    problems = _problems(plan, pass_on)
+    return Admission(pass_on, (), tuple(notes), f"invalid arguments:\n{message(problems)}", tuple(problems))
+
+
+def _repaired(plan: AdmissionPlan, arguments: dict[str, Any], mode: Literal["safe", "max"]) -> tuple[dict[str, Any], list[Note]]:
+    repaired, notes = repair(plan.record, arguments, mode)
+    if plan.extra is not None:
+        for name in _extra_names(plan, repaired):
+            repaired[name], more = repair(plan.extra, repaired[name], mode, name)
+            notes.extend(more)
+    return repaired, notes
+
+
+def _problems(plan: AdmissionPlan, arguments: dict[str, Any]) -> list[Problem]:
+    problems = explain(plan.record, arguments)
+    if plan.extra is not None:
+        for name in _extra_names(plan, arguments):
+            problems.extend(explain(plan.extra, arguments[name], name))
+    return problems or [Problem("", "the arguments do not fit together")]
+
+
+def _extra_names(plan: AdmissionPlan, arguments: Mapping[str, Any]) -> list[str]:
+    known = {member.key for member in getattr(plan.record.shape, "members", ())}
+    return [name for name in arguments if name not in known]

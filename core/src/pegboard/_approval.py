@@ -1,0 +1,53 @@
+"""Approval: who may run what, and how a human answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any, Literal
+
+from attrs import field, frozen
+
+__all__ = ["Approval", "ApprovalRequest", "Permission"]
+
+
+class Permission(StrEnum):
+    """Whether a tool runs without asking, asks the approver first, or never runs."""
+
+    ALWAYS = "always"
+    PROMPT = "prompt"
+    NEVER = "never"
+
+
+@frozen
+class ApprovalRequest:
+    """What an approver decides on. Injected and secret values are not in `arguments`."""
+
+    tool: Any
+    call_id: str
+    arguments: Mapping[str, Any]
+    reason: str = ""
+
+
+@frozen
+class Approval:
+    """An approver's answer. `True` and `False` stand for `Approval.approve()` and `Approval.deny()`."""
+
+    decision: Literal["approve", "deny", "edit"]
+    reason: str = ""
+    arguments: Mapping[str, Any] | None = field(default=None)
+
+    @classmethod
+    def approve(cls) -> Approval:
+        """Run the call as it was asked for."""
+        return cls("approve")
+
+    @classmethod
+    def deny(cls, reason: str = "") -> Approval:
+        """Do not run the call; the model sees `reason`."""
+        return cls("deny", reason)
+
+    @classmethod
+    def edit(cls, arguments: Mapping[str, Any]) -> Approval:
+        """Run the call with these arguments instead; they are checked as the model's own are."""
+        return cls("edit", arguments=dict(arguments))

@@ -1,0 +1,226 @@
+"""The board: an immutable snapshot of every tool that hangs there, and the registry that makes it."""
+
+from __future__ import annotations
+
+import threading
+from collections import ChainMap
+from collections.abc import Iterable, Mapping
+from typing import Literal, TypeAlias, final
+
+from attrs import evolve, field, frozen
+
+from pegboard._errors import ConflictError, RegistrationError, UnknownNameError, suggestion
+from pegboard._tool import Tool, ToolOptions, Toolset
+
+__all__ = ["Board", "Clash", "OnConflict", "Registry"]
+
+OnConflict: TypeAlias = Literal["raise", "replace", "skip", "rename"]
+
+
+@frozen
+class Clash:
+    """Two packs offer tools of one name: each is offered as `<pack>__<name>`, the plain name resolves to neither."""
+
+    name: str
+    sides: tuple[Tool, ...]
+
+    def __str__(self) -> str:
+        sides = [f"{tool.name} ({tool.origin})" for tool in self.sides]
+        return f"{self.name!r} is offered by {len(sides)} packs: {', '.join(sides)}"
+
+
+@final
+@frozen(eq=False)
+class Board:
+    """What hangs on the board: `tools` by name in board order, `aliases` that resolve too, and the `clashes`."""
+
+    tools: Mapping[str, Tool] = field(factory=dict)
+    aliases: Mapping[str, Tool] = field(factory=dict)
+    clashes: Mapping[str, Clash] = field(factory=dict)
+    toolsets: tuple[Toolset, ...] = ()
+
+    def find(self, name: str) -> Tool | None:
+        """The tool of that name or alias."""
+        return self.tools.get(name) or self.aliases.get(name)
+
+    def absence(self, name: str) -> str:
+        """Why there is no such tool, with the nearest names."""
+        if name in self.clashes:
+            return f"{self.clashes[name]}; use one of these names"
+        return f"there is no tool {name!r}. {suggestion(name, self.tools, noun='tools')}"
+
+
+@final
+class Registry:
+    """Packs' tools and the program's own, under one lock; `board` is rebuilt when somebody looks after a change."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._packs: dict[str, list[Tool]] = {}
+        self._own: dict[str, Tool] = {}
+        self._pack_sets: list[Toolset] = []
+        self._own_sets: list[Toolset] = []
+        self._board: Board | None = None
+        self.generation = 0
+
+    @property
+    def board(self) -> Board:
+        """The current snapshot."""
+        board = self._board
+        if board is None:
+            with self._lock:
+                board = self._board = self._build()
+        return board
+
+    def changed(self) -> None:
+        """Forget the snapshot; whoever keeps plans by generation compiles them anew."""
+        with self._lock:
+            self._board = None
+            self.generation += 1
+
+    def add_pack(self, pack: str, tools: Iterable[Tool], toolsets: Iterable[Toolset] = ()) -> None:
+        """Hang up a pack's tools. Raises `ConflictError` when a pack names two of its own tools alike."""
+        with self._lock:
+            merged = [*self._packs.get(pack, ()), *tools]
+            names = [tool.name for tool in merged]
+            twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
+            if twice:
+                raise ConflictError(f"pack {pack!r} offers {', '.join(map(repr, twice))} twice; give one another name")
+            self._packs[pack] = merged
+            self._pack_sets.extend(toolsets)
+            self.changed()
+
+    def drop_pack(self, pack: str) -> None:
+        """Take down a pack's tools; nothing happens if it has none."""
+        with self._lock:
+            gone = self._packs.pop(pack, [])
+            if gone:
+                self._pack_sets = [each for each in self._pack_sets if not set(each.tools) & set(gone)]
+                self.changed()
+
+    def add(
+        self, tools: Iterable[Tool], toolsets: Iterable[Toolset], on_conflict: OnConflict
+    ) -> list[Tool | None]:
+        """Register the program's tools, all or none: for each the tool that now hangs there, None if it was skipped.
+
+        Raises `ConflictError`.
+        """
+        with self._lock:
+            pending: dict[str, Tool] = {}
+            added: list[Tool | None] = []
+            for tool in tools:
+                placed = _place(ChainMap(pending, self._own), tool, on_conflict)
+                if placed is not None:
+                    pending[placed.name] = placed
+                added.append(placed)
+            self._own.update(pending)
+            self._own_sets.extend(toolsets)
+            self.changed()
+            return added
+
+    def leave_groups(self, groups: Iterable[str]) -> list[str]:
+        """Take away the tools that belong to no other group than `groups`; the names of these tools."""
+        gone = set(groups)
+        with self._lock:
+            tools = list(self.board.tools.values())
+            lost = [tool.name for tool in tools if tool.groups and set(tool.groups) <= gone]
+            self.remove(lost)
+            for tool in tools:
+                if tool.name not in lost and gone & set(tool.groups):
+                    left = tuple(group for group in tool.groups if group not in gone)
+                    self.update(tool.name, tool.evolve(groups=left))
+            return lost
+
+    def remove(self, names: Iterable[str]) -> None:
+        """Take tools down, all or none. Raises `UnknownNameError` for a name that does not hang there."""
+        with self._lock:
+            board = self.board
+            found: dict[str, Tool] = {}
+            for name in names:
+                tool = board.find(name)
+                if tool is None:
+                    raise UnknownNameError(board.absence(name))
+                found[name] = tool
+            gone = set(map(id, found.values()))
+            self._own = {name: tool for name, tool in self._own.items() if id(tool) not in gone}
+            names_gone = {(tool.pack, tool.options.name or tool.name) for tool in found.values()}
+            for pack in self._packs:
+                self._packs[pack] = [tool for tool in self._packs[pack] if (pack, tool.name) not in names_gone]
+            self.changed()
+
+    def update(self, name: str, tool: Tool) -> None:
+        """Put another version of a tool in the place of the one that hangs there."""
+        with self._lock:
+            current = self.board.find(name)
+            for tools in (*self._packs.values(),):
+                for index, each in enumerate(tools):
+                    if each is current:
+                        tools[index] = tool
+            if self._own.get(name) is current:
+                self._own[name] = tool
+            self.changed()
+
+    def _build(self) -> Board:
+        tools: dict[str, Tool] = {}
+        aliases: dict[str, Tool] = {}
+        # Sorted, so that the same installed set gives the same board whatever the order of installation.
+        by_name: dict[str, list[Tool]] = {}
+        for pack in sorted(self._packs):
+            for tool in self._packs[pack]:
+                by_name.setdefault(tool.name, []).append(tool)
+        clashes: dict[str, Clash] = {}
+        for name, offers in by_name.items():
+            winner = _replacing(offers)
+            for tool in offers:
+                aliases[f"{tool.pack}__{tool.name}"] = tool
+            if winner is not None:
+                tools[name] = winner
+                continue
+            renamed = tuple(tool.evolve(name=f"{tool.pack}__{tool.name}", options=_named(tool)) for tool in offers)
+            clashes[name] = Clash(name, renamed)
+            tools.update((tool.name, tool) for tool in renamed)
+        return self._with_own(tools, aliases, clashes)
+
+    def _with_own(self, tools: dict[str, Tool], aliases: dict[str, Tool], clashes: dict[str, Clash]) -> Board:
+        for name, tool in self._own.items():
+            clashes.pop(name, None)  # the program's own tool takes the plain name
+            tools.pop(name, None)  # and its place in board order is the program's
+            tools[name] = tool
+            if tool.pack is not None:
+                aliases[f"{tool.pack}__{name}"] = tool
+        aliases = {alias: tool for alias, tool in aliases.items() if alias not in tools}
+        return Board(tools, aliases, clashes, (*self._pack_sets, *self._own_sets))
+
+
+def _place(existing: Mapping[str, Tool], tool: Tool, on_conflict: OnConflict) -> Tool | None:
+    if tool.name not in existing or on_conflict == "replace":
+        return tool
+    if on_conflict == "skip":
+        return None
+    if on_conflict == "rename":
+        number = 2
+        while f"{tool.name}_{number}" in existing:
+            number += 1
+        return tool.evolve(name=f"{tool.name}_{number}")
+    if on_conflict != "raise":
+        raise RegistrationError(f'on_conflict takes "raise", "replace", "skip" or "rename", got {on_conflict!r}')
+    other = existing[tool.name]
+    raise ConflictError(
+        f"a tool named {tool.name!r} is already registered (from {other.origin}), and another one comes from {tool.origin}; "
+        'give it a name="...", or say on_conflict="replace", "skip" or "rename"'
+    )
+
+
+def _replacing(offers: list[Tool]) -> Tool | None:
+    """The one tool that the plain name stands for, if there is one."""
+    if len(offers) == 1:
+        return offers[0]
+    names = {f"{tool.pack}__{tool.name}": tool for tool in offers}
+    replaced = {tool.options.replaces for tool in offers if tool.options.replaces in names}
+    left = [tool for name, tool in names.items() if name not in replaced]
+    return left[0] if len(left) == 1 else None
+
+
+def _named(tool: Tool) -> ToolOptions:
+    # The qualified name is made from the plain one, which a renamed tool must remember.
+    return evolve(tool.options, name=tool.options.name or tool.name)

@@ -1,0 +1,218 @@
+"""Collecting: how whatever is registered becomes tools."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, final
+
+from attrs import evolve, field, frozen
+
+from pegboard._declare import declared_options, declared_toolset
+from pegboard._definition import Assembly, FunctionDefinition
+from pegboard._errors import RegistrationError, UnknownNameError, suggestion
+from pegboard._extension import ToolSource
+from pegboard._handwritten import HandwrittenDefinition, is_handwritten
+from pegboard._lazy import LazyDefinition
+from pegboard._signature import check_name, tool_name
+from pegboard._tool import Origin, Tool, ToolOptions, Toolset
+
+__all__ = ["Collected", "Collector", "Registration"]
+
+_IMPORT_STRING = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
+
+
+@final
+@frozen
+class Registration:
+    """The options of `register(...)`; empty for what plugins contribute."""
+
+    name: str | None = None
+    description: str | None = None
+    groups: tuple[str, ...] = ()
+    extended_model: Any = None
+    enable: tuple[str, ...] | None = None
+    disable: tuple[str, ...] = ()
+    prefix: str = ""
+    rename: Mapping[str, str] | Callable[[str], str] | None = None
+
+    def options(self, declared: ToolOptions) -> ToolOptions:
+        """What the tool declares, with what the registration says instead."""
+        changes: dict[str, Any] = {}
+        if self.description is not None:
+            changes["description"] = self.description
+        if self.extended_model is not None:
+            changes["extended_model"] = self.extended_model
+        return evolve(declared, **changes) if changes else declared
+
+
+@final
+@frozen(eq=False)
+class Collected:
+    """The tools of one registered object, and the toolset that they form, if they do."""
+
+    tools: tuple[Tool, ...]
+    toolset: Toolset | None = None
+
+
+@final
+@frozen(eq=False)
+class Collector:
+    """Turns objects into tools for one toolkit."""
+
+    assembly: Assembly
+    backends: Callable[[], Iterable[str]]
+    foreign: Callable[[Any], Iterable[Any] | None] = field(repr=False)
+    """Asks the plugins' `tools_from` hooks about an object that the core does not know."""
+
+    def collect(
+        self, source: Any, registration: Registration, origin: Origin, pack: str | None, failed: Callable[..., None]
+    ) -> Collected:
+        """The tools of `source`. Raises `RegistrationError` saying what it is and what to do."""
+        found = self._collect(source, registration, origin, pack, failed)
+        tools = _selected(found.tools, registration)
+        return Collected(tools, None if found.toolset is None else evolve(found.toolset, tools=tools))
+
+    def _collect(
+        self, source: Any, registration: Registration, origin: Origin, pack: str | None, failed: Callable[..., None]
+    ) -> Collected:
+        def one(definition: Any, name: str, options: ToolOptions) -> Tool:
+            groups = registration.groups or options.groups
+            self._check_backend(name, options)
+            return Tool(name, definition, options, groups, origin, pack=pack)
+
+        if isinstance(source, str):
+            return Collected((self._lazy(source, one, failed),))
+        if isinstance(source, Tool):
+            return Collected((self._rebound(source, registration, one),))
+        if isinstance(source, type):
+            source = _instantiated(source)
+        methods = _tool_methods(source)
+        if methods:
+            return self._toolset(source, methods, registration, one)
+        if is_handwritten(source):
+            return Collected((self._handwritten(source, registration, one),))
+        if callable(source):
+            return Collected((self._function(source, registration, one),))
+        several = list(source.tools()) if isinstance(source, ToolSource) else self.foreign(source)
+        if several is None:
+            raise _not_a_tool(source)
+        tools = [tool for each in several for tool in self._collect(each, registration, origin, pack, failed).tools]
+        return Collected(tuple(tools))
+
+    def _function(self, function: Any, registration: Registration, one: Callable[..., Tool]) -> Tool:
+        declared = declared_options(function) or ToolOptions()
+        name = tool_name(function, registration.name or declared.name)
+        options = registration.options(declared)
+        return one(FunctionDefinition(function, name, options, self.assembly), name, options)
+
+    def _rebound(self, tool: Tool, registration: Registration, one: Callable[..., Tool]) -> Tool:
+        definition: Any = tool.definition
+        name = check_name(registration.name or tool.name)
+        options = registration.options(tool.options)
+        if not registration.groups and tool.groups:
+            options = evolve(options, group=tool.groups)
+        return one(definition.rebuilt(name, options, self.assembly), name, options)
+
+    def _handwritten(self, source: Any, registration: Registration, one: Callable[..., Tool]) -> Tool:
+        name = check_name(registration.name or source.name)
+        hints = {hint: getattr(source, hint, None) for hint in ("read_only", "destructive", "idempotent", "open_world")}
+        options = registration.options(ToolOptions(**{hint: said for hint, said in hints.items() if isinstance(said, bool)}))
+        definition = HandwrittenDefinition(
+            name, source.description, source.parameters, source.call, options, self.assembly
+        )
+        return one(definition, name, options)
+
+    def _toolset(
+        self, source: Any, methods: dict[str, ToolOptions], registration: Registration, one: Callable[..., Tool]
+    ) -> Collected:
+        declared = declared_toolset(type(source))
+        prefix = declared.prefix if declared else ""
+        if registration.name is not None and len(methods) > 1:
+            raise RegistrationError(f"{type(source).__qualname__} has {len(methods)} tools; name= fits only one")
+        tools = []
+        for attribute, said in methods.items():
+            method = getattr(source, attribute)
+            name = check_name(registration.name or f"{prefix}{said.name or attribute}")
+            options = registration.options(said)
+            tools.append(one(FunctionDefinition(method, name, options, self.assembly), name, options))
+        label = (declared.name if declared else None) or type(source).__name__
+        description = (declared.description if declared else None) or _first_line(type(source).__doc__)
+        return Collected(tuple(tools), Toolset(label, description, tuple(tools)))
+
+    def _lazy(self, target: str, one: Callable[..., Tool], failed: Callable[..., None]) -> Tool:
+        if not _IMPORT_STRING.fullmatch(target):
+            raise RegistrationError(f'{target!r} is no import string; write "package.module:function"')
+        name = check_name(target.rpartition(".")[2].rpartition(":")[2])
+        return one(LazyDefinition(target, name, self.assembly, failed), name, ToolOptions())
+
+    def _check_backend(self, name: str, options: ToolOptions) -> None:
+        known = ("inline", "thread", *sorted(self.backends()))
+        if options.backend is not None and options.backend not in known:
+            raise RegistrationError(
+                f"tool {name!r}: there is no backend {options.backend!r}. {suggestion(options.backend, known, noun='backends')}"
+            )
+
+
+def _tool_methods(source: Any) -> dict[str, ToolOptions]:
+    """The names and options of `@tool` methods, in the order of their first definition, inherited ones included.
+
+    Classes are read without touching the instance: a property must not run because somebody looks for tools.
+    """
+    import inspect
+
+    if inspect.isroutine(source):
+        return {}
+    methods: dict[str, ToolOptions] = {}
+    for cls in reversed(type(source).__mro__):
+        for name in vars(cls):
+            options = declared_options(inspect.getattr_static(type(source), name, None))
+            if options is not None:
+                methods.setdefault(name, options)
+    return methods
+
+
+def _instantiated(cls: type) -> Any:
+    try:
+        return cls()
+    except TypeError as error:
+        raise RegistrationError(
+            f"{cls.__qualname__} cannot be made without arguments ({error}); register an instance: register({cls.__name__}(...))"
+        ) from error
+
+
+def _not_a_tool(source: Any) -> RegistrationError:
+    kind = type(source).__qualname__
+    return RegistrationError(
+        f"a {kind} has no tools: register a typed function, an object with @tool methods, a Tool, or an object with name, "
+        "description, parameters and call(call); an object of another framework needs the pack that knows it"
+    )
+
+
+def _selected(tools: tuple[Tool, ...], registration: Registration) -> tuple[Tool, ...]:
+    """Enabled minus disabled, by original names; then renamed and prefixed."""
+    known = [tool.name for tool in tools]
+    for name in (*(registration.enable or ()), *registration.disable):
+        if name not in known:
+            raise UnknownNameError(f"this registration has no tool {name!r}. {suggestion(name, known, noun='tools')}")
+    kept = [
+        tool
+        for tool in tools
+        if (registration.enable is None or tool.name in registration.enable) and tool.name not in registration.disable
+    ]
+    return tuple(tool.evolve(name=check_name(_renamed(tool.name, registration))) for tool in kept)
+
+
+def _renamed(name: str, registration: Registration) -> str:
+    rename = registration.rename
+    if isinstance(rename, Mapping):
+        name = rename.get(name, name)
+    elif rename is not None:
+        name = rename(name)
+    return f"{registration.prefix}{name}"
+
+
+def _first_line(doc: str | None) -> str:
+    return (doc or "").strip().partition("\n")[0]
+
+

@@ -1,0 +1,119 @@
+"""Content blocks: what a tool result is made of."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any, Self
+
+from attrs import field, frozen
+
+__all__ = [
+    "AudioBlock",
+    "Block",
+    "DataBlock",
+    "FileBlock",
+    "ImageBlock",
+    "LinkBlock",
+    "TextBlock",
+    "VideoBlock",
+]
+
+
+@frozen
+class Block:
+    """The base of all content blocks. Blocks are immutable and compare by value."""
+
+    @property
+    def kind(self) -> str:
+        """The block's name in `to_dict()`: `text`, `image`, `audio`, `video`, `file`, `link` or `data`."""
+        return type(self).__name__.removesuffix("Block").lower()
+
+    @property
+    def text(self) -> str:
+        """The text that this block contributes to `ToolResult.text`; empty for binary blocks."""
+        return ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The block as JSON-able data, with its `type` first and empty fields left out."""
+        members = {name: getattr(self, name) for name in type(self).__match_args__}
+        return {"type": self.kind, **{name: value for name, value in members.items() if value is not None}}
+
+
+@frozen
+class TextBlock(Block):
+    """Plain text."""
+
+    text: str
+
+
+@frozen
+class DataBlock(Block):
+    """JSON-able data beside or instead of text; `data` holds only JSON types."""
+
+    data: Any
+
+    def to_dict(self) -> dict[str, Any]:
+        """`{"type": "data", "data": ...}`; a null is data too and stays."""
+        return {"type": "data", "data": self.data}
+
+
+@frozen
+class _Media(Block):
+    """Bytes as base64 text in `data`, or a reference in `url`: exactly one of the two."""
+
+    data: str | None = field(default=None, repr=lambda data: "None" if data is None else f"<{len(data)} base64 chars>")
+    url: str | None = None
+    media_type: str | None = None
+
+    def __attrs_post_init__(self) -> None:
+        if (self.data is None) == (self.url is None):
+            kind = type(self).__name__
+            raise ValueError(f"{kind} takes either data= (base64 text) or url=; for bytes use {kind}.from_bytes()")
+
+    @classmethod
+    def from_bytes(cls, content: bytes, media_type: str | None = None) -> Self:
+        """A block that carries `content`, encoded as base64."""
+        return cls(data=base64.b64encode(content).decode("ascii"), media_type=media_type)
+
+    def to_bytes(self) -> bytes:
+        """The decoded bytes. Raises ValueError for a block that only refers to a URL."""
+        if self.data is None:
+            raise ValueError(f"{type(self).__name__} refers to {self.url}; it carries no bytes")
+        return base64.b64decode(self.data)
+
+
+@frozen
+class ImageBlock(_Media):
+    """An image, as base64 `data` or a `url`."""
+
+
+@frozen
+class AudioBlock(_Media):
+    """Audio, as base64 `data` or a `url`."""
+
+
+@frozen
+class VideoBlock(_Media):
+    """Video, as base64 `data` or a `url`."""
+
+
+@frozen
+class FileBlock(_Media):
+    """Any other file, as base64 `data` or a `url`."""
+
+    name: str | None = None
+
+
+@frozen
+class LinkBlock(Block):
+    """A reference to a resource that the reader may fetch; nothing is fetched by Pegboard."""
+
+    url: str
+    title: str | None = None
+    description: str | None = None
+    media_type: str | None = None
+
+    @property
+    def text(self) -> str:
+        """The link as text, so that models without link support can read it."""
+        return f"{self.title} ({self.url})" if self.title else self.url

@@ -1,0 +1,250 @@
+"""Definitions: what a tool is made from, read lazily and compiled once for each view."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, final
+
+from pegboard._conversion import ConverterTable, Renderers
+from pegboard._declare import declared_namespace
+from pegboard._docstrings import Docstring, parse_docstring
+from pegboard._errors import PegboardError, RegistrationError
+from pegboard._hints import plain_function
+from pegboard._injection import InjectorTable
+from pegboard._markers import MISSING
+from pegboard._plan import FunctionPlan, View, compile_plan, extension_member
+from pegboard._plans import json_default
+from pegboard._schema import extend, object_schema, render
+from pegboard._shapes import JsonSchema, Member, Record, TypePlan
+from pegboard._signature import STARS, Slot, read_signature, unknown_parameter
+from pegboard._tool import Parameter, SchemaRequest, ToolOptions
+from pegboard._types import TypeTable
+
+__all__ = ["Assembly", "FunctionDefinition"]
+
+
+@final
+class Assembly:
+    """The tables that one toolkit assembles from the program, the plugins and the core's own built-ins."""
+
+    __slots__ = ("converters", "injectors", "types")
+
+    def __init__(self, types: TypeTable, injectors: InjectorTable, converters: ConverterTable) -> None:
+        self.types = types
+        self.injectors = injectors
+        self.converters = converters
+
+    def unstructure(self, cls: type) -> Callable[[Any], Any] | None:
+        """The function that turns values of `cls` into JSON-able data, or None where no handler maps it."""
+        try:
+            return self.types.plan(cls).unstructure
+        except PegboardError:
+            return None
+
+
+@final
+class FunctionDefinition:
+    """A tool made from a typed function. The signature is read at once; schema, docstring and code on first use."""
+
+    def __init__(self, function: Callable[..., Any], name: str, options: ToolOptions, assembly: Assembly) -> None:
+        self._function = function
+        self._name = name
+        self._options = options
+        self._assembly = assembly
+        namespace = declared_namespace(function)
+        reading = read_signature(function, assembly.types, assembly.injectors, label=f"tool {name!r}", namespace=namespace)
+        self.slots = reading.slots
+        self._annotation = reading.returns
+        self._extension = self._read_extension(options.extended_model)
+        self._docstring: Docstring | None = None
+        self._plans: dict[View, FunctionPlan] = {}
+        self._renderers: Renderers | None = None
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        """The function itself."""
+        return self._function
+
+    @property
+    def options(self) -> ToolOptions:
+        """What `@tool` said."""
+        return self._options
+
+    def rebuilt(self, name: str, options: ToolOptions, assembly: Assembly) -> FunctionDefinition:
+        """The same function under other options or in another toolkit."""
+        return FunctionDefinition(self._function, name, options, assembly)
+
+    @property
+    def description(self) -> str:
+        """The option, else the docstring without its parameter sections."""
+        if self._options.description is not None:
+            return self._options.description
+        return self._documentation().description
+
+    def _documentation(self) -> Docstring:
+        if self._docstring is None:
+            self._docstring = parse_docstring(inspect.getdoc(plain_function(self._function)))
+        return self._docstring
+
+    def parameters(self, hidden: frozenset[str]) -> tuple[Parameter, ...]:
+        """Every parameter, with its source."""
+        return tuple(
+            Parameter(
+                slot.name,
+                self._describe(slot),
+                slot.annotation,
+                slot.required,
+                slot.default,
+                "preset" if slot.name in hidden else slot.provider.source if slot.provider else "model",
+            )
+            for slot in self.slots
+        )
+
+    def _describe(self, slot: Slot) -> str:
+        return slot.description or self._documentation().params.get(slot.name, "")
+
+    def schema(self, request: SchemaRequest, hidden: frozenset[str]) -> JsonSchema | None:
+        """The rendered schema of the arguments, or of the return value."""
+        root = self._returns() if request.of == "returns" else self._root(hidden)
+        if root is None:
+            return None
+        return render(root, titles=request.titles, dialect=request.dialect, refs=request.refs)
+
+    def _returns(self) -> JsonSchema | None:
+        plan = self._return_plan()
+        return None if plan is None else plan.schema
+
+    def _return_plan(self) -> TypePlan | None:
+        """The plan of the return annotation; None where nothing is promised or nobody maps it: results need no handler."""
+        annotation = streamed(self._annotation)
+        if annotation in (MISSING, Any, inspect.Signature.empty):
+            return None
+        try:
+            return self._assembly.types.plan(annotation)
+        except (PegboardError, TypeError):
+            return None
+
+    def _root(self, hidden: frozenset[str]) -> JsonSchema:
+        visible = [slot for slot in self.slots if slot.plan is not None and slot.name not in hidden]
+        properties = {slot.key: self._property(slot) for slot in visible if slot.kind is not STARS}
+        required = [slot.key for slot in visible if slot.required]
+        for member in self._extension:
+            properties[member.key] = member.plan.schema
+            required.extend([member.key] if member.required else [])
+        extra = next((slot.plan.schema for slot in visible if slot.kind is STARS and slot.plan is not None), False)
+        # A schema of {} allows anything, which is what `true` says more plainly.
+        surplus: Any = extra if extra else extra is not False
+        return {**object_schema(properties, required), "additionalProperties": surplus}
+
+    def _property(self, slot: Slot) -> JsonSchema:
+        assert slot.plan is not None  # noqa: S101 - only the model's slots have properties
+        schema = slot.plan.schema
+        beside: dict[str, Any] = {}
+        if description := self._describe(slot):
+            beside["description"] = description
+        if slot.examples:
+            beside["examples"] = list(slot.examples)
+        default = json_default(slot.plan, slot.default)
+        # A null default says only that the parameter may be left out, which `required` says already.
+        if default is not MISSING and default is not None:
+            beside["default"] = default
+        return extend(schema, beside)
+
+    def _read_extension(self, model: Any) -> tuple[Member, ...]:
+        if model is None:
+            return ()
+        members = tuple(_extension_members(model, self._assembly.types, self._name))
+        taken = {slot.key for slot in self.slots}
+        clash = sorted(member.key for member in members if member.key in taken)
+        if clash:
+            raise RegistrationError(
+                f"tool {self._name!r}: the extended model and the function both have {', '.join(map(repr, clash))}; rename one side"
+            )
+        return members
+
+    def plan(self, presets: frozenset[str], locked: frozenset[str]) -> FunctionPlan:
+        """The compiled call under a view of the parameters."""
+        view = View(presets - locked, locked)
+        if view not in self._plans:
+            self._plans[view] = compile_plan(self.slots, self._extension, self._function, self._name, view)
+        return self._plans[view]
+
+    def renderers(self) -> Renderers:
+        """How returned values become content."""
+        if self._renderers is None:
+            plan = self._return_plan()
+            promised = None if plan is None or _says_nothing(plan) else plan.unstructure
+            tables = self._assembly
+            self._renderers = tables.converters.renderers(tables.unstructure, self._options.converter, promised)
+        return self._renderers
+
+    def structure_preset(self, name: str, value: Any) -> Any:
+        """A preset value as the parameter's annotated type. Raises `RegistrationError` saying what does not fit.
+
+        Instances of the annotated type pass as they are.
+        """
+        slot = next((slot for slot in self.slots if slot.name == name), None)
+        if slot is None:
+            raise unknown_parameter(f"tool {self._name!r}", name, self.slots)
+        if slot.plan is None or value is None:
+            return value
+        try:
+            return slot.plan.structure(value)
+        except Exception:  # noqa: BLE001 - whatever a handler raises, an instance may still pass
+            if _is_instance(value, slot.annotation):
+                return value
+        raise RegistrationError(
+            f"tool {self._name!r}: the preset of {name!r} does not fit its annotation {slot.annotation!r}; "
+            f"got a {type(value).__name__}"
+        )
+
+    def preset_names(self) -> frozenset[str]:
+        """The parameters that a preset may fill."""
+        return frozenset(slot.name for slot in self.slots)
+
+
+def streamed(annotation: Any) -> Any:
+    """What a generator's annotation promises as the result: nothing that a schema could say."""
+    from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Coroutine, Generator, Iterator
+    from typing import get_args, get_origin
+
+    origin = get_origin(annotation) or annotation
+    if origin in (Generator, Iterator, AsyncGenerator, AsyncIterator):
+        return MISSING
+    if origin in (Awaitable, Coroutine):
+        arguments = get_args(annotation)
+        return arguments[-1] if arguments else MISSING
+    return annotation
+
+
+def _extension_members(model: Any, types: TypeTable, name: str) -> list[Member]:
+    if isinstance(model, Mapping):
+        from pegboard._foreign import property_plan
+
+        required = model.get("required", ())
+        properties = model.get("properties", {})
+        return [
+            extension_member(key, property_plan(schema, model), required=key in required) for key, schema in properties.items()
+        ]
+    shape = types.plan(model).shape
+    if not isinstance(shape, Record):
+        raise RegistrationError(f"tool {name!r}: extended_model takes a JSON Schema object or a record type, got {model!r}")
+    return [extension_member(member.key, member.plan, required=member.required) for member in shape.members]
+
+
+def _says_nothing(plan: TypePlan) -> bool:
+    return not plan.schema
+
+
+def _is_instance(value: Any, annotation: Any) -> bool:
+    from typing import get_origin
+
+    from pegboard._injection import unwrap
+
+    inner = unwrap(annotation)[0]
+    cls = get_origin(inner) or inner
+    try:
+        return isinstance(value, cls)
+    except TypeError:
+        return False

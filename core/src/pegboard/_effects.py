@@ -1,0 +1,103 @@
+"""Effects: what the steps of a call ask their driver to do.
+
+A rule of execution (approval, retry, injection, middleware) is written once, as a generator that yields effects. A
+driver performs them: one for plain code, one for an event loop. Each effect is answered by a pair `(value, error)`.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Generator
+from concurrent.futures import Future
+from typing import Any, TypeAlias
+
+from attrs import frozen
+
+__all__ = ["Around", "AttemptTimeoutError", "Await", "Effect", "Outcome", "Sleep", "Steps", "Turn", "Work", "is_cancellation", "is_interrupt"]
+
+Outcome: TypeAlias = tuple[Any, BaseException | None]
+"""What performing an effect came to: a value, or the exception that it ended with."""
+
+
+@frozen(eq=False)
+class Await:
+    """Await something that `start()` gives, for at most `timeout` seconds."""
+
+    start: Callable[[], Any]
+    timeout: float | None = None
+
+
+@frozen(eq=False)
+class Work:
+    """Run the sync function `job` where its `backend` says, for at most `timeout` seconds.
+
+    A driver for plain code runs it in the caller's own thread unless `timeout` was asked for by somebody
+    (`interruptible`), which only another thread can keep.
+    """
+
+    job: Callable[[], Any]
+    backend: str = "thread"
+    timeout: float | None = None
+    interruptible: bool = False
+
+
+@frozen(eq=False)
+class Sleep:
+    """Wait `seconds`, or less when the call is asked to stop."""
+
+    seconds: float
+
+
+@frozen(eq=False)
+class Around:
+    """Run middleware: `function(call, proceed)`, where `proceed()` drives the steps that `inner()` makes."""
+
+    function: Callable[[Any, Callable[[], Any]], Any]
+    call: Any
+    inner: Callable[[], Steps]
+    is_async: bool
+
+
+@frozen(eq=False)
+class Turn:
+    """Wait until `future` is done: the turn at a lock."""
+
+    future: Future[None]
+
+
+Effect: TypeAlias = Await | Work | Sleep | Around | Turn
+Steps: TypeAlias = Generator[Effect, Outcome, Any]
+
+
+class AttemptTimeoutError(TimeoutError):
+    """An attempt passed its deadline; not to be taken for a TimeoutError that a tool raises itself."""
+
+    def __init__(self, seconds: float, *, abandoned: bool = False) -> None:
+        super().__init__(f"timed out after {seconds:g} s")
+        self.seconds = seconds
+        self.abandoned = abandoned
+
+
+def is_cancellation(error: BaseException) -> bool:
+    """Whether an exception is asyncio's cancellation, without loading asyncio for it."""
+    asyncio = sys.modules.get("asyncio")
+    return asyncio is not None and isinstance(error, asyncio.CancelledError)
+
+
+def is_interrupt(error: BaseException) -> bool:
+    """Whether an exception is a real Ctrl-C: raised by the signal handler in the main thread, not by a `raise` statement.
+
+    The innermost frame of a KeyboardInterrupt from a signal stands at whatever instruction was running; that of a
+    tool's own `raise KeyboardInterrupt` stands at RAISE_VARARGS.
+    """
+    if not isinstance(error, KeyboardInterrupt) or threading.current_thread() is not threading.main_thread():
+        return False
+    import opcode
+
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    if trace is None:
+        return True
+    return trace.tb_frame.f_code.co_code[trace.tb_lasti] != opcode.opmap["RAISE_VARARGS"]

@@ -1,0 +1,122 @@
+"""Exceptions that a program meets, and the fault record that a result carries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from attrs import field, frozen
+
+__all__ = [
+    "ConflictError",
+    "Fault",
+    "Mismatch",
+    "MissingContextError",
+    "PegboardError",
+    "PluginError",
+    "RegistrationError",
+    "SettingsError",
+    "Suspend",
+    "ToolError",
+    "UnknownNameError",
+    "describe_exception",
+    "nearest",
+    "suggestion",
+]
+
+
+class PegboardError(Exception):
+    """The base of every error that Pegboard raises towards the program (never out of a call)."""
+
+
+class RegistrationError(PegboardError):
+    """Something cannot become a tool; the message names the tool, the parameter and the remedy."""
+
+
+class ConflictError(RegistrationError):
+    """Two sides claim the same name or type; the message names both."""
+
+
+class UnknownNameError(PegboardError, KeyError):
+    """A name that is not there; the message offers the nearest known ones. A `KeyError`, so `toolkit[name]` behaves as a mapping."""
+
+    # KeyError shows repr(args[0]); a sentence reads better as it is.
+    __str__ = Exception.__str__
+
+
+class PluginError(PegboardError):
+    """A plugin could not be loaded, raised only with `on_plugin_error="raise"`."""
+
+
+class SettingsError(PegboardError):
+    """A setting is unknown or has the wrong type; the message names source, key and the nearest valid key."""
+
+
+class ToolError(Exception):
+    """Raised by a tool to tell the model something: the message is shown to the model exactly as it is."""
+
+
+class Suspend(Exception):  # noqa: N818 - a request, not a failure; the contract names it so
+    """Raised by a tool whose answer comes later: the result is `suspended` until `toolkit.resume(call_id, value)`."""
+
+    def __init__(self, reason: str = "", **details: Any) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.details = details
+
+
+class Mismatch(ValueError):  # noqa: N818 - control flow between compiled checks and the explainer, never shown
+    """A JSON value does not fit a type plan. Type handlers may raise it (or any other exception) from `structure`."""
+
+
+class MissingContextError(Exception):
+    """A context parameter found no object; becomes an `invalid` result whose details are for the program alone."""
+
+    def __init__(self, details: Mapping[str, Any]) -> None:
+        super().__init__("a value that the program must provide is missing")
+        self.details = dict(details)
+
+
+@frozen
+class Fault:
+    """What went wrong in a call: `message` is written for the model, `details` and `exception` for the program."""
+
+    kind: str
+    message: str
+    details: Mapping[str, Any] = field(factory=dict, repr=False)
+    exception: BaseException | None = field(default=None, repr=False, eq=False)
+
+
+def describe_exception(error: BaseException) -> str:
+    """The message of `error`, its type's name where there is none, and never an exception of its own."""
+    name = type(error).__name__
+    try:
+        message = str(error)
+        if isinstance(error, BaseExceptionGroup):
+            inner = "; ".join(f"{type(each).__name__}: {describe_exception(each)}" for each in error.exceptions[:5])
+            return f"{error.message}: {inner}"
+    except BaseException:  # noqa: BLE001 - a broken __str__ may raise anything, and the call must still end in a result
+        return f"{name} (its message could not be read)"
+    if isinstance(error, KeyError) and message:
+        return f"{name}: {message}"  # a bare key says nothing by itself
+    return message or name
+
+
+def nearest(name: str, known: Iterable[str], limit: int = 3) -> list[str]:
+    """The known names closest to `name`, best first, deterministic."""
+    import difflib
+
+    folded = {candidate.casefold(): candidate for candidate in sorted(known, reverse=True)}
+    return [folded[key] for key in difflib.get_close_matches(name.casefold(), sorted(folded), n=limit, cutoff=0.5)]
+
+
+def suggestion(name: str, known: Iterable[str], *, noun: str = "names") -> str:
+    """A sentence that follows "unknown X": the nearest known names, else all of them (shortened), else that there are none."""
+    candidates = sorted(known)
+    close = nearest(name, candidates)
+    if close:
+        return f"Did you mean {' or '.join(repr(candidate) for candidate in close)}?"
+    if not candidates:
+        return f"There are no {noun}."
+    shown = ", ".join(candidates[:12]) + (f" and {len(candidates) - 12} more" if len(candidates) > 12 else "")
+    return f"Known {noun}: {shown}."

@@ -1,0 +1,286 @@
+"""Explaining failures: every problem of a JSON value at once, found by walking down with the compiled checks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeAlias
+
+from attrs import define, evolve, field
+
+from pegboard._errors import Mismatch, describe_exception
+from pegboard._foreign import SchemaMismatch, schema_problems
+from pegboard._kinds import kinds
+from pegboard._problems import (
+    MOST_PROBLEMS,
+    Problem,
+    expectation,
+    got,
+    join,
+    message,
+    one_of,
+    similar,
+    under,
+)
+from pegboard._shapes import (
+    Choice,
+    Deferred,
+    FixedItems,
+    Items,
+    Mapped,
+    Nullable,
+    Record,
+    Scalar,
+    Shape,
+    Tagged,
+    Text,
+    TypePlan,
+    Union,
+)
+
+__all__ = ["Problem", "closest", "expected", "explain", "message", "refusal", "settled", "tagged_member"]
+
+Redact: TypeAlias = Callable[[str], str]
+
+
+def explain(
+    plan: TypePlan,
+    value: Any,
+    path: str = "",
+    *,
+    redact: Redact | None = None,
+) -> list[Problem]:
+    """Everything that keeps `value` from fitting `plan`; empty if it fits.
+
+    `redact` goes over every text taken from the value or from an exception, before it is shortened. Stops after 1,000
+    problems.
+    """
+    walk = _Walk(redact)
+    walk.visit(plan, value, path)
+    return walk.problems
+
+
+def refusal(plan: TypePlan, value: Any) -> BaseException | None:
+    """What `plan.structure(value)` raised; None if the value fits."""
+    try:
+        plan.structure(value)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001 - users' validators may raise anything, SystemExit included
+        return error
+    return None
+
+
+def closest(members: Iterable[TypePlan], value: Any) -> TypePlan | None:
+    """The one member of a union that the value was probably meant for: same JSON type, then most keys in common."""
+    candidates = [plan for plan in map(settled, members) if type(value) in kinds(plan)]
+    if len(candidates) > 1 and isinstance(value, Mapping):
+        scores = [_common_keys(plan.shape, value) for plan in candidates]
+        best = max(scores)
+        candidates = [plan for plan, score in zip(candidates, scores, strict=True) if score == best]
+        return candidates[0] if best > 0 or len(candidates) == 1 else None
+    return candidates[0] if len(candidates) == 1 else None
+
+
+def settled(plan: TypePlan) -> TypePlan:
+    """The plan behind a deferred one."""
+    seen = 0
+    while isinstance(plan.shape, Deferred) and seen < 100:  # a type that is nothing but itself has no end
+        plan = plan.shape.resolve()
+        seen += 1
+    return plan
+
+
+@define
+class _Walk:
+    """One walk down a refused value."""
+
+    redact: Redact | None
+    problems: list[Problem] = field(factory=list)
+
+    def visit(self, plan: TypePlan, value: Any, path: str) -> None:
+        if len(self.problems) >= MOST_PROBLEMS:
+            return
+        error = refusal(plan, value)
+        if error is None:
+            return
+        known = len(self.problems)
+        self.descend(plan, value, path, error)
+        if len(self.problems) == known:
+            # Everything below fits, so it is the value as a whole: bounds, or the author's own checks.
+            self.whole(plan, value, path, error)
+
+    def descend(self, plan: TypePlan, value: Any, path: str, error: BaseException) -> None:
+        match plan.shape:
+            case Record() as shape:
+                self.record(shape, value, path)
+            case Items(item=item):
+                self.items(item, plan, value, path)
+            case FixedItems(items=items):
+                self.fixed(items, value, path)
+            case Mapped() as shape:
+                self.mapped(shape, plan, value, path)
+            case Nullable(inner=inner):
+                self.one([inner], plan, value, path)
+            case Union(members=members):
+                self.one(members, plan, value, path)
+            case Tagged() as shape:
+                self.tagged(shape, value, path)
+            case Deferred():
+                self.one([plan], plan, value, path)
+            case _:
+                self.leaf(plan, value, path, error)
+
+    def leaf(self, plan: TypePlan, value: Any, path: str, error: BaseException) -> None:
+        match plan.shape:
+            case Choice(pairs=pairs):
+                choices = [spelling for spelling, _ in pairs]
+                self.mismatch(path, one_of(choices), value, similar(value, choices))
+            case Text() if isinstance(value, str):
+                self.mismatch(path, expected(plan), value, _after_colon(self.reason(error)))
+            case Scalar() | Text():
+                self.mismatch(path, expected(plan), value)
+            case _:
+                self.problems.extend(self.opaque(plan, value, path, error))
+
+    def opaque(self, plan: TypePlan, value: Any, path: str, error: BaseException) -> list[Problem]:
+        """A type that comes without a shape: its schema says what is wrong, if it can."""
+        if isinstance(error, SchemaMismatch):
+            return [evolve(problem, path=under(path, problem.path)) for problem in error.problems(self.redact)]
+        return schema_problems(plan.schema, value, path, redact=self.redact)
+
+    def record(self, shape: Record, value: Any, path: str) -> None:
+        if not isinstance(value, Mapping):
+            return self.mismatch(path, "object", value)
+        members = {member.key: member for member in shape.members}
+        for key, member in members.items():
+            if key in value:
+                self.visit(member.plan, value[key], join(path, key))
+            elif member.required:
+                self.problems.append(Problem(join(path, key), f"missing (required {expected(member.plan)})"))
+        if not shape.open:
+            self.surplus(members, value, path)
+        return None
+
+    def surplus(self, known: Mapping[str, Any], value: Mapping[str, Any], path: str) -> None:
+        noun = "member" if path else "argument"
+        for key in value:
+            if key in known or len(self.problems) >= MOST_PROBLEMS:
+                continue
+            names = f" (known: {', '.join(list(known)[:12])})" if known else ""
+            self.problems.append(Problem(join(path, key), f"unknown {noun}{similar(key, known, repr) or names}"))
+
+    def items(self, item: TypePlan, plan: TypePlan, value: Any, path: str) -> None:
+        if not isinstance(value, list | tuple):
+            return self.mismatch(path, expected(plan), value)
+        for index, member in enumerate(value):
+            self.visit(item, member, join(path, index))
+        return None
+
+    def fixed(self, items: tuple[TypePlan, ...], value: Any, path: str) -> None:
+        if not isinstance(value, list | tuple) or len(value) != len(items):
+            return self.mismatch(path, f"array of exactly {len(items)} items", value)
+        for index, (item, member) in enumerate(zip(items, value, strict=True)):
+            self.visit(item, member, join(path, index))
+        return None
+
+    def mapped(self, shape: Mapped, plan: TypePlan, value: Any, path: str) -> None:
+        if not isinstance(value, Mapping):
+            return self.mismatch(path, expected(plan), value)
+        for key, member in value.items():
+            there = join(path, key)
+            if shape.key is not None and refusal(shape.key, key) is not None:
+                self.mismatch(there, f"a key that is {expected(shape.key)}", key)
+            self.visit(shape.value, member, there)
+        return None
+
+    def one(self, members: Iterable[TypePlan], plan: TypePlan, value: Any, path: str) -> None:
+        """Explain by the member that was probably meant; where none is near, name them all."""
+        member = closest(members, value)
+        if member is None or member is plan:
+            self.mismatch(path, expected(plan), value)
+        else:
+            self.visit(member, value, path)
+
+    def tagged(self, shape: Tagged, value: Any, path: str) -> None:
+        if not isinstance(value, Mapping):
+            return self.mismatch(path, "object", value)
+        there = join(path, shape.key)
+        if shape.key not in value:
+            self.problems.append(Problem(there, f"missing (required {one_of(shape.members)})"))
+            return None
+        member = tagged_member(shape, value[shape.key])
+        if member is None:
+            return self.mismatch(
+                there, one_of(shape.members), value[shape.key], similar(value[shape.key], shape.members)
+            )
+        return self.visit(member, value, path)
+
+    def mismatch(self, path: str, wanted: str, value: Any, detail: str = "") -> None:
+        received = got(value, self.redact)
+        problem = Problem(path, f"expected {wanted}, got {received}{detail}", expected=wanted, got=received)
+        self.problems.append(problem)
+
+    def whole(self, plan: TypePlan, value: Any, path: str, error: BaseException) -> None:
+        reason = self.reason(error)
+        if reason and isinstance(value, Mapping | list):
+            self.problems.append(Problem(path, reason))
+        else:
+            self.mismatch(path, expected(plan), value, _after_colon(reason))
+
+    def reason(self, error: BaseException) -> str:
+        """What the exception says; nothing for a bare mismatch, which only repeats ours."""
+        if isinstance(error, BaseExceptionGroup):
+            text = "; ".join(dict.fromkeys(map(describe_exception, _leaves(error))))
+        else:
+            text = "" if isinstance(error, Mismatch) and not error.args else describe_exception(error)
+        return self.redact(text) if self.redact else text
+
+
+def tagged_member(shape: Tagged, tag: Any) -> TypePlan | None:
+    """The plan that a tag stands for; True is not the tag 1."""
+    if not isinstance(tag, str | int):
+        return None
+    return next((plan for known, plan in shape.members.items() if known == tag and type(known) is type(tag)), None)
+
+
+def _leaves(group: BaseExceptionGroup[Any]) -> list[BaseException]:
+    found: list[BaseException] = []
+    for error in group.exceptions:
+        found.extend(_leaves(error) if isinstance(error, BaseExceptionGroup) else [error])
+    return found
+
+
+def _after_colon(reason: str) -> str:
+    return f": {reason}" if reason else ""
+
+
+def expected(plan: TypePlan) -> str:
+    """What a plan expects, in words."""
+    match plan.shape:
+        case Choice(pairs=pairs):
+            return one_of(spelling for spelling, _ in pairs)
+        case Nullable(inner=inner):
+            return f"{expected(inner)} or null"
+        case Union(members=members):
+            return " or ".join(dict.fromkeys(map(expected, members)))
+        case Record() | Tagged():
+            return "object"
+        case Deferred():
+            inner = settled(plan)
+            return "any value" if isinstance(inner.shape, Deferred) else expected(inner)
+        case _:
+            return expectation(plan.schema)
+
+
+def _common_keys(shape: Shape | None, value: Mapping[str, Any]) -> int:
+    """How well a record's members match the keys of `value`; a constant member that agrees decides."""
+    match shape:
+        case Record(members=members):
+            present = [member for member in members if member.key in value]
+            tags = [member for member in present if isinstance(member.plan.shape, Choice)]
+            agreed = sum(refusal(tag.plan, value[tag.key]) is None for tag in tags)
+            return len(present) + 100 * agreed
+        case Tagged(key=key):
+            return int(key in value)
+        case _:
+            return 0

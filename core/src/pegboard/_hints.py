@@ -1,0 +1,76 @@
+"""Annotations of callables, resolved, with errors that name the parameter."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import typing
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pegboard._errors import RegistrationError, describe_exception
+
+__all__ = ["plain_function", "read_hints"]
+
+
+def plain_function(target: Any) -> Any:
+    """The function behind bound methods, partials, wrappers and callable objects."""
+    while True:
+        if isinstance(target, functools.partial):
+            target = target.func
+        elif inspect.ismethod(target):
+            target = target.__func__
+        elif inspect.isfunction(target) or inspect.isbuiltin(target) or inspect.isclass(target):
+            unwrapped = inspect.unwrap(target) if hasattr(target, "__wrapped__") else target
+            if unwrapped is target:
+                return target
+            target = unwrapped
+        elif callable(target) and hasattr(type(target), "__call__"):  # noqa: B004 - the method itself is wanted
+            inner = type(target).__call__
+            if not inspect.isfunction(inner):
+                return target
+            target = inner
+        else:
+            return target
+
+
+def read_hints(function: Callable[..., Any], namespace: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The annotations of `function` with strings resolved; `namespace` adds local names.
+
+    Raises `RegistrationError` naming the first parameter whose annotation cannot be resolved, and what to do.
+    """
+    target = plain_function(function)
+    local_names = {**_closure(target), **(namespace or {})}
+    try:
+        return typing.get_type_hints(target, localns=local_names or None, include_extras=True)
+    except Exception as error:  # noqa: BLE001 - an annotation is code, and may raise anything
+        raise _culprit(target, local_names, error) from error
+
+
+def _closure(target: Any) -> dict[str, Any]:
+    code, cells = getattr(target, "__code__", None), getattr(target, "__closure__", None)
+    if code is None or not cells:
+        return {}
+    found = {}
+    for name, cell in zip(code.co_freevars, cells, strict=True):
+        try:
+            found[name] = cell.cell_contents
+        except ValueError:  # an empty cell: the name is assigned later
+            continue
+    return found
+
+
+def _culprit(target: Any, local_names: Mapping[str, Any], error: Exception) -> RegistrationError:
+    label = getattr(target, "__qualname__", repr(target))
+    for name, annotation in getattr(target, "__annotations__", {}).items():
+        probe = type("probe", (), {"__annotations__": {name: annotation}, "__module__": target.__module__})
+        try:
+            typing.get_type_hints(probe, vars(inspect.getmodule(target) or probe), dict(local_names))
+        except Exception as found:  # noqa: BLE001 - the same as above, for this annotation alone
+            shown = annotation if isinstance(annotation, str) else typing.cast("Any", annotation)
+            return RegistrationError(
+                f"{label}: the annotation {shown!r} of {'the return value' if name == 'return' else f'parameter {name!r}'} "
+                f"cannot be resolved ({describe_exception(found)}); import the name at run time (not only under "
+                "TYPE_CHECKING), or define it at module level before the tool is registered"
+            )
+    return RegistrationError(f"{label}: its annotations cannot be resolved ({describe_exception(error)})")

@@ -1,0 +1,126 @@
+"""Any Python value as JSON-able data: what results, defaults and logs are made of."""
+
+from __future__ import annotations
+
+import base64
+import math
+from collections.abc import Callable, Iterable, Mapping, Set
+from typing import Any, Final, TypeAlias, final
+
+__all__ = ["Unstructure", "dump_json", "jsonable"]
+
+Unstructure: TypeAlias = Callable[[type], Callable[[Any], Any] | None]
+"""Finds the function that turns values of a class into JSON-able data, or None where nobody maps the class."""
+
+MAX_DEPTH: Final = 100
+_PLAIN = (str, int, bool, type(None))
+
+
+def dump_json(data: Any) -> str:
+    """JSON text of JSON-able data: non-ASCII kept, members in their own order, never `NaN`."""
+    import json
+
+    return json.dumps(data, ensure_ascii=False, allow_nan=False)
+
+
+def jsonable(value: Any, unstructure: Unstructure | None = None) -> Any:
+    """`value` as JSON-able data.
+
+    Mappings and sequences are walked, classes go through `unstructure`, records through their fields, anything else
+    becomes its text. NaN and infinities, which JSON cannot carry, become null. Raises ValueError for a value that
+    contains itself or is nested deeper than 100 levels.
+    """
+    return _Walk(unstructure).data(value)
+
+
+@final
+class _Walk:
+    def __init__(self, unstructure: Unstructure | None) -> None:
+        self._unstructure = unstructure
+        self._open: set[int] = set()
+
+    def data(self, value: Any) -> Any:
+        kind = type(value)
+        if kind in _PLAIN:
+            return value
+        if kind is float:
+            return value if math.isfinite(value) else None
+        if id(value) in self._open:
+            raise ValueError(f"a {kind.__name__} contains itself, which JSON cannot express")
+        if len(self._open) >= MAX_DEPTH:
+            raise ValueError(f"the value is nested deeper than {MAX_DEPTH} levels")
+        self._open.add(id(value))
+        try:
+            return self._inside(value, kind)
+        finally:
+            self._open.discard(id(value))
+
+    def _inside(self, value: Any, kind: type) -> Any:
+        if kind in (list, tuple):
+            return [self.data(item) for item in value]
+        if kind is dict:
+            return self._object(value)
+        mapped = self._unstructure(kind) if self._unstructure is not None else None
+        if mapped is not None:
+            return self.data(mapped(value))
+        return self._unmapped(value)
+
+    def _unmapped(self, value: Any) -> Any:
+        import enum
+
+        if isinstance(value, enum.Enum):
+            return self.data(value.value)
+        for base in (bool, int, float, str):
+            if isinstance(value, base):
+                return self.data(base(value))
+        fields = _record_fields(value)
+        if fields is not None:
+            return {name: self.data(field) for name, field in fields.items()}
+        if isinstance(value, Mapping):
+            return self._object(value)
+        if isinstance(value, bytes | bytearray | memoryview):
+            return base64.b64encode(bytes(value)).decode("ascii")
+        if isinstance(value, Set):
+            return _in_order([self.data(item) for item in value])
+        if isinstance(value, Iterable) and not isinstance(value, type) and hasattr(value, "__len__"):
+            return [self.data(item) for item in value]
+        return _as_text(value)
+
+    def _object(self, value: Mapping[Any, Any]) -> dict[str, Any]:
+        return {_key(key, self): self.data(member) for key, member in value.items()}
+
+
+def _key(key: Any, walk: _Walk) -> str:
+    if type(key) is str:
+        return key
+    data = walk.data(key)
+    return data if isinstance(data, str) else dump_json(data)
+
+
+def _record_fields(value: Any) -> Mapping[str, Any] | None:
+    """The fields of a dataclass, attrs, named tuple, msgspec or pydantic instance, none of which is imported for it."""
+    cls = type(value)
+    names: Iterable[str] | None = getattr(cls, "__dataclass_fields__", None)
+    if names is None and hasattr(cls, "__attrs_attrs__"):
+        names = [attribute.name for attribute in cls.__attrs_attrs__]
+    if names is None:
+        names = getattr(cls, "model_fields", None) or getattr(cls, "__struct_fields__", None)
+    if names is None and isinstance(value, tuple):
+        names = getattr(cls, "_fields", None)
+    if names is None or isinstance(value, type):
+        return None
+    return {name: getattr(value, name) for name in names if hasattr(value, name)}
+
+
+def _as_text(value: Any) -> Any:
+    cls = type(value)
+    if hasattr(value, "isoformat"):
+        return value.isoformat()
+    if cls.__str__ is object.__str__ and cls.__repr__ is object.__repr__ and hasattr(value, "__dict__"):
+        # A plain object says nothing as text; its public attributes do.
+        return {name: member for name, member in vars(value).items() if not name.startswith("_")}
+    return str(value)
+
+
+def _in_order(items: list[Any]) -> list[Any]:
+    return sorted(items, key=lambda item: (type(item).__name__, dump_json(item)))

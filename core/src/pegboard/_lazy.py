@@ -1,0 +1,84 @@
+"""Lazy tools: named by an import string, imported on first use."""
+
+from __future__ import annotations
+
+import importlib
+import threading
+from collections.abc import Callable
+from typing import Any, final
+
+from pegboard._definition import Assembly, FunctionDefinition
+from pegboard._errors import PegboardError, describe_exception
+from pegboard._declare import declared_options
+from pegboard._tool import Parameter, SchemaRequest, Tool, ToolOptions
+
+__all__ = ["LazyDefinition"]
+
+
+@final
+class LazyDefinition:
+    """Stands for the function at `"pkg.module:attribute"`; every question but its name imports it."""
+
+    def __init__(
+        self, target: str, name: str, assembly: Assembly, failed: Callable[[str, BaseException | None], None]
+    ) -> None:
+        self._target = target
+        self._name = name
+        self._assembly = assembly
+        self._failed = failed
+        self._found: Any = None
+        self._lock = threading.RLock()
+        self.options = ToolOptions()
+
+    def resolve(self) -> Any:
+        """The definition behind the import string. Raises `PegboardError` saying what is wrong with the pack."""
+        with self._lock:
+            if self._found is None:
+                try:
+                    self._found = self._load()
+                except BaseException as error:  # noqa: BLE001 - the module is the pack's, and may raise anything
+                    if isinstance(error, KeyboardInterrupt):
+                        raise
+                    reason = f"{self._target} could not be loaded: {describe_exception(error)}"
+                    self._failed(reason, error)
+                    raise PegboardError(reason) from error
+            return self._found
+
+    def _load(self) -> Any:
+        module_name, _, path = self._target.partition(":")
+        found: Any = importlib.import_module(module_name)
+        for part in path.split("."):
+            found = getattr(found, part)
+        if isinstance(found, Tool):
+            return found.definition
+        return FunctionDefinition(found, self._name, declared_options(found) or ToolOptions(), self._assembly)
+
+    @property
+    def function(self) -> Callable[..., Any] | None:
+        """The function."""
+        return self.resolve().function  # type: ignore[no-any-return]
+
+    @property
+    def description(self) -> str:
+        """The text for the model."""
+        return self.resolve().description  # type: ignore[no-any-return]
+
+    def schema(self, request: SchemaRequest, hidden: frozenset[str]) -> dict[str, Any] | None:
+        """The rendered schema."""
+        return self.resolve().schema(request, hidden)  # type: ignore[no-any-return]
+
+    def parameters(self, hidden: frozenset[str]) -> tuple[Parameter, ...]:
+        """The parameters."""
+        return self.resolve().parameters(hidden)  # type: ignore[no-any-return]
+
+    def plan(self, presets: frozenset[str], locked: frozenset[str]) -> Any:
+        """The call plan."""
+        return self.resolve().plan(presets, locked)
+
+    def renderers(self) -> Any:
+        """How returned values become content."""
+        return self.resolve().renderers()
+
+    def structure_preset(self, name: str, value: Any) -> Any:
+        """A preset as the parameter's type."""
+        return self.resolve().structure_preset(name, value)

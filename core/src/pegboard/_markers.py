@@ -1,0 +1,129 @@
+"""Markers that a tool author writes in annotations and presets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Final, Generic, TypeVar, final
+
+from attrs import field, frozen
+
+__all__ = [
+    "MISSING",
+    "Computed",
+    "Inject",
+    "Injected",
+    "Locked",
+    "Missing",
+    "Param",
+    "Secret",
+    "injectable",
+    "is_injectable",
+    "reveal",
+]
+
+T = TypeVar("T")
+C = TypeVar("C", bound=type)
+
+
+@final
+class Missing:
+    """The type of `MISSING`: no value was given, which is not the same as None."""
+
+    _only: Missing | None = None
+
+    def __new__(cls) -> Missing:
+        if cls._only is None:
+            cls._only = super().__new__(cls)
+        return cls._only
+
+    def __repr__(self) -> str:
+        return "MISSING"
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __reduce__(self) -> str:
+        return "MISSING"
+
+
+MISSING: Final = Missing()
+
+
+@frozen(kw_only=True)
+class Param:
+    """Describes one parameter: `Annotated[int, Param("Forecast days", ge=1, le=14)]`.
+
+    `name` renames the parameter for the model; the bounds become schema keywords and are enforced
+    (JSON Schema 2020-12 validation: minimum, maximum, minLength, pattern, ...).
+    """
+
+    description: str | None = field(default=None, kw_only=False)
+    name: str | None = None
+    title: str | None = None
+    examples: tuple[Any, ...] = field(default=(), converter=tuple)
+    ge: float | None = None
+    gt: float | None = None
+    le: float | None = None
+    lt: float | None = None
+    multiple_of: float | None = None
+    min_length: int | None = None
+    max_length: int | None = None
+    pattern: str | None = None
+    deprecated: bool = False
+    schema_extra: Mapping[str, Any] = field(factory=dict)
+
+
+@frozen
+class Inject:
+    """Marks a parameter as provided by the program: `Annotated[Db, Inject("replica")]`."""
+
+    name: str | None = None
+
+
+Injected = Annotated[T, Inject()]
+"""`Injected[T]`: a value of type T from the execution context, absent from the schema."""
+
+
+def injectable(cls: C) -> C:
+    """Class decorator: parameters annotated with this class always come from the context, never from the model."""
+    cls.__pegboard_injectable__ = True  # type: ignore[attr-defined]  # a mark on the user's own class
+    return cls
+
+
+def is_injectable(annotation: Any) -> bool:
+    """Whether `annotation` is a class that was declared context-only (a subclass of such a class is too)."""
+    return isinstance(annotation, type) and bool(getattr(annotation, "__pegboard_injectable__", False))
+
+
+@final
+@frozen(repr=False, eq=False)
+class Secret(Generic[T]):
+    """A preset that the model can neither see nor override, and that no repr, message, note or log shows."""
+
+    value: T
+
+    def __repr__(self) -> str:
+        return "Secret(***)"
+
+
+@final
+@frozen(eq=False)
+class Locked(Generic[T]):
+    """A preset that the model cannot override."""
+
+    value: T
+
+
+@final
+@frozen(eq=False)
+class Computed(Generic[T]):
+    """A preset computed for each call: `Computed(lambda call: call.id)`. `function` takes the `ToolCall`."""
+
+    function: Callable[[Any], T]
+
+
+def reveal(preset: Any) -> Any:
+    """The value inside `Secret` and `Locked` markers, which may be nested; anything else as it is."""
+    while isinstance(preset, (Secret, Locked)):
+        preset = preset.value
+    return preset

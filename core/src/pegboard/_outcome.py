@@ -1,0 +1,182 @@
+"""Outcomes: from a returned value or a raised exception to a `ToolResult`."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, Literal, TypeAlias, final
+
+from pegboard._call import ToolCall
+from pegboard._content import Block, TextBlock
+from pegboard._conversion import Renderers
+from pegboard._effects import AttemptTimeoutError, is_cancellation
+from pegboard._errors import Fault, MissingContextError, Suspend, ToolError, describe_exception
+from pegboard._result import Note, Rendering, Status, ToolOutput, ToolResult
+
+__all__ = ["ExposeErrors", "Outcomes", "shortened"]
+
+ExposeErrors: TypeAlias = Literal["message", "redacted", "traceback"]
+
+MAX_ERROR_TEXT: Final = 20_000
+MISSING_VALUE: Final = "this tool cannot run here: a value that the program must provide is missing"
+
+
+@final
+class Outcomes:
+    """Makes results. `expose_errors` says how much of an exception the model sees, `max_output` (characters) how much text."""
+
+    def __init__(self, expose_errors: ExposeErrors = "message", max_output: int | None = None) -> None:
+        if expose_errors not in ("message", "redacted", "traceback"):
+            raise ValueError(f'expose_errors takes "message", "redacted" or "traceback", got {expose_errors!r}')
+        if max_output is not None and max_output < 100:
+            raise ValueError(f"max_output is a number of characters, at least 100, got {max_output}")
+        self.expose_errors = expose_errors
+        self.max_output = max_output
+
+    def success(self, call: ToolCall, value: Any, renderers: Renderers, max_output: int | None = None) -> ToolResult:
+        """The result of a call that returned."""
+        if isinstance(value, ToolResult):
+            return self._adopted(call, value)
+        if isinstance(value, BaseException):
+            return self.failure(call, value)
+        metadata: Mapping[str, Any] = {}
+        attachments: tuple[Block, ...] = ()
+        if isinstance(value, ToolOutput):
+            metadata, attachments, value = value.metadata, value.attachments, value.value
+        try:
+            content, data = self._rendered(value, renderers, max_output or self.max_output)
+        except Exception as error:  # noqa: BLE001 - a converter, or a value's own methods, may raise anything
+            return self._unconvertible(call, value, error)
+        return ToolResult(
+            call.id,
+            call.name,
+            Status.SUCCESS,
+            content,
+            data,
+            notes=tuple(call.notes),
+            logs=tuple(call.logs),
+            attachments=(*call.attachments, *attachments),
+            metadata=metadata,
+            value=value,
+        )
+
+    def _rendered(self, value: Any, renderers: Renderers, limit: int | None) -> Rendering:
+        render, _ = renderers.of(type(value))
+        content, data = render(value)
+        if limit is None:
+            return content, data
+        return tuple(_bounded(block, limit) for block in content), data
+
+    def _adopted(self, call: ToolCall, result: ToolResult) -> ToolResult:
+        """A result that the tool made itself, under this call's id and name."""
+        return ToolResult(
+            call.id,
+            call.name,
+            result.status,
+            result.content,
+            result.data,
+            result.error,
+            notes=(*call.notes, *result.notes),
+            logs=(*call.logs, *result.logs),
+            attachments=(*call.attachments, *result.attachments),
+            metadata=result.metadata,
+            value=result.value,
+        )
+
+    def _unconvertible(self, call: ToolCall, value: Any, error: Exception) -> ToolResult:
+        kind = type(value).__qualname__
+        message = f"the tool returned a {kind} that cannot be turned into a result: {describe_exception(error)}"
+        return self.refusal(call, Status.ERROR, "conversion", message, exception=error)
+
+    def failure(self, call: ToolCall, error: BaseException, secrets: Iterable[str] = ()) -> ToolResult:
+        """The result of a call that raised."""
+        if isinstance(error, Suspend):
+            return self._suspended(call, error)
+        if isinstance(error, MissingContextError):
+            return self.refusal(call, Status.INVALID, "missing_context", MISSING_VALUE, error.details, error)
+        message = shortened(masked(describe_exception(error), secrets), MAX_ERROR_TEXT)
+        details = {"type": type(error).__qualname__}
+        if isinstance(error, AttemptTimeoutError):
+            details["timeout"] = f"{error.seconds:g}"
+            return self._result(call, Status.TIMEOUT, Fault("timeout", message, details, error), f"Error: {message}")
+        if is_cancellation(error):
+            fault = Fault("cancelled", "the call was cancelled", details, error)
+            return self._result(call, Status.CANCELLED, fault, "Error: the call was cancelled")
+        if isinstance(error, ToolError):
+            return self._result(call, Status.ERROR, Fault("tool_error", message, details, error), message)
+        return self._exception(call, error, message, details, secrets)
+
+    def _exception(
+        self, call: ToolCall, error: BaseException, message: str, details: dict[str, str], secrets: Iterable[str]
+    ) -> ToolResult:
+        if self.expose_errors == "redacted":
+            message = "the tool failed"
+        text = f"Error: {message}"
+        if self.expose_errors == "traceback":
+            text = shortened(masked(_traceback(error), secrets), MAX_ERROR_TEXT)
+        return self._result(call, Status.ERROR, Fault("exception", message, details, error), text)
+
+    def refusal(
+        self,
+        call: ToolCall,
+        status: Status,
+        kind: str,
+        message: str,
+        details: Mapping[str, Any] | None = None,
+        exception: BaseException | None = None,
+    ) -> ToolResult:
+        """The result of a call that did not run: `message` is written for the model."""
+        return self._result(call, status, Fault(kind, message, details or {}, exception), f"Error: {message}")
+
+    def _suspended(self, call: ToolCall, request: Suspend) -> ToolResult:
+        text = request.reason or f"the answer of {call.name} comes later"
+        fault = Fault("suspended", text, request.details, request)
+        return self._result(call, Status.SUSPENDED, fault, text)
+
+    def _result(self, call: ToolCall, status: Status, fault: Fault, text: str) -> ToolResult:
+        return ToolResult(
+            call.id,
+            call.name,
+            status,
+            (TextBlock(text),),
+            None,
+            fault,
+            notes=tuple(call.notes),
+            logs=tuple(call.logs),
+            attachments=tuple(call.attachments),
+        )
+
+
+def finished(result: ToolResult, duration: float, attempts: int, notes: Iterable[Note] = ()) -> ToolResult:
+    """The same result with its duration (seconds) and number of attempts."""
+    object.__setattr__(result, "duration", duration)
+    object.__setattr__(result, "attempts", attempts)
+    if notes:
+        object.__setattr__(result, "notes", (*result.notes, *notes))
+    return result
+
+
+def masked(text: str, secrets: Iterable[str]) -> str:
+    """`text` without the secrets in it."""
+    for secret in secrets:
+        text = text.replace(secret, "***")
+    return text
+
+
+def shortened(text: str, limit: int) -> str:
+    """Head and tail of a text that is longer than `limit` characters, saying how much was cut between them."""
+    if len(text) <= limit:
+        return text
+    head, tail = limit * 2 // 3, limit // 3
+    return f"{text[:head]}\n[... {len(text) - head - tail} of {len(text)} characters cut here ...]\n{text[-tail:]}"
+
+
+def _bounded(block: Block, limit: int) -> Block:
+    return TextBlock(shortened(block.text, limit)) if isinstance(block, TextBlock) and len(block.text) > limit else block
+
+
+def _traceback(error: BaseException) -> str:
+    try:
+        return "".join(traceback.format_exception(error))
+    except Exception:  # noqa: BLE001 - formatting calls the exception's own __str__
+        return describe_exception(error)

@@ -1,0 +1,263 @@
+"""Call plans: a tool compiled to straight-line code.
+
+`accept` takes decoded arguments and returns the structured values, or raises; `invoke` takes these values and the
+invocation and calls the function. Nothing in either asks a plugin, reads a signature or walks a schema.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Literal, TypeAlias, final
+
+from attrs import frozen
+
+from pegboard._compile import Writer, emit
+from pegboard._decode import exact_keys
+from pegboard._errors import Mismatch
+from pegboard._injection import Provider
+from pegboard._markers import MISSING
+from pegboard._shapes import Member, Record, TypePlan, identity
+from pegboard._signature import KEYWORD, STAR, STARS, Slot
+
+__all__ = ["FunctionPlan", "Kind", "View", "compile_plan", "function_kind"]
+
+Kind: TypeAlias = Literal["sync", "async", "generator", "async_generator"]
+
+_UNCHANGED: Final[TypePlan] = TypePlan({}, identity)
+
+
+@final
+@frozen
+class View:
+    """Which parameters the program fills: `presets` may be overridden by the model, `locked` ones may not."""
+
+    presets: frozenset[str] = frozenset()
+    locked: frozenset[str] = frozenset()
+
+
+@final
+class FunctionPlan:
+    """The compiled call of one function under one view.
+
+    `accept(arguments, keys, text)`: the decoded arguments; `text` is the JSON text or None, and `keys` the number of
+    colons in it, an upper bound of its keys: with more keys than members consumed, a key came twice. `hidden` are the
+    JSON names that the model cannot set.
+    """
+
+    __slots__ = (
+        "accept",
+        "extra",
+        "hidden",
+        "invoke",
+        "kind",
+        "managed",
+        "names",
+        "record",
+        "source",
+        "uses_invocation",
+    )
+
+    def __init__(self, slots: tuple[Slot, ...], extension: tuple[Member, ...], function: Any, name: str, view: View) -> None:
+        visible = tuple(slot for slot in slots if slot.plan is not None and slot.name not in view.locked)
+        extra = next((slot for slot in visible if slot.kind is STARS), None)
+        members = tuple(_member(slot, view) for slot in visible if slot.kind is not STARS) + extension
+        self.kind: Kind = function_kind(function)
+        self.names = tuple(slot.name for slot in visible) + tuple(member.name for member in extension)
+        self.hidden = frozenset(slot.key for slot in slots) - {member.key for member in members} - {extra.key if extra else ""}
+        self.managed: tuple[Provider, ...] = tuple(
+            slot.provider for slot in slots if slot.provider is not None and slot.provider.managed and slot.name not in view.locked
+        )
+        self.uses_invocation = any(slot.provider for slot in slots) or bool(view.presets | view.locked)
+        self.record = TypePlan({"type": "object"}, _refuse, shape=Record(dict, members, name, open=extra is not None))
+        self.extra: TypePlan | None = extra.plan if extra else None
+        accept = _AcceptWriter(members, extra, view, slots)
+        self.accept: Callable[[dict[str, Any], int, str | None], tuple[Any, ...]] = accept.build(name)
+        invoke = _InvokeWriter(slots, visible, extension, function, view)
+        self.invoke: Callable[[tuple[Any, ...], Any], Any] = invoke.build(name)
+        self.source = f"{accept.writer.source}\n\n{invoke.writer.source}"
+
+    def typed(self, values: tuple[Any, ...]) -> dict[str, Any]:
+        """The structured values by name, without those that nobody sent and nothing defaults."""
+        return {name: value for name, value in zip(self.names, values, strict=True) if value is not MISSING}
+
+
+def compile_plan(slots: tuple[Slot, ...], extension: tuple[Member, ...], function: Any, name: str, view: View) -> FunctionPlan:
+    """Compile the call of `function` under a view of its parameters."""
+    return FunctionPlan(slots, extension, function, name, view)
+
+
+def function_kind(function: Any) -> Kind:
+    """How a callable answers; a partial, a bound method or a callable object as what it wraps."""
+    import inspect
+
+    from pegboard._hints import plain_function
+
+    # Wrappers keep their own kind: an async wrapper around a sync function is async.
+    for target in (function, getattr(type(function), "__call__", None), plain_function(function)):
+        if inspect.isasyncgenfunction(target):
+            return "async_generator"
+        if inspect.iscoroutinefunction(target):
+            return "async"
+        if inspect.isgeneratorfunction(target):
+            return "generator"
+    return "sync"
+
+
+def _refuse(value: Any) -> Any:
+    """Explaining and repairing begin where `accept` has refused, so the record as a whole never fits."""
+    raise Mismatch("the arguments do not fit")
+
+
+def _member(slot: Slot, view: View) -> Member:
+    assert slot.plan is not None  # noqa: S101 - callers pass the model's slots only
+    required = slot.required and slot.name not in view.presets
+    return Member(slot.name, slot.key, slot.plan, required, slot.default)
+
+
+class _AcceptWriter:
+    """Writes `accept`: reads each argument, structures it, and refuses what is missing or surplus."""
+
+    def __init__(self, members: tuple[Member, ...], extra: Slot | None, view: View, slots: tuple[Slot, ...]) -> None:
+        self.writer = Writer(count=True)
+        self._members = members
+        self._extra = extra
+        self._view = view
+        self._stars = frozenset(slot.name for slot in slots if slot.kind is STAR)
+        self._spread = frozenset(slot.name for slot in slots if slot.spread)
+        self._mismatch = self.writer.constant(Mismatch, "Mismatch")
+        self._locals: dict[str, str] = {}
+
+    def build(self, name: str) -> Callable[..., Any]:
+        writer = self.writer
+        for reserved in ("arguments", "keys", "text", "members", "size"):
+            writer.fresh(reserved)
+        with writer.block(f"def accept(arguments, keys, text):  # what the model sends to {name}"):
+            writer.line("members = size = len(arguments)")
+            for member in self._members:
+                self._read(member)
+            self._refuse_surplus()
+            exact = writer.constant(exact_keys, "exact_keys")
+            with writer.block(f"if text is not None and keys != members and {exact}(text) != members:"):
+                writer.line(f"raise {self._mismatch}  # a key came twice")
+            results = [self._locals[member.name] for member in self._members]
+            if self._extra is not None:
+                position = len([member for member in self._members if not self._is_extension(member)])
+                results.insert(position, self._locals[self._extra.name])
+            writer.line(f"return ({''.join(result + ', ' for result in results)})")
+        return writer.build("accept", f"<pegboard plan of {name}: accept>")
+
+    def _is_extension(self, member: Member) -> bool:
+        return member.default is _EXTENSION
+
+    def _read(self, member: Member) -> None:
+        writer = self.writer
+        local = self._locals[member.name] = writer.fresh(member.name)
+        read = f"arguments[{member.key!r}]"
+        if member.required:
+            emit(writer, member.plan, read, local)
+            return
+        with writer.block(f"if {member.key!r} in arguments:"):
+            writer.line("size -= 1")
+            emit(writer, member.plan, read, local)
+        with writer.block("else:"):
+            writer.line(f"{local} = {self._absent(member)}")
+
+    def _absent(self, member: Member) -> str:
+        if member.name in self._stars:
+            return "()"
+        default = member.default
+        if member.name in self._view.presets or member.name in self._spread or default in (_EXTENSION,):
+            default = MISSING
+        if default is None or default is True or default is False:
+            return repr(default)
+        return self.writer.constant(default, f"default_{member.name}")
+
+    def _refuse_surplus(self) -> None:
+        writer = self.writer
+        if self._extra is None:
+            required = sum(member.required for member in self._members)
+            with writer.block(f"if size != {required}:"):
+                writer.line(f"raise {self._mismatch}  # a surplus argument")
+            return
+        local = self._locals[self._extra.name] = writer.fresh(self._extra.name)
+        known = writer.constant(frozenset(member.key for member in self._members), "known")
+        key, item = writer.fresh("key"), writer.fresh("item")
+        writer.line(f"{local} = {{}}")
+        with writer.block(f"for {key} in arguments:"):
+            with writer.block(f"if {key} not in {known}:"):
+                emit(writer, self._extra.plan or _UNCHANGED, f"arguments[{key}]", item)
+                writer.line(f"{local}[{key}] = {item}")
+
+
+class _Extension:
+    """Marks a member that an extended model adds and that the function's own signature does not have."""
+
+
+_EXTENSION: Final = _Extension()
+
+
+def extension_member(name: str, plan: TypePlan, *, required: bool) -> Member:
+    """A member of an extended model."""
+    return Member(name, name, plan, required, _EXTENSION)
+
+
+class _InvokeWriter:
+    """Writes `invoke`: unpacks the structured values, fetches what the program provides, calls the function."""
+
+    def __init__(
+        self, slots: tuple[Slot, ...], visible: tuple[Slot, ...], extension: tuple[Member, ...], function: Any, view: View
+    ) -> None:
+        self.writer = Writer()
+        self._slots = slots
+        self._visible = visible
+        self._extension = extension
+        self._function = function
+        self._view = view
+        self._missing = self.writer.constant(MISSING, "MISSING")
+
+    def build(self, name: str) -> Callable[..., Any]:
+        writer = self.writer
+        for reserved in ("values", "invocation", "presets"):
+            writer.fresh(reserved)
+        local = {slot.name: writer.fresh(slot.name) for slot in self._visible}
+        added = {member.name: writer.fresh(member.name) for member in self._extension}
+        function = writer.constant(self._function, name)
+        with writer.block("def invoke(values, invocation):"):
+            unpacked = [*local.values(), *added.values()]
+            if unpacked:
+                writer.line(f"{''.join(each + ', ' for each in unpacked)}= values")
+            if self._view.presets | self._view.locked:
+                writer.line("presets = invocation.presets")
+            arguments = [text for slot in self._slots for text in self._argument(slot, local)]
+            if any(slot.kind is STARS for slot in self._slots):
+                arguments.extend(self._optional(name, local) for name, local in added.items())
+            writer.line(f"return {function}({', '.join(arguments)})")
+        return writer.build("invoke", f"<pegboard plan of {name}: invoke>")
+
+    def _argument(self, slot: Slot, local: Mapping[str, str]) -> list[str]:
+        if slot.kind is STARS and slot.name in local:
+            return [f"**{local[slot.name]}"]
+        if slot.kind is STAR:
+            return [f"*{self._value(slot, local)}"]
+        if slot.spread:
+            return [self._optional(slot.name, local[slot.name])] if slot.name in local else [self._passed(slot, local)]
+        return [self._passed(slot, local)]
+
+    def _passed(self, slot: Slot, local: Mapping[str, str]) -> str:
+        value = self._value(slot, local)
+        return f"{slot.name}={value}" if slot.kind is KEYWORD else value
+
+    def _value(self, slot: Slot, local: Mapping[str, str]) -> str:
+        preset = f"presets[{slot.name!r}]"
+        if slot.name in self._view.locked:
+            return preset
+        if slot.provider is not None:
+            if slot.name in self._view.presets:
+                return preset
+            return f"{self.writer.constant(slot.provider.fetch, f'provide_{slot.name}')}(invocation)"
+        if slot.name in self._view.presets:
+            return f"({preset} if {local[slot.name]} is {self._missing} else {local[slot.name]})"
+        return local[slot.name]
+
+    def _optional(self, name: str, local: str) -> str:
+        return f"**({{}} if {local} is {self._missing} else {{{name!r}: {local}}})"

@@ -1,0 +1,109 @@
+"""Execution policy: timeout and retries, merged field by field."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final, final
+
+from pegboard._markers import MISSING
+
+__all__ = ["DEFAULT_POLICY", "ExecutionPolicy"]
+
+_DEFAULTS: Final[dict[str, Any]] = {
+    "timeout": 300.0,
+    "max_attempts": 1,
+    "initial_backoff": 1.0,
+    "backoff_multiplier": 2.0,
+    "max_backoff": 30.0,
+    "jitter": True,
+    "retry_on": (Exception,),
+}
+
+
+@final
+class ExecutionPolicy:
+    """How calls are timed and retried. Times are in seconds.
+
+    `ExecutionPolicy(timeout=300.0, max_attempts=1, initial_backoff=1.0, backoff_multiplier=2.0, max_backoff=30.0,
+    jitter=True, retry_on=(Exception,))`. A field that is not given is filled by the next wider policy when policies
+    merge (call > tool > session > toolkit > these defaults). `timeout` bounds each attempt; None means no limit.
+    Raises ValueError for values that cannot be meant.
+    """
+
+    __slots__ = (*_DEFAULTS, "given")
+
+    timeout: float | None
+    max_attempts: int
+    initial_backoff: float
+    backoff_multiplier: float
+    max_backoff: float
+    jitter: bool
+    retry_on: tuple[type[BaseException], ...]
+    given: frozenset[str]
+
+    def __init__(
+        self,
+        timeout: Any = MISSING,
+        max_attempts: Any = MISSING,
+        initial_backoff: Any = MISSING,
+        backoff_multiplier: Any = MISSING,
+        max_backoff: Any = MISSING,
+        jitter: Any = MISSING,
+        retry_on: Any = MISSING,
+    ) -> None:
+        arguments = {name: value for name, value in locals().items() if name in _DEFAULTS and value is not MISSING}
+        if isinstance(arguments.get("retry_on"), type):
+            arguments["retry_on"] = (arguments["retry_on"],)
+        for name, value in {**_DEFAULTS, **arguments}.items():
+            _validate(name, value)
+            object.__setattr__(self, name, value)
+        object.__setattr__(self, "given", frozenset(arguments))
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"an ExecutionPolicy is frozen; {name!r} cannot be set")
+
+    def merged_over(self, wider: ExecutionPolicy) -> ExecutionPolicy:
+        """This policy, with the fields that it does not give taken from `wider`."""
+        if not wider.given:
+            return self
+        given = {name: getattr(wider, name) for name in wider.given}
+        return ExecutionPolicy(**given | {name: getattr(self, name) for name in self.given})
+
+    def backoff(self, attempt: int) -> float:
+        """Seconds to wait after the failed attempt number `attempt` (1 for the first), before jitter."""
+        exponent = min(attempt - 1, 64)  # beyond this the cap has long been reached, and floats would overflow
+        return float(min(self.initial_backoff * self.backoff_multiplier**exponent, self.max_backoff))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ExecutionPolicy):
+            return NotImplemented
+        return all(getattr(self, name) == getattr(other, name) for name in (*_DEFAULTS, "given"))
+
+    def __hash__(self) -> int:
+        return hash(tuple(getattr(self, name) for name in _DEFAULTS))
+
+    def __repr__(self) -> str:
+        return f"ExecutionPolicy({', '.join(f'{name}={getattr(self, name)!r}' for name in _DEFAULTS if name in self.given)})"
+
+
+def _validate(name: str, value: Any) -> None:
+    if name == "jitter":
+        return
+    if name == "retry_on":
+        if not all(isinstance(kind, type) and issubclass(kind, BaseException) for kind in value):
+            raise ValueError("retry_on takes exception classes")
+        return
+    if name == "timeout" and value is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
+        raise ValueError(f"{name} must be a number, got {value!r}")
+    floor, inclusive = {
+        "timeout": (0, False),
+        "max_attempts": (1, True),
+        "backoff_multiplier": (1.0, True),
+    }.get(name, (0, True))
+    if value < floor or (value == floor and not inclusive):
+        raise ValueError(f"{name} must be {'>=' if inclusive else '>'} {floor}, got {value!r}")
+
+
+DEFAULT_POLICY: Final = ExecutionPolicy()

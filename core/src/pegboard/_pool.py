@@ -1,0 +1,179 @@
+"""Worker threads for sync tools: bounded, grown on demand, daemonic, and able to outlive a tool that hangs."""
+
+from __future__ import annotations
+
+import contextvars
+import itertools
+import queue
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeAlias, final
+
+from pegboard._effects import Outcome
+
+__all__ = ["Done", "Ticket", "WorkerPool"]
+
+Done: TypeAlias = Callable[[Outcome], None]
+"""Called once, in the worker, with what a job came to."""
+
+_numbers = itertools.count(1)
+
+
+@final
+class Ticket:
+    """One job on its way through the pool."""
+
+    __slots__ = ("_done", "_lock", "abandoned", "context", "finished", "job", "started")
+
+    def __init__(self, job: Callable[[], Any], done: Done) -> None:
+        self.job = job
+        self.context = contextvars.copy_context()
+        self._done = done
+        self._lock = threading.Lock()
+        self.started = False
+        self.finished = False
+        self.abandoned = False
+
+    def start(self) -> bool:
+        """Whether the job is still wanted when a worker picks it up."""
+        with self._lock:
+            self.started = not self.abandoned
+            return self.started
+
+    def finish(self, outcome: Outcome) -> bool:
+        """Deliver the outcome; False when nobody waits for it any more."""
+        with self._lock:
+            self.finished = True
+            if self.abandoned:
+                return False
+        self._done(outcome)
+        return True
+
+    def abandon(self) -> bool:
+        """Stop waiting. Whether the job is running in a thread that is now left to itself."""
+        with self._lock:
+            self.abandoned = True
+            return self.started and not self.finished
+
+
+@final
+class WorkerPool:
+    """At most `size` jobs at a time. Abandoned threads do not count, but no more than `max_abandoned` may pile up.
+
+    The default executor of asyncio is not used: it has few threads, starves after some hung tools, and keeps the
+    interpreter from exiting.
+    """
+
+    def __init__(self, size: int = 64, *, max_abandoned: int = 256, name: str = "pegboard") -> None:
+        if size < 1:
+            raise ValueError(f"a pool needs at least 1 thread, got {size}")
+        self.size = size
+        self.max_abandoned = max_abandoned
+        self._name = name
+        self._jobs: queue.SimpleQueue[Ticket | None] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._threads: set[threading.Thread] = set()
+        self._idle = 0
+        self._lent = 0
+        self._closed = False
+        self.abandoned = 0
+
+    def submit(self, job: Callable[[], Any], done: Done) -> Ticket:
+        """Queue a job. Raises RuntimeError when the pool is closed or no thread can be started."""
+        ticket = Ticket(job, done)
+        with self._lock:
+            if self._closed:
+                raise RuntimeError("the toolkit is closed; its threads run nothing more")
+            if self.abandoned >= self.max_abandoned:
+                raise RuntimeError(f"{self.abandoned} threads hang in tools that timed out; no more are started")
+            if self._idle > 0:
+                self._idle -= 1
+            else:
+                self._grow()
+        self._jobs.put(ticket)
+        return ticket
+
+    def _grow(self) -> None:
+        # Called under the lock. Lent slots and abandoned threads do not use up the pool.
+        if len(self._threads) - self.abandoned - self._lent >= self.size:
+            return
+        thread = threading.Thread(target=self._work, name=f"{self._name}-{next(_numbers)}", daemon=True)
+        thread.start()
+        self._threads.add(thread)
+
+    def _work(self) -> None:
+        _local.pool = self
+        while True:
+            ticket = self._jobs.get()
+            if ticket is None:
+                break
+            if ticket.start() and not ticket.finish(_perform(ticket)):
+                # The caller left long ago: this thread was counted as lost, and ends now that it is back.
+                with self._lock:
+                    self.abandoned -= 1
+                    self._threads.discard(threading.current_thread())
+                return
+            del ticket
+            with self._lock:
+                surplus = len(self._threads) - self.abandoned - self._lent > self.size
+                if surplus and self._jobs.empty():
+                    self._threads.discard(threading.current_thread())
+                    return
+                self._idle += 1
+        with self._lock:
+            self._threads.discard(threading.current_thread())
+
+    def abandon(self, ticket: Ticket) -> bool:
+        """Give up on a job; whether its thread is now left to itself (a job that had not begun simply never runs)."""
+        with self._lock:
+            hanging = ticket.abandon()
+            if hanging:
+                self.abandoned += 1
+                if not self._jobs.empty() and not self._closed:
+                    self._grow()
+            return hanging
+
+    @contextmanager
+    def lent(self) -> Iterator[None]:
+        """While a worker waits for other work, its slot goes to somebody else: nested calls cannot exhaust the pool."""
+        with self._lock:
+            self._lent += 1
+            if not self._jobs.empty() and not self._closed:
+                self._grow()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._lent -= 1
+
+    def close(self, seconds: float = 5.0) -> None:
+        """End the idle threads and wait for busy ones; abandoned ones are daemons and are left."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+            threads = list(self._threads)
+            hanging = self.abandoned
+        for _ in threads:
+            self._jobs.put(None)
+        if hanging:
+            return
+        for thread in threads:
+            if thread is not threading.current_thread():
+                thread.join(seconds)
+
+
+_local = threading.local()
+
+
+def current_pool() -> WorkerPool | None:
+    """The pool whose worker the current thread is."""
+    return getattr(_local, "pool", None)
+
+
+def _perform(ticket: Ticket) -> Outcome:
+    try:
+        return ticket.context.run(ticket.job), None
+    except BaseException as error:  # noqa: BLE001 - whatever a tool raises is the outcome of its call
+        return None, error

@@ -1,0 +1,116 @@
+"""Ready tools: a tool with everything that one session decides about it, so that a call decides nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, final
+
+from pegboard._approval import Permission
+from pegboard._errors import describe_exception
+from pegboard._extension import Middleware
+from pegboard._policy import ExecutionPolicy
+from pegboard._presets import Preset, secret_texts
+from pegboard._stats import ToolStats
+from pegboard._tool import Tool
+
+__all__ = ["Ready"]
+
+
+@final
+class Ready:
+    """A tool's plan, presets, policy, permission and middleware under one session; rebuilt when any of them changes.
+
+    `straight_sync` and `straight_async` say that a call has nothing to wait for but the function itself: no approval,
+    lock, middleware, retry, resolver or output limit. Such a call skips the steps that would have nothing to do.
+    """
+
+    __slots__ = (
+        "_asks",
+        "accept",
+        "backend",
+        "computed",
+        "invoke",
+        "locks",
+        "middleware",
+        "name",
+        "permission",
+        "plan",
+        "policy",
+        "presets",
+        "renderers",
+        "secrets",
+        "stats",
+        "straight_async",
+        "straight_sync",
+        "tool",
+        "uses_invocation",
+    )
+
+    def __init__(
+        self,
+        tool: Tool,
+        presets: Mapping[str, Preset],
+        policy: ExecutionPolicy,
+        permission: Permission,
+        middleware: Sequence[Middleware],
+        stats: ToolStats,
+        *,
+        explicit_permission: bool,
+        bounded_output: bool,
+    ) -> None:
+        definition: Any = tool.definition
+        locked = frozenset(name for name, preset in presets.items() if preset.locked)
+        self.tool = tool
+        self.name = tool.name
+        self.plan: Any = definition.plan(frozenset(presets), locked)
+        self.accept = self.plan.accept
+        self.invoke = self.plan.invoke
+        self.uses_invocation = self.plan.uses_invocation
+        self.renderers = definition.renderers()
+        self.presets = {name: preset.value for name, preset in presets.items() if preset.computed is None}
+        self.computed = {name: preset.computed for name, preset in presets.items() if preset.computed is not None}
+        self.secrets = secret_texts(presets)
+        self.policy = _tool_policy(tool).merged_over(policy)
+        self.permission = permission
+        self.middleware = tuple(middleware)
+        self.locks = tuple(tool.options.locks) + ((f"exclusive:{tool.name}",) if tool.options.exclusive else ())
+        self.backend = tool.options.backend or "thread"
+        self.stats = stats
+        self._asks = None if explicit_permission else tool.options.requires_approval
+        plain = not (
+            self.computed
+            or self.secrets
+            or self.middleware
+            or self.locks
+            or self.plan.managed
+            or bounded_output
+            or tool.options.max_output
+            or self.policy.max_attempts > 1
+            or permission is not Permission.ALWAYS
+            or callable(self._asks)
+        )
+        in_caller = self.backend == "inline" or (self.backend == "thread" and "timeout" not in self.policy.given)
+        self.straight_sync = plain and self.plan.kind == "sync" and in_caller
+        self.straight_async = plain and self.plan.kind == "async"
+
+    def approval_reason(self, arguments: Mapping[str, Any]) -> str | None:
+        """Why this call has to be approved; None if it need not be. `arguments` are the structured ones."""
+        if self.permission is Permission.PROMPT:
+            return f"the permission of {self.name} is prompt"
+        if not callable(self._asks):
+            return None
+        predicate: Callable[[Mapping[str, Any]], Any] = self._asks
+        try:
+            asked = predicate(dict(arguments))
+        except Exception as error:  # noqa: BLE001 - a predicate that fails must not let the call through
+            return f"whether {self.name} needs approval could not be decided: {describe_exception(error)}"
+        if isinstance(asked, str) and asked:
+            return asked
+        return f"{self.name} asks for approval with these arguments" if asked else None
+
+
+def _tool_policy(tool: Tool) -> ExecutionPolicy:
+    own = tool.options.policy or ExecutionPolicy()
+    if tool.options.timeout is None:
+        return own
+    return ExecutionPolicy(timeout=tool.options.timeout).merged_over(own)

@@ -1,0 +1,106 @@
+"""Registration: putting tools on the board, from packs and from the program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import partial
+from typing import Any
+
+from pegboard._board import OnConflict
+from pegboard._collect import Registration
+from pegboard._core import Core
+from pegboard._errors import describe_exception
+from pegboard._plugin_record import Contribution, PluginFailure
+from pegboard._presets import for_tools
+from pegboard._session import Session
+from pegboard._tool import Origin, Tool
+
+__all__ = ["describe_failure", "hang_up_packs", "register", "reread"]
+
+_NOTHING = Registration()
+
+
+def hang_up_packs(core: Core) -> None:
+    """Hang up the tools of every active plugin; one whose tools cannot be read fails, the others hang."""
+    by_plugin: dict[str, list[Contribution]] = {}
+    for contribution in core.plugins.tools():
+        by_plugin.setdefault(contribution.pack or "", []).append(contribution)
+    for pack, contributions in by_plugin.items():
+        _hang_up(core, pack, contributions)
+
+
+def _hang_up(core: Core, pack: str, contributions: list[Contribution]) -> None:
+    origin = contributions[0].origin
+    failed = partial(_fail, core, pack, origin)
+    try:
+        found = [core.collector.collect(each.value, _NOTHING, origin, pack, failed) for each in contributions]
+        tools = [tool for collected in found for tool in collected.tools]
+        core.registry.add_pack(pack, tools, [collected.toolset for collected in found if collected.toolset])
+    except Exception as error:  # noqa: BLE001 - a pack's class may do anything when it is made
+        failed(f"its tools cannot be used: {describe_exception(error)}", error)
+
+
+def _fail(core: Core, pack: str, origin: Origin, reason: str, error: BaseException | None) -> None:
+    core.registry.drop_pack(pack)
+    if any(record.name == origin.plugin and record.state == "active" for record in core.plugins.records):
+        core.plugins.fail(origin, reason, error)
+
+
+def register(
+    core: Core,
+    session: Session,
+    sources: Iterable[Any],
+    registration: Registration,
+    presets: Mapping[str, Any] | None,
+    on_conflict: OnConflict,
+) -> list[Tool]:
+    """Register the program's objects, all or none; the tools as they hang there."""
+    pack_of = [(source, _pack_of(core, source)) for source in sources]
+    found = [core.collector.collect(source, registration, Origin(), pack, _no_pack) for source, pack in pack_of]
+    tools = [tool for collected in found for tool in collected.tools]
+    for tool in tools:
+        core.groups.check(tool.groups)
+    given = {} if presets is None else for_tools(presets, tools, label="presets")
+    # Read before anything hangs: a preset that does not fit must leave the board as it was.
+    for tool in tools:
+        if tool.name in given:
+            session.check_presets(tool, given[tool.name])
+    for pack in sorted({pack for _, pack in pack_of if pack is not None}):
+        core.registry.drop_pack(pack)
+    added = core.registry.add(tools, [each.toolset for each in found if each.toolset], on_conflict)
+    for tool, hung in zip(tools, added, strict=True):
+        if hung is not None and tool.name in given:
+            session.set_presets(hung.name, given[tool.name])
+    return [session.tool(hung.name) for hung in added if hung is not None]
+
+
+def _pack_of(core: Core, source: Any) -> str | None:
+    """The pack whose own tools an object holds: `register(FileTools(dir))` takes the place of the pack's default ones."""
+    module = getattr(source if isinstance(source, type) else type(source), "__module__", "") or ""
+    for contribution in core.plugins.tools():
+        top = (contribution.origin.entry_point or "").partition(":")[0].partition(".")[0]
+        if top and module.partition(".")[0] == top:
+            return contribution.pack
+    return None
+
+
+def _no_pack(reason: str, error: BaseException | None) -> None:
+    """A lazy tool that the program registered itself: its own error says everything."""
+
+
+def reread(core: Core) -> None:
+    """Read every tool anew after a type or a converter changed. Raises `RegistrationError`; the board stays as it was."""
+    fresh: dict[str, Tool] = {}
+    for name, tool in core.board.tools.items():
+        definition: Any = tool.definition
+        if hasattr(definition, "rebuilt"):
+            fresh[name] = tool.evolve(definition=definition.rebuilt(name, definition.options, core.assembly))
+    for name, tool in fresh.items():
+        core.registry.update(name, tool)
+
+
+def describe_failure(failure: PluginFailure) -> str:
+    """A sentence about a plugin that failed."""
+    return f"{failure.record.label}: {failure.record.reason}"
+
+

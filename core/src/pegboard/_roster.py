@@ -1,0 +1,133 @@
+"""The roster: what is to become of each installed plugin, decided from facts before anything is imported."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from types import ModuleType
+from typing import Any
+
+from attrs import define, evolve, field
+
+from pegboard._discovery import Discovery, Found, normalise, pack_name
+from pegboard._errors import suggestion
+from pegboard._plugin_record import PluginRecord, PluginState
+from pegboard._selection import Rule, Selection
+from pegboard._versions import conflicts
+
+__all__ = ["Slot", "groups", "roster", "shadow"]
+
+
+@define(eq=False)
+class Slot:
+    """A plugin and what has become of it. `plugin` is the object behind it, None until it is imported."""
+
+    record: PluginRecord
+    pack: str
+    plugin: Any = field(default=None, repr=False)
+    exception: BaseException | None = field(default=None, repr=False)
+    traceback: str = field(default="", repr=False)
+    notes: list[str] = field(factory=list, repr=False)
+    seconds: float = field(default=0.0, repr=False)
+    loadable: bool = False
+
+    def become(self, state: PluginState, reason: str = "") -> None:
+        """Move on to another state."""
+        self.record = evolve(self.record, state=state, reason=reason)
+        self.loadable = False
+
+    @property
+    def order(self) -> tuple[str, str, str]:
+        """Sorts slots: the same installed set gives the same toolkit, whatever the order of directories."""
+        return self.record.name, self.record.distribution or "", self.record.entry_point or ""
+
+
+def roster(discovery: Discovery, selection: Selection, core: str | None) -> list[Slot]:
+    """A slot for each plugin, sorted. `core` is the installed version of Pegboard; None if it is not known."""
+    slots = [*_objects(selection), *(_installed(found, selection, core) for found in discovery.found)]
+    slots.extend(_missing(selection, slots))
+    return sorted(slots, key=lambda slot: slot.order)
+
+
+def groups(slots: Iterable[Slot]) -> list[list[Slot]]:
+    """Loadable slots that claim the same name, the one to prefer first, in the order of their names.
+
+    The program's own objects come first, then the distribution that carries the name (`pegboard-<name>`), then the
+    others by distribution name: a name cannot be taken over by installing something.
+    """
+    by_pack: dict[str, list[Slot]] = {}
+    for slot in slots:
+        if slot.loadable:
+            by_pack.setdefault(slot.pack, []).append(slot)
+    return [sorted(claimants, key=_preference) for _, claimants in sorted(by_pack.items())]
+
+
+def shadow(slot: Slot, active: Slot) -> None:
+    """Say that `active` was loaded instead of `slot`."""
+    both = " and ".join(sorted({str(slot.record.origin), str(active.record.origin)}))
+    counts = f"{active.record.origin} counts; uninstall or block one of them"
+    slot.become(PluginState.SHADOWED, f"{both} both offer the plugin {slot.pack!r}, and {counts}")
+
+
+def _preference(slot: Slot) -> tuple[bool, bool, tuple[str, str, str]]:
+    record = slot.record
+    by_the_name = normalise(record.distribution or "") == f"pegboard-{normalise(record.name)}"
+    return slot.plugin is None, not by_the_name, slot.order
+
+
+def _objects(selection: Selection) -> Iterator[Slot]:
+    seen: Counter[str] = Counter()
+    for plugin in selection.objects:
+        name = _name(plugin)
+        seen[name] += 1
+        if seen[name] > 1:
+            name = f"{name}_{seen[name]}"
+        slot = Slot(PluginRecord(name), pack_name(name) or "plugin", plugin)
+        _decide(slot, selection.blocks(name), selection.leaves_out(name, by_object=True))
+        yield slot
+
+
+def _name(plugin: Any) -> str:
+    """`weather` for a module `acme.weather`, `files` for `pegboard_files`, the class's name for any other object."""
+    name = plugin.__name__ if isinstance(plugin, (ModuleType, type)) else type(plugin).__name__
+    return name.rpartition(".")[2].removeprefix("pegboard_")
+
+
+def _installed(found: Found, selection: Selection, core: str | None) -> Slot:
+    record = PluginRecord(found.name, found.distribution, found.version, found.entry_point)
+    slot = Slot(record, pack_name(found.name))
+    names = (found.name, found.distribution)
+    _decide(slot, selection.blocks(*names), selection.leaves_out(*names))
+    if not slot.loadable:
+        return slot
+    asked = conflicts(found.requires, "pegboard", core) if core else []
+    if found.problem:
+        slot.become(PluginState.FAILED, found.problem)
+    elif found.hidden:
+        slot.become(PluginState.SHADOWED, found.hidden)
+    elif asked:
+        remedy = f"pip install --upgrade pegboard {found.distribution}"
+        slot.become(PluginState.INCOMPATIBLE, f"requires pegboard{asked[0]}, but {core} is installed; try: {remedy}")
+    return slot
+
+
+def _decide(slot: Slot, blocked: str, left_out: str) -> None:
+    if blocked:
+        slot.become(PluginState.BLOCKED, blocked)
+    elif left_out:
+        slot.become(PluginState.FOUND, left_out)
+    else:
+        slot.loadable = True
+
+
+def _missing(selection: Selection, slots: list[Slot]) -> Iterator[Slot]:
+    known = {(slot.record.name, slot.record.distribution) for slot in slots}
+    names = {name for pair in known for name in pair if name}
+    for name in selection.requested:
+        rule = Rule("plugins", (name,))
+        if not any(rule.matches(*pair) for pair in known):
+            hint = suggestion(name, names, noun="installed plugins")
+            distribution = f"pegboard-{normalise(name).removeprefix('pegboard-')}"
+            slot = Slot(PluginRecord(name), pack_name(name))
+            slot.become(PluginState.FAILED, f"not installed. {hint} To install it: pip install {distribution}")
+            yield slot

@@ -1,0 +1,279 @@
+"""JSON Schema as data: nodes that know their Python type, and their rendering for readers.
+
+Inside the library a schema is a tree of dicts in which a named type stands as a `SchemaRef`, so that recursive types
+need no circle and every reader can have its own rendering: with `$defs` or inlined, with titles or without, as
+JSON Schema 2020-12 or as OpenAPI 3.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, TypeAlias
+
+from pegboard._errors import PegboardError
+
+__all__ = [
+    "Dialect",
+    "JsonSchema",
+    "Refs",
+    "SchemaNode",
+    "SchemaRef",
+    "Titles",
+    "embed",
+    "extend",
+    "map_subschemas",
+    "object_schema",
+    "render",
+]
+
+JsonSchema: TypeAlias = dict[str, Any]
+Titles: TypeAlias = Literal["none", "qualified"]
+Dialect: TypeAlias = Literal["2020-12", "openapi-3.0"]
+Refs: TypeAlias = Literal["defs", "inline"]
+
+# Where a schema holds further schemas; everything else is data and must be left alone (`const`, `default`, ...).
+_ONE = ("items", "additionalProperties", "propertyNames", "contains", "not", "if", "then", "else")
+_ONE_RARE = ("unevaluatedItems", "unevaluatedProperties", "contentSchema")
+_LIST = ("anyOf", "oneOf", "allOf", "prefixItems")
+_NAMED = ("properties", "patternProperties", "dependentSchemas", "$defs", "definitions")
+_KIND = {**dict.fromkeys(_ONE + _ONE_RARE, "one"), **dict.fromkeys(_LIST, "list"), **dict.fromkeys(_NAMED, "named")}
+
+
+class SchemaNode(dict[str, Any]):
+    """A JSON Schema that also knows the full name of the type that it describes, beside its members."""
+
+    __slots__ = ("_title",)
+
+    def __init__(self, schema: Mapping[str, Any], title: Callable[[], str] | None = None) -> None:
+        super().__init__(schema)
+        self._title = title
+
+    @property
+    def title(self) -> str | None:
+        """The full name, such as `list[dict[str, pkg.mod.MyObject]]`; None where there is none."""
+        return self._title() if self._title else None
+
+    def copy(self) -> SchemaNode:
+        """A shallow copy that still knows its type."""
+        return SchemaNode(self, self._title)
+
+
+class SchemaRef(SchemaNode):
+    """A named type inside another schema: `{"$ref": "#/$defs/<name>"}`, with the schema itself in `target`.
+
+    Keywords beside `$ref` (a description, say) are kept when the reference is rendered and when it is inlined.
+    """
+
+    __slots__ = ("_resolve", "name")
+
+    def __init__(self, name: str, resolve: Callable[[], JsonSchema], beside: Mapping[str, Any] | None = None) -> None:
+        super().__init__({"$ref": f"#/$defs/{name}", **(beside or {})}, lambda: name)
+        self.name = name
+        self._resolve = resolve
+
+    @property
+    def target(self) -> JsonSchema:
+        """The schema that is meant; always the same object for the same type."""
+        found = self._resolve()
+        while isinstance(found, SchemaRef):
+            found = found._resolve()
+        return found
+
+    @property
+    def beside(self) -> JsonSchema:
+        """The keywords beside `$ref`."""
+        return {key: value for key, value in self.items() if key != "$ref"}
+
+    def copy(self) -> SchemaRef:
+        """A shallow copy with the same target."""
+        return SchemaRef(self.name, self._resolve, self.beside)
+
+
+def extend(schema: JsonSchema, keywords: Mapping[str, Any]) -> JsonSchema:
+    """A copy of `schema` with more keywords, which win over its own; it still knows its type or target."""
+    if not keywords:
+        return schema
+    extended = schema.copy()
+    extended.update(keywords)
+    return extended
+
+
+def object_schema(properties: Mapping[str, JsonSchema], required: list[str], *, surplus: bool = False) -> JsonSchema:
+    """The schema of an object with named members: the root of every tool, and every record."""
+    members = {"type": "object", "properties": dict(properties), "required": required}
+    return members if surplus else {**members, "additionalProperties": False}
+
+
+def map_subschemas(schema: Mapping[str, Any], convert: Callable[[Any], Any]) -> JsonSchema:
+    """A copy of `schema` with `convert` applied to each schema directly inside; data is copied.
+
+    Schemas may be booleans; these reach `convert` too.
+    """
+    mapped: JsonSchema = {}
+    for keyword, value in schema.items():
+        kind = _KIND.get(keyword)
+        if kind == "named" and isinstance(value, Mapping):
+            mapped[keyword] = {name: convert(inner) for name, inner in value.items()}
+        elif (kind == "list" or keyword == "items") and isinstance(value, list):
+            mapped[keyword] = [convert(inner) for inner in value]
+        elif kind == "one" and isinstance(value, (Mapping, bool)):
+            mapped[keyword] = convert(value)
+        else:
+            mapped[keyword] = _copied(value)
+    return mapped
+
+
+def render(
+    root: JsonSchema, *, titles: Titles = "none", dialect: Dialect = "2020-12", refs: Refs = "defs"
+) -> JsonSchema:
+    """`root` as plain dicts that stand on their own.
+
+    Types used once are inlined; repeated and recursive ones become `$defs` of the root under short names. OpenAPI 3.0
+    has no `$defs`, so everything is inlined there. Raises `PegboardError` where a recursive type would be inlined.
+    """
+    renderer = _Renderer(titles == "qualified")
+    if refs == "defs" and dialect == "2020-12":
+        renderer.share(root)
+    rendered = renderer.document(root)
+    if dialect == "2020-12":
+        return rendered
+    from pegboard._openapi import to_openapi
+
+    return to_openapi(rendered)
+
+
+def embed(schema: Mapping[str, Any], name: str = "Schema") -> JsonSchema:
+    """A self-contained foreign schema, made fit to stand inside another.
+
+    Its local references (`#/$defs/X`, `#/definitions/X`, `#`) become `SchemaRef` nodes; `name` is what the schema
+    itself is called. Raises `PegboardError` for a reference that leads elsewhere: nothing is ever fetched.
+    """
+    bodies = {
+        f"#/{section}/{_escaped(key)}": (key, body)
+        for section in ("$defs", "definitions")
+        for key, body in schema.get(section, {}).items()
+    }
+    own = {keyword: value for keyword, value in schema.items() if keyword not in ("$defs", "definitions")}
+    targets: dict[str, Any] = {}
+
+    def convert(node: Any) -> Any:
+        if not isinstance(node, Mapping) or isinstance(node, SchemaRef):
+            return node
+        if "$ref" not in node:
+            return map_subschemas(node, convert)
+        reference = node["$ref"]
+        if reference not in bodies and reference != "#":
+            raise PegboardError(f"a schema refers to {reference!r}, which is not in its own $defs; nothing is fetched")
+        beside = map_subschemas({key: value for key, value in node.items() if key != "$ref"}, convert)
+        label = bodies[reference][0] if reference != "#" else name
+        return SchemaRef(label, lambda: targets[reference], beside)
+
+    targets.update({reference: convert(body) for reference, (_, body) in bodies.items()})
+    targets["#"] = convert(own)
+    embedded: JsonSchema = targets["#"]
+    return embedded
+
+
+class _Renderer:
+    """One rendering: which types are shared, under which names, and what is being inlined right now."""
+
+    def __init__(self, titles: bool) -> None:
+        self._titles = titles
+        self._shared: dict[int, tuple[str, JsonSchema]] = {}
+        self._open: list[int] = []
+
+    def share(self, root: JsonSchema) -> None:
+        """Find the types that are met more than once and give them names."""
+        met: dict[int, list[Any]] = {}
+
+        def visit(node: Any) -> Any:
+            if isinstance(node, SchemaRef):
+                entry = met.setdefault(id(node.target), [0, node])
+                entry[0] += 1
+                if entry[0] == 1:
+                    visit(node.target)
+            if isinstance(node, Mapping):
+                map_subschemas(node, visit)
+            return node
+
+        visit(root)
+        repeated = [node for count, node in met.values() if count > 1]
+        names = _short_names([node.name for node in repeated])
+        self._shared = {id(node.target): (name, node.target) for name, node in zip(names, repeated, strict=True)}
+
+    def document(self, root: JsonSchema) -> JsonSchema:
+        """The root with the definitions that it needs, sorted by name."""
+        rendered: JsonSchema = self._node(root)
+        definitions = {name: self._plain(target, {}) for name, target in sorted(self._shared.values(), key=_first)}
+        return {**rendered, "$defs": definitions} if definitions else rendered
+
+    def _node(self, node: Any) -> Any:
+        if isinstance(node, SchemaRef):
+            return self._reference(node)
+        return self._plain(node, {}) if isinstance(node, Mapping) else node
+
+    def _reference(self, node: SchemaRef) -> JsonSchema:
+        target = node.target
+        if id(target) in self._shared:
+            return {"$ref": f"#/$defs/{self._shared[id(target)][0]}", **map_subschemas(node.beside, self._node)}
+        if id(target) in self._open:
+            raise PegboardError(f"{node.name} contains itself, so its schema cannot be inlined; use refs='defs'")
+        self._open.append(id(target))
+        rendered = self._plain(target, node.beside)
+        self._open.pop()
+        return rendered
+
+    def _plain(self, node: Mapping[str, Any], beside: Mapping[str, Any]) -> JsonSchema:
+        rendered = map_subschemas({**node, **beside}, self._node)
+        title = node.title if self._titles and isinstance(node, SchemaNode) else None
+        if title is None:
+            return rendered
+        rendered.pop("title", None)
+        return {"title": title, **rendered}
+
+
+def _first(pair: tuple[str, JsonSchema]) -> str:
+    return pair[0]
+
+
+def _short_names(full: list[str]) -> list[str]:
+    """For each full name its last part, or as many parts as it takes to tell it from the others."""
+    import re
+
+    def shortened(name: str, parts: int) -> str:
+        def last(match: re.Match[str]) -> str:
+            return ".".join([part for part in match[0].split(".") if part != "<locals>"][-parts:])
+
+        short = re.sub(r"[^\[\], |]+", last, name)
+        return re.sub(r"[^A-Za-z0-9_.-]+", "_", short).strip("_") or "Type"
+
+    longest = max((name.count(".") for name in full), default=0) + 1
+    names: list[str] = []
+    for name in full:
+        candidates = (
+            (shortened(name, parts), [shortened(other, parts) for other in full]) for parts in range(1, longest)
+        )
+        unique = (short for short, others in candidates if others.count(short) == 1)
+        names.append(_unused(next(unique, shortened(name, longest)), names))
+    return names
+
+
+def _unused(name: str, used: list[str]) -> str:
+    # Two types of the same full name (classes made in a function): numbered in the order of the document.
+    number, candidate = 1, name
+    while candidate in used:
+        number += 1
+        candidate = f"{name}_{number}"
+    return candidate
+
+
+def _escaped(key: str) -> str:
+    return key.replace("~", "~0").replace("/", "~1")
+
+
+def _copied(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _copied(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_copied(inner) for inner in value]
+    return value

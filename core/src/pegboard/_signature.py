@@ -1,0 +1,197 @@
+"""Reading signatures: which parameters a function has, and who provides each."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Final, Unpack, final, get_args, get_origin
+
+from attrs import frozen
+
+from pegboard._errors import PegboardError, RegistrationError, suggestion
+from pegboard._hints import plain_function, read_hints
+from pegboard._injection import InjectorTable, Provider
+from pegboard._markers import MISSING, Param
+from pegboard._shapes import Member, Record, TypePlan
+from pegboard._types import TypeTable
+
+__all__ = ["Reading", "Slot", "read_signature"]
+
+KEYWORD: Final = inspect.Parameter.KEYWORD_ONLY
+POSITIONAL: Final = inspect.Parameter.POSITIONAL_ONLY
+STAR: Final = inspect.Parameter.VAR_POSITIONAL
+STARS: Final = inspect.Parameter.VAR_KEYWORD
+
+
+@final
+@frozen(eq=False)
+class Slot:
+    """One parameter of a function: its Python `name`, its `key` in JSON, and either a type plan or a provider."""
+
+    name: str
+    key: str
+    kind: Any
+    annotation: Any
+    default: Any
+    plan: TypePlan | None = None
+    provider: Provider | None = None
+    description: str = ""
+    examples: tuple[Any, ...] = ()
+    spread: bool = False
+    """The members of an `Unpack[TypedDict]`: they travel as keywords of their own."""
+
+    @property
+    def required(self) -> bool:
+        """Whether the model has to send it."""
+        return self.default is MISSING and self.kind not in (STAR, STARS) and not self.spread
+
+
+@final
+@frozen(eq=False)
+class Reading:
+    """What a function's signature says."""
+
+    slots: tuple[Slot, ...]
+    returns: Any
+    spread_required: frozenset[str] = frozenset()
+
+
+def read_signature(
+    function: Callable[..., Any],
+    types: TypeTable,
+    injectors: InjectorTable,
+    *,
+    label: str,
+    namespace: Mapping[str, Any] | None = None,
+) -> Reading:
+    """Read every parameter. Raises `RegistrationError` naming the tool, the parameter, the annotation and the remedy."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError) as error:
+        raise RegistrationError(
+            f"{label}: {function!r} has no readable signature; wrap it in a Python function with annotated parameters"
+        ) from error
+    hints = read_hints(function, namespace)
+    bound = _bound_keywords(function)
+    slots: list[Slot] = []
+    for name, parameter in signature.parameters.items():
+        if name in bound:  # a partial's own keywords are the program's business, not the model's
+            continue
+        annotation = hints.get(name, Any)
+        try:
+            slots.extend(_read(name, parameter, annotation, types, injectors))
+        except (PegboardError, TypeError, ValueError) as error:
+            raise RegistrationError(f"{label}: parameter {name!r}: {error}") from error
+    _refuse_twins(label, slots)
+    return Reading(tuple(slots), hints.get("return", MISSING))
+
+
+def _read(
+    name: str, parameter: inspect.Parameter, annotation: Any, types: TypeTable, injectors: InjectorTable
+) -> list[Slot]:
+    default = MISSING if parameter.default is parameter.empty else parameter.default
+    provider = injectors.provider_for(annotation, default)
+    if provider is not None:
+        if parameter.kind in (STAR, STARS):
+            raise RegistrationError("a value from the program cannot fill *args or **kwargs; give it a parameter of its own")
+        return [Slot(name, name, parameter.kind, annotation, default, provider=provider)]
+    if parameter.kind is STARS and get_origin(annotation) is Unpack:
+        return _spread(name, get_args(annotation)[0], types)
+    notes = _notes(annotation)
+    if parameter.kind is STAR:
+        plan = types.plan(list[annotation])
+    elif parameter.kind is STARS:
+        plan = types.plan(annotation)
+    else:
+        plan = types.optional_member(annotation, default)[0]
+    return [
+        Slot(
+            name,
+            notes.name or name,
+            parameter.kind,
+            annotation,
+            default,
+            plan,
+            description=notes.description or "",
+            examples=notes.examples,
+        )
+    ]
+
+
+def _spread(name: str, record: Any, types: TypeTable) -> list[Slot]:
+    shape = types.plan(record).shape
+    if not isinstance(shape, Record):
+        raise RegistrationError(f"**{name}: Unpack[...] takes a TypedDict, got {record!r}")
+    return [_spread_slot(member, record) for member in shape.members]
+
+
+def _spread_slot(member: Member, record: Any) -> Slot:
+    default = MISSING if member.required else None
+    description = str(member.plan.schema.get("description", ""))
+    return Slot(
+        member.name, member.key, KEYWORD, record, default, member.plan, description=description, spread=not member.required
+    )
+
+
+def _notes(annotation: Any) -> Param:
+    """What `Annotated` says of a parameter: the outermost text or `Param` wins."""
+    if get_origin(annotation) is not Annotated:
+        return Param()
+    found = Param()
+    for marker in get_args(annotation)[1:]:
+        if isinstance(marker, str):
+            found = Param(marker, name=found.name, examples=found.examples)
+        elif isinstance(marker, Param):
+            found = Param(
+                marker.description or found.description,
+                name=marker.name or found.name,
+                examples=marker.examples or found.examples,
+            )
+    return found
+
+
+def _bound_keywords(function: Any) -> frozenset[str]:
+    bound: set[str] = set()
+    while hasattr(function, "func") and hasattr(function, "keywords"):
+        bound.update(function.keywords)
+        function = function.func
+    return frozenset(bound)
+
+
+def _refuse_twins(label: str, slots: list[Slot]) -> None:
+    seen: dict[str, str] = {}
+    for slot in slots:
+        if slot.plan is None or slot.kind is STARS:
+            continue
+        if slot.key in seen:
+            raise RegistrationError(
+                f"{label}: parameters {seen[slot.key]!r} and {slot.name!r} are both called {slot.key!r} in the schema; "
+                "give one of them another Param(name=...)"
+            )
+        seen[slot.key] = slot.name
+
+
+def tool_name(function: Any, name: str | None) -> str:
+    """The name of a tool made from `function`. Raises `RegistrationError` where neither has one."""
+    found = name or getattr(function, "__name__", None) or getattr(plain_function(function), "__name__", None)
+    if not found or found in ("<lambda>", "__call__"):
+        raise RegistrationError(f"{function!r} has no name of its own; register it with register(..., name=\"...\")")
+    return check_name(found)
+
+
+def check_name(name: str) -> str:
+    """`name`, if every model provider can carry it: 1 to 64 letters, digits, `_` and `-`, not starting with a digit or `-`."""
+    import re
+
+    if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_-]{0,63}", name):
+        return name
+    raise RegistrationError(
+        f"{name!r} cannot be a tool name: providers accept 1 to 64 letters, digits, '_' and '-', starting with a letter "
+        "or '_'; give another one with name=\"...\""
+    )
+
+
+def unknown_parameter(label: str, name: str, slots: tuple[Slot, ...]) -> RegistrationError:
+    """The error for a preset of a parameter that is not there."""
+    known = [slot.name for slot in slots]
+    return RegistrationError(f"{label} has no parameter {name!r}. {suggestion(name, known, noun='parameters')}")

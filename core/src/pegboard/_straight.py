@@ -1,0 +1,181 @@
+"""The straight path: a call that has nothing to wait for but its function.
+
+No rule of execution is written here a second time: a call that needs approval, a lock, middleware, a retry, a repair
+or an explanation is answered with None before anything has run, and takes the steps of `_execution`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import sys
+from collections.abc import Mapping
+from time import perf_counter
+from typing import Any, Final, final
+
+from pegboard._call import ToolCall, new_call_id
+from pegboard._decode import fast_decode
+from pegboard._effects import is_cancellation, is_interrupt
+from pegboard._engine import Engine, call_scope
+from pegboard._errors import PegboardError
+from pegboard._invocation import Invocation
+from pegboard._outcome import finished
+from pegboard._ready import Ready
+from pegboard._result import ResultDraft, Status, ToolResult
+
+__all__ = ["Straight"]
+
+_NO_METADATA: Final[Mapping[str, Any]] = {}
+_DEBUG: Final = logging.DEBUG
+
+
+@final
+class Straight:
+    """Runs straight calls of one toolkit."""
+
+    __slots__ = ("_engine", "_log")
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._log = engine.logger
+
+    def run(
+        self, session: Any, ready: Ready, arguments: Any, call_id: str | None, context: Any, agent: Any
+    ) -> ToolResult | None:
+        """Run a sync tool in the caller's thread; None when the call needs more than that (nothing has run then)."""
+        started = perf_counter()
+        call_id = call_id or new_call_id()
+        try:
+            values, invocation = _begin(session, ready, arguments, call_id, context, agent)
+        except Exception:  # noqa: BLE001 - whatever did not fit is decoded, repaired and explained by the steps
+            return None
+        try:
+            value = ready.invoke(values, invocation)
+        except BaseException as error:  # noqa: BLE001 - a tool may raise anything, and its call ends in a result
+            if is_interrupt(error):
+                raise
+            return self._raised(session, ready, call_id, arguments, invocation, error, started)
+        known = ready.renderers.by_type.get(type(value))
+        if known is None and _is_unfinished(value):
+            late = self._engine.late(session, ready, call_id, arguments, context, agent)
+            result: ToolResult = self._engine.drivers.run_sync(late.late_steps(value))
+            return self._counted(ready, finished(result, perf_counter() - started, 1))
+        return self._conclude(ready, call_id, arguments, invocation, value, started)
+
+    async def run_async(
+        self, session: Any, ready: Ready, arguments: Any, call_id: str | None, context: Any, agent: Any
+    ) -> ToolResult | None:
+        """Run an async tool on the caller's loop; None as above. The deadline is armed only if the tool suspends."""
+        started = perf_counter()
+        call_id = call_id or new_call_id()
+        try:
+            values, invocation = _begin(session, ready, arguments, call_id, context, agent)
+        except Exception:  # noqa: BLE001 - as above
+            return None
+        cancelling = _cancelling()
+        try:
+            coroutine = ready.invoke(values, invocation)
+            try:
+                first = coroutine.send(None)
+            except StopIteration as stop:
+                value = stop.value
+            else:
+                value = await _resumed(coroutine, first, ready.policy.timeout)
+        except BaseException as error:  # noqa: BLE001 - as above, but for the caller's own cancellation
+            if is_interrupt(error) or (is_cancellation(error) and _cancelling() > cancelling):
+                ready.stats.ended(Status.CANCELLED, perf_counter() - started)
+                raise
+            return self._raised(session, ready, call_id, arguments, invocation, error, started)
+        known = ready.renderers.by_type.get(type(value))
+        if known is None and _is_unfinished(value):
+            late = self._engine.late(session, ready, call_id, arguments, context, agent)
+            result: ToolResult = await self._engine.drivers.run(late.late_steps(value))
+            return self._counted(ready, finished(result, perf_counter() - started, 1))
+        return self._conclude(ready, call_id, arguments, invocation, value, started)
+
+    def _conclude(
+        self, ready: Ready, call_id: str, arguments: Any, invocation: Invocation | None, value: Any, started: float
+    ) -> ToolResult:
+        kind = type(value)
+        known = ready.renderers.by_type.get(kind)
+        call = None if invocation is None else invocation.opened_call()
+        if known is None or not known[1] or call is not None:
+            result = self._engine.outcomes.success(call or ToolCall(call_id, ready.name, arguments), value, ready.renderers)
+            return self._counted(ready, finished(result, perf_counter() - started, 1))
+        draft: Any = ResultDraft()
+        draft.call_id = call_id
+        draft.name = ready.name
+        draft.status = Status.SUCCESS
+        draft._rendered = known[0]
+        draft._value = value
+        draft.error = None
+        draft.attempts = 1
+        draft.notes = draft.logs = draft.attachments = ()
+        draft.metadata = _NO_METADATA
+        draft.duration = seconds = perf_counter() - started
+        draft.__class__ = ToolResult
+        stats = ready.stats
+        stats.calls += 1
+        stats.seconds += seconds
+        stats.histogram[int(seconds * 1e6).bit_length()] += 1
+        if self._log.isEnabledFor(_DEBUG):
+            self._engine.log(draft)
+        result = draft
+        return result
+
+    def _raised(
+        self,
+        session: Any,
+        ready: Ready,
+        call_id: str,
+        arguments: Any,
+        invocation: Invocation | None,
+        error: BaseException,
+        started: float,
+    ) -> ToolResult:
+        call = (None if invocation is None else invocation.opened_call()) or ToolCall(call_id, ready.name, arguments)
+        result = self._engine.outcomes.failure(call, error)
+        if result.status is Status.SUSPENDED:
+            self._engine.remember_suspended(call, result, ready, session)
+        return self._counted(ready, finished(result, perf_counter() - started, 1))
+
+    def _counted(self, ready: Ready, result: ToolResult) -> ToolResult:
+        ready.stats.ended(result.status, result.duration)
+        self._engine.log(result)
+        return result
+
+
+def _begin(
+    session: Any, ready: Ready, arguments: Any, call_id: str, context: Any, agent: Any
+) -> tuple[tuple[Any, ...], Invocation | None]:
+    """Decode and structure. Raises whatever a misfit raises; the caller turns to the steps then."""
+    if type(arguments) is str:
+        decoded, keys = fast_decode(arguments)
+        values = ready.accept(decoded, keys, arguments)
+    elif type(arguments) is dict:
+        decoded = arguments
+        values = ready.accept(decoded, 0, None)
+    elif arguments is None:
+        decoded = {}
+        values = ready.accept(decoded, 0, None)
+    else:
+        raise PegboardError("other mappings and bytes are decoded strictly")
+    if not ready.uses_invocation:
+        return values, None
+    scope = session.scope if context == () and agent is None else call_scope(session, context, agent)
+    return values, Invocation(session, ready.name, call_id, decoded, scope, ready.presets, agent)
+
+
+async def _resumed(coroutine: Any, first: Any, timeout: float | None) -> Any:
+    from pegboard._drivers import Resumed, bounded
+
+    return await bounded(Resumed(coroutine, first), timeout)
+
+
+def _cancelling() -> int:
+    task = sys.modules["asyncio"].current_task()
+    return task.cancelling() if task is not None else 0
+
+
+def _is_unfinished(value: Any) -> bool:
+    return inspect.isawaitable(value) or inspect.isgenerator(value) or inspect.isasyncgen(value)

@@ -1,0 +1,58 @@
+"""Streams: tools that yield. Each yield is a chunk; the result is the returned value, else what was yielded."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Generator
+from typing import Any
+
+from pegboard._call import Emitter
+from pegboard._content import Block, TextBlock
+
+__all__ = ["drain", "drain_async"]
+
+
+def drain(stream: Generator[Any, Any, Any], emitter: Emitter) -> Any:
+    """Draw a generator to its end; its return value, or what it yielded."""
+    yielded: list[Any] = []
+    while True:
+        try:
+            item = next(stream)
+        except StopIteration as stop:
+            return _joined(yielded) if stop.value is None else stop.value
+        yielded.append(item)
+        emitter.emit(_chunk(item))
+
+
+async def drain_async(stream: AsyncGenerator[Any, None], emitter: Emitter) -> Any:
+    """Draw an async generator to its end; what it yielded."""
+    yielded: list[Any] = []
+    try:
+        async for item in stream:
+            yielded.append(item)
+            emitter.emit(_chunk(item))
+    finally:
+        await stream.aclose()
+    return _joined(yielded)
+
+
+def _chunk(item: Any) -> str | Block:
+    return item if isinstance(item, str | Block) else _text(item)
+
+
+def _text(item: Any) -> str:
+    from pegboard._jsonable import dump_json, jsonable
+
+    return dump_json(jsonable(item))
+
+
+def _joined(yielded: list[Any]) -> Any:
+    """Texts joined, blocks appended; anything else stays a list."""
+    if not yielded:
+        return None
+    if all(isinstance(item, str) for item in yielded):
+        return "".join(yielded)
+    if not all(isinstance(item, str | Block) for item in yielded):
+        return yielded
+    text = "".join(item for item in yielded if isinstance(item, str))
+    blocks = [item for item in yielded if isinstance(item, Block)]
+    return [TextBlock(text), *blocks] if text else blocks

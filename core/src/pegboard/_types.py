@@ -1,0 +1,283 @@
+"""The type table: which handler maps an annotation, and the plans that come of it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any, Literal, TypeAlias, TypeVar, Union, get_origin
+
+from attrs import evolve, frozen
+
+from pegboard._annotations import (
+    alias_value,
+    is_alias,
+    qualified_name,
+    read_metadata,
+    split,
+    structural_key,
+)
+from pegboard._compile import structurer
+from pegboard._errors import ConflictError, RegistrationError
+from pegboard._extension import TypeHandler
+from pegboard._plans import optional_member, refine
+from pegboard._refusals import refuse_unknown
+from pegboard._schema import SchemaNode, SchemaRef, embed
+from pegboard._shapes import Deferred, TypePlan
+from pegboard._tool import Origin
+
+__all__ = ["Level", "TypeTable"]
+
+Level: TypeAlias = Literal["program", "plugin", "builtin"]
+_LEVELS: tuple[Level, ...] = ("program", "plugin", "builtin")
+
+
+@frozen(eq=False)
+class _Entry:
+    """A handler with where it comes from."""
+
+    handler: TypeHandler
+    origin: Origin
+    level: Level
+    number: int
+
+
+@frozen(eq=False)
+class _Match:
+    """An entry that maps an annotation, and how closely: the smaller the rank, the more specific."""
+
+    entry: _Entry
+    rank: tuple[int, int]
+
+    @property
+    def order(self) -> tuple[int, int, tuple[int, int]]:
+        """Program before plugins before built-in, then priority, then specificity."""
+        return (_LEVELS.index(self.entry.level), -self.entry.handler.priority, self.rank)
+
+    @property
+    def seniority(self) -> int:
+        """What breaks a tie within one origin: the program's last word, else the first offered."""
+        return -self.entry.number if self.entry.level == "program" else self.entry.number
+
+
+class _Open:
+    """A plan that is being built: what stands for it meanwhile, if the type turns out to contain itself."""
+
+    def __init__(self) -> None:
+        self.plan: TypePlan | None = None
+        self.stand_in: TypePlan | None = None
+
+    def defer(self, annotation: Any) -> TypePlan:
+        """The stand-in, which becomes the plan itself once that is there."""
+        if self.stand_in is None:
+            shape = Deferred(self._resolve)
+            self.stand_in = TypePlan(
+                SchemaRef(qualified_name(annotation), lambda: self._resolve().schema),
+                structurer(shape),
+                lambda value: self._resolve().unstructure(value),
+                shape,
+            )
+        return self.stand_in
+
+    def _resolve(self) -> TypePlan:
+        plan = self.plan or self.stand_in
+        assert plan is not None  # noqa: S101 - only reachable through the stand-in
+        return plan
+
+
+class TypeTable:
+    """The type handlers of one toolkit, and the plans that they have built.
+
+    A handler is found by exact class, by predicate, by base class, by generic origin, in this order; before that
+    decides where it comes from (the program, a plugin, Pegboard itself), and then its priority. Plans are cached
+    by the structure of the annotation, so `int | str` and `str | int` never share one. Safe to use from any thread.
+    """
+
+    def __init__(self) -> None:
+        self._by_class: dict[type, list[_Entry]] = {}
+        self._by_predicate: list[_Entry] = []
+        self._count = 0
+        self._plans: dict[Any, tuple[Any, TypePlan]] = {}
+        self._open: dict[Any, _Open] = {}
+        self._unsettled: dict[Any, tuple[Any, TypePlan]] = {}
+        self._lock = threading.RLock()
+        self._converter: Any = None
+
+    def add(self, handler: TypeHandler, origin: Origin, level: Level) -> None:
+        """Add a handler. Plans that were handed out before stay as they are; later ones see it.
+
+        Raises `RegistrationError` for something that is not a `TypeHandler`.
+        """
+        if not isinstance(handler, TypeHandler):
+            raise RegistrationError(f"{origin} offers {handler!r} as a type handler; wrap it in pegboard.TypeHandler")
+        with self._lock:
+            self._count += 1
+            entry = _Entry(handler, origin, level, self._count)
+            if isinstance(handler.matches, type) and get_origin(handler.matches) is None:
+                self._by_class.setdefault(handler.matches, []).append(entry)
+            else:
+                self._by_predicate.append(entry)
+            self._plans.clear()
+
+    def plan(self, annotation: Any) -> TypePlan:
+        """The plan of an annotation, built once.
+
+        Raises `RegistrationError` for a type that nobody maps, naming it and the remedy, and `ConflictError` where two
+        plugins map it equally well.
+        """
+        key = structural_key(annotation)
+        found = self._plans.get(key)
+        if found is not None:
+            return found[1]
+        with self._lock:
+            return self._settled(key, annotation)
+
+    def handler_for(self, annotation: Any) -> tuple[TypeHandler, Origin, list[tuple[TypeHandler, Origin]]]:
+        """The handler that wins for an annotation, where it comes from, and those that it shadows, nearest first.
+
+        Raises as `plan` does.
+        """
+        bare, items = split(annotation)
+        matches = self._matches(bare)
+        found = [(match.entry.handler, match.entry.origin) for match in matches]
+        own = read_metadata(items).handler
+        if own is not None:
+            return own, Origin(), found
+        if not found:
+            return self.handler_for(_stands_for(bare))
+        _refuse_tie(bare, matches)
+        return *found[0], found[1:]
+
+    def optional_member(self, annotation: Any, default: Any) -> tuple[TypePlan, bool]:
+        """The plan beside a default: `Optional[T] = None` is plain `T`. True where null was taken out in this way."""
+        return optional_member(self, annotation, default)
+
+    @property
+    def converter(self) -> Any:
+        """A `cattrs.Converter` whose hooks lead back to this table: as strict as the plans are."""
+        if self._converter is None:
+            from pegboard._converter import make_converter
+
+            self._converter = make_converter(self)
+        return self._converter
+
+    def _settled(self, key: Any, annotation: Any) -> TypePlan:
+        """Build a plan. What is built on the way counts only once the outermost is there, which it may refer to."""
+        for known in (self._plans, self._unsettled):
+            if key in known:
+                return known[key][1]
+        if key in self._open:
+            return self._open[key].defer(annotation)
+        opened = self._open[key] = _Open()
+        try:
+            built = self._build(annotation)
+        except BaseException:
+            self._unsettled.clear()
+            raise
+        finally:
+            del self._open[key]
+        if built is opened.stand_in:
+            raise RegistrationError(f"{qualified_name(annotation)} is nothing but itself; give it another alternative")
+        plan = opened.plan = _named(annotation, built, recursive=opened.stand_in is not None)
+        self._unsettled[key] = (annotation, plan)
+        if not self._open:
+            self._plans.update(self._unsettled)
+            self._unsettled.clear()
+        return plan
+
+    def _build(self, annotation: Any) -> TypePlan:
+        bare, items = split(annotation)
+        if bare is not annotation:
+            metadata = read_metadata(items)
+            handler = metadata.handler
+            plan = self.plan(bare) if handler is None else self._call(handler, Origin(), bare)
+            return refine(plan, metadata, bare)
+        matches = self._matches(bare)
+        if not matches:
+            return self.plan(_stands_for(bare))
+        _refuse_tie(bare, matches)
+        return self._call(matches[0].entry.handler, matches[0].entry.origin, bare)
+
+    def _call(self, handler: TypeHandler, origin: Origin, annotation: Any) -> TypePlan:
+        plan: Any
+        try:
+            plan = handler.build(annotation, self)
+        except RegistrationError:
+            raise
+        except Exception as error:
+            name = qualified_name(annotation)
+            raise RegistrationError(f"the type handler of {origin} failed for {name}: {error!r}") from error
+        if not isinstance(plan, TypePlan):
+            name = qualified_name(annotation)
+            raise RegistrationError(f"the type handler of {origin} must give a TypePlan for {name}, not {plan!r}")
+        return plan
+
+    def _matches(self, annotation: Any) -> list[_Match]:
+        """Every handler that maps the annotation, best first."""
+        found = [
+            _Match(entry, rank)
+            for entry in self._by_predicate
+            if (rank := _predicate_rank(entry.handler.matches, annotation)) is not None
+        ]
+        cls = get_origin(annotation) or annotation
+        for distance, base in enumerate(cls.__mro__ if isinstance(cls, type) else ()):
+            # `object` is a base of everything: a handler for it maps only itself, or it would shadow every refusal.
+            if base is not object or annotation is object:
+                rank = (0, 0) if annotation is base else ((2, distance) if cls is annotation else (3, distance))
+                found += [_Match(entry, rank) for entry in self._by_class.get(base, ())]
+        return sorted(found, key=lambda match: (match.order, match.seniority))
+
+
+def _named(annotation: Any, plan: TypePlan, *, recursive: bool) -> TypePlan:
+    """The plan with a schema that knows its type, and that is a reference if the type contains itself."""
+    schema = plan.schema
+    if "$defs" in schema or "definitions" in schema:
+        schema = embed(schema, qualified_name(annotation))
+    if not isinstance(schema, SchemaNode):
+        schema = SchemaNode(schema, lambda: qualified_name(annotation))
+    if recursive and not isinstance(schema, SchemaRef):
+        body = schema
+        schema = SchemaRef(qualified_name(annotation), lambda: body)
+    return plan if schema is plan.schema else evolve(plan, schema=schema)
+
+
+def _refuse_tie(annotation: Any, matches: list[_Match]) -> None:
+    best = matches[0]
+    rivals = {str(match.entry.origin) for match in matches if match.order == best.order}
+    if best.entry.level == "plugin" and len(rivals) > 1:
+        raise ConflictError(
+            f"{' and '.join(sorted(rivals))} both map {qualified_name(annotation)}; give one of their handlers a "
+            "higher priority, block one of the plugins, or register a handler of your own, which always wins"
+        )
+
+
+def _predicate_rank(matches: Any, annotation: Any) -> tuple[int, int] | None:
+    """How closely a handler fits whose `matches` is not a class; None for not at all."""
+    if get_origin(matches) is not None or hasattr(matches, "__supertype__") or is_alias(matches):
+        # An annotation rather than a predicate: `TypeHandler(UserId, ...)` for a NewType, or for `list[Ip]`.
+        return (0, 0) if structural_key(matches) == structural_key(annotation) else None
+    return (1, 0) if _applies(matches, annotation) else None
+
+
+def _applies(predicate: Callable[[Any], bool], annotation: Any) -> bool:
+    try:
+        return bool(predicate(annotation))
+    except Exception:  # noqa: BLE001 - `issubclass(annotation, X)` raises for what is not a class; that means no
+        return False
+
+
+def _stands_for(annotation: Any) -> Any:
+    """What a name for another type stands for: NewType, `type` alias, type variable. Refuses anything else."""
+    if hasattr(annotation, "__supertype__"):
+        return annotation.__supertype__
+    if is_alias(annotation):
+        try:
+            return alias_value(annotation)
+        except NameError as error:
+            raise RegistrationError(f"the alias {qualified_name(annotation)} cannot be evaluated: {error}") from error
+    return _variable(annotation) if isinstance(annotation, TypeVar) else refuse_unknown(annotation)
+
+
+def _variable(variable: TypeVar) -> Any:
+    if variable.__constraints__:
+        return Union[variable.__constraints__]  # noqa: UP007 - a union of a tuple has no other spelling
+    return Any if variable.__bound__ is None else variable.__bound__

@@ -1,0 +1,14 @@
+"""What Pegboard brings itself: ordinary plugins, last in precedence and overridable like any other."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+__all__ = ["plugins"]
+
+
+def plugins() -> tuple[ModuleType, ...]:
+    """The built-in plugins, each a module with hook implementations."""
+    from pegboard.builtin import converters, injectors, types
+
+    return converters, injectors, types

@@ -1,0 +1,44 @@
+"""Built-in converters: bytes become images, audio, video or files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from pegboard._content import AudioBlock, Block, FileBlock, ImageBlock, VideoBlock
+from pegboard._extension import Converter
+from pegboard.hookspecs import hookimpl
+
+# Magic numbers: the WHATWG MIME Sniffing Standard, section 6.
+_SIGNATURES: Final[tuple[tuple[bytes, bytes, type[ImageBlock | AudioBlock | VideoBlock | FileBlock], str], ...]] = (
+    (b"\x89PNG\r\n\x1a\n", b"", ImageBlock, "image/png"),
+    (b"\xff\xd8\xff", b"", ImageBlock, "image/jpeg"),
+    (b"GIF87a", b"", ImageBlock, "image/gif"),
+    (b"GIF89a", b"", ImageBlock, "image/gif"),
+    (b"BM", b"", ImageBlock, "image/bmp"),
+    (b"RIFF", b"WEBP", ImageBlock, "image/webp"),
+    (b"RIFF", b"WAVE", AudioBlock, "audio/wav"),
+    (b"ID3", b"", AudioBlock, "audio/mpeg"),
+    (b"\xff\xfb", b"", AudioBlock, "audio/mpeg"),
+    (b"OggS", b"", AudioBlock, "audio/ogg"),
+    (b"fLaC", b"", AudioBlock, "audio/flac"),
+    (b"\x1aE\xdf\xa3", b"", VideoBlock, "video/webm"),
+    (b"%PDF-", b"", FileBlock, "application/pdf"),
+)
+
+
+def bytes_block(content: bytes | bytearray | memoryview) -> Block:
+    """The block that suits `content`: by its leading bytes an image, audio or video, else a file."""
+    raw = bytes(content)
+    if raw[4:8] == b"ftyp":  # ISO base media: the brand follows a length
+        return VideoBlock.from_bytes(raw, "video/mp4")
+    for head, brand, block, media_type in _SIGNATURES:
+        if raw.startswith(head) and raw[8 : 8 + len(brand)] == brand:
+            return block.from_bytes(raw, media_type)
+    return FileBlock.from_bytes(raw, "application/octet-stream")
+
+
+@hookimpl
+def provide_converters() -> Iterable[Converter]:
+    """Bytes in their three forms."""
+    return [Converter(kind, bytes_block) for kind in (bytes, bytearray, memoryview)]

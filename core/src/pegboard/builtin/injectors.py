@@ -1,0 +1,38 @@
+"""Built-in injectors: what every tool may ask for by type."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from pegboard._call import Agent, CancelToken, Emitter, ToolCall
+from pegboard._extension import Injector
+from pegboard._invocation import Invocation
+from pegboard._markers import MISSING
+from pegboard.hookspecs import hookimpl
+
+
+def emitter(invocation: Invocation) -> Emitter:
+    """Reports progress."""
+    return invocation.emitter
+
+
+def agent(invocation: Invocation) -> Any:
+    """The object passed as `agent=`."""
+    return MISSING if invocation.agent is None else invocation.agent
+
+
+def call(invocation: Invocation) -> ToolCall:
+    """The running call."""
+    return invocation.call
+
+
+def token(invocation: Invocation) -> CancelToken:
+    """Set when the call should stop."""
+    return invocation.token
+
+
+@hookimpl
+def provide_injectors() -> Iterable[Injector]:
+    """The specials that need nothing but the call itself; floor 8 adds `Session` and `Toolkit`."""
+    return [Injector(Emitter, emitter), Injector(Agent, agent), Injector(ToolCall, call), Injector(CancelToken, token)]

@@ -1,0 +1,93 @@
+"""Distributions for tests: a real `.dist-info` and real modules in a directory."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import importlib
+import os
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from pegboard.hookspecs import GROUP
+
+__all__ = ["fake_distribution"]
+
+EntryPoints = Mapping[str, str | Mapping[str, str]]
+
+
+def fake_distribution(
+    path: str | os.PathLike[str],
+    name: str,
+    version: str = "1.0",
+    *,
+    entry_points: EntryPoints | str = "",
+    requires: Iterable[str] = (),
+    modules: Mapping[str, str] = {},
+) -> Path:
+    r"""Write a distribution into the directory `path`, as an installer would, and return its `.dist-info`.
+
+    `entry_points` maps names to `module[:attribute]` in Pegboard's group, or group names to such mappings; text is
+    written as it is, for what is malformed. `requires` are requirements such as `pegboard>=0.1`. `modules` maps
+    dotted module names (`acme.tools`) to source; packages on the way are made. The directory has to be on `sys.path`:
+
+        def test_dice(tmp_path, monkeypatch):
+            source = "import pegboard\n@pegboard.hookimpl\ndef provide_tools(settings): return []"
+            fake_distribution(tmp_path, "acme-dice", entry_points={"dice": "acme_dice"}, modules={"acme_dice": source})
+            monkeypatch.syspath_prepend(tmp_path)
+
+    Python remembers imported modules: two tests should not share a module's name. Raises OSError.
+    """
+    root = Path(path)
+    info = root / f"{re.sub(r'[-_.]+', '_', name).lower()}-{version}.dist-info"
+    info.mkdir(parents=True, exist_ok=True)
+    files = {
+        info / "METADATA": _metadata(name, version, requires),
+        info / "WHEEL": "Wheel-Version: 1.0\nGenerator: pegboard.testing\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        info / "INSTALLER": "pegboard.testing\n",
+        **_modules(root, modules),
+    }
+    if entry_points:
+        files[info / "entry_points.txt"] = entry_points if isinstance(entry_points, str) else _sections(entry_points)
+    for file, text in files.items():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    record = [*(_recorded(root, file) for file in sorted(files)), f"{info.name}/RECORD,,"]
+    (info / "RECORD").write_text("\n".join(record) + "\n", encoding="utf-8")
+    # Finders remember directories, and this one may just have been listed.
+    importlib.invalidate_caches()
+    return info
+
+
+def _metadata(name: str, version: str, requires: Iterable[str]) -> str:
+    headers = ["Metadata-Version: 2.1", f"Name: {name}", f"Version: {version}"]
+    return "\n".join([*headers, *(f"Requires-Dist: {requirement}" for requirement in requires)]) + "\n"
+
+
+def _sections(entry_points: EntryPoints) -> str:
+    sections: dict[str, dict[str, str]] = {}
+    for key, value in entry_points.items():
+        if isinstance(value, str):
+            sections.setdefault(GROUP, {})[key] = value
+        else:
+            sections.setdefault(key, {}).update(value)
+    return "\n".join(
+        "\n".join([f"[{group}]", *(f"{name} = {value}" for name, value in names.items())]) + "\n"
+        for group, names in sections.items()
+    )
+
+
+def _modules(root: Path, modules: Mapping[str, str]) -> dict[Path, str]:
+    files: dict[Path, str] = {}
+    packages = {name[:position] for name in modules for position, char in enumerate(name) if char == "."}
+    for name in sorted({*modules, *packages}):
+        base = root.joinpath(*name.split("."))
+        files[base / "__init__.py" if name in packages else base.with_suffix(".py")] = modules.get(name, "")
+    return files
+
+
+def _recorded(root: Path, file: Path) -> str:
+    content = file.read_bytes()
+    digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode("ascii")
+    return f"{file.relative_to(root).as_posix()},sha256={digest},{len(content)}"

@@ -1,0 +1,74 @@
+"""`import pegboard` loads only what it needs; the rest comes with the first use (PEP 562)."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+import pegboard
+from tests.workspace.project import PACKS
+
+# All of the core that importing it may load.
+LOADED = ["pegboard"]
+
+# Each costs a noticeable part of a command's start: 10 to 150 ms.
+HEAVY = [
+    "asyncio",
+    "attr",
+    "attrs",
+    "cattrs",
+    "concurrent.futures",
+    "dataclasses",
+    "importlib.metadata",
+    "importlib_metadata",
+    "inspect",
+    "jsonschema",
+    "logging",
+    "pluggy",
+    *(pack.package for pack in PACKS),
+]
+
+
+def fresh(code: str) -> Any:
+    """Run code in a new interpreter, without the environment's influence, and return the JSON that it prints."""
+    run = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, check=True, text=True, timeout=60)
+    return json.loads(run.stdout)
+
+
+@pytest.fixture(scope="module")
+def loaded() -> Iterable[str]:
+    """Modules that `import pegboard` adds to those that the interpreter started with."""
+    names: list[str] = fresh(
+        "import sys; before = set(sys.modules); import pegboard; after = sorted(set(sys.modules) - before)\n"
+        "import json; print(json.dumps(after))"
+    )
+    return names
+
+
+@pytest.mark.parametrize("name", HEAVY)
+def test_import_leaves_out(name: str, loaded: Iterable[str]) -> None:
+    assert name not in loaded
+
+
+def test_import_loads_only_these_modules_of_ours(loaded: Iterable[str]) -> None:
+    assert [name for name in loaded if name.partition(".")[0] == "pegboard"] == LOADED
+
+
+class TestFace:
+    def test_is_sorted_and_names_nothing_twice(self) -> None:
+        assert list(pegboard.__all__) == sorted(set(pegboard.__all__))
+
+    @pytest.mark.parametrize("name", getattr(pegboard, "__all__", ()))
+    def test_name_resolves(self, name: str) -> None:
+        assert getattr(pegboard, name) is not None
+
+    def test_is_listed_by_dir(self) -> None:
+        assert set(pegboard.__all__) <= set(dir(pegboard))
+
+    def test_unknown_name_is_an_attribute_error(self) -> None:
+        name = "no_such_name"
+        with pytest.raises(AttributeError, match=name):
+            getattr(pegboard, name)

@@ -1,0 +1,211 @@
+"""Discovery finds what is installed, whatever lies beside it, and imports nothing."""
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from importlib.abc import MetaPathFinder
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pegboard._discovery import Discovery, Found, core_version, discover, normalise, pack_name
+from pegboard.testing import fake_distribution
+from tests.core.plugin_site import Site, fresh_site
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
+    with fresh_site(tmp_path / "site", monkeypatch) as made:
+        yield made
+
+
+def names(discovery: Discovery) -> list[str]:
+    return [found.name for found in discovery.found]
+
+
+def test_nothing_installed(site: Site) -> None:
+    assert discover() == Discovery()
+
+
+def test_facts_of_an_entry_point(site: Site) -> None:
+    site.add("dice", distribution="Acme.Dice", version="1.2", requires=["pegboard>=0.1", "attrs"])
+    expected = Found("dice", "site_dice", "Acme.Dice", "1.2", ("pegboard>=0.1", "attrs"))
+    assert discover() == Discovery((expected,))
+
+
+def test_imports_nothing(site: Site) -> None:
+    site.add("dice", "raise SystemExit")
+    assert names(discover()) == ["dice"]
+    assert "site_dice" not in sys.modules
+
+
+def test_sorted_by_name_then_distribution(site: Site) -> None:
+    site.add("b", distribution="acme-1")
+    site.add("a", distribution="acme-3")
+    site.add("a", distribution="acme-2")
+    assert [(found.name, found.distribution) for found in discover().found] == [
+        ("a", "acme-2"),
+        ("a", "acme-3"),
+        ("b", "acme-1"),
+    ]
+
+
+def test_several_entry_points_of_one_distribution(site: Site) -> None:
+    site.add("x", entry_points={"two": "m2", "one": "m1:attr [extra]", "x": {"console": "m:main"}})
+    assert [(found.name, found.entry_point) for found in discover().found] == [
+        ("one", "m1:attr [extra]"),
+        ("two", "m2"),
+    ]
+
+
+class TestStrangers:
+    """What others have installed must not matter."""
+
+    @pytest.fixture(autouse=True)
+    def good(self, site: Site) -> None:
+        site.add("good")
+
+    def test_malformed_entry_points_of_another_group(self, site: Site) -> None:
+        fake_distribution(site.path, "stranger", entry_points="[console_scripts]\nno equals sign\n[unclosed\n= =\n")
+        assert names(discover()) == ["good"]
+
+    def test_a_word_that_is_no_group(self, site: Site) -> None:
+        fake_distribution(site.path, "stranger", entry_points={"console_scripts": {"pegboard": "cli:main"}})
+        assert names(discover()) == ["good"]
+
+    def test_entry_points_that_are_no_text(self, site: Site) -> None:
+        info = fake_distribution(site.path, "stranger", entry_points="x")
+        (info / "entry_points.txt").write_bytes(b"\xff\xfe\x00[pegboard]")
+        discovery = discover()
+        assert names(discovery) == ["good"]
+        (sentence,) = discovery.unreadable
+        assert "stranger-1.0.dist-info" in sentence
+        assert "entry points cannot be read" in sentence
+
+    def test_entry_points_that_are_a_directory(self, site: Site) -> None:
+        info = fake_distribution(site.path, "stranger")
+        (info / "entry_points.txt").mkdir()
+        assert names(discover()) == ["good"]
+
+    def test_an_import_hook_that_cannot_list(self, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+        class Broken(MetaPathFinder):
+            def find_spec(self, *_: Any) -> None:
+                return None
+
+            def find_distributions(self, *_: Any) -> Any:
+                raise RuntimeError("no listing today")
+
+        monkeypatch.setattr(sys, "meta_path", [*sys.meta_path, Broken()])
+        discovery = discover()
+        assert names(discovery) == ["good"]
+        assert discovery.unreadable == ("listing the installed distributions stopped early: no listing today",)
+
+    def test_stale_empty_directory_hides_nothing(self, site: Site) -> None:
+        (site.path / "acme_good-0.9.dist-info").mkdir()
+        (found,) = discover().found
+        assert (found.version, found.hidden) == ("1.0", "")
+
+
+class TestOurOwnBroken:
+    def test_line_without_value(self, site: Site) -> None:
+        site.add("x", entry_points="[pegboard]\n# comment\nbroken\ngood = site_x\n")
+        found = {entry.name: entry.problem for entry in discover().found}
+        assert found["good"] == ""
+        assert 'has the line "broken"' in found["broken"]
+        assert "reinstall acme-x" in found["broken"]
+
+    @pytest.mark.parametrize("value", ["not a module", "a-b", "module:", "a:b:c"])
+    def test_value_that_is_no_reference(self, site: Site, value: str) -> None:
+        site.add("x", entry_points={"x": value})
+        assert f'"x = {value}"' in discover().found[0].problem
+
+    def test_name_without_letters(self, site: Site) -> None:
+        site.add("x", entry_points={"!!": "module"})
+        assert "no letter" in discover().found[0].problem
+
+    @pytest.mark.parametrize("metadata", [b"", b"garbage\n", b"\xff\xfe", b"Name\n\nName: late\n"])
+    def test_malformed_metadata(self, site: Site, metadata: bytes) -> None:
+        info = site.add("x")
+        (info / "METADATA").write_bytes(metadata)
+        site.add("good")
+        broken = {found.name: found for found in discover().found}
+        assert broken["good"].problem == ""
+        assert broken["x"].distribution is None
+        assert "acme_x-1.0.dist-info" in broken["x"].problem
+
+
+class TestDuplicates:
+    @pytest.fixture
+    def later(self, site: Site, tmp_path: Path) -> Site:
+        sys.path.append(str(tmp_path / "later"))
+        return Site(tmp_path / "later")
+
+    def test_first_on_the_path_counts(self, site: Site, later: Site) -> None:
+        site.add("dice", version="1.0")
+        later.add("dice", version="2.0")
+        first, second = sorted(discover().found, key=lambda found: found.version or "")
+        assert first.hidden == ""
+        assert "comes first on the path" in second.hidden
+        assert str(site.path) in second.hidden
+
+    def test_first_counts_even_without_entry_points(self, site: Site, later: Site) -> None:
+        fake_distribution(site.path, "acme-dice", "0.1")
+        later.add("dice")
+        (found,) = discover().found
+        assert "comes first on the path" in found.hidden
+
+    def test_same_directory_twice_on_the_path(self, site: Site) -> None:
+        site.add("dice")
+        sys.path.append(str(site.path))
+        assert [found.hidden for found in discover().found] == [""]
+
+
+def test_egg_info_requirements(site: Site) -> None:
+    info = site.path / "acme_old.egg-info"
+    info.mkdir(parents=True)
+    (info / "PKG-INFO").write_text("Metadata-Version: 1.0\nName: acme-old\nVersion: 3\n", encoding="utf-8")
+    (info / "entry_points.txt").write_text("[pegboard]\nold = acme_old\n", encoding="utf-8")
+    (info / "requires.txt").write_text("pegboard>=7\n", encoding="utf-8")
+    assert discover().found == (Found("old", "acme_old", "acme-old", "3", ("pegboard>=7",)),)
+
+
+def test_core_version(site: Site) -> None:
+    assert core_version() is None
+    fake_distribution(site.path, "pegboard", "0.4")
+    assert core_version() == "0.4"
+
+
+@pytest.mark.parametrize(
+    ("name", "installer", "pack"),
+    [("files", "files", "files"), ("My.Pack__x", "my-pack-x", "my_pack_x"), ("-Ünder-", "-ünder-", "nder")],
+)
+def test_names(name: str, installer: str, pack: str) -> None:
+    assert normalise(name) == installer
+    assert pack_name(name) == pack
+
+
+def test_scan_stays_cheap(site: Site) -> None:
+    for number in range(300):
+        entry_points = {"console_scripts": {"x": "y:z"}} if number % 3 else ""
+        fake_distribution(site.path, f"stranger-{number}", entry_points=entry_points)
+    site.add("dice")
+    discover()
+    best = min(_timed(discover) for _ in range(5))
+    floor = min(_timed(lambda: _read_all(site.path)) for _ in range(5))
+    # Reading the same files by hand is the floor; a scan that parses metadata or calls stat again is far above it.
+    assert best < 6 * floor, f"scan {best * 1e3:.1f} ms, floor {floor * 1e3:.1f} ms"
+
+
+def _timed(action: Any) -> float:
+    started = time.perf_counter()
+    action()
+    return time.perf_counter() - started
+
+
+def _read_all(path: Path) -> None:
+    for name in os.listdir(path):  # noqa: PTH208 - the floor is the plainest way
+        if name.endswith(".dist-info") and os.path.exists(file := f"{path}/{name}/entry_points.txt"):  # noqa: PTH110
+            with open(file, encoding="utf-8") as opened:  # noqa: PTH123
+                opened.read()

@@ -1,0 +1,260 @@
+"""Hand-written schemas: vetted when they are registered, harmless when they are used."""
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from pegboard._errors import RegistrationError
+from pegboard._explain import explain
+from pegboard._foreign import ForeignSchema, property_plan
+from pegboard._repair import repair
+
+SEARCH = {
+    "type": "object",
+    "properties": {
+        "query": {"type": "string", "minLength": 1},
+        "limit": {"type": "integer", "minimum": 1, "maximum": 100},
+        "sort": {"enum": ["newest", "oldest"]},
+        "filters": {"type": "array", "items": {"$ref": "#/$defs/filter"}},
+    },
+    "required": ["query"],
+    "additionalProperties": False,
+    "$defs": {
+        "filter": {"type": "object", "properties": {"key": {"type": "string"}}, "required": ["key"]},
+    },
+}
+
+
+def told(schema: dict[str, Any], value: Any) -> list[str]:
+    return [str(problem) for problem in ForeignSchema(schema).problems(value)]
+
+
+class TestMessages:
+    def test_are_those_of_typed_tools(self) -> None:
+        assert told(SEARCH, {"limit": "ten", "sort": "newset", "filters": [{}, {"key": 3}], "lmit": 3}) == [
+            'limit: expected integer >= 1 and <= 100, got string "ten"',
+            'sort: expected one of "newest", "oldest", got string "newset", did you mean "newest"?',
+            "filters[0].key: missing (required string)",
+            "filters[1].key: expected string, got integer 3",
+            "query: missing (required string of at least 1 characters)",
+            "lmit: unknown argument, did you mean 'limit'?",
+        ]
+
+    def test_none_for_what_fits(self) -> None:
+        assert told(SEARCH, {"query": "x", "filters": [{"key": "a", "more": 1}]}) == []
+
+    @pytest.mark.parametrize(
+        ("schema", "value", "said"),
+        [
+            ({"anyOf": [{"type": "string"}, {"type": "integer"}]}, None, "expected string or integer, got null"),
+            ({"anyOf": [{"type": "string"}, {"type": "integer", "minimum": 3}]}, 1, "expected integer >= 3, got integer 1"),
+            ({"oneOf": [{"minimum": 1}, {"minimum": 2}]}, 3, "fits more than one of the alternatives any value >= 1 or any value >= 2; exactly one is allowed"),
+            ({"const": "x"}, "y", 'expected "x", got string "y"'),
+            ({"format": "date"}, "x", 'expected any value, got string "x"'),
+            ({"type": "string", "format": "date"}, "x", 'expected date string, got string "x"'),
+            ({"not": {"type": "string"}}, "x", 'expected a value that satisfies not {"type": "string"}, got string "x"'),
+            ({"uniqueItems": True}, [1, 1.0], "expected any value of unique items, got array [1, 1.0]"),
+            (False, 1, None),
+        ],
+    )  # fmt: skip
+    def test_of_other_keywords(self, schema: Any, value: Any, said: str | None) -> None:
+        whole = {"properties": {"x": schema}}
+        assert told(whole, {"x": value}) == [f"x: {said}" if said else "a value that the schema forbids: integer 1"]
+
+    @pytest.mark.parametrize("value", [[1, True], [[1], [True]], ["a", "b"], [{"a": 1}, {"a": 2}]])
+    def test_unique_items_compare_as_json(self, value: Any) -> None:
+        assert told({"properties": {"x": {"uniqueItems": True}}}, {"x": value}) == []
+
+    def test_values_are_redacted(self) -> None:
+        (problem,) = ForeignSchema(SEARCH).problems({"query": "x", "limit": "hunter2"}, redact=lambda text: text.replace("hunter2", "***"))
+        assert "hunter2" not in str(problem)
+
+
+class TestRefusedAtRegistration:
+    @pytest.mark.parametrize(
+        ("schema", "said"),
+        [
+            ({"type": "objekt"}, "the schema: #/type is not valid JSON Schema"),
+            ({"properties": {"a": {"minimum": "1"}}}, "#/properties/a/minimum is not valid JSON Schema"),
+            ({"$ref": "https://example.com/x.json"}, "$ref at # refers to \"https://example.com/x.json\"; only references within"),
+            ({"properties": {"a": {"$ref": "other.json#/x"}}}, "$ref at #/properties/a refers to"),
+            ({"items": {"$dynamicRef": "https://example.com/#x"}}, "$dynamicRef at #/items refers to"),
+            ({"$ref": "file:///etc/passwd"}, "refers to \"file:///etc/passwd\""),
+            ({"$ref": "#/$defs/missing"}, "refers to \"#/$defs/missing\", which is not there"),
+            ({"$ref": "#nowhere"}, "refers to \"#nowhere\", which is not there"),
+            ({"$ref": "#"}, "leads back to itself without end"),
+            ({"$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"anyOf": [{"$ref": "#/$defs/a"}]}}, "$ref": "#/$defs/a"}, "leads back to itself"),
+            ({"not": {"$ref": "#"}}, "leads back to itself"),
+            ({"properties": {"a": {"pattern": "^(a+)+$"}}}, "pattern at #/properties/a has \"^(a+)+$\", which may take forever"),
+            ({"patternProperties": {"(x*)*y": {}}}, "patternProperties at # has"),
+            ({"patternProperties": {".*.*z": {}}}, "slow on long names"),
+            ({"pattern": "("}, "pattern"),
+            ({"pattern": r"\p{L}"}, "is not a 'regex'"),
+            ({"$defs": {"x": {"$schema": "http://json-schema.org/draft-07/schema#"}}}, "$schema at #/$defs/x has a dialect of its own"),
+            ([], "a JSON Schema is an object"),
+        ],
+    )  # fmt: skip
+    def test_by_keyword_and_path(self, schema: Any, said: str) -> None:
+        with pytest.raises(RegistrationError) as caught:
+            ForeignSchema(schema)
+        assert said in str(caught.value)
+        assert len(str(caught.value)) < 400
+
+    def test_says_whose_it_is(self) -> None:
+        with pytest.raises(RegistrationError, match=r"^tool 'x' of server 'y': \$ref at #"):
+            ForeignSchema({"$ref": "#"}, "tool 'x' of server 'y'")
+
+    def test_alternatives_that_double(self) -> None:
+        levels: dict[str, Any] = {"d0": {"type": "integer"}}
+        for level in range(1, 23):
+            levels[f"d{level}"] = {"anyOf": [{"$ref": f"#/$defs/d{level - 1}"}] * 2}
+        with pytest.raises(RegistrationError, match="more than 10000 subschemas"):
+            ForeignSchema({"$defs": levels, "properties": {"x": {"$ref": "#/$defs/d22"}}})
+
+    def test_a_long_chain(self) -> None:
+        chain = {f"d{link}": {"$ref": f"#/$defs/d{link + 1}"} for link in range(3000)}
+        with pytest.raises(RegistrationError, match="more than 100 references"):
+            ForeignSchema({"$defs": {**chain, "d3000": {}}, "$ref": "#/$defs/d0"})
+
+    def test_depth(self) -> None:
+        schema: dict[str, Any] = {}
+        for _ in range(5000):
+            schema = {"items": schema}
+        with pytest.raises(RegistrationError, match="nested more than 100 levels"):
+            ForeignSchema(schema)
+
+    def test_size(self) -> None:
+        with pytest.raises(RegistrationError, match="more than 50000 parts"):
+            ForeignSchema({"enum": list(range(60_000))})
+
+    def test_in_little_time(self) -> None:
+        wide = {"properties": {f"p{number}": {"type": "string", "pattern": f"^a{number}+$"} for number in range(3000)}}
+        started = time.perf_counter()
+        ForeignSchema(wide)
+        assert time.perf_counter() - started < 20
+
+
+class TestAccepted:
+    @pytest.mark.parametrize(
+        ("schema", "good", "bad"),
+        [
+            ({"$schema": "http://json-schema.org/draft-07/schema#", "definitions": {"a": {"type": "string"}}, "properties": {"x": {"$ref": "#/definitions/a"}}}, {"x": "a"}, {"x": 1}),
+            ({"$schema": "http://json-schema.org/draft-07/schema#", "properties": {"x": {"items": [{"type": "string"}]}}}, {"x": ["a", 1]}, {"x": [1]}),
+            ({"$schema": "https://example.com/unknown", "properties": {"x": {"type": "string"}}}, {"x": "a"}, {"x": 1}),
+            ({"$defs": {"n": {"properties": {"next": {"$ref": "#/$defs/n"}, "v": {"type": "integer"}}}}, "$ref": "#/$defs/n"}, {"next": {"next": {"v": 1}}}, {"next": {"next": {"v": "x"}}}),
+            ({"$id": "https://example.com/t", "$defs": {"s": {"$anchor": "text", "type": "string"}}, "properties": {"x": {"$ref": "#text"}}}, {"x": "a"}, {"x": 1}),
+            ({"properties": {"x": {"$ref": "#/properties/y"}, "y": {"type": "integer"}}}, {"x": 1}, {"x": "a"}),
+            ({"properties": {"$ref": {"type": "string"}, "pattern": {"type": "string"}}}, {"$ref": "a"}, {"$ref": 1}),
+            ({"properties": {"a/b~c": {"type": "string"}, "x": {"$ref": "#/properties/a~1b~0c"}}}, {"x": "a"}, {"x": 1}),
+            ({"patternProperties": {"^x-": {"type": "string"}, ".*": {}}}, {"x-a": "b"}, {"x-a": 1}),
+        ],
+    )  # fmt: skip
+    def test_and_applied(self, schema: Any, good: Any, bad: Any) -> None:
+        assert told(schema, good) == []
+        assert told(schema, bad)
+
+    def test_a_recursive_schema_of_alternatives(self) -> None:
+        branches = [
+            {"type": "object", "properties": {"op": {"const": op}, "left": {"$ref": "#/$defs/e"}, "right": {"$ref": "#/$defs/e"}}}
+            for op in ("add", "mul")
+        ]
+        schema = {"$defs": {"e": {"anyOf": [{"type": "number"}, *branches]}}, "properties": {"e": {"$ref": "#/$defs/e"}}}
+        assert told(schema, {"e": {"op": "mul", "left": 1, "right": {"op": "add", "left": 1, "right": 2}}}) == []
+
+
+class TestHostileUse:
+    """Registration lets these pass; using them still ends soon, and in a problem instead of an exception."""
+
+    def ends_soon(self, schema: dict[str, Any], value: Any) -> list[str]:
+        started = time.perf_counter()
+        problems = told(schema, value)
+        assert time.perf_counter() - started < 20
+        return problems
+
+    def test_alternatives_that_double_with_each_level_of_the_value(self) -> None:
+        schema = {"$defs": {"n": {"properties": {"x": {"anyOf": [{"$ref": "#/$defs/n"}] * 2 + [False]}, "v": {"type": "null"}}}}}
+        value: Any = {"v": 1}
+        for _ in range(60):
+            value = {"x": value}
+        assert "too large" in self.ends_soon({**schema, "$ref": "#/$defs/n"}, value)[0]
+
+    def test_thousands_of_unique_items(self) -> None:
+        value = {"x": [{"a": number} for number in range(5000)]}
+        assert self.ends_soon({"properties": {"x": {"uniqueItems": True}}}, value) == []
+
+    def test_a_value_too_deep(self) -> None:
+        schema = {"$defs": {"n": {"items": {"$ref": "#/$defs/n"}}}, "properties": {"x": {"$ref": "#/$defs/n"}}}
+        value: Any = []
+        for _ in range(3000):
+            value = [value]
+        assert "cannot be checked" in self.ends_soon(schema, {"x": value})[0]
+
+    @pytest.mark.parametrize("divisor", [3, 0.1, 1e-300])
+    def test_a_huge_integer(self, divisor: float) -> None:
+        assert len(self.ends_soon({"properties": {"x": {"multipleOf": divisor}}}, {"x": 10**400})) <= 1
+
+    def test_an_integer_that_cannot_be_spelled(self) -> None:
+        (problem,) = self.ends_soon({"properties": {"x": {"type": "string"}}}, {"x": 10**5000})
+        assert problem.startswith("x: expected string") or "cannot be checked" in problem
+
+    def test_long_text_for_a_slow_pattern(self) -> None:
+        schema = {"properties": {"x": {"pattern": ".*a.*b.*c"}}}
+        assert "at most" in self.ends_soon(schema, {"x": "a" * 100_000})[0]
+        assert self.ends_soon(schema, {"x": "xaybzc"}) == []
+
+
+@pytest.fixture
+def listener() -> Iterator[tuple[str, list[Any]]]:
+    """A server that must never be spoken to: its address, and who came."""
+    visitors: list[Any] = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def accept() -> None:
+            while True:
+                try:
+                    connection, address = server.accept()
+                except OSError:
+                    return
+                visitors.append(address)
+                connection.close()
+
+        thread = threading.Thread(target=accept, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{server.getsockname()[1]}", visitors
+        server.shutdown(socket.SHUT_RDWR)
+    thread.join(5)
+
+
+@pytest.mark.parametrize("keyword", ["$ref", "$dynamicRef", "$recursiveRef"])
+def test_nothing_is_ever_fetched(listener: tuple[str, list[Any]], keyword: str) -> None:
+    address, visitors = listener
+    with pytest.raises(RegistrationError):
+        ForeignSchema({"properties": {"x": {keyword: f"{address}/x.json"}}})
+    # Where no vetting looked, the empty registry still keeps the peace.
+    plan = property_plan({keyword: f"{address}/x.json"}, {"type": "object"})
+    explain(plan, 1)
+    ForeignSchema({"$id": f"{address}/root.json", "$schema": f"{address}/meta", "type": "object"}).problems(1)
+    assert visitors == []
+
+
+class TestPlans:
+    def test_values_pass_unchanged(self) -> None:
+        value = {"query": "x"}
+        assert ForeignSchema(SEARCH).plan().structure(value) is value
+
+    def test_references_lead_into_the_whole(self) -> None:
+        plan = property_plan(SEARCH["properties"]["filters"], SEARCH)  # type: ignore[index]
+        assert plan.structure([{"key": "a"}]) == [{"key": "a"}]
+        assert [str(problem) for problem in explain(plan, [{}], "filters")] == ["filters[0].key: missing (required string)"]
+
+    def test_plain_scalars_are_repaired(self) -> None:
+        assert repair(property_plan({"type": "integer", "description": "x"}, SEARCH), "3")[0] == 3
+        assert repair(property_plan({"enum": ["a"]}, SEARCH), "A")[0] == "a"
+
+    @pytest.mark.parametrize("schema", [{"type": "integer", "minimum": 1}, {"type": "integer", "x": 1}, {"enum": [1, "a"]}, {}])
+    def test_others_have_no_shape(self, schema: dict[str, Any]) -> None:
+        assert property_plan(schema, SEARCH).shape is None

@@ -1,0 +1,666 @@
+"""Loading plugins: none can break another, and each says what became of it."""
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import attrs
+import pytest
+
+from pegboard._errors import PluginError, RegistrationError, SettingsError, UnknownNameError
+from pegboard._extension import Command
+from pegboard._plugins import PluginRecord, Plugins, PluginState
+from pegboard._tool import Origin
+from pegboard.hookspecs import hookimpl
+from pegboard.testing import fake_distribution
+from tests.core.plugin_site import HEADER, TOOLS, Site, fresh_site, record, states, tool_names
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
+    with fresh_site(tmp_path / "site", monkeypatch) as made:
+        yield made
+
+
+class TestActive:
+    def test_record(self, site: Site) -> None:
+        site.add("dice", version="1.2")
+        expected = PluginRecord("dice", "acme-dice", "1.2", "site_dice", PluginState.ACTIVE)
+        plugins = site.load()
+        assert plugins.records == (expected,)
+        assert plugins.errors == ()
+        assert plugins.import_seconds["dice"] > 0
+        assert repr(plugins) == "Plugins(1 active)"
+
+    def test_contributions_know_their_origin(self, site: Site) -> None:
+        site.add("my-dice", version="1.2")
+        (item,) = site.load().tools()
+        assert item.origin == Origin("my-dice", "acme-my-dice", "1.2", "site_my_dice")
+        assert (item.pack, item.builtin, item.value.__name__) == ("my_dice", False, "my_dice_tool")
+
+    def test_order_is_that_of_names(self, site: Site) -> None:
+        for name in ("zebra", "ant", "Mole"):
+            site.add(name, distribution=f"acme-{9 - len(name)}")
+        plugins = site.load()
+        assert list(states(plugins)) == ["Mole", "ant", "zebra"]
+        assert tool_names(plugins) == ["Mole_tool", "ant_tool", "zebra_tool"]
+
+    def test_entry_point_to_an_object_in_a_module(self, site: Site) -> None:
+        source = "class Pack:\n    @hookimpl\n    def provide_tools(self): return [len]\nclass Box: pack = Pack()"
+        site.add("box", source, entry_points={"box": "site_box:Box.pack"})
+        assert tool_names(site.load()) == ["len"]
+
+    def test_entry_point_to_a_class_makes_an_instance(self, site: Site) -> None:
+        source = "class Pack:\n    @hookimpl\n    def provide_tools(self): return [len]"
+        site.add("box", source, entry_points={"box": "site_box:Pack"})
+        assert tool_names(site.load()) == ["len"]
+
+    def test_hooks_are_asked_once(self, site: Site) -> None:
+        site.add("dice", "asked = []\n@hookimpl\ndef provide_tools():\n    asked.append(1)\n    return [len]")
+        plugins = site.load()
+        assert plugins.tools() == plugins.tools() == plugins.contributions("provide_tools")
+        assert sys.modules["site_dice"].asked == [1]
+
+    def test_any_hook(self, site: Site) -> None:
+        source = """
+        from pegboard._extension import Command
+        @hookimpl
+        def provide_commands():
+            return [Command("hi", "Say hi.", print)]
+        """
+        site.add("hi", source)
+        (item,) = site.load().contributions("provide_commands")
+        assert isinstance(item.value, Command)
+
+    def test_remarkable_conduct_is_on_the_record(self, site: Site, capsys: pytest.CaptureFixture[str]) -> None:
+        site.add("loud", "import sys\nprint('hello')\nsys.path.insert(0, '/elsewhere')\n" + TOOLS.format(tool="f"))
+        path = list(sys.path)
+        plugins = site.load()
+        assert states(plugins) == {"loud": "active"}
+        assert "printed to standard output" in record(plugins, "loud").reason
+        assert "changed sys.path" in record(plugins, "loud").reason
+        assert sys.path == path
+        assert capsys.readouterr().out == ""
+
+
+SABOTAGE = {
+    "exception": ("raise ValueError('boom')", ["raised ValueError at import: boom"]),
+    "exit": ("raise SystemExit('bye')", ["raised SystemExit at import: bye"]),
+    "exit_code": ("import sys\nsys.exit(3)", ["raised SystemExit at import: 3"]),
+    "interrupt": ("raise KeyboardInterrupt", ["raised KeyboardInterrupt at import"]),
+    "generator_exit": ("raise GeneratorExit", ["raised GeneratorExit at import"]),
+    "base": ("class Odd(BaseException): ...\nraise Odd", ["raised Odd at import"]),
+    "mute": ("class Mute(Exception):\n    def __str__(self): raise SystemExit\nraise Mute", ["raised Mute at import"]),
+    "missing": ("import no_such_module.part", ["needs the module 'no_such_module'", "pip install no_such_module"]),
+    "wrong_version": ("from json import no_such_name", ["raised ImportError at import: cannot import name"]),
+    "syntax": ("def :", ["raised SyntaxError at import"]),
+    "recursion": ("def f(): f()\nf()", ["raised RecursionError at import"]),
+    "nothing": ("x = 1", ["implements no hook", "@pegboard.hookimpl"]),
+    "misspelt": ("@hookimpl\ndef provide_tool(settings): ...", ["did you mean 'provide_tools'?"]),
+    "signature": ("@hookimpl\ndef provide_tools(config): ...", ["'config'", "provide_tools(settings)"]),
+    "in_hook": ("@hookimpl\ndef provide_tools(): 1 // 0", ["raised ZeroDivisionError in provide_tools: integer"]),
+    "exit_in_hook": ("@hookimpl\ndef provide_tools(): raise SystemExit", ["raised SystemExit in provide_tools"]),
+    "settings_error_in_hook": (
+        "@hookimpl\ndef provide_tools():\n    from pegboard._errors import SettingsError\n    raise SettingsError('no')",
+        ["raised SettingsError in provide_tools: no"],
+    ),
+    "in_generator": ("@hookimpl\ndef provide_tools():\n    yield len\n    raise OSError('late')", ["OSError", "late"]),
+    "garbage": ("@hookimpl\ndef provide_tools(): return 42", ["provide_tools returned an int"]),
+    "garbage_item": ("@hookimpl\ndef provide_tools(): return [None]", ["item 0 of provide_tools"]),
+    "async_hook": ("@hookimpl\nasync def provide_tools(): return []", ["provide_tools is async"]),
+    "settings_garbage": ("@hookimpl\ndef settings_type(): return 42", ["settings_type returned an int"]),
+    "settings_raise": ("@hookimpl\ndef settings_type(): raise OSError('x')", ["raised OSError in settings_type: x"]),
+    "settings_required": (
+        "import attrs\n@attrs.frozen\nclass S:\n    x: int\n@hookimpl\ndef settings_type(): return S",
+        ["raised TypeError in settings_type", "'x'"],
+    ),
+    "settings_refuse": (
+        "import attrs\nfrom pegboard._errors import SettingsError\n@attrs.frozen\nclass S:\n"
+        "    def __attrs_post_init__(self): raise SettingsError('no key')\n@hookimpl\ndef settings_type(): return S",
+        ["S() raised no key; a pack must load without settings"],
+    ),
+    "closes_stdout": ("import sys\nsys.stdout = None\nraise ValueError('boom')", ["raised ValueError"]),
+}
+
+
+class TestSabotage:
+    """One bad plugin: it fails with a reason, all others work."""
+
+    @pytest.mark.parametrize("case", SABOTAGE)
+    def test_leaves_the_others_working(self, site: Site, case: str) -> None:
+        source, words = SABOTAGE[case]
+        site.add("apple")
+        site.add("bad", source)
+        site.add("pear")
+        plugins = site.load()
+        assert tool_names(plugins) == ["apple_tool", "pear_tool"]
+        assert states(plugins) == {"apple": "active", "bad": "failed", "pear": "active"}
+        for word in words:
+            assert word in record(plugins, "bad").reason
+        assert "\n" not in record(plugins, "bad").reason
+        (failure,) = plugins.errors
+        assert failure.record is record(plugins, "bad")
+        assert failure.exception is not None
+        assert type(failure.exception).__name__ in failure.traceback
+
+    @pytest.mark.parametrize("case", SABOTAGE)
+    def test_raises_in_strict_mode(self, site: Site, case: str) -> None:
+        site.add("bad", SABOTAGE[case][0])
+        with pytest.raises(PluginError, match=r"the plugin bad \(acme-bad 1\.0\) is failed: ") as caught:
+            site.load(on_error="raise").tools()
+        assert isinstance(caught.value.__cause__, BaseException)
+
+    @pytest.mark.parametrize(
+        ("entry_point", "word"),
+        [
+            ("no_such_module", "its entry point leads to no module: there is no 'no_such_module'"),
+            ("site_bad.part", "there is no 'site_bad.part'"),
+            ("site_bad:nothing", "'site_bad' has no 'nothing'"),
+            ("site_bad:number", "the int implements no hook"),
+            ("not a reference", "not a reference"),
+            ("json", "the module implements no hook"),
+        ],
+    )
+    def test_entry_point_to_nothing(self, site: Site, entry_point: str, word: str) -> None:
+        site.add("bad", "number = 42", entry_points={"bad": entry_point})
+        site.add("good")
+        plugins = site.load()
+        assert tool_names(plugins) == ["good_tool"]
+        assert word in record(plugins, "bad").reason
+
+    def test_a_failed_hook_takes_all_contributions_out(self, site: Site) -> None:
+        source = """
+        from pegboard._extension import Command
+        @hookimpl
+        def provide_commands(): return [Command("hi", "Say hi.", print)]
+        @hookimpl
+        def provide_tools(): raise OSError
+        """
+        site.add("half", source)
+        plugins = site.load()
+        assert len(plugins.contributions("provide_commands")) == 1
+        assert plugins.tools() == ()
+        assert plugins.contributions("provide_commands") == ()
+
+    def test_patched_json_is_named(self, tmp_path: Path) -> None:
+        site = Site(tmp_path)
+        site.add("vandal", "import json\njson.dumps = lambda *a, **k: 'x'\n" + TOOLS.format(tool="f"))
+        reason = run(tmp_path, "json.dumps([r.reason for r in plugins.records])", raw=True)
+        assert reason == "x"
+        reasons = run(tmp_path, "'|'.join(r.reason for r in plugins.records)", raw=True)
+        assert reasons == "replaced json.dumps for the whole process"
+
+    def test_five_thousand_tools(self, site: Site) -> None:
+        site.add("many", "@hookimpl\ndef provide_tools(): return [f'site_tools:t{n}' for n in range(5000)]")
+        assert len(site.load().tools()) == 5000
+
+    def test_warning_as_error(self, site: Site) -> None:
+        site.add("warns", "import warnings\nwarnings.warn('old')\n" + TOOLS.format(tool="f"))
+        assert "raised UserWarning at import: old" in record(site.load(), "warns").reason
+
+
+class TestCompatibility:
+    @pytest.mark.parametrize(
+        ("requires", "state"),
+        [
+            ("pegboard>=0.4,<0.5", "active"),
+            ("pegboard~=0.4", "active"),
+            ("pegboard==0.4.*", "active"),
+            ("pegboard", "active"),
+            ("pegboard @ file:///elsewhere", "active"),
+            ("pegboard>=nonsense", "active"),
+            ("pegboard>=9; extra == 'new'", "active"),
+            ("pegboard-other>=9", "active"),
+            ("pegboard>=0.5", "incompatible"),
+            ("Pegboard (<0.4)", "incompatible"),
+            ("pegboard!=0.4.2", "incompatible"),
+        ],
+    )
+    def test_is_decided_from_the_requirement(self, site: Site, requires: str, state: str) -> None:
+        fake_distribution(site.path, "pegboard", "0.4.2")
+        site.add("dice", requires=["attrs", requires])
+        assert states(site.load()) == {"dice": state}
+
+    def test_before_import(self, site: Site) -> None:
+        fake_distribution(site.path, "pegboard", "0.4.2")
+        site.add("dice", "raise SystemExit", requires=["pegboard>=0.5"])
+        plugins = site.load()
+        assert "site_dice" not in sys.modules
+        reason = "requires pegboard>=0.5, but 0.4.2 is installed; try: pip install --upgrade pegboard acme-dice"
+        assert record(plugins, "dice").reason == reason
+        assert plugins.errors == ()
+        with pytest.raises(PluginError, match="is incompatible: requires pegboard>=0.5"):
+            site.load(on_error="raise")
+
+    def test_unknown_core_version_blocks_nobody(self, site: Site) -> None:
+        site.add("dice", requires=["pegboard>=99"])
+        assert states(site.load()) == {"dice": "active"}
+
+
+class TestSelection:
+    @pytest.fixture(autouse=True)
+    def three(self, site: Site) -> None:
+        for name in ("ant", "bee", "cow"):
+            site.add(name)
+
+    @pytest.mark.parametrize(
+        ("options", "active"),
+        [
+            ({}, "abc"),
+            ({"selection": "installed"}, "abc"),
+            ({"selection": ()}, ""),
+            ({"selection": []}, ""),
+            ({"selection": ["ant"]}, "a"),
+            ({"selection": "ant"}, "a"),
+            ({"selection": ["acme-bee", "ANT"]}, "ab"),
+            ({"selection": ["acme_bee"]}, "b"),
+            ({"selection": ["installed"]}, "abc"),
+            ({"selection": ["*"]}, "abc"),
+            ({"block": ["ant"]}, "bc"),
+            ({"block": "acme-bee"}, "ac"),
+            ({"block": ["*"]}, ""),
+            ({"block": ["acme-*"]}, ""),
+            ({"block": ["nobody"]}, "abc"),
+            ({"selection": ["ant", "bee"], "block": ["ant"]}, "b"),
+            ({"environ": {"PEGBOARD_PLUGINS": "ant, acme.bee"}}, "ab"),
+            ({"environ": {"PEGBOARD_PLUGINS": ""}}, ""),
+            ({"environ": {"PEGBOARD_PLUGINS": "ant"}, "selection": ["ant", "bee"]}, "a"),
+            ({"environ": {"PEGBOARD_PLUGINS": "nobody"}}, ""),
+            ({"environ": {"PEGBOARD_BLOCK": "ant,bee"}}, "c"),
+            ({"environ": {"PEGBOARD_BLOCK": "*"}}, ""),
+            ({"environ": {"PEGBOARD_BLOCK": ""}}, "abc"),
+            ({"environ": {"PEGBOARD_BLOCK": "ant"}, "block": ["bee"]}, "c"),
+        ],
+    )
+    def test_what_is_active(self, site: Site, options: dict[str, Any], active: str) -> None:
+        plugins = site.load(**options)
+        assert "".join(name[0] for name, state in states(plugins).items() if state == "active") == active
+        assert [name[0] for name in tool_names(plugins)] == list(active)
+        assert all(record.reason for record in plugins.records if record.state is not PluginState.ACTIVE)
+
+    def test_what_is_left_out_is_not_imported(self, site: Site) -> None:
+        plugins = site.load(selection=["ant", "bee"], block=["bee"])
+        assert states(plugins) == {"ant": "active", "bee": "blocked", "cow": "found"}
+        assert record(plugins, "bee").reason == "blocked by block=bee"
+        assert record(plugins, "cow").reason == "not selected: plugins=ant,bee does not name it"
+        assert "site_bee" not in sys.modules
+        assert "site_cow" not in sys.modules
+
+    def test_a_file_selects_too(self, site: Site, tmp_path: Path) -> None:
+        config = tmp_path / "pegboard.toml"
+        config.write_text('plugins = ["ant", "bee"]\nblock = ["bee"]\n', encoding="utf-8")
+        plugins = site.load(config=config)
+        assert states(plugins) == {"ant": "active", "bee": "blocked", "cow": "found"}
+        assert str(config) in record(plugins, "bee").reason
+
+    def test_a_name_that_is_not_installed(self, site: Site) -> None:
+        plugins = site.load(selection=["ant", "bea", "acme-ant"])
+        assert states(plugins) == {"ant": "active", "bea": "failed", "bee": "found", "cow": "found"}
+        reason = record(plugins, "bea").reason
+        assert reason.startswith("not installed. Did you mean 'bee'")
+        assert reason.endswith("To install it: pip install pegboard-bea")
+        with pytest.raises(PluginError, match="the plugin bea is failed: not installed"):
+            site.load(selection=["bea"], on_error="raise")
+
+    def test_the_distribution_to_install_is_not_prefixed_twice(self, site: Site) -> None:
+        plugins = site.load(selection=["pegboard-shell"])
+        assert record(plugins, "pegboard-shell").reason.endswith("pip install pegboard-shell")
+
+    def test_facts_without_imports(self, site: Site) -> None:
+        site.add("bad", "raise SystemExit")
+        plugins = site.load(imports=False, block=["cow"], on_error="raise")
+        assert states(plugins) == {"ant": "found", "bad": "found", "bee": "found", "cow": "blocked"}
+        assert not [name for name in sys.modules if name.startswith("site_")]
+
+    def test_none_at_all_does_not_even_look(self, site: Site) -> None:
+        assert site.load(selection=()).records == ()
+
+
+class TestObjects:
+    def test_module(self, site: Site) -> None:
+        module = ModuleType("acme.weather")
+        exec(HEADER + TOOLS.format(tool="forecast"), vars(module))  # noqa: S102
+        plugins = site.load(selection=[module])
+        assert plugins.records == (PluginRecord("weather", state=PluginState.ACTIVE),)
+        (item,) = plugins.tools()
+        assert (item.origin, item.pack) == (Origin("weather"), "weather")
+
+    def test_module_of_a_pack_has_its_name(self, site: Site) -> None:
+        module = ModuleType("pegboard_files")
+        exec(HEADER + TOOLS.format(tool="read"), vars(module))  # noqa: S102
+        assert states(site.load(selection=[module])) == {"files": "active"}
+
+    def test_instances(self, site: Site) -> None:
+        @attrs.define
+        class Pack:
+            tools: list[Any]
+
+            @hookimpl
+            def provide_tools(self, settings: Any) -> list[Any]:
+                return self.tools
+
+        plugins = site.load(selection=[Pack([len]), Pack([print])])
+        assert states(plugins) == {"Pack": "active", "Pack_2": "active"}
+        assert tool_names(plugins) == ["len", "print"]
+
+    def test_namespace_with_functions(self, site: Site) -> None:
+        plugins = site.load(selection=[SimpleNamespace(provide_tools=hookimpl(lambda: [len]))])
+        assert states(plugins) == {"SimpleNamespace": "active"}
+        assert tool_names(plugins) == ["len"]
+
+    def test_beside_installed_ones(self, site: Site) -> None:
+        site.add("ant")
+        site.add("weather")
+        module = ModuleType("weather")
+        exec(HEADER + TOOLS.format(tool="forecast"), vars(module))  # noqa: S102
+        plugins = site.load(selection=[module, "installed"])
+        assert tool_names(plugins) == ["ant_tool", "forecast"]
+        assert [str(record.state) for record in plugins.records] == ["active", "active", "shadowed"]
+
+    @pytest.mark.parametrize("environ", [{"PEGBOARD_PLUGINS": ""}, {"PEGBOARD_BLOCK": "weather"}])
+    def test_the_environment_must_allow_them_too(self, site: Site, environ: dict[str, str]) -> None:
+        module = ModuleType("weather")
+        exec(HEADER + TOOLS.format(tool="forecast"), vars(module))  # noqa: S102
+        assert site.load(selection=[module], environ=environ).tools() == ()
+
+    def test_garbage(self, site: Site) -> None:
+        plugins = site.load(selection=[42])
+        assert states(plugins) == {"int": "failed"}
+        assert record(plugins, "int").reason.startswith("the int implements no hook")
+
+
+class TestSameName:
+    def test_first_distribution_counts_and_both_are_named(self, site: Site) -> None:
+        for distribution, version in (("zeta", "2.0"), ("alpha", "1.0")):
+            module = f"site_{distribution}"
+            body = HEADER + TOOLS.format(tool=f"{distribution}_tool")
+            site.add(
+                "dice",
+                distribution=distribution,
+                version=version,
+                entry_points={"dice": module},
+                modules={module: body},
+            )
+        plugins = site.load()
+        assert tool_names(plugins) == ["alpha_tool"]
+        active, shadowed = plugins.records
+        assert (active.distribution, active.state) == ("alpha", PluginState.ACTIVE)
+        assert (shadowed.distribution, shadowed.state) == ("zeta", PluginState.SHADOWED)
+        assert shadowed.reason.startswith("alpha 1.0 and zeta 2.0 both offer the plugin 'dice', and alpha 1.0 counts")
+        assert "site_zeta" not in sys.modules
+        with pytest.raises(PluginError, match="is shadowed"):
+            site.load(on_error="raise")
+
+    def test_the_distribution_of_that_name_comes_first(self, site: Site) -> None:
+        site.add("dice", distribution="acme-dice")
+        site.add("dice", distribution="pegboard-dice")
+        assert [item.origin.distribution for item in site.load().tools()] == ["pegboard-dice"]
+
+    def test_names_that_only_look_different(self, site: Site) -> None:
+        site.add("my-dice", distribution="one")
+        site.add("my.dice", distribution="two", entry_points={"my.dice": "site_my_dice"})
+        assert sorted(states(site.load()).values()) == ["active", "shadowed"]
+
+    @pytest.mark.parametrize("options", [{"block": ["alpha"]}, {"selection": ["zeta"]}])
+    def test_what_is_blocked_shadows_nobody(self, site: Site, options: dict[str, Any]) -> None:
+        site.add("dice", distribution="alpha")
+        site.add("dice", distribution="zeta")
+        assert [item.origin.distribution for item in site.load(**options).tools()] == ["zeta"]
+
+    def test_what_fails_at_import_shadows_nobody(self, site: Site) -> None:
+        site.add("dice", distribution="zeta")
+        fake_distribution(
+            site.path, "alpha", entry_points={"dice": "site_bad"}, modules={"site_bad": "raise ValueError"}
+        )
+        plugins = site.load()
+        assert [str(record.state) for record in plugins.records] == ["failed", "active"]
+        assert tool_names(plugins) == ["dice_tool"]
+
+
+class TestToolsFrom:
+    SOURCE = "@hookimpl\ndef tools_from(source):\n    if source == {0!r}:\n        {1}"
+
+    def test_first_answer_counts(self, site: Site) -> None:
+        site.add("one", self.SOURCE.format("x", "return [len]"))
+        site.add("two", self.SOURCE.format("x", "return [print]"))
+        plugins = site.load()
+        answer = plugins.tools_from("x")
+        assert answer is not None
+        assert (answer.value, answer.pack, answer.origin.distribution) == ((len,), "one", "acme-one")
+        assert plugins.tools_from("y") is None
+
+    def test_a_plugin_that_raises_fails_and_the_next_is_asked(self, site: Site) -> None:
+        site.add("one", self.SOURCE.format("x", "raise SystemExit"))
+        site.add("two", self.SOURCE.format("x", "return [print]"))
+        plugins = site.load()
+        answer = plugins.tools_from("x")
+        assert answer is not None
+        assert answer.pack == "two"
+        assert record(plugins, "one").reason == "raised SystemExit in tools_from"
+
+    def test_garbage_fails_the_plugin(self, site: Site) -> None:
+        site.add("one", self.SOURCE.format("x", "return 42"))
+        plugins = site.load()
+        assert plugins.tools_from("x") is None
+        assert states(plugins) == {"one": "failed"}
+
+    def test_its_word_on_the_source_reaches_the_caller(self, site: Site) -> None:
+        refusal = "from pegboard._errors import RegistrationError; raise RegistrationError('closed')"
+        site.add("one", self.SOURCE.format("x", refusal))
+        plugins = site.load()
+        with pytest.raises(RegistrationError, match="closed"):
+            plugins.tools_from("x")
+        assert states(plugins) == {"one": "active"}
+
+
+class TestBuiltin:
+    @pytest.fixture
+    def core(self) -> ModuleType:
+        module = ModuleType("pegboard.builtin.example")
+        source = "@hookimpl\ndef provide_tools(settings): return [abs]\n@hookimpl\ndef tools_from(source): return [abs]"
+        exec(HEADER + source, vars(module))  # noqa: S102
+        return module
+
+    def test_comes_last_and_is_on_no_record(self, site: Site, core: ModuleType) -> None:
+        site.add("zebra")
+        plugins = site.load(builtin=[core])
+        assert tool_names(plugins) == ["zebra_tool", "abs"]
+        assert states(plugins) == {"zebra": "active"}
+        last = plugins.tools()[-1]
+        assert (last.builtin, last.pack, str(last.origin)) == (True, None, "pegboard.builtin.example")
+
+    def test_is_not_selected_or_blocked(self, site: Site, core: ModuleType) -> None:
+        assert tool_names(site.load(selection=(), block=["*"], builtin=[core])) == ["abs"]
+
+    def test_is_asked_last_for_sources(self, site: Site, core: ModuleType) -> None:
+        site.add("one", TestToolsFrom.SOURCE.format("x", "return [len]"))
+        plugins = site.load(builtin=[core])
+        answers = [plugins.tools_from(source) for source in ("x", "y")]
+        assert [answer.builtin for answer in answers if answer] == [False, True]
+
+    def test_its_faults_are_seen(self, site: Site) -> None:
+        module = ModuleType("pegboard.builtin.broken")
+        exec(HEADER + "@hookimpl\ndef provide_tools(): 1 // 0", vars(module))  # noqa: S102
+        with pytest.raises(ZeroDivisionError):
+            site.load(builtin=[module]).tools()
+
+
+class TestFail:
+    def test_by_origin_and_by_name(self, site: Site) -> None:
+        site.add("my-ant")
+        site.add("bee")
+        plugins = site.load()
+        error = ValueError("cannot read it")
+        plugins.fail(plugins.tools()[1].origin, "its tool f cannot be read", error)
+        assert tool_names(plugins) == ["bee_tool"]
+        assert plugins.errors[0].exception is error
+        plugins.fail("bee", "for a test")
+        assert tool_names(plugins) == []
+        assert [failure.record.reason for failure in plugins.errors] == ["for a test", "its tool f cannot be read"]
+        assert plugins.errors[0].traceback == ""
+
+    def test_unknown(self, site: Site) -> None:
+        site.add("ant")
+        with pytest.raises(UnknownNameError, match="no active plugin 'aunt'. Did you mean 'ant'?"):
+            site.load().fail("aunt", "no reason")
+
+    def test_strict(self, site: Site) -> None:
+        site.add("ant")
+        error = ValueError("x")
+        with pytest.raises(PluginError, match="the plugin ant .* is failed: unreadable") as caught:
+            site.load(on_error="raise").fail("ant", "unreadable", error)
+        assert caught.value.__cause__ is error
+
+
+class TestStrict:
+    def test_the_first_by_name(self, site: Site) -> None:
+        site.add("zoo", "raise ValueError('last')")
+        site.add("bad", "raise ValueError('first')")
+        with pytest.raises(PluginError, match=r"bad .*first") as caught:
+            site.load(on_error="raise")
+        assert str(caught.value.__cause__) == "first"
+
+    def test_blocked_and_unselected_ones_are_no_problem(self, site: Site) -> None:
+        site.add("bad", "raise ValueError")
+        site.add("good")
+        assert tool_names(site.load(on_error="raise", block=["bad"])) == ["good_tool"]
+        assert tool_names(site.load(on_error="raise", selection=["good"])) == ["good_tool"]
+
+
+class TestExplainAbsent:
+    def test_nothing_to_explain(self, site: Site) -> None:
+        site.add("ant")
+        plugins = site.load()
+        assert plugins.explain_absent("roll") is None
+        assert plugins.explain_absent("ant__roll") is None
+
+    def test_by_prefix(self, site: Site) -> None:
+        site.add("my-dice", "raise ValueError('boom')")
+        sentence = site.load().explain_absent("my_dice__roll")
+        expected = "The plugin my-dice (acme-my-dice 1.0), whose tool this may be, is failed: "
+        assert sentence == expected + "raised ValueError at import: boom"
+
+    def test_plain_name(self, site: Site) -> None:
+        site.add("bad", "raise ValueError")
+        site.add("shut")
+        sentence = site.load(block=["shut"]).explain_absent("roll")
+        assert sentence == "It may belong to a plugin that is not active: bad (failed), shut (blocked)."
+
+    def test_one_that_was_not_asked_for(self, site: Site) -> None:
+        site.add("ant")
+        site.add("bee")
+        plugins = site.load(selection=["ant"])
+        assert plugins.explain_absent("roll") is None
+        assert "is not selected: " in str(plugins.explain_absent("bee__roll"))
+
+
+class TestSettingsOfPlugins:
+    SOURCE = """
+    import attrs
+    @attrs.frozen
+    class Settings:
+        unit: str = "celsius"
+        key: str = attrs.field(default="", metadata={"secret": True})
+    @hookimpl
+    def settings_type(): return Settings
+    @hookimpl
+    def provide_tools(settings):
+        if settings.unit == "leak":
+            raise ValueError(f"bad key {settings.key}")
+        def forecast(): return settings.unit
+        return [forecast]
+    """
+
+    def test_reach_the_hook(self, site: Site) -> None:
+        site.add("weather", self.SOURCE)
+        plugins = site.load(settings={"weather": {"unit": "kelvin"}})
+        assert plugins.tools()[0].value() == "kelvin"
+        assert [(item.key, item.value, item.source) for item in plugins.settings.effective("weather")] == [
+            ("unit", "kelvin", "the settings= argument"),
+            ("key", "***", "default"),
+        ]
+
+    def test_section_of_nobody(self, site: Site) -> None:
+        site.add("weather", self.SOURCE)
+        with pytest.raises(
+            SettingsError, match="no plugin 'wether' is installed to be set up. Did you mean 'weather'?"
+        ):
+            site.load(settings={"wether": {}})
+
+    @pytest.mark.parametrize("options", [{"block": ["weather"]}, {"selection": []}, {"selection": ["other"]}])
+    def test_environment_of_a_plugin_that_is_not_loaded(self, site: Site, options: dict[str, Any]) -> None:
+        site.add("weather", self.SOURCE)
+        assert site.load(environ={"PEGBOARD__WEATHER__UNIT": "kelvin"}, **options).tools() == ()
+
+    def test_plugin_without_settings(self, site: Site) -> None:
+        site.add("ant")
+        with pytest.raises(SettingsError, match="the settings= argument: the plugin 'ant' has no settings"):
+            site.load(settings={"ant": {"x": 1}}).tools()
+
+    def test_unknown_key_is_the_programs_mistake(self, site: Site) -> None:
+        site.add("weather", self.SOURCE)
+        with pytest.raises(SettingsError, match="unknown key 'units'"):
+            site.load(settings={"weather": {"units": "kelvin"}}).tools()
+
+    def test_secret_in_a_plugins_exception_is_redacted(self, site: Site) -> None:
+        site.add("weather", self.SOURCE)
+        plugins = site.load(settings={"weather": {"unit": "leak", "key": "hunter22"}})
+        assert plugins.tools() == ()
+        (failure,) = plugins.errors
+        assert failure.record.reason == "raised ValueError in provide_tools: bad key ***"
+        assert "hunter22" not in failure.traceback
+        assert "hunter22" not in repr(plugins.errors) + repr(plugins.settings)
+
+
+LOAD = """
+import os, json
+from pegboard._plugins import Plugins
+plugins = Plugins.load()
+tools = [(item.origin.distribution, item.pack, item.value.__name__) for item in plugins.tools()]
+records = [(r.name, r.distribution, str(r.state), r.reason) for r in plugins.records]
+"""
+
+
+def run(path: Path, expression: str, *, raw: bool = False, **environ: str) -> Any:
+    """Load what is installed at `path` in a new interpreter, and return what an expression is there."""
+    lines = f"{LOAD}\nprint({expression if raw else f'json.dumps({expression})'})"
+    path_of_core = next(entry for entry in sys.path if (Path(entry) / "pegboard" / "hookspecs.py").is_file())
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(path), path_of_core]), "PEGBOARD_PLUGINS": "*", **environ}
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(lines)], capture_output=True, check=True, text=True, timeout=60, env=env
+    )
+    return done.stdout.rstrip("\n") if raw else json.loads(done.stdout)
+
+
+class TestDeterminism:
+    def test_order_of_installation_and_hash_seeds_do_not_matter(self, tmp_path: Path) -> None:
+        results = []
+        for turn in (1, -1):
+            path = tmp_path / str(turn)
+            for name in ["b", "a", "d", "c"][::turn]:
+                Site(path).add(name, distribution=f"acme-{name}")
+                Site(path).add("same", distribution=f"zoo-{name}")
+            Site(path).add("bad", "@hookimpl\ndef provide_tools(one, two): ...")
+            only = "[item for item in tools if item[0].startswith(('acme', 'zoo'))], [r for r in records if r[1][0] in 'az']"
+            results += [run(path, f"[{only}]", PYTHONHASHSEED=str(seed)) for seed in (1, 2)]
+        assert all(result == results[0] for result in results)
+        tools, records = results[0]
+        assert [tool for _, _, tool in tools] == ["a_tool", "b_tool", "c_tool", "d_tool", "same_tool"]
+        assert len(records) == 9
+
+
+def test_nothing_is_printed_to_standard_output(tmp_path: Path) -> None:
+    Site(tmp_path).add("loud", "print('hello')\nimport sys; sys.stdout.write('more')\n" + TOOLS.format(tool="f"))
+    assert run(tmp_path, "'only this'", raw=True) == "only this"
+
+
+def test_plugins_can_be_loaded_by_default(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "environ", {"PEGBOARD_BLOCK": "ant"})
+    site.add("ant")
+    assert states(Plugins.load()) == {"ant": "blocked"}

@@ -1,0 +1,231 @@
+"""The repair ladder: each rung, both ways, and what must be left alone."""
+
+import copy
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pegboard._explain import refusal
+from pegboard._plans import shaped
+from pegboard._repair import repair
+from pegboard._shapes import Choice, TypePlan
+from tests.core import shapes
+from tests.core.shapes import ANYTHING, BOOLEAN, DATE, DAYS, INTEGER, NULL, NUMBER, TEXT, UNIT
+
+RED, GREEN = object(), object()
+COLOUR = shaped({"enum": ["#f00", "#0f0"]}, Choice((("#f00", RED), ("#0f0", GREEN)), {"RED": RED, "GREEN": GREEN}))
+POINT = shapes.record(x=NUMBER, y=NUMBER, defaults={"y": 0.0})
+CIRCLE = shapes.record(kind=shapes.literal("circle"), radius=NUMBER)
+
+
+class TestRungs:
+    @pytest.mark.parametrize(
+        ("plan", "sent", "mended", "note"),
+        [
+            (INTEGER, "3", 3, 'text "3" read as integer 3'),
+            (INTEGER, " -3 ", -3, 'text " -3 " read as integer -3'),
+            (INTEGER, "3.0", 3, 'text "3.0" read as integer 3'),
+            (INTEGER, "+3", 3, 'text "+3" read as integer 3'),
+            (NUMBER, "3", 3.0, 'text "3" read as number 3.0'),
+            (NUMBER, "-2.5e3", -2500.0, 'text "-2.5e3" read as number -2500.0'),
+            (BOOLEAN, "true", True, 'text "true" read as boolean true'),
+            (BOOLEAN, "False", False, 'text "False" read as boolean false'),
+            (NULL, "null", None, 'text "null" read as null'),
+            (TEXT, 3, "3", 'integer 3 read as string "3"'),
+            (UNIT, "c", "C", 'text "c" read as string "C"'),
+            (COLOUR, "RED", "#f00", 'text "RED" read as string "#f00"'),
+            (COLOUR, "green", "#0f0", 'text "green" read as string "#0f0"'),
+            (COLOUR, "#F00", "#f00", 'text "#F00" read as string "#f00"'),
+            (shapes.literal(1, 2), "2", 2, 'text "2" read as integer 2'),
+            (shapes.literal("1", "2"), 2, "2", 'integer 2 read as string "2"'),
+            (shapes.literal(True, "x"), "True", True, 'text "True" read as boolean true'),
+            (shapes.optional(INTEGER), "", None, 'text "" read as null'),
+            (shapes.optional(INTEGER), "null", None, 'text "null" read as null'),
+            (shapes.array(INTEGER), "[1, 2]", [1, 2], "JSON text read as array"),
+            (shapes.array(INTEGER), 3, [3], "integer 3 read as array of one item"),
+            (shapes.array(POINT), {"x": 1}, [{"x": 1}], 'object {"x": 1} read as array of one item'),
+            (shapes.array(UNIT), "C", ["C"], 'text "C" read as array of one item'),
+            (shapes.fixed(INTEGER, TEXT), '[1, "a"]', [1, "a"], "JSON text read as array"),
+            (shapes.mapping(INTEGER), '{"a": 1}', {"a": 1}, "JSON text read as object"),
+            (POINT, ' {"x": 1}', {"x": 1}, "JSON text read as object"),
+            (shapes.tagged("kind", circle=CIRCLE), '{"kind": "circle", "radius": 1}', {"kind": "circle", "radius": 1}, "JSON text read as object"),
+            (shapes.either(INTEGER, BOOLEAN), "true", True, 'text "true" read as boolean true'),
+            (shapes.either(NUMBER, INTEGER), "3", 3.0, 'text "3" read as number 3.0'),
+            (shapes.either(INTEGER, NUMBER), "3", 3, 'text "3" read as integer 3'),
+            (shapes.either(INTEGER, POINT), '{"x": 1}', {"x": 1}, "JSON text read as object"),
+        ],
+    )  # fmt: skip
+    def test_mends_with_a_note(self, plan: TypePlan, sent: Any, mended: Any, note: str) -> None:
+        value, notes = repair(plan, sent)
+        assert (value, type(value)) == (mended, type(mended))
+        assert [(str(each), each.kind, each.path) for each in notes] == [(note, "repair", "")]
+        assert refusal(plan, value) is None
+
+    def test_every_level_is_reached(self) -> None:
+        plan = shapes.record(orders=shapes.array(shapes.record(qty=INTEGER)), tags=shapes.mapping(BOOLEAN))
+        value, notes = repair(plan, {"orders": '[{"qty": "3"}, {"qty": 4}]', "tags": {"a b": "true"}})
+        assert value == {"orders": [{"qty": 3}, {"qty": 4}], "tags": {"a b": True}}
+        assert notes == [
+            "orders: JSON text read as array",
+            'orders[0].qty: text "3" read as integer 3',
+            'tags["a b"]: text "true" read as boolean true',
+        ]
+        assert [note.path for note in notes] == ["orders", "orders[0].qty", 'tags["a b"]']
+
+    def test_a_recursive_type(self) -> None:
+        value, _ = repair(shapes.tree(), {"name": "a", "children": [{"name": 1, "children": '[{"name": 2}]'}]})
+        assert value == {"name": "a", "children": [{"name": "1", "children": [{"name": "2"}]}]}
+
+    def test_a_tag_is_read_as_any_other_choice(self) -> None:
+        value, notes = repair(shapes.tagged("kind", circle=CIRCLE), {"kind": "Circle", "radius": "2"})
+        assert value == {"kind": "circle", "radius": 2.0}
+        assert len(notes) == 2
+
+
+class TestOmitted:
+    @pytest.mark.parametrize(("default", "sent"), [(1, None), (None, None), (None, ""), (None, "null"), (None, " NULL ")])
+    def test_means_the_default(self, default: Any, sent: Any) -> None:
+        plan = shapes.record(city=TEXT, days=INTEGER, defaults={"days": default})
+        value, notes = repair(plan, {"city": "x", "days": sent})
+        assert value == {"city": "x"}
+        assert [(note.path, note.kind) for note in notes] == [("days", "repair")]
+        assert notes[0].endswith("read as omitted")
+
+    def test_at_every_level(self) -> None:
+        plan = shapes.array(shapes.record(days=INTEGER, defaults={"days": None}))
+        assert repair(plan, [{"days": None}])[0] == [{}]
+
+    @pytest.mark.parametrize("sent", ["", "null"])
+    def test_but_not_for_a_default_that_is_something(self, sent: str) -> None:
+        plan = shapes.record(days=INTEGER, defaults={"days": 1})
+        assert repair(plan, {"days": sent}) == ({"days": sent}, [])
+
+    def test_nor_where_null_is_a_value(self) -> None:
+        plan = shapes.record(days=shapes.optional(INTEGER), x=INTEGER, defaults={"days": 1})
+        assert repair(plan, {"days": None, "x": "1"})[0] == {"days": None, "x": 1}
+
+    def test_nor_where_it_is_required(self) -> None:
+        assert repair(shapes.record(days=INTEGER), {"days": None}) == ({"days": None}, [])
+
+
+class TestLeftAlone:
+    @pytest.mark.parametrize(
+        ("plan", "sent"),
+        [
+            (INTEGER, "5.7"),
+            (INTEGER, "three"),
+            (INTEGER, "1_000"),
+            (INTEGER, "0x10"),
+            (INTEGER, "1e3"),
+            (INTEGER, "٣"),
+            (INTEGER, ""),
+            (INTEGER, "9" * 500),
+            (INTEGER, 5.7),
+            (INTEGER, True),
+            (INTEGER, [3]),
+            (DAYS, "0"),
+            (NUMBER, "nan"),
+            (NUMBER, "inf"),
+            (NUMBER, "1e999"),
+            (NUMBER, "1,5"),
+            (BOOLEAN, 1),
+            (BOOLEAN, "yes"),
+            (BOOLEAN, "1"),
+            (BOOLEAN, ""),
+            (TEXT, 5.7),
+            (TEXT, True),
+            (TEXT, None),
+            (TEXT, ["a"]),
+            pytest.param(TEXT, 10**5000, id="unspeakable"),
+            (UNIT, "K"),
+            (UNIT, ["C"]),
+            (shapes.literal("a", "A"), " a"),
+            (DATE, 20240101),
+            (shapes.array(TEXT), "abc"),
+            (shapes.array(INTEGER), "3"),
+            (shapes.array(INTEGER), "1,2"),
+            (shapes.array(INTEGER), "[1, 2"),
+            (shapes.array(INTEGER), "[1, NaN]"),
+            (shapes.array(INTEGER), "[" * 10_000),
+            (shapes.array(INTEGER), None),
+            (shapes.array(INTEGER), 5.7),
+            (shapes.array(INTEGER, least=2), []),
+            (shapes.mapping(INTEGER), "[1]"),
+            (shapes.fixed(INTEGER, INTEGER), 3),
+            (shapes.fixed(INTEGER, INTEGER), ["1"]),
+            (POINT, '{"x": 1, "x": 2}'),
+            (POINT, '{"x": 1'),
+            (POINT, 3),
+            (shapes.tagged("kind", circle=CIRCLE), {"kind": "square"}),
+            (shapes.either(INTEGER, BOOLEAN), "x"),
+            (shapes.opaque({"type": "integer"}, int.bit_count), "3"),
+        ],
+    )
+    def test_what_would_be_a_guess(self, plan: TypePlan, sent: Any) -> None:
+        assert refusal(plan, sent) is not None
+        value, notes = repair(plan, sent)
+        assert value == sent
+        assert type(value) is type(sent)
+        assert notes == []
+
+    @pytest.mark.parametrize("sent", ["3", "true", "null", "", '{"a": 1}', "[1]"])
+    @pytest.mark.parametrize(
+        "plan", [TEXT, ANYTHING, shapes.optional(TEXT), shapes.either(INTEGER, TEXT), shapes.either(TEXT, POINT)]
+    )
+    def test_text_for_a_text_parameter(self, plan: TypePlan, sent: str) -> None:
+        assert repair(plan, sent) == (sent, [])
+
+    def test_what_fits_is_the_same_object(self) -> None:
+        sent = {"x": 1}
+        assert repair(POINT, sent)[0] is sent
+
+    def test_what_cannot_be_mended_beside_what_can(self) -> None:
+        plan = shapes.record(a=INTEGER, b=INTEGER)
+        value, notes = repair(plan, {"a": "1", "b": "x", "c": None})
+        assert value == {"a": 1, "b": "x", "c": None}
+        assert [note.path for note in notes] == ["a"]
+
+    def test_everything_when_repair_is_off(self) -> None:
+        assert repair(INTEGER, "3", "off") == ("3", [])
+
+
+def test_values_in_notes_are_redacted() -> None:
+    _, notes = repair(TEXT, 1234567, redact=lambda text: text.replace("1234567", "***"))
+    assert notes == ['integer *** read as string "***"']
+
+
+PLANS = [
+    shapes.record(a=INTEGER, b=TEXT, c=shapes.optional(BOOLEAN), d=shapes.array(UNIT), defaults={"a": None, "b": "x", "c": None, "d": ()}),
+    shapes.either(INTEGER, shapes.array(NUMBER), POINT),
+    shapes.tagged("a", circle=shapes.record(a=shapes.literal("circle"), b=NUMBER, c=COLOUR)),
+    shapes.array(shapes.fixed(INTEGER, BOOLEAN)),
+    shapes.mapping(shapes.optional(shapes.array(INTEGER))),
+    shapes.tree(),
+]  # fmt: skip
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=3)
+TELLING = st.sampled_from(["3", "3.0", "true", "", "null", "c", "RED", "circle", "Circle", "[1]", '{"x": "1"}', '[["1", "true"]]'])
+JSON = st.recursive(
+    SCALARS | TELLING,
+    lambda inner: st.lists(inner, max_size=3)
+    | st.dictionaries(st.sampled_from(["a", "b", "c", "d", "x", "name", "children"]), inner, max_size=4)
+    | inner.map(json.dumps),
+    max_leaves=10,
+)
+
+
+@pytest.mark.parametrize("plan", PLANS)
+@given(sent=JSON)
+def test_promises(plan: TypePlan, sent: Any) -> None:
+    before = copy.deepcopy(sent)
+    mended, notes = repair(plan, sent)
+    assert sent == before, "the input is never changed"
+    again, more = repair(plan, mended)
+    assert (again, more) == (mended, []), "mending twice changes nothing more"
+    if refusal(plan, sent) is None:
+        assert mended is sent
+        assert notes == []
+    if mended != sent:
+        assert notes

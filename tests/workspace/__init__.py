@@ -1,0 +1,1 @@
+"""The workspace itself: metadata, commands and what is in the tree agree."""
