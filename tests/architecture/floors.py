@@ -3,42 +3,104 @@
 from typing import Final
 
 FLOORS: Final[dict[str, int]] = {
-    # 1: ground stones: content blocks, errors, markers, JSON-Schema operations
+    # 1: ground stones: content blocks, errors, markers, effects, JSON-Schema operations
     "pegboard._content": 1,
     "pegboard._effects": 1,
     "pegboard._errors": 1,
     "pegboard._jsonable": 1,
     "pegboard._markers": 1,
-    # 2: the nouns: tools, calls, results, and every extension protocol
+    "pegboard._openapi": 1,
+    "pegboard._patterns": 1,
+    "pegboard._schema": 1,
+    "pegboard._version": 1,
+    "pegboard._versions": 1,
+    # 2: the nouns: tools, calls, results, shapes, and every extension protocol
     "pegboard._approval": 2,
     "pegboard._call": 2,
     "pegboard._declare": 2,
     "pegboard._extension": 2,
+    "pegboard._plugin_record": 2,
     "pegboard._policy": 2,
+    "pegboard._problems": 2,
     "pegboard._result": 2,
     "pegboard._shapes": 2,
     "pegboard._tool": 2,
-    # 3: hookspecs, type table, docstrings
+    # 3: hookspecs, type table, compiled structuring, docstrings
+    "pegboard._annotations": 3,
+    "pegboard._bounds": 3,
+    "pegboard._compile": 3,
+    "pegboard._converter": 3,
     "pegboard._docstrings": 3,
     "pegboard._hints": 3,
+    "pegboard._kinds": 3,
+    "pegboard._overlap": 3,
+    "pegboard._plans": 3,
+    "pegboard._refusals": 3,
+    "pegboard._strict": 3,
+    "pegboard._types": 3,
+    "pegboard._unions": 3,
+    "pegboard._writer": 3,
     "pegboard.hookspecs": 3,
-    # 4: signature reading, injection, conversion, repair
+    # 4: signature reading, injection, conversion, decoding, explaining, repair
     "pegboard._admission": 4,
     "pegboard._conversion": 4,
+    "pegboard._decode": 4,
     "pegboard._explain": 4,
+    "pegboard._foreign": 4,
     "pegboard._injection": 4,
     "pegboard._invocation": 4,
-    "pegboard._problems": 4,
+    "pegboard._repair": 4,
     "pegboard._scope": 4,
     "pegboard._signature": 4,
-    # 5: call plan
+    "pegboard._vetting": 4,
+    # 5: call plans, and the definitions that hold them
+    "pegboard._definition": 5,
+    "pegboard._handwritten": 5,
+    "pegboard._lazy": 5,
     "pegboard._plan": 5,
-    # 6: discovery and plugin loading, built-in plugins
+    # 6: discovery and plugin loading, settings, built-in plugins
+    "pegboard._discovery": 6,
+    "pegboard._hooks": 6,
+    "pegboard._isolation": 6,
+    "pegboard._plugins": 6,
+    "pegboard._roster": 6,
+    "pegboard._selection": 6,
+    "pegboard._settings": 6,
+    "pegboard._settings_sources": 6,
+    "pegboard._settings_values": 6,
     "pegboard.builtin": 6,
+    "pegboard.builtin.choices": 6,
+    "pegboard.builtin.containers": 6,
     "pegboard.builtin.converters": 6,
     "pegboard.builtin.injectors": 6,
-    # 7: registry, groups, execution, approval
+    "pegboard.builtin.scalars": 6,
+    "pegboard.builtin.texts": 6,
+    "pegboard.builtin.types": 6,
+    # 7: board, groups, execution, approval
+    "pegboard._board": 7,
+    "pegboard._collect": 7,
+    "pegboard._core": 7,
+    "pegboard._drivers": 7,
+    "pegboard._engine": 7,
+    "pegboard._execution": 7,
+    "pegboard._groups": 7,
+    "pegboard._locks": 7,
+    "pegboard._outcome": 7,
+    "pegboard._permissions": 7,
+    "pegboard._pool": 7,
+    "pegboard._presets": 7,
+    "pegboard._ready": 7,
+    "pegboard._stats": 7,
+    "pegboard._straight": 7,
+    "pegboard._streams": 7,
     # 8: session, toolkit
-    # 9: the face, testing, __main__
+    "pegboard._assembling": 8,
+    "pegboard._batch": 8,
+    "pegboard._registration": 8,
+    "pegboard._session": 8,
+    "pegboard._toolkit": 8,
+    # 9: testing, __main__; the face, which names everything and imports nothing until it is asked
+    "pegboard.testing": 9,
+    "pegboard.testing._distributions": 9,
     "pegboard": 9,
 }

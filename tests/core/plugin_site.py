@@ -15,7 +15,7 @@ import pytest
 from pegboard._plugins import PluginRecord, Plugins
 from pegboard.testing import fake_distribution
 
-HEADER = "from pegboard.hookspecs import hookimpl\n"
+HEADER = "from pegboard import hookimpl\n"
 TOOLS = """
 def {tool}(): ...
 

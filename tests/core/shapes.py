@@ -74,7 +74,8 @@ def record(
 
 
 def tagged(key: str, **members: TypePlan) -> TypePlan:
-    return shaped({"oneOf": [member.schema for member in members.values()]}, Tagged(key, members))
+    plans: dict[str | int | bool, TypePlan] = {**members}
+    return shaped({"oneOf": [member.schema for member in members.values()]}, Tagged(key, plans))
 
 
 def literal(*choices: Any) -> TypePlan:

@@ -1,7 +1,7 @@
 """What a model is told about arguments that do not fit."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from hypothesis import given
@@ -37,7 +37,11 @@ class TestMessages:
             (NULL, 0, "expected null, got integer 0"),
             (DAYS, 0, "expected integer >= 1, got integer 0"),
             (UNIT, "Celsius", 'expected one of "C", "F", got string "Celsius"'),
-            (shapes.literal("celsius", "kelvin"), "celcius", 'expected one of "celsius", "kelvin", got string "celcius", did you mean "celsius"?'),
+            (
+                shapes.literal("celsius", "kelvin"),
+                "celcius",
+                'expected one of "celsius", "kelvin", got string "celcius", did you mean "celsius"?',
+            ),
             (shapes.literal("only"), "other", 'expected "only", got string "other"'),
             (shapes.array(INTEGER), "abc", 'expected array, got string "abc"'),
             (shapes.array(INTEGER, least=1), [], "expected array of at least 1 items, got array []"),
@@ -50,12 +54,14 @@ class TestMessages:
             (CIRCLE, 3, "expected object, got integer 3"),
             (shapes.tagged("kind", circle=CIRCLE), 3, "expected object, got integer 3"),
         ],
-    )  # fmt: skip
+    )
     def test_of_one_problem(self, plan: TypePlan, value: Any, expected: str) -> None:
         assert told(plan, value) == [expected]
 
     def test_name_the_parser_s_reason(self) -> None:
-        assert told(DATE, "2024-02-30") == ['expected date string, got string "2024-02-30": day is out of range for month']
+        assert told(DATE, "2024-02-30") == [
+            'expected date string, got string "2024-02-30": day is out of range for month'
+        ]
 
     def test_carry_their_halves(self) -> None:
         (problem,) = explain(INTEGER, "three", "days")
@@ -84,14 +90,22 @@ class TestPaths:
     @pytest.mark.parametrize(
         ("plan", "value", "path"),
         [
-            (shapes.record(orders=shapes.array(shapes.record(qty=INTEGER))), {"orders": [{"qty": 1}, {"qty": "x"}]}, "orders[1].qty"),
+            (
+                shapes.record(orders=shapes.array(shapes.record(qty=INTEGER))),
+                {"orders": [{"qty": 1}, {"qty": "x"}]},
+                "orders[1].qty",
+            ),
             (shapes.record(filters=shapes.mapping(INTEGER)), {"filters": {"a b": "x"}}, 'filters["a b"]'),
             (shapes.record(pair=shapes.fixed(INTEGER, TEXT)), {"pair": [1, 2]}, "pair[1]"),
             (shapes.record(limit=shapes.optional(shapes.array(INTEGER))), {"limit": ["x"]}, "limit[0]"),
             (shapes.tree(), {"name": "a", "children": [{"name": "b"}, {"name": 3}]}, "children[1].name"),
-            (shapes.record(shape=shapes.tagged("kind", circle=CIRCLE)), {"shape": {"kind": "circle", "radius": "x"}}, "shape.radius"),
+            (
+                shapes.record(shape=shapes.tagged("kind", circle=CIRCLE)),
+                {"shape": {"kind": "circle", "radius": "x"}},
+                "shape.radius",
+            ),
         ],
-    )  # fmt: skip
+    )
     def test_lead_to_the_value(self, plan: TypePlan, value: Any, path: str) -> None:
         assert [problem.path for problem in explain(plan, value)] == [path]
 
@@ -102,7 +116,9 @@ class TestPaths:
         plan = shapes.mapping(INTEGER, key=UNIT)
         assert told(plan, {"K": 1}) == ['K: expected a key that is one of "C", "F", got string "K"']
 
-    @pytest.mark.parametrize(("key", "path"), [("a", "x.a"), ("a b", 'x["a b"]'), (0, "x[0]"), ("é", "x.é"), ("", 'x[""]')])
+    @pytest.mark.parametrize(
+        ("key", "path"), [("a", "x.a"), ("a b", 'x["a b"]'), (0, "x[0]"), ("é", "x.é"), ("", 'x[""]')]
+    )
     def test_are_spelled(self, key: str | int, path: str) -> None:
         assert join("x", key) == path
 
@@ -173,7 +189,11 @@ class TestAuthorsOwnChecks:
 class TestWithoutShape:
     """A third party's plan may have nothing but a schema and a function."""
 
-    SCHEMA = {"type": "object", "properties": {"km": {"type": "number", "minimum": 0}}, "required": ["km"]}
+    SCHEMA: ClassVar[dict[str, Any]] = {
+        "type": "object",
+        "properties": {"km": {"type": "number", "minimum": 0}},
+        "required": ["km"],
+    }
 
     def refuse(self, value: Any) -> Any:
         raise Mismatch("only whole kilometres")
@@ -204,7 +224,9 @@ class TestDiscretion:
             raise ValueError("bad key hunter2")
 
         plan = shapes.record(point=shapes.record(build, x=INTEGER))
-        assert told(plan, {"point": {"x": 1}}, redact=lambda text: text.replace("hunter2", "***")) == ["point: bad key ***"]
+        assert told(plan, {"point": {"x": 1}}, redact=lambda text: text.replace("hunter2", "***")) == [
+            "point: bad key ***"
+        ]
 
 
 class TestSize:
@@ -226,7 +248,13 @@ class TestSize:
         assert message([Problem("a", "x\ny"), Problem("b", "z")]) == "a: x y\nb: z"
 
     @pytest.mark.parametrize(
-        "make", [lambda: "x" * 10**6, lambda: list(range(10**6)), lambda: {str(n): n for n in range(10**5)}, lambda: -(10**5000)]
+        "make",
+        [
+            lambda: "x" * 10**6,
+            lambda: list(range(10**6)),
+            lambda: {str(n): n for n in range(10**5)},
+            lambda: -(10**5000),
+        ],
     )
     def test_large_values_are_shortened(self, make: Callable[[], Any]) -> None:
         assert len(got(make())) <= 80
@@ -237,7 +265,12 @@ class TestSize:
             value = [value]
         assert len(got(value)) <= 80
 
-    @given(st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))  # fmt: skip
+    @given(
+        st.recursive(
+            st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+            lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+        )
+    )
     def test_every_json_value_is_spelled_shortly(self, value: Any) -> None:
         assert 0 < len(spell(value)) <= 62
 
@@ -266,7 +299,9 @@ class TestExpectations:
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from(["city", "days", "unit", "kind", "x"]), inner),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from(["city", "days", "unit", "kind", "x"]), inner)
+    ),
     max_leaves=12,
 )
 PLANS = [

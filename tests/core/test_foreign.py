@@ -51,16 +51,28 @@ class TestMessages:
         ("schema", "value", "said"),
         [
             ({"anyOf": [{"type": "string"}, {"type": "integer"}]}, None, "expected string or integer, got null"),
-            ({"anyOf": [{"type": "string"}, {"type": "integer", "minimum": 3}]}, 1, "expected integer >= 3, got integer 1"),
-            ({"oneOf": [{"minimum": 1}, {"minimum": 2}]}, 3, "fits more than one of the alternatives any value >= 1 or any value >= 2; exactly one is allowed"),
+            (
+                {"anyOf": [{"type": "string"}, {"type": "integer", "minimum": 3}]},
+                1,
+                "expected integer >= 3, got integer 1",
+            ),
+            (
+                {"oneOf": [{"minimum": 1}, {"minimum": 2}]},
+                3,
+                "fits more than one of the alternatives any value >= 1 or any value >= 2; exactly one is allowed",
+            ),
             ({"const": "x"}, "y", 'expected "x", got string "y"'),
             ({"format": "date"}, "x", 'expected any value, got string "x"'),
             ({"type": "string", "format": "date"}, "x", 'expected date string, got string "x"'),
-            ({"not": {"type": "string"}}, "x", 'expected a value that satisfies not {"type": "string"}, got string "x"'),
+            (
+                {"not": {"type": "string"}},
+                "x",
+                'expected a value that satisfies not {"type": "string"}, got string "x"',
+            ),
             ({"uniqueItems": True}, [1, 1.0], "expected any value of unique items, got array [1, 1.0]"),
             (False, 1, None),
         ],
-    )  # fmt: skip
+    )
     def test_of_other_keywords(self, schema: Any, value: Any, said: str | None) -> None:
         whole = {"properties": {"x": schema}}
         assert told(whole, {"x": value}) == [f"x: {said}" if said else "a value that the schema forbids: integer 1"]
@@ -70,7 +82,9 @@ class TestMessages:
         assert told({"properties": {"x": {"uniqueItems": True}}}, {"x": value}) == []
 
     def test_values_are_redacted(self) -> None:
-        (problem,) = ForeignSchema(SEARCH).problems({"query": "x", "limit": "hunter2"}, redact=lambda text: text.replace("hunter2", "***"))
+        (problem,) = ForeignSchema(SEARCH).problems(
+            {"query": "x", "limit": "hunter2"}, redact=lambda text: text.replace("hunter2", "***")
+        )
         assert "hunter2" not in str(problem)
 
 
@@ -80,24 +94,36 @@ class TestRefusedAtRegistration:
         [
             ({"type": "objekt"}, "the schema: #/type is not valid JSON Schema"),
             ({"properties": {"a": {"minimum": "1"}}}, "#/properties/a/minimum is not valid JSON Schema"),
-            ({"$ref": "https://example.com/x.json"}, "$ref at # refers to \"https://example.com/x.json\"; only references within"),
+            (
+                {"$ref": "https://example.com/x.json"},
+                '$ref at # refers to "https://example.com/x.json"; only references within',
+            ),
             ({"properties": {"a": {"$ref": "other.json#/x"}}}, "$ref at #/properties/a refers to"),
             ({"items": {"$dynamicRef": "https://example.com/#x"}}, "$dynamicRef at #/items refers to"),
-            ({"$ref": "file:///etc/passwd"}, "refers to \"file:///etc/passwd\""),
-            ({"$ref": "#/$defs/missing"}, "refers to \"#/$defs/missing\", which is not there"),
-            ({"$ref": "#nowhere"}, "refers to \"#nowhere\", which is not there"),
+            ({"$ref": "file:///etc/passwd"}, 'refers to "file:///etc/passwd"'),
+            ({"$ref": "#/$defs/missing"}, 'refers to "#/$defs/missing", which is not there'),
+            ({"$ref": "#nowhere"}, 'refers to "#nowhere", which is not there'),
             ({"$ref": "#"}, "leads back to itself without end"),
-            ({"$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"anyOf": [{"$ref": "#/$defs/a"}]}}, "$ref": "#/$defs/a"}, "leads back to itself"),
+            (
+                {"$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"anyOf": [{"$ref": "#/$defs/a"}]}}, "$ref": "#/$defs/a"},
+                "leads back to itself",
+            ),
             ({"not": {"$ref": "#"}}, "leads back to itself"),
-            ({"properties": {"a": {"pattern": "^(a+)+$"}}}, "pattern at #/properties/a has \"^(a+)+$\", which may take forever"),
+            (
+                {"properties": {"a": {"pattern": "^(a+)+$"}}},
+                'pattern at #/properties/a has "^(a+)+$", which may take forever',
+            ),
             ({"patternProperties": {"(x*)*y": {}}}, "patternProperties at # has"),
             ({"patternProperties": {".*.*z": {}}}, "slow on long names"),
             ({"pattern": "("}, "pattern"),
             ({"pattern": r"\p{L}"}, "is not a 'regex'"),
-            ({"$defs": {"x": {"$schema": "http://json-schema.org/draft-07/schema#"}}}, "$schema at #/$defs/x has a dialect of its own"),
+            (
+                {"$defs": {"x": {"$schema": "http://json-schema.org/draft-07/schema#"}}},
+                "$schema at #/$defs/x has a dialect of its own",
+            ),
             ([], "a JSON Schema is an object"),
         ],
-    )  # fmt: skip
+    )
     def test_by_keyword_and_path(self, schema: Any, said: str) -> None:
         with pytest.raises(RegistrationError) as caught:
             ForeignSchema(schema)
@@ -142,27 +168,67 @@ class TestAccepted:
     @pytest.mark.parametrize(
         ("schema", "good", "bad"),
         [
-            ({"$schema": "http://json-schema.org/draft-07/schema#", "definitions": {"a": {"type": "string"}}, "properties": {"x": {"$ref": "#/definitions/a"}}}, {"x": "a"}, {"x": 1}),
-            ({"$schema": "http://json-schema.org/draft-07/schema#", "properties": {"x": {"items": [{"type": "string"}]}}}, {"x": ["a", 1]}, {"x": [1]}),
+            (
+                {
+                    "$schema": "http://json-schema.org/draft-07/schema#",
+                    "definitions": {"a": {"type": "string"}},
+                    "properties": {"x": {"$ref": "#/definitions/a"}},
+                },
+                {"x": "a"},
+                {"x": 1},
+            ),
+            (
+                {
+                    "$schema": "http://json-schema.org/draft-07/schema#",
+                    "properties": {"x": {"items": [{"type": "string"}]}},
+                },
+                {"x": ["a", 1]},
+                {"x": [1]},
+            ),
             ({"$schema": "https://example.com/unknown", "properties": {"x": {"type": "string"}}}, {"x": "a"}, {"x": 1}),
-            ({"$defs": {"n": {"properties": {"next": {"$ref": "#/$defs/n"}, "v": {"type": "integer"}}}}, "$ref": "#/$defs/n"}, {"next": {"next": {"v": 1}}}, {"next": {"next": {"v": "x"}}}),
-            ({"$id": "https://example.com/t", "$defs": {"s": {"$anchor": "text", "type": "string"}}, "properties": {"x": {"$ref": "#text"}}}, {"x": "a"}, {"x": 1}),
+            (
+                {
+                    "$defs": {"n": {"properties": {"next": {"$ref": "#/$defs/n"}, "v": {"type": "integer"}}}},
+                    "$ref": "#/$defs/n",
+                },
+                {"next": {"next": {"v": 1}}},
+                {"next": {"next": {"v": "x"}}},
+            ),
+            (
+                {
+                    "$id": "https://example.com/t",
+                    "$defs": {"s": {"$anchor": "text", "type": "string"}},
+                    "properties": {"x": {"$ref": "#text"}},
+                },
+                {"x": "a"},
+                {"x": 1},
+            ),
             ({"properties": {"x": {"$ref": "#/properties/y"}, "y": {"type": "integer"}}}, {"x": 1}, {"x": "a"}),
             ({"properties": {"$ref": {"type": "string"}, "pattern": {"type": "string"}}}, {"$ref": "a"}, {"$ref": 1}),
-            ({"properties": {"a/b~c": {"type": "string"}, "x": {"$ref": "#/properties/a~1b~0c"}}}, {"x": "a"}, {"x": 1}),
+            (
+                {"properties": {"a/b~c": {"type": "string"}, "x": {"$ref": "#/properties/a~1b~0c"}}},
+                {"x": "a"},
+                {"x": 1},
+            ),
             ({"patternProperties": {"^x-": {"type": "string"}, ".*": {}}}, {"x-a": "b"}, {"x-a": 1}),
         ],
-    )  # fmt: skip
+    )
     def test_and_applied(self, schema: Any, good: Any, bad: Any) -> None:
         assert told(schema, good) == []
         assert told(schema, bad)
 
     def test_a_recursive_schema_of_alternatives(self) -> None:
         branches = [
-            {"type": "object", "properties": {"op": {"const": op}, "left": {"$ref": "#/$defs/e"}, "right": {"$ref": "#/$defs/e"}}}
+            {
+                "type": "object",
+                "properties": {"op": {"const": op}, "left": {"$ref": "#/$defs/e"}, "right": {"$ref": "#/$defs/e"}},
+            }
             for op in ("add", "mul")
         ]
-        schema = {"$defs": {"e": {"anyOf": [{"type": "number"}, *branches]}}, "properties": {"e": {"$ref": "#/$defs/e"}}}
+        schema = {
+            "$defs": {"e": {"anyOf": [{"type": "number"}, *branches]}},
+            "properties": {"e": {"$ref": "#/$defs/e"}},
+        }
         assert told(schema, {"e": {"op": "mul", "left": 1, "right": {"op": "add", "left": 1, "right": 2}}}) == []
 
 
@@ -176,7 +242,11 @@ class TestHostileUse:
         return problems
 
     def test_alternatives_that_double_with_each_level_of_the_value(self) -> None:
-        schema = {"$defs": {"n": {"properties": {"x": {"anyOf": [{"$ref": "#/$defs/n"}] * 2 + [False]}, "v": {"type": "null"}}}}}
+        schema = {
+            "$defs": {
+                "n": {"properties": {"x": {"anyOf": [{"$ref": "#/$defs/n"}] * 2 + [False]}, "v": {"type": "null"}}}
+            }
+        }
         value: Any = {"v": 1}
         for _ in range(60):
             value = {"x": value}
@@ -249,12 +319,16 @@ class TestPlans:
     def test_references_lead_into_the_whole(self) -> None:
         plan = property_plan(SEARCH["properties"]["filters"], SEARCH)  # type: ignore[index]
         assert plan.structure([{"key": "a"}]) == [{"key": "a"}]
-        assert [str(problem) for problem in explain(plan, [{}], "filters")] == ["filters[0].key: missing (required string)"]
+        assert [str(problem) for problem in explain(plan, [{}], "filters")] == [
+            "filters[0].key: missing (required string)"
+        ]
 
     def test_plain_scalars_are_repaired(self) -> None:
         assert repair(property_plan({"type": "integer", "description": "x"}, SEARCH), "3")[0] == 3
         assert repair(property_plan({"enum": ["a"]}, SEARCH), "A")[0] == "a"
 
-    @pytest.mark.parametrize("schema", [{"type": "integer", "minimum": 1}, {"type": "integer", "x": 1}, {"enum": [1, "a"]}, {}])
+    @pytest.mark.parametrize(
+        "schema", [{"type": "integer", "minimum": 1}, {"type": "integer", "x": 1}, {"enum": [1, "a"]}, {}]
+    )
     def test_others_have_no_shape(self, schema: dict[str, Any]) -> None:
         assert property_plan(schema, SEARCH).shape is None

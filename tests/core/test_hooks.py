@@ -1,9 +1,11 @@
 """Each hook, through a real module; and what the facade refuses."""
 
-import attrs
-import pytest
+import inspect
 from types import ModuleType
 from typing import Any
+
+import attrs
+import pytest
 
 from pegboard import hookspecs
 from pegboard._errors import PluginError
@@ -21,7 +23,7 @@ from pegboard.hookspecs import hookimpl
 
 def module(source: str) -> ModuleType:
     made = ModuleType("acme")
-    exec(compile(HEADER + source, "acme", "exec"), vars(made))  # noqa: S102
+    exec(compile(HEADER + source, "acme", "exec"), vars(made))
     return made
 
 
@@ -33,8 +35,10 @@ def registered(source: str) -> Hooks:
 
 ANSWERS: dict[str, tuple[str, Any]] = {
     "provide_backends": (
-        "class Single:\n    name = 'single'\n    def submit(self, job): ...\n    def close(self): ...\n"
-        "@hookimpl\ndef provide_backends(): return [Single()]",
+        (
+            "class Single:\n    name = 'single'\n    def submit(self, job): ...\n    def close(self): ...\n"
+            "@hookimpl\ndef provide_backends(): return [Single()]"
+        ),
         None,
     ),
     "provide_commands": ("@hookimpl\ndef provide_commands(): return [Command('hi', 'Say hi.', print)]", Command),
@@ -86,10 +90,14 @@ class TestAnswers:
 
     @pytest.mark.parametrize("hook", SPECS)
     def test_docstring_holds_a_plugin_with_this_hook(self, hook: str) -> None:
-        arguments = ", ".join(getattr(hookspecs, hook).__annotations__.keys() - {"return"})
-        assert f"@pegboard.hookimpl\n    def {hook}({arguments}):" in getattr(hookspecs, hook).__doc__.replace(
-            "        ", "    "
-        )
+        doc = str(inspect.getdoc(getattr(hookspecs, hook)))
+        start = re.search(r"^ *import ", doc, re.MULTILINE)
+        assert start is not None
+        example = ast.parse(textwrap.dedent(doc[start.start() :]))
+        (function,) = [node for node in example.body if isinstance(node, ast.FunctionDef) and node.name == hook]
+        assert [ast.unparse(decorator) for decorator in function.decorator_list] == ["pegboard.hookimpl"]
+        specified = inspect.signature(getattr(hookspecs, hook)).parameters
+        assert [argument.arg for argument in function.args.args] == list(specified)
 
     @pytest.mark.parametrize(
         "signature", ["provide_tools()", "provide_tools(settings=3)", "provide_tools(*rest, **options)"]

@@ -84,7 +84,7 @@ class TestPath:
         "change",
         [
             lambda: sys.path.insert(0, "/elsewhere"),
-            lambda: sys.path.clear(),
+            sys.path.clear,
             lambda: setattr(sys, "path", ["/elsewhere"]),
         ],
     )
@@ -128,7 +128,7 @@ class TestTraceback:
                 raise SystemExit
 
             @property
-            def __notes__(self) -> Any:
+            def __notes__(self) -> Any:  # type: ignore[override]  # as hostile as it gets
                 raise SystemExit
 
         assert "Hostile" in traceback_text(Hostile())

@@ -54,7 +54,15 @@ def test_exponential_ones_are_told(pattern: str) -> None:
 
 @pytest.mark.parametrize(
     ("pattern", "longest"),
-    [("^a+$", 10**8), ("abc", 10**8), (".*", 10**8), ("^.*,.*$", 10**4), ("a+b", 10**4), (".*a.*b", 464), (".*a.*b.*c", 100)],
+    [
+        ("^a+$", 10**8),
+        ("abc", 10**8),
+        (".*", 10**8),
+        ("^.*,.*$", 10**4),
+        ("a+b", 10**4),
+        (".*a.*b", 464),
+        (".*a.*b.*c", 100),
+    ],
 )
 def test_the_more_open_ends_the_shorter_the_text(pattern: str, longest: int) -> None:
     assert read_pattern(pattern).longest in (longest, longest - 1)

@@ -107,7 +107,7 @@ SABOTAGE = {
     "in_hook": ("@hookimpl\ndef provide_tools(): 1 // 0", ["raised ZeroDivisionError in provide_tools: integer"]),
     "exit_in_hook": ("@hookimpl\ndef provide_tools(): raise SystemExit", ["raised SystemExit in provide_tools"]),
     "settings_error_in_hook": (
-        "@hookimpl\ndef provide_tools():\n    from pegboard._errors import SettingsError\n    raise SettingsError('no')",
+        "@hookimpl\ndef provide_tools():\n    from pegboard import SettingsError\n    raise SettingsError('no')",
         ["raised SettingsError in provide_tools: no"],
     ),
     "in_generator": ("@hookimpl\ndef provide_tools():\n    yield len\n    raise OSError('late')", ["OSError", "late"]),
@@ -121,8 +121,10 @@ SABOTAGE = {
         ["raised TypeError in settings_type", "'x'"],
     ),
     "settings_refuse": (
-        "import attrs\nfrom pegboard._errors import SettingsError\n@attrs.frozen\nclass S:\n"
-        "    def __attrs_post_init__(self): raise SettingsError('no key')\n@hookimpl\ndef settings_type(): return S",
+        (
+            "import attrs\nfrom pegboard import SettingsError\n@attrs.frozen\nclass S:\n"
+            "    def __attrs_post_init__(self): raise SettingsError('no key')\n@hookimpl\ndef settings_type(): return S"
+        ),
         ["S() raised no key; a pack must load without settings"],
     ),
     "closes_stdout": ("import sys\nsys.stdout = None\nraise ValueError('boom')", ["raised ValueError"]),
@@ -191,10 +193,8 @@ class TestSabotage:
     def test_patched_json_is_named(self, tmp_path: Path) -> None:
         site = Site(tmp_path)
         site.add("vandal", "import json\njson.dumps = lambda *a, **k: 'x'\n" + TOOLS.format(tool="f"))
-        reason = run(tmp_path, "json.dumps([r.reason for r in plugins.records])", raw=True)
-        assert reason == "x"
-        reasons = run(tmp_path, "'|'.join(r.reason for r in plugins.records)", raw=True)
-        assert reasons == "replaced json.dumps for the whole process"
+        reason = run(tmp_path, "[r.reason for r in plugins.records if r.name == 'vandal'][0]", raw=True)
+        assert reason == "replaced json.dumps for the whole process"
 
     def test_five_thousand_tools(self, site: Site) -> None:
         site.add("many", "@hookimpl\ndef provide_tools(): return [f'site_tools:t{n}' for n in range(5000)]")
@@ -235,7 +235,7 @@ class TestCompatibility:
         reason = "requires pegboard>=0.5, but 0.4.2 is installed; try: pip install --upgrade pegboard acme-dice"
         assert record(plugins, "dice").reason == reason
         assert plugins.errors == ()
-        with pytest.raises(PluginError, match="is incompatible: requires pegboard>=0.5"):
+        with pytest.raises(PluginError, match=r"is incompatible: requires pegboard>=0.5"):
             site.load(on_error="raise")
 
     def test_unknown_core_version_blocks_nobody(self, site: Site) -> None:
@@ -325,7 +325,7 @@ class TestSelection:
 class TestObjects:
     def test_module(self, site: Site) -> None:
         module = ModuleType("acme.weather")
-        exec(HEADER + TOOLS.format(tool="forecast"), vars(module))  # noqa: S102
+        exec(HEADER + TOOLS.format(tool="forecast"), vars(module))
         plugins = site.load(selection=[module])
         assert plugins.records == (PluginRecord("weather", state=PluginState.ACTIVE),)
         (item,) = plugins.tools()
@@ -333,7 +333,7 @@ class TestObjects:
 
     def test_module_of_a_pack_has_its_name(self, site: Site) -> None:
         module = ModuleType("pegboard_files")
-        exec(HEADER + TOOLS.format(tool="read"), vars(module))  # noqa: S102
+        exec(HEADER + TOOLS.format(tool="read"), vars(module))
         assert states(site.load(selection=[module])) == {"files": "active"}
 
     def test_instances(self, site: Site) -> None:
@@ -358,7 +358,7 @@ class TestObjects:
         site.add("ant")
         site.add("weather")
         module = ModuleType("weather")
-        exec(HEADER + TOOLS.format(tool="forecast"), vars(module))  # noqa: S102
+        exec(HEADER + TOOLS.format(tool="forecast"), vars(module))
         plugins = site.load(selection=[module, "installed"])
         assert tool_names(plugins) == ["ant_tool", "forecast"]
         assert [str(record.state) for record in plugins.records] == ["active", "active", "shadowed"]
@@ -366,7 +366,7 @@ class TestObjects:
     @pytest.mark.parametrize("environ", [{"PEGBOARD_PLUGINS": ""}, {"PEGBOARD_BLOCK": "weather"}])
     def test_the_environment_must_allow_them_too(self, site: Site, environ: dict[str, str]) -> None:
         module = ModuleType("weather")
-        exec(HEADER + TOOLS.format(tool="forecast"), vars(module))  # noqa: S102
+        exec(HEADER + TOOLS.format(tool="forecast"), vars(module))
         assert site.load(selection=[module], environ=environ).tools() == ()
 
     def test_garbage(self, site: Site) -> None:
@@ -464,7 +464,7 @@ class TestBuiltin:
     def core(self) -> ModuleType:
         module = ModuleType("pegboard.builtin.example")
         source = "@hookimpl\ndef provide_tools(settings): return [abs]\n@hookimpl\ndef tools_from(source): return [abs]"
-        exec(HEADER + source, vars(module))  # noqa: S102
+        exec(HEADER + source, vars(module))
         return module
 
     def test_comes_last_and_is_on_no_record(self, site: Site, core: ModuleType) -> None:
@@ -486,7 +486,7 @@ class TestBuiltin:
 
     def test_its_faults_are_seen(self, site: Site) -> None:
         module = ModuleType("pegboard.builtin.broken")
-        exec(HEADER + "@hookimpl\ndef provide_tools(): 1 // 0", vars(module))  # noqa: S102
+        exec(HEADER + "@hookimpl\ndef provide_tools(): 1 // 0", vars(module))
         with pytest.raises(ZeroDivisionError):
             site.load(builtin=[module]).tools()
 
@@ -507,13 +507,13 @@ class TestFail:
 
     def test_unknown(self, site: Site) -> None:
         site.add("ant")
-        with pytest.raises(UnknownNameError, match="no active plugin 'aunt'. Did you mean 'ant'?"):
+        with pytest.raises(UnknownNameError, match=r"no active plugin 'aunt'. Did you mean 'ant'?"):
             site.load().fail("aunt", "no reason")
 
     def test_strict(self, site: Site) -> None:
         site.add("ant")
         error = ValueError("x")
-        with pytest.raises(PluginError, match="the plugin ant .* is failed: unreadable") as caught:
+        with pytest.raises(PluginError, match=r"the plugin ant .* is failed: unreadable") as caught:
             site.load(on_error="raise").fail("ant", "unreadable", error)
         assert caught.value.__cause__ is error
 
@@ -589,7 +589,7 @@ class TestSettingsOfPlugins:
     def test_section_of_nobody(self, site: Site) -> None:
         site.add("weather", self.SOURCE)
         with pytest.raises(
-            SettingsError, match="no plugin 'wether' is installed to be set up. Did you mean 'weather'?"
+            SettingsError, match=r"no plugin 'wether' is installed to be set up. Did you mean 'weather'?"
         ):
             site.load(settings={"wether": {}})
 
@@ -631,7 +631,12 @@ def run(path: Path, expression: str, *, raw: bool = False, **environ: str) -> An
     """Load what is installed at `path` in a new interpreter, and return what an expression is there."""
     lines = f"{LOAD}\nprint({expression if raw else f'json.dumps({expression})'})"
     path_of_core = next(entry for entry in sys.path if (Path(entry) / "pegboard" / "hookspecs.py").is_file())
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(path), path_of_core]), "PEGBOARD_PLUGINS": "*", **environ}
+    env = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(path), path_of_core]),
+        "PEGBOARD_BLOCK": "pegboard-*",
+        **environ,
+    }
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(lines)], capture_output=True, check=True, text=True, timeout=60, env=env
     )
@@ -647,8 +652,8 @@ class TestDeterminism:
                 Site(path).add(name, distribution=f"acme-{name}")
                 Site(path).add("same", distribution=f"zoo-{name}")
             Site(path).add("bad", "@hookimpl\ndef provide_tools(one, two): ...")
-            only = "[item for item in tools if item[0].startswith(('acme', 'zoo'))], [r for r in records if r[1][0] in 'az']"
-            results += [run(path, f"[{only}]", PYTHONHASHSEED=str(seed)) for seed in (1, 2)]
+            both = "[tools, [r for r in records if r[2] != 'blocked']]"
+            results += [run(path, both, PYTHONHASHSEED=str(seed)) for seed in (1, 2)]
         assert all(result == results[0] for result in results)
         tools, records = results[0]
         assert [tool for _, _, tool in tools] == ["a_tool", "b_tool", "c_tool", "d_tool", "same_tool"]

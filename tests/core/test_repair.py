@@ -51,13 +51,18 @@ class TestRungs:
             (shapes.fixed(INTEGER, TEXT), '[1, "a"]', [1, "a"], "JSON text read as array"),
             (shapes.mapping(INTEGER), '{"a": 1}', {"a": 1}, "JSON text read as object"),
             (POINT, ' {"x": 1}', {"x": 1}, "JSON text read as object"),
-            (shapes.tagged("kind", circle=CIRCLE), '{"kind": "circle", "radius": 1}', {"kind": "circle", "radius": 1}, "JSON text read as object"),
+            (
+                shapes.tagged("kind", circle=CIRCLE),
+                '{"kind": "circle", "radius": 1}',
+                {"kind": "circle", "radius": 1},
+                "JSON text read as object",
+            ),
             (shapes.either(INTEGER, BOOLEAN), "true", True, 'text "true" read as boolean true'),
             (shapes.either(NUMBER, INTEGER), "3", 3.0, 'text "3" read as number 3.0'),
             (shapes.either(INTEGER, NUMBER), "3", 3, 'text "3" read as integer 3'),
             (shapes.either(INTEGER, POINT), '{"x": 1}', {"x": 1}, "JSON text read as object"),
         ],
-    )  # fmt: skip
+    )
     def test_mends_with_a_note(self, plan: TypePlan, sent: Any, mended: Any, note: str) -> None:
         value, notes = repair(plan, sent)
         assert (value, type(value)) == (mended, type(mended))
@@ -86,7 +91,9 @@ class TestRungs:
 
 
 class TestOmitted:
-    @pytest.mark.parametrize(("default", "sent"), [(1, None), (None, None), (None, ""), (None, "null"), (None, " NULL ")])
+    @pytest.mark.parametrize(
+        ("default", "sent"), [(1, None), (None, None), (None, ""), (None, "null"), (None, " NULL ")]
+    )
     def test_means_the_default(self, default: Any, sent: Any) -> None:
         plan = shapes.record(city=TEXT, days=INTEGER, defaults={"days": default})
         value, notes = repair(plan, {"city": "x", "days": sent})
@@ -198,20 +205,30 @@ def test_values_in_notes_are_redacted() -> None:
 
 
 PLANS = [
-    shapes.record(a=INTEGER, b=TEXT, c=shapes.optional(BOOLEAN), d=shapes.array(UNIT), defaults={"a": None, "b": "x", "c": None, "d": ()}),
+    shapes.record(
+        a=INTEGER,
+        b=TEXT,
+        c=shapes.optional(BOOLEAN),
+        d=shapes.array(UNIT),
+        defaults={"a": None, "b": "x", "c": None, "d": ()},
+    ),
     shapes.either(INTEGER, shapes.array(NUMBER), POINT),
     shapes.tagged("a", circle=shapes.record(a=shapes.literal("circle"), b=NUMBER, c=COLOUR)),
     shapes.array(shapes.fixed(INTEGER, BOOLEAN)),
     shapes.mapping(shapes.optional(shapes.array(INTEGER))),
     shapes.tree(),
-]  # fmt: skip
+]
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=3)
-TELLING = st.sampled_from(["3", "3.0", "true", "", "null", "c", "RED", "circle", "Circle", "[1]", '{"x": "1"}', '[["1", "true"]]'])
+TELLING = st.sampled_from(
+    ["3", "3.0", "true", "", "null", "c", "RED", "circle", "Circle", "[1]", '{"x": "1"}', '[["1", "true"]]']
+)
 JSON = st.recursive(
     SCALARS | TELLING,
-    lambda inner: st.lists(inner, max_size=3)
-    | st.dictionaries(st.sampled_from(["a", "b", "c", "d", "x", "name", "children"]), inner, max_size=4)
-    | inner.map(json.dumps),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["a", "b", "c", "d", "x", "name", "children"]), inner, max_size=4)
+        | inner.map(json.dumps)
+    ),
     max_leaves=10,
 )
 

@@ -1,7 +1,7 @@
 """Our reading of version ranges agrees with the installer's."""
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from pegboard._versions import Requirement, Version, allows, conflicts
@@ -29,6 +29,10 @@ OPERATORS = st.sampled_from(["==", "!=", "<=", ">=", "<", ">"])
 class TestAgreesWithPackaging:
     @given(OPERATORS, versions(), versions(), LOCALS)
     def test_on_operators(self, operator: str, limit: str, version: str, local: str) -> None:
+        if operator in "<>":
+            # Here the installers' own versions differ from each other; our reading is pinned below.
+            edge, other = packaging_version.Version(limit), packaging_version.Version(version)
+            assume(not edge.is_postrelease and not (edge.is_prerelease and other.is_postrelease))
         expected = packaging_specifiers.SpecifierSet(operator + limit).contains(version + local, prereleases=True)
         assert allows(operator + limit, version + local) is expected
 
@@ -66,6 +70,13 @@ class TestAgreesWithPackaging:
         (">=0.1, <0.2", "0.2.0", False),
         (">=0.2", "0.2.0rc1", False),
         (">=0.1", "0.2.0rc1", True),
+        ("<1.post1", "1.0", True),
+        ("<1.post1", "1.dev0", True),
+        ("<1.post1", "1.post1.dev1", False),
+        (">1.post1", "1.post2.dev1", True),
+        (">1", "1.post1", False),
+        (">1a1", "1a1.post1", False),
+        (">1a1", "1.post1", True),
         ("===0.1", "0.1", None),
         ("~=1", "1.0", None),
         ("==1.0+cpu", "1.0", None),

@@ -40,10 +40,8 @@ class Admission:
     problems: tuple[Problem, ...] = ()
 
 
-def admit(
-    plan: AdmissionPlan, sent: Any, *, mode: RepairMode = "safe", read_only: bool = False
-) -> Admission:
-    """Decode strictly, drop what the model may not set, structure, repair, explain. Never raises for what a model can send."""
+def admit(plan: AdmissionPlan, sent: Any, *, mode: RepairMode = "safe", read_only: bool = False) -> Admission:
+    """Decode strictly, drop what the model may not set, structure, repair, explain. Never raises for what was sent."""
     notes: list[Note] = []
     try:
         arguments = decode(sent)
@@ -83,7 +81,9 @@ def _structured(plan: AdmissionPlan, arguments: dict[str, Any], notes: list[Note
     return Admission(pass_on, (), tuple(notes), f"invalid arguments:\n{message(problems)}", tuple(problems))
 
 
-def _repaired(plan: AdmissionPlan, arguments: dict[str, Any], mode: Literal["safe", "max"]) -> tuple[dict[str, Any], list[Note]]:
+def _repaired(
+    plan: AdmissionPlan, arguments: dict[str, Any], mode: Literal["safe", "max"]
+) -> tuple[dict[str, Any], list[Note]]:
     repaired, notes = repair(plan.record, arguments, mode)
     if plan.extra is not None:
         for name in _extra_names(plan, repaired):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 import types
 import typing
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
+from typing import Annotated, Any, ForwardRef, Literal, TypeVar, get_args, get_origin
 
 from attrs import evolve, field, frozen
 
@@ -16,6 +17,7 @@ __all__ = [
     "Metadata",
     "alias_value",
     "is_alias",
+    "is_structural",
     "is_union",
     "qualified_name",
     "read_metadata",
@@ -26,6 +28,7 @@ __all__ = [
 ]
 
 _WRAPPERS = frozenset({"Final", "ClassVar", "Required", "NotRequired", "ReadOnly"})
+_STRUCTURAL_MODULES = frozenset({"builtins", "collections", "collections.abc", "typing"})
 _BOUNDS = ("ge", "gt", "le", "lt", "multiple_of", "min_length", "max_length", "pattern")
 
 
@@ -147,12 +150,36 @@ def is_alias(annotation: Any) -> bool:
     return type(alias).__name__ == "TypeAliasType" and hasattr(alias, "__value__")
 
 
+def is_structural(annotation: Any) -> bool:
+    """Whether an annotation is built from others without a name of its own: unions, `Annotated`, `list[...]`."""
+    origin = get_origin(annotation)
+    return origin is not None and (is_union(annotation) or origin.__module__ in _STRUCTURAL_MODULES)
+
+
 def alias_value(annotation: Any) -> Any:
     """What a PEP 695 alias stands for, with its type arguments filled in. Raises what evaluating it raises."""
-    alias = get_origin(annotation)
-    if alias is None:
-        return annotation.__value__
-    return substitute(alias.__value__, dict(zip(alias.__type_params__, get_args(annotation), strict=True)))
+    alias = get_origin(annotation) or annotation
+    value = alias.__value__
+    if _mentions_names(value):
+        value = _with_names_resolved(value, alias)
+    if alias is annotation:
+        return value
+    return substitute(value, dict(zip(alias.__type_params__, get_args(annotation), strict=True)))
+
+
+def _mentions_names(annotation: Any) -> bool:
+    """Whether there is a quoted name inside, as recursive aliases need before Python 3.12."""
+    if isinstance(annotation, (str, ForwardRef)):
+        return True
+    return get_origin(annotation) is not Literal and any(map(_mentions_names, get_args(annotation)))
+
+
+def _with_names_resolved(value: Any, alias: Any) -> Any:
+    module = sys.modules.get(alias.__module__)
+    holder = types.SimpleNamespace(__annotations__={"value": value})
+    names = {alias.__name__: alias, **{parameter.__name__: parameter for parameter in alias.__type_params__}}
+    hints = typing.get_type_hints(holder, vars(module) if module else {}, names, include_extras=True)
+    return hints["value"]
 
 
 def substitute(annotation: Any, arguments: Mapping[Any, Any]) -> Any:

@@ -91,4 +91,6 @@ def _normalised(call: Any) -> tuple[Any, Any, str | None]:
         return call["name"], call.get("arguments"), call.get("id")
     if isinstance(call, tuple | list) and len(call) == 2:
         return call[0], call[1], None
-    raise PegboardError(f"a call is a ToolCall, a (name, arguments) pair or a mapping with 'name'; got a {type(call).__name__}")
+    raise PegboardError(
+        f"a call is a ToolCall, a (name, arguments) pair or a mapping with 'name'; got a {type(call).__name__}"
+    )

@@ -98,9 +98,7 @@ class Registry:
                 self._pack_sets = [each for each in self._pack_sets if not set(each.tools) & set(gone)]
                 self.changed()
 
-    def add(
-        self, tools: Iterable[Tool], toolsets: Iterable[Toolset], on_conflict: OnConflict
-    ) -> list[Tool | None]:
+    def add(self, tools: Iterable[Tool], toolsets: Iterable[Toolset], on_conflict: OnConflict) -> list[Tool | None]:
         """Register the program's tools, all or none: for each the tool that now hangs there, None if it was skipped.
 
         Raises `ConflictError`.
@@ -206,8 +204,8 @@ def _place(existing: Mapping[str, Tool], tool: Tool, on_conflict: OnConflict) ->
         raise RegistrationError(f'on_conflict takes "raise", "replace", "skip" or "rename", got {on_conflict!r}')
     other = existing[tool.name]
     raise ConflictError(
-        f"a tool named {tool.name!r} is already registered (from {other.origin}), and another one comes from {tool.origin}; "
-        'give it a name="...", or say on_conflict="replace", "skip" or "rename"'
+        f"a tool named {tool.name!r} is already registered (from {other.origin}), and another one comes from "
+        f'{tool.origin}; give it a name="...", or say on_conflict="replace", "skip" or "rename"'
     )
 
 

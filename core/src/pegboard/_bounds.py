@@ -112,8 +112,8 @@ def _check(keyword: str, expression: str, limit: Any) -> Check:
     if not math.isfinite(number):
         raise RegistrationError(f"the bound {keyword} is {limit!r}; JSON numbers are finite")
     if keyword == "multipleOf" and isinstance(number, float):
-        # Division is how validators decide it for floats; the remainder of 0.3 and 0.1 is not what anybody means.
-        expression = "({value} / {limit}).is_integer()"
+        # Division is how validators decide it for floats; the remainder only serves where division overflows.
+        expression = "({value} / {limit}).is_integer() or {value} % {limit} == 0"
     return Check(keyword, number, expression)
 
 

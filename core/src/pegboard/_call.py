@@ -194,7 +194,10 @@ class ToolCall:
         on_chunk: Listener | None = None,
         policy: Any = None,
     ) -> ToolResult:
-        """Run the call once; a second time returns the same result. Raises `PegboardError` for a call that no toolkit prepared."""
+        """Run the call once; a second time returns the same result.
+
+        Raises `PegboardError` for a call that no toolkit prepared.
+        """
         options = {"context": context, "agent": agent, "on_chunk": on_chunk, "policy": policy}
         return await self._prepared().run(self, options)
 
@@ -210,7 +213,7 @@ class ToolCall:
         return self._prepared().run_sync(self, options)
 
     def stop(self) -> None:
-        """Ask the call to stop: its `CancelToken` is set and its task cancelled. A call that has not begun ends as `cancelled`."""
+        """Ask the call to stop: its `CancelToken` is set and its task cancelled; one that has not begun never will."""
         self._prepared().stop(self)
 
     def log(self, message: str) -> None:
@@ -223,7 +226,9 @@ class ToolCall:
 
     def _prepared(self) -> Runner:
         if self._runner is None:
-            raise PegboardError(f"this call of {self.name!r} belongs to no toolkit; get one from toolkit.prepare(name, arguments)")
+            raise PegboardError(
+                f"this call of {self.name!r} belongs to no toolkit; get one from toolkit.prepare(name, arguments)"
+            )
         return self._runner
 
     def __repr__(self) -> str:

@@ -116,8 +116,17 @@ class Collector:
 
     def _handwritten(self, source: Any, registration: Registration, one: Callable[..., Tool]) -> Tool:
         name = check_name(registration.name or source.name)
-        hints = {hint: getattr(source, hint, None) for hint in ("read_only", "destructive", "idempotent", "open_world")}
-        options = registration.options(ToolOptions(**{hint: said for hint, said in hints.items() if isinstance(said, bool)}))
+        def says(hint: str) -> bool | None:
+            said = getattr(source, hint, None)
+            return said if isinstance(said, bool) else None
+
+        declared = ToolOptions(
+            read_only=says("read_only"),
+            destructive=says("destructive"),
+            idempotent=says("idempotent"),
+            open_world=says("open_world"),
+        )
+        options = registration.options(declared)
         definition = HandwrittenDefinition(
             name, source.description, source.parameters, source.call, options, self.assembly
         )
@@ -149,9 +158,8 @@ class Collector:
     def _check_backend(self, name: str, options: ToolOptions) -> None:
         known = ("inline", "thread", *sorted(self.backends()))
         if options.backend is not None and options.backend not in known:
-            raise RegistrationError(
-                f"tool {name!r}: there is no backend {options.backend!r}. {suggestion(options.backend, known, noun='backends')}"
-            )
+            known_ones = suggestion(options.backend, known, noun="backends")
+            raise RegistrationError(f"tool {name!r}: there is no backend {options.backend!r}. {known_ones}")
 
 
 def _tool_methods(source: Any) -> dict[str, ToolOptions]:
@@ -177,15 +185,16 @@ def _instantiated(cls: type) -> Any:
         return cls()
     except TypeError as error:
         raise RegistrationError(
-            f"{cls.__qualname__} cannot be made without arguments ({error}); register an instance: register({cls.__name__}(...))"
+            f"{cls.__qualname__} cannot be made without arguments ({error}); register an instance: "
+            f"register({cls.__name__}(...))"
         ) from error
 
 
 def _not_a_tool(source: Any) -> RegistrationError:
     kind = type(source).__qualname__
     return RegistrationError(
-        f"a {kind} has no tools: register a typed function, an object with @tool methods, a Tool, or an object with name, "
-        "description, parameters and call(call); an object of another framework needs the pack that knows it"
+        f"a {kind} has no tools: register a typed function, an object with @tool methods, a Tool, or an object with "
+        "name, description, parameters and call(call); an object of another framework needs the pack that knows it"
     )
 
 
@@ -214,5 +223,3 @@ def _renamed(name: str, registration: Registration) -> str:
 
 def _first_line(doc: str | None) -> str:
     return (doc or "").strip().partition("\n")[0]
-
-

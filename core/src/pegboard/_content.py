@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from typing import Any, Self
 
-from attrs import field, frozen
+from attrs import asdict, field, frozen
 
 __all__ = [
     "AudioBlock",
@@ -35,7 +35,7 @@ class Block:
 
     def to_dict(self) -> dict[str, Any]:
         """The block as JSON-able data, with its `type` first and empty fields left out."""
-        members = {name: getattr(self, name) for name in type(self).__match_args__}
+        members = asdict(self, recurse=False)
         return {"type": self.kind, **{name: value for name, value in members.items() if value is not None}}
 
 

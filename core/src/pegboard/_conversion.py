@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias, final
 
@@ -46,7 +47,7 @@ class ConverterTable:
         return None
 
     def renderers(self, unstructure: Unstructure, convert: Convert | None, own: Convert | None) -> Renderers:
-        """The renderers of one tool: `convert` is its own converter, `own` unstructures what its annotation promises."""
+        """The renderers of one tool: `convert` is its own converter, `own` writes what its annotation promises."""
         return Renderers(self, unstructure, convert, own)
 
 
@@ -111,9 +112,9 @@ class Renderers:
 def _render_scalar(value: Any) -> Rendering:
     if type(value) is str:
         return (TextBlock(value),), value
-    data = jsonable(value)
-    text = str(value) if data is None and value is not None else dump_json(data)
-    return (TextBlock(text),), data
+    if type(value) is float and not math.isfinite(value):  # what JSON cannot carry is text alone
+        return (TextBlock("NaN" if value != value else "Infinity" if value > 0 else "-Infinity"),), None  # noqa: PLR0124
+    return (TextBlock(dump_json(value)),), value
 
 
 def _render_block(block: Block) -> Rendering:
@@ -122,7 +123,7 @@ def _render_block(block: Block) -> Rendering:
 
 
 def _nearness(converter: Converter, cls: type) -> int | None:
-    """How well a converter fits: 0 for the class itself, less for its bases, least for a predicate; None if not at all."""
+    """How well a converter fits: 0 for the class itself, less for a base, least for a predicate; None if not at all."""
     if not isinstance(converter.matches, type):
         return -1000 if converter.matches(cls) else None
     return -cls.__mro__.index(converter.matches) if converter.matches in cls.__mro__ else None

@@ -66,7 +66,9 @@ class Core:
         """The provider dialect of that name. Raises `UnknownNameError` naming the pack to install."""
         if name not in self.dialects:
             known = suggestion(name, self.dialects, noun="dialects")
-            raise UnknownNameError(f"there is no dialect {name!r}. {known} Install one with: pip install pegboard-dialects")
+            raise UnknownNameError(
+                f"there is no dialect {name!r}. {known} Install one with: pip install pegboard-dialects"
+            )
         return self.dialects[name]
 
     def usable(self, tool: Tool) -> bool:

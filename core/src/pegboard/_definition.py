@@ -53,7 +53,9 @@ class FunctionDefinition:
         self._options = options
         self._assembly = assembly
         namespace = declared_namespace(function)
-        reading = read_signature(function, assembly.types, assembly.injectors, label=f"tool {name!r}", namespace=namespace)
+        reading = read_signature(
+            function, assembly.types, assembly.injectors, label=f"tool {name!r}", namespace=namespace
+        )
         self.slots = reading.slots
         self._annotation = reading.returns
         self._extension = self._read_extension(options.extended_model)
@@ -116,7 +118,7 @@ class FunctionDefinition:
         return None if plan is None else plan.schema
 
     def _return_plan(self) -> TypePlan | None:
-        """The plan of the return annotation; None where nothing is promised or nobody maps it: results need no handler."""
+        """The plan of the return annotation; None where nothing is promised or nobody maps it: results need none."""
         annotation = streamed(self._annotation)
         if annotation in (MISSING, Any, inspect.Signature.empty):
             return None
@@ -134,7 +136,7 @@ class FunctionDefinition:
             required.extend([member.key] if member.required else [])
         extra = next((slot.plan.schema for slot in visible if slot.kind is STARS and slot.plan is not None), False)
         # A schema of {} allows anything, which is what `true` says more plainly.
-        surplus: Any = extra if extra else extra is not False
+        surplus: Any = extra or extra is not False
         return {**object_schema(properties, required), "additionalProperties": surplus}
 
     def _property(self, slot: Slot) -> JsonSchema:
@@ -159,7 +161,8 @@ class FunctionDefinition:
         clash = sorted(member.key for member in members if member.key in taken)
         if clash:
             raise RegistrationError(
-                f"tool {self._name!r}: the extended model and the function both have {', '.join(map(repr, clash))}; rename one side"
+                f"tool {self._name!r}: the extended model and the function both have {', '.join(map(repr, clash))}; "
+                "rename one side"
             )
         return members
 
@@ -225,11 +228,14 @@ def _extension_members(model: Any, types: TypeTable, name: str) -> list[Member]:
         required = model.get("required", ())
         properties = model.get("properties", {})
         return [
-            extension_member(key, property_plan(schema, model), required=key in required) for key, schema in properties.items()
+            extension_member(key, property_plan(schema, model), required=key in required)
+            for key, schema in properties.items()
         ]
     shape = types.plan(model).shape
     if not isinstance(shape, Record):
-        raise RegistrationError(f"tool {name!r}: extended_model takes a JSON Schema object or a record type, got {model!r}")
+        raise RegistrationError(
+            f"tool {name!r}: extended_model takes a JSON Schema object or a record type, got {model!r}"
+        )
     return [extension_member(member.key, member.plan, required=member.required) for member in shape.members]
 
 

@@ -7,10 +7,21 @@ import concurrent.futures
 import threading
 import time
 from collections.abc import Callable, Coroutine, Generator
-from typing import Any, TypeVar, final
+from typing import Any, TypeVar, cast, final
 
 from pegboard._call import CancelToken
-from pegboard._effects import Around, AttemptTimeoutError, Await, Effect, Outcome, Sleep, Steps, Turn, Work, is_interrupt
+from pegboard._effects import (
+    Around,
+    AttemptTimeoutError,
+    Await,
+    Effect,
+    Outcome,
+    Sleep,
+    Steps,
+    Turn,
+    Work,
+    is_interrupt,
+)
 from pegboard._pool import WorkerPool, current_pool
 
 __all__ = ["Drivers", "OwnLoop", "Resumed", "bounded"]
@@ -80,6 +91,10 @@ class Drivers:
         self._backends = backends or {}
         self._loop = OwnLoop()
 
+    def block_on(self, start: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Run a coroutine on the library's own loop and wait for it; a worker that waits lends its slot."""
+        return self._wait(lambda: self._loop.run(start))
+
     def close(self) -> None:
         """End the library's loop and threads; backends of plugins too."""
         self._loop.close()
@@ -111,7 +126,8 @@ class Drivers:
             if isinstance(effect, Await):
                 return await bounded(effect.start(), effect.timeout), None
             if isinstance(effect, Sleep):
-                return await asyncio.sleep(effect.seconds), None
+                await asyncio.sleep(effect.seconds)
+                return None, None
             if isinstance(effect, Around):
                 return await self._surround(effect), None
             if isinstance(effect, Turn):
@@ -175,7 +191,8 @@ class Drivers:
             if isinstance(effect, Await):
                 return self._wait(lambda: self._loop.run(lambda: bounded(effect.start(), effect.timeout), token)), None
             if isinstance(effect, Sleep):
-                return token.wait(effect.seconds) if token else time.sleep(effect.seconds), None
+                (token.wait if token else time.sleep)(effect.seconds)
+                return None, None
             if isinstance(effect, Around):
                 return self._surround_sync(effect), None
             if isinstance(effect, Turn):
@@ -272,16 +289,19 @@ class OwnLoop:
         loop = self._running()
         if threading.current_thread() is self._thread:
             return _in_fresh_loop(start)
-        future = asyncio.run_coroutine_threadsafe(_started(start), loop)
+        future = asyncio.run_coroutine_threadsafe(_outcome(start), loop)
         if token is not None:
             token.on_cancel(future.cancel)
         try:
-            return future.result()
-        except concurrent.futures.CancelledError as error:
-            raise asyncio.CancelledError(*error.args) from None
+            value, error = future.result()
+        except concurrent.futures.CancelledError as cancelled:
+            raise asyncio.CancelledError(*cancelled.args) from None
         except BaseException:
             future.cancel()
             raise
+        if error is not None:
+            raise error
+        return cast("T", value)
 
     def _running(self) -> asyncio.AbstractEventLoop:
         with self._lock:
@@ -289,7 +309,9 @@ class OwnLoop:
                 raise RuntimeError("the toolkit is closed; its event loop runs nothing more")
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
-                self._thread = threading.Thread(target=self._serve, args=(self._loop,), name="pegboard-loop", daemon=True)
+                self._thread = threading.Thread(
+                    target=self._serve, args=(self._loop,), name="pegboard-loop", daemon=True
+                )
                 self._thread.start()
             return self._loop
 
@@ -316,26 +338,25 @@ class OwnLoop:
             thread.join(5.0)
 
 
-async def _started(start: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    return await start()
+async def _outcome(start: Callable[[], Coroutine[Any, Any, Any]]) -> Outcome:
+    """What a coroutine comes to. A SystemExit that left a task would end the loop that everybody shares."""
+    try:
+        return await start(), None
+    except BaseException as error:  # noqa: BLE001 - carried to whoever waits
+        return None, error
 
 
 def _in_fresh_loop(start: Callable[[], Coroutine[Any, Any, T]]) -> T:
     box: list[Outcome] = []
-
-    def serve() -> None:
-        try:
-            box.append((asyncio.run(_started(start)), None))
-        except BaseException as error:  # noqa: BLE001 - carried to the waiting thread
-            box.append((None, error))
-
-    thread = threading.Thread(target=serve, name="pegboard-nested-loop", daemon=True)
+    thread = threading.Thread(
+        target=lambda: box.append(asyncio.run(_outcome(start))), name="pegboard-nested-loop", daemon=True
+    )
     thread.start()
     thread.join()
     value, error = box[0]
     if error is not None:
         raise error
-    return value  # type: ignore[no-any-return]  # the box holds what start() gave
+    return cast("T", value)
 
 
 def _cancel_all(loop: asyncio.AbstractEventLoop) -> None:

@@ -14,7 +14,19 @@ from typing import Any, TypeAlias
 
 from attrs import frozen
 
-__all__ = ["Around", "AttemptTimeoutError", "Await", "Effect", "Outcome", "Sleep", "Steps", "Turn", "Work", "is_cancellation", "is_interrupt"]
+__all__ = [
+    "Around",
+    "AttemptTimeoutError",
+    "Await",
+    "Effect",
+    "Outcome",
+    "Sleep",
+    "Steps",
+    "Turn",
+    "Work",
+    "is_cancellation",
+    "is_interrupt",
+]
 
 Outcome: TypeAlias = tuple[Any, BaseException | None]
 """What performing an effect came to: a value, or the exception that it ended with."""
@@ -86,7 +98,7 @@ def is_cancellation(error: BaseException) -> bool:
 
 
 def is_interrupt(error: BaseException) -> bool:
-    """Whether an exception is a real Ctrl-C: raised by the signal handler in the main thread, not by a `raise` statement.
+    """Whether an exception is a real Ctrl-C: raised by the signal handler in the main thread, not by `raise`.
 
     The innermost frame of a KeyboardInterrupt from a signal stands at whatever instruction was running; that of a
     tool's own `raise KeyboardInterrupt` stands at RAISE_VARARGS.

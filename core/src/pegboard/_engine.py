@@ -27,6 +27,7 @@ __all__ = ["Engine", "Prepared", "call_scope"]
 _logger: Final = logging.getLogger("pegboard")
 _logger.addHandler(logging.NullHandler())
 
+
 @final
 class Prepared:
     """The engine's own record of a call: the session that it belongs to and what it will run with."""
@@ -39,6 +40,7 @@ class Prepared:
         self.values = values
         self.execution: Execution | None = None
         self.done: Future[ToolResult] | None = None
+
 
 @final
 class Engine:
@@ -248,7 +250,7 @@ class Engine:
         self.suspended[call.id] = call
 
     def resume(self, call_id: str, value: Any) -> ToolResult:
-        """Complete a suspended call with `value`, converted like a return value. Raises `PegboardError` naming the owed ids."""
+        """Complete a suspended call with `value`, converted like a return value. Raises `PegboardError` naming ids."""
         call = self.suspended.pop(call_id, None)
         if call is None:
             owed = ", ".join(sorted(self.suspended)) or "none"
@@ -269,6 +271,7 @@ class Engine:
             message = result.error.message
             _logger.info(line, result.name, result.call_id, result.status.value, result.duration, message)
 
+
 def call_scope(session: Any, context: Any, agent: Any) -> Scope:
     """The scope of one call: its own objects, then the agent, then the session's."""
     scope: Scope = session.scope
@@ -278,6 +281,7 @@ def call_scope(session: Any, context: Any, agent: Any) -> Scope:
         return scope
     return Scope(context, level="call", wider=scope)
 
+
 def _guarded(listener: Listener | None, log: logging.Logger) -> Listener | None:
     """A listener that fails must not break the tool that reports to it."""
     if listener is None:
@@ -286,8 +290,7 @@ def _guarded(listener: Listener | None, log: logging.Logger) -> Listener | None:
     def listen(chunk: Any) -> None:
         try:
             listener(chunk)
-        except Exception:  # noqa: BLE001 - it is the listener's failure, and it is in the log
+        except Exception:
             log.warning("on_chunk failed for call %s", chunk.call_id, exc_info=True)
 
     return listen
-

@@ -38,7 +38,7 @@ class ConflictError(RegistrationError):
 
 
 class UnknownNameError(PegboardError, KeyError):
-    """A name that is not there; the message offers the nearest known ones. A `KeyError`, so `toolkit[name]` behaves as a mapping."""
+    """A name that is not there; the message offers the nearest ones. A `KeyError`, as a mapping would raise."""
 
     # KeyError shows repr(args[0]); a sentence reads better as it is.
     __str__ = Exception.__str__
@@ -111,7 +111,7 @@ def nearest(name: str, known: Iterable[str], limit: int = 3) -> list[str]:
 
 
 def suggestion(name: str, known: Iterable[str], *, noun: str = "names") -> str:
-    """A sentence that follows "unknown X": the nearest known names, else all of them (shortened), else that there are none."""
+    """A sentence that follows "unknown X": the nearest known names, else all of them, else that there are none."""
     candidates = sorted(known)
     close = nearest(name, candidates)
     if close:

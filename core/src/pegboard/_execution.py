@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import itertools
 import random
 import time
 from collections.abc import Callable
@@ -83,7 +82,7 @@ class Execution:
         if approver is None:
             return self._denied(
                 "it needs approval and nobody can give it",
-                f"pass approver= to Toolkit or session, or toolkit.set_permission({self.call.name!r}, \"always\")",
+                f'pass approver= to Toolkit or session, or toolkit.set_permission({self.call.name!r}, "always")',
             )
         self.call.status = Status.AWAITING_APPROVAL
         request = ApprovalRequest(self.ready.tool, self.call.id, dict(self.call.arguments), reason)
@@ -118,7 +117,7 @@ class Execution:
 
     def _denied(self, why: str, remedy: str = "") -> ToolResult:
         details = {"remedy": remedy} if remedy else {}
-        message = f"{self.call.name} was not run: {why}"
+        message = f"{self.call.name} was not run: {why}{f' (to allow it: {remedy})' if remedy else ''}"
         return self._outcomes.refusal(self.call, Status.DENIED, "denied", message, details)
 
     # Locks and middleware --------------------------------------------------------------------------------------
@@ -160,17 +159,13 @@ class Execution:
     # Attempts --------------------------------------------------------------------------------------------------
 
     def _try(self) -> Steps:
-        error: BaseException | None = None
-        waits: list[float] = []
-        for attempt in itertools.count(1):
-            self._attempts = attempt
+        while True:
+            self._attempts += 1
             value, error = yield from self._attempt()
-            if error is None or not self._retries(error, attempt):
-                break
-            delay = self.policy.backoff(attempt)
-            waits.append(random.uniform(0, delay) if self.policy.jitter else delay)  # noqa: S311 - spreading load
-            yield Sleep(waits[-1])
-        return self._conclude(value, error)
+            if error is None or not self._retries(error, self._attempts):
+                return self._conclude(value, error)
+            delay = self.policy.backoff(self._attempts)
+            yield Sleep(random.uniform(0, delay) if self.policy.jitter else delay)  # noqa: S311 - spreads load
 
     def _attempt(self) -> Steps:
         cleanup: list[Any] = []
@@ -204,7 +199,7 @@ class Execution:
         return (None, error) if error is not None else (yield from self._settled(value))
 
     def _settled(self, value: Any) -> Steps:
-        """Whatever a callable gives may still have to be awaited or drawn from: a sync wrapper around an async function."""
+        """Whatever a callable gives may still have to be awaited or drawn from, a wrapped async function's say."""
         timeout = self.policy.timeout
         if inspect.isawaitable(value):
             pending = value

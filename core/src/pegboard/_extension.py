@@ -69,7 +69,7 @@ class Injector:
 
 @frozen(eq=False)
 class Converter:
-    """Turns what a tool returns into something Pegboard knows: text, a block, blocks, `ToolOutput` or JSON-able data."""
+    """Turns what a tool returns into something Pegboard knows: text, a block, a list of blocks, JSON-able data."""
 
     matches: Matches
     convert: Callable[[Any], Any] = field(repr=False)

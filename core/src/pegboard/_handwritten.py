@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final, final
 
+from pegboard._call import ToolCall
 from pegboard._conversion import Renderers
 from pegboard._decode import count_keys, exact_keys
 from pegboard._definition import Assembly
@@ -15,7 +16,6 @@ from pegboard._markers import MISSING
 from pegboard._plan import Kind, function_kind
 from pegboard._schema import embed, render
 from pegboard._shapes import JsonSchema, TypePlan
-from pegboard._call import ToolCall
 from pegboard._tool import Parameter, SchemaRequest, ToolOptions
 
 __all__ = ["HandwrittenDefinition", "HandwrittenPlan", "is_handwritten"]
@@ -53,7 +53,9 @@ class HandwrittenDefinition:
         self._description = description
         self._schema: JsonSchema = dict(parameters or EMPTY_SCHEMA)
         if self._schema.get("type", "object") != "object":
-            raise RegistrationError(f"tool {name!r}: parameters must be the schema of an object, got type {self._schema['type']!r}")
+            raise RegistrationError(
+                f"tool {name!r}: parameters must be the schema of an object, got type {self._schema['type']!r}"
+            )
         try:
             ForeignSchema(self._schema)
         except RegistrationError as error:
@@ -99,7 +101,7 @@ class HandwrittenDefinition:
         )
 
     def schema(self, request: SchemaRequest, hidden: frozenset[str]) -> JsonSchema | None:
-        """The schema as it was written, without hidden properties; rendered anew only when another rendering is asked."""
+        """The schema as it was written, without hidden properties; rendered anew only where another form is asked."""
         if request.of == "returns":
             return None
         visible = without(self._schema, hidden, hidden)
@@ -125,7 +127,9 @@ class HandwrittenDefinition:
         """A preset of a property; there is no Python type that it could be checked against."""
         properties = self._schema.get("properties", {})
         if name not in properties:
-            raise RegistrationError(f"tool {self._name!r} has no parameter {name!r}. {suggestion(name, properties, noun='parameters')}")
+            raise RegistrationError(
+                f"tool {self._name!r} has no parameter {name!r}. {suggestion(name, properties, noun='parameters')}"
+            )
         return value
 
 
@@ -139,7 +143,11 @@ class HandwrittenPlan:
     uses_invocation = True
 
     def __init__(
-        self, schema: JsonSchema, call: Callable[[ToolCall], Any] | None, presets: frozenset[str], locked: frozenset[str]
+        self,
+        schema: JsonSchema,
+        call: Callable[[ToolCall], Any] | None,
+        presets: frozenset[str],
+        locked: frozenset[str],
     ) -> None:
         self._call = call
         self._presets = presets | locked
@@ -179,5 +187,3 @@ def without(schema: JsonSchema, properties: frozenset[str], required: frozenset[
     if "required" in schema:
         trimmed["required"] = [name for name in schema["required"] if name not in required]
     return trimmed
-
-

@@ -43,7 +43,7 @@ def read_hints(function: Callable[..., Any], namespace: Mapping[str, Any] | None
     local_names = {**_closure(target), **(namespace or {})}
     try:
         return typing.get_type_hints(target, localns=local_names or None, include_extras=True)
-    except Exception as error:  # noqa: BLE001 - an annotation is code, and may raise anything
+    except Exception as error:
         raise _culprit(target, local_names, error) from error
 
 
@@ -67,9 +67,9 @@ def _culprit(target: Any, local_names: Mapping[str, Any], error: Exception) -> R
         try:
             typing.get_type_hints(probe, vars(inspect.getmodule(target) or probe), dict(local_names))
         except Exception as found:  # noqa: BLE001 - the same as above, for this annotation alone
-            shown = annotation if isinstance(annotation, str) else typing.cast("Any", annotation)
+            place = "the return value" if name == "return" else f"parameter {name!r}"
             return RegistrationError(
-                f"{label}: the annotation {shown!r} of {'the return value' if name == 'return' else f'parameter {name!r}'} "
+                f"{label}: the annotation {annotation!r} of {place} "
                 f"cannot be resolved ({describe_exception(found)}); import the name at run time (not only under "
                 "TYPE_CHECKING), or define it at module level before the tool is registered"
             )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Annotated, Any, TypeAlias, Union, get_args, get_origin
 
 from attrs import define, field, frozen
@@ -40,7 +41,9 @@ class Provider:
 class InjectorTable:
     """The injectors of one toolkit: program > plugins > built-in, then priority, then exact class before predicate."""
 
-    _levels: dict[Level, list[tuple[Injector, Origin]]] = field(factory=lambda: {"program": [], "plugin": [], "builtin": []})
+    _levels: dict[Level, list[tuple[Injector, Origin]]] = field(
+        factory=lambda: {"program": [], "plugin": [], "builtin": []}
+    )
     _context_only: set[type] = field(factory=set)
     _providers: dict[int, Provider] = field(factory=dict)
 
@@ -172,7 +175,7 @@ def release(cleanup: Cleanup) -> Steps:
         opened = cleanup.pop()
         try:
             if inspect.isasyncgen(opened):
-                yield from _awaited(lambda opened=opened: anext(opened, None))
+                yield from _awaited(partial(anext, opened, None))
             else:
                 next(opened, None)
         except BaseException as error:  # noqa: BLE001 - the others must be closed too
@@ -198,9 +201,9 @@ def unwrap(annotation: Any) -> tuple[Any, Inject | None, bool]:
             annotation, *metadata = get_args(annotation)
             # The innermost marker is the alias `Injected[...]`; a name given outside is more specific.
             for marker in metadata:
-                if isinstance(marker, Inject) or marker is Inject:
-                    found = Inject() if marker is Inject else marker
-                    inject = found if inject is None or inject.name is None else inject
+                found = Inject() if marker is Inject else marker
+                if isinstance(found, Inject) and (inject is None or inject.name is None):
+                    inject = found
         elif origin in (Union, types.UnionType) and type(None) in get_args(annotation):
             rest = [member for member in get_args(annotation) if member is not type(None)]
             optional = True
@@ -253,6 +256,6 @@ def _best(fitting: list[tuple[Injector, Origin]], annotation: Any) -> Injector:
     if len(best) > 1:
         sides = sorted(str(origin) for _, origin in best)
         raise ConflictError(
-            f"two injectors provide {annotation!r}: {' and '.join(sides)}; block one of them, or give one a higher priority"
+            f"two injectors provide {annotation!r}: {' and '.join(sides)}; block one, or give one a higher priority"
         )
     return best[0][0]

@@ -61,9 +61,8 @@ class _Walk:
         if kind is dict:
             return self._object(value)
         mapped = self._unstructure(kind) if self._unstructure is not None else None
-        if mapped is not None:
-            return self.data(mapped(value))
-        return self._unmapped(value)
+        data = value if mapped is None else mapped(value)
+        return self._unmapped(value) if data is value else self.data(data)
 
     def _unmapped(self, value: Any) -> Any:
         import enum
@@ -116,7 +115,8 @@ def _as_text(value: Any) -> Any:
     cls = type(value)
     if hasattr(value, "isoformat"):
         return value.isoformat()
-    if cls.__str__ is object.__str__ and cls.__repr__ is object.__repr__ and hasattr(value, "__dict__"):
+    speechless = all(getattr(cls, name) is getattr(object, name) for name in ("__str__", "__repr__"))
+    if speechless and hasattr(value, "__dict__"):
         # A plain object says nothing as text; its public attributes do.
         return {name: member for name, member in vars(value).items() if not name.startswith("_")}
     return str(value)

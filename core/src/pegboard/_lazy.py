@@ -7,9 +7,9 @@ import threading
 from collections.abc import Callable
 from typing import Any, final
 
+from pegboard._declare import declared_options
 from pegboard._definition import Assembly, FunctionDefinition
 from pegboard._errors import PegboardError, describe_exception
-from pegboard._declare import declared_options
 from pegboard._tool import Parameter, SchemaRequest, Tool, ToolOptions
 
 __all__ = ["LazyDefinition"]
@@ -36,7 +36,7 @@ class LazyDefinition:
             if self._found is None:
                 try:
                     self._found = self._load()
-                except BaseException as error:  # noqa: BLE001 - the module is the pack's, and may raise anything
+                except BaseException as error:
                     if isinstance(error, KeyboardInterrupt):
                         raise
                     reason = f"{self._target} could not be loaded: {describe_exception(error)}"

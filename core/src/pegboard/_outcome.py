@@ -23,7 +23,7 @@ MISSING_VALUE: Final = "this tool cannot run here: a value that the program must
 
 @final
 class Outcomes:
-    """Makes results. `expose_errors` says how much of an exception the model sees, `max_output` (characters) how much text."""
+    """Makes results: `expose_errors` is how much of an exception the model sees, `max_output` how many characters."""
 
     def __init__(self, expose_errors: ExposeErrors = "message", max_output: int | None = None) -> None:
         if expose_errors not in ("message", "redacted", "traceback"):
@@ -172,7 +172,9 @@ def shortened(text: str, limit: int) -> str:
 
 
 def _bounded(block: Block, limit: int) -> Block:
-    return TextBlock(shortened(block.text, limit)) if isinstance(block, TextBlock) and len(block.text) > limit else block
+    return (
+        TextBlock(shortened(block.text, limit)) if isinstance(block, TextBlock) and len(block.text) > limit else block
+    )
 
 
 def _traceback(error: BaseException) -> str:

@@ -59,4 +59,6 @@ def _read(path: Path) -> dict[str, Permission]:
         saved = json.loads(path.read_text(encoding="utf-8"))
         return {str(name): Permission(value) for name, value in saved.items()}
     except (ValueError, AttributeError, OSError) as error:
-        raise SettingsError(f'{path}: permissions are a JSON object of tool names and "always", "prompt" or "never": {error}') from error
+        raise SettingsError(
+            f'{path}: permissions are a JSON object of tool names and "always", "prompt" or "never": {error}'
+        ) from error

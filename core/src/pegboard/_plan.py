@@ -57,15 +57,21 @@ class FunctionPlan:
         "uses_invocation",
     )
 
-    def __init__(self, slots: tuple[Slot, ...], extension: tuple[Member, ...], function: Any, name: str, view: View) -> None:
+    def __init__(
+        self, slots: tuple[Slot, ...], extension: tuple[Member, ...], function: Any, name: str, view: View
+    ) -> None:
         visible = tuple(slot for slot in slots if slot.plan is not None and slot.name not in view.locked)
         extra = next((slot for slot in visible if slot.kind is STARS), None)
         members = tuple(_member(slot, view) for slot in visible if slot.kind is not STARS) + extension
         self.kind: Kind = function_kind(function)
         self.names = tuple(slot.name for slot in visible) + tuple(member.name for member in extension)
-        self.hidden = frozenset(slot.key for slot in slots) - {member.key for member in members} - {extra.key if extra else ""}
+        self.hidden = (
+            frozenset(slot.key for slot in slots) - {member.key for member in members} - {extra.key if extra else ""}
+        )
         self.managed: tuple[Provider, ...] = tuple(
-            slot.provider for slot in slots if slot.provider is not None and slot.provider.managed and slot.name not in view.locked
+            slot.provider
+            for slot in slots
+            if slot.provider is not None and slot.provider.managed and slot.name not in view.locked
         )
         self.uses_invocation = any(slot.provider for slot in slots) or bool(view.presets | view.locked)
         self.record = TypePlan({"type": "object"}, _refuse, shape=Record(dict, members, name, open=extra is not None))
@@ -81,7 +87,9 @@ class FunctionPlan:
         return {name: value for name, value in zip(self.names, values, strict=True) if value is not MISSING}
 
 
-def compile_plan(slots: tuple[Slot, ...], extension: tuple[Member, ...], function: Any, name: str, view: View) -> FunctionPlan:
+def compile_plan(
+    slots: tuple[Slot, ...], extension: tuple[Member, ...], function: Any, name: str, view: View
+) -> FunctionPlan:
     """Compile the call of `function` under a view of its parameters."""
     return FunctionPlan(slots, extension, function, name, view)
 
@@ -93,7 +101,8 @@ def function_kind(function: Any) -> Kind:
     from pegboard._hints import plain_function
 
     # Wrappers keep their own kind: an async wrapper around a sync function is async.
-    for target in (function, getattr(type(function), "__call__", None), plain_function(function)):
+    called = getattr(type(function), "__call__", None)  # noqa: B004 - the method itself is wanted
+    for target in (function, called, plain_function(function)):
         if inspect.isasyncgenfunction(target):
             return "async_generator"
         if inspect.iscoroutinefunction(target):
@@ -166,7 +175,7 @@ class _AcceptWriter:
         if member.name in self._stars:
             return "()"
         default = member.default
-        if member.name in self._view.presets or member.name in self._spread or default in (_EXTENSION,):
+        if member.name in self._view.presets or member.name in self._spread or default is _EXTENSION:
             default = MISSING
         if default is None or default is True or default is False:
             return repr(default)
@@ -183,10 +192,9 @@ class _AcceptWriter:
         known = writer.constant(frozenset(member.key for member in self._members), "known")
         key, item = writer.fresh("key"), writer.fresh("item")
         writer.line(f"{local} = {{}}")
-        with writer.block(f"for {key} in arguments:"):
-            with writer.block(f"if {key} not in {known}:"):
-                emit(writer, self._extra.plan or _UNCHANGED, f"arguments[{key}]", item)
-                writer.line(f"{local}[{key}] = {item}")
+        with writer.block(f"for {key} in arguments:"), writer.block(f"if {key} not in {known}:"):
+            emit(writer, self._extra.plan or _UNCHANGED, f"arguments[{key}]", item)
+            writer.line(f"{local}[{key}] = {item}")
 
 
 class _Extension:
@@ -205,7 +213,12 @@ class _InvokeWriter:
     """Writes `invoke`: unpacks the structured values, fetches what the program provides, calls the function."""
 
     def __init__(
-        self, slots: tuple[Slot, ...], visible: tuple[Slot, ...], extension: tuple[Member, ...], function: Any, view: View
+        self,
+        slots: tuple[Slot, ...],
+        visible: tuple[Slot, ...],
+        extension: tuple[Member, ...],
+        function: Any,
+        view: View,
     ) -> None:
         self.writer = Writer()
         self._slots = slots

@@ -83,7 +83,8 @@ class ExecutionPolicy:
         return hash(tuple(getattr(self, name) for name in _DEFAULTS))
 
     def __repr__(self) -> str:
-        return f"ExecutionPolicy({', '.join(f'{name}={getattr(self, name)!r}' for name in _DEFAULTS if name in self.given)})"
+        given = [f"{name}={getattr(self, name)!r}" for name in _DEFAULTS if name in self.given]
+        return f"ExecutionPolicy({', '.join(given)})"
 
 
 def _validate(name: str, value: Any) -> None:

@@ -88,9 +88,13 @@ def for_tools(given: Mapping[str, Any], tools: Iterable[Tool], *, label: str) ->
     """
     by_name = {tool.name: tool for tool in tools}
     nested = set(given) <= set(by_name) and all(isinstance(value, Mapping) for value in given.values())
-    flat = len(by_name) == 1 and set(given) <= {parameter.name for tool in by_name.values() for parameter in tool.params}
+    flat = len(by_name) == 1 and set(given) <= {
+        parameter.name for tool in by_name.values() for parameter in tool.params
+    }
     if nested and flat and given:
-        raise RegistrationError(f"{label}: {sorted(given)} may be tools or parameters; write presets={{tool: {{parameter: value}}}}")
+        raise RegistrationError(
+            f"{label}: {sorted(given)} may be tools or parameters; write presets={{tool: {{parameter: value}}}}"
+        )
     if nested:
         return dict(given)
     if flat:
@@ -107,5 +111,9 @@ def for_tools(given: Mapping[str, Any], tools: Iterable[Tool], *, label: str) ->
 
 def secret_texts(presets: Mapping[str, Preset]) -> tuple[str, ...]:
     """The texts that must not be shown, longest first so that one inside another is masked too."""
-    texts = {str(preset.value) for preset in presets.values() if preset.secret and isinstance(preset.value, str | bytes | int)}
+    texts = {
+        str(preset.value)
+        for preset in presets.values()
+        if preset.secret and isinstance(preset.value, str | bytes | int)
+    }
     return tuple(sorted((text for text in texts if text), key=len, reverse=True))

@@ -75,7 +75,7 @@ def register(
 
 
 def _pack_of(core: Core, source: Any) -> str | None:
-    """The pack whose own tools an object holds: `register(FileTools(dir))` takes the place of the pack's default ones."""
+    """The pack whose own tools an object holds: `register(FileTools(dir))` takes the place of the pack's tools."""
     module = getattr(source if isinstance(source, type) else type(source), "__module__", "") or ""
     for contribution in core.plugins.tools():
         top = (contribution.origin.entry_point or "").partition(":")[0].partition(".")[0]
@@ -89,7 +89,7 @@ def _no_pack(reason: str, error: BaseException | None) -> None:
 
 
 def reread(core: Core) -> None:
-    """Read every tool anew after a type or a converter changed. Raises `RegistrationError`; the board stays as it was."""
+    """Read every tool anew after a type or a converter changed. If that raises, the board stays as it was."""
     fresh: dict[str, Tool] = {}
     for name, tool in core.board.tools.items():
         definition: Any = tool.definition
@@ -102,5 +102,3 @@ def reread(core: Core) -> None:
 def describe_failure(failure: PluginFailure) -> str:
     """A sentence about a plugin that failed."""
     return f"{failure.record.label}: {failure.record.reason}"
-
-

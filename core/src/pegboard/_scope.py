@@ -46,7 +46,8 @@ class Scope:
                 self._objects.append((key, given))
             else:
                 raise PegboardError(
-                    f"context keys are names or classes of their objects; {key!r} does not stand for a {type(given).__name__}"
+                    f"context keys are names, or classes of their objects; {key!r} does not stand for a "
+                    f"{type(given).__name__}"
                 )
 
     def __bool__(self) -> bool:

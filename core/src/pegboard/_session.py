@@ -46,6 +46,12 @@ class Session:
         "scope",
     )
 
+    scope: Scope
+    agent: Any
+    _presets: Presets
+    _activation: Activation
+    _permissions: Permissions
+
     def __init__(
         self,
         core: Core,
@@ -224,9 +230,9 @@ class Session:
         return ready
 
     def _make_ready(self, name: str) -> Ready | tuple[Status, str, str, dict[str, Any]]:
-        tool = self._core.board.find(name) if isinstance(name, str) else None
+        tool = self._core.board.find(name)
         if tool is None:
-            return Status.NOT_FOUND, "not_found", self._core.absence(str(name)), {}
+            return Status.NOT_FOUND, "not_found", self._core.absence(name), {}
         if not self.offers(tool):
             groups = ", ".join(map(repr, tool.groups))
             message = f"{name} is inactive: activate its group {groups} first"
@@ -245,7 +251,7 @@ class Session:
         )
 
     def prepare(self, name: str | ToolCall, arguments: Any = None, *, call_id: str | None = None) -> ToolCall:
-        """A call that may run later. Never raises: a bad call has its result already (`not_found`, `invalid`, `denied`)."""
+        """A call that may run later. Never raises: a bad call has its result already (`not_found`, `invalid`, ...)."""
         call = as_call(name, arguments, call_id)
         return call if call._runner is not None else self._core.engine.prepare(self, call)
 

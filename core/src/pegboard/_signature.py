@@ -64,7 +64,7 @@ def read_signature(
     label: str,
     namespace: Mapping[str, Any] | None = None,
 ) -> Reading:
-    """Read every parameter. Raises `RegistrationError` naming the tool, the parameter, the annotation and the remedy."""
+    """Read every parameter. Raises `RegistrationError` naming tool, parameter, annotation and remedy."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError) as error:
@@ -93,7 +93,9 @@ def _read(
     provider = injectors.provider_for(annotation, default)
     if provider is not None:
         if parameter.kind in (STAR, STARS):
-            raise RegistrationError("a value from the program cannot fill *args or **kwargs; give it a parameter of its own")
+            raise RegistrationError(
+                "a value from the program cannot fill *args or **kwargs; give it a parameter of its own"
+            )
         return [Slot(name, name, parameter.kind, annotation, default, provider=provider)]
     if parameter.kind is STARS and get_origin(annotation) is Unpack:
         return _spread(name, get_args(annotation)[0], types)
@@ -129,7 +131,14 @@ def _spread_slot(member: Member, record: Any) -> Slot:
     default = MISSING if member.required else None
     description = str(member.plan.schema.get("description", ""))
     return Slot(
-        member.name, member.key, KEYWORD, record, default, member.plan, description=description, spread=not member.required
+        member.name,
+        member.key,
+        KEYWORD,
+        record,
+        default,
+        member.plan,
+        description=description,
+        spread=not member.required,
     )
 
 
@@ -175,19 +184,19 @@ def tool_name(function: Any, name: str | None) -> str:
     """The name of a tool made from `function`. Raises `RegistrationError` where neither has one."""
     found = name or getattr(function, "__name__", None) or getattr(plain_function(function), "__name__", None)
     if not found or found in ("<lambda>", "__call__"):
-        raise RegistrationError(f"{function!r} has no name of its own; register it with register(..., name=\"...\")")
+        raise RegistrationError(f'{function!r} has no name of its own; register it with register(..., name="...")')
     return check_name(found)
 
 
 def check_name(name: str) -> str:
-    """`name`, if every model provider can carry it: 1 to 64 letters, digits, `_` and `-`, not starting with a digit or `-`."""
+    """`name`, if every provider can carry it: 1 to 64 letters, digits, `_` and `-`, first a letter or `_`."""
     import re
 
     if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_-]{0,63}", name):
         return name
     raise RegistrationError(
-        f"{name!r} cannot be a tool name: providers accept 1 to 64 letters, digits, '_' and '-', starting with a letter "
-        "or '_'; give another one with name=\"...\""
+        f"{name!r} cannot be a tool name: providers accept 1 to 64 letters, digits, '_' and '-', starting with a "
+        "letter or '_'; give another one with name=\"...\""
     )
 
 

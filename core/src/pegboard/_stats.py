@@ -11,7 +11,7 @@ __all__ = ["Stats", "ToolStats"]
 
 @final
 class ToolStats:
-    """Counts of one tool. `histogram[n]` counts calls that took less than 2**n microseconds, and no less than half of it.
+    """Counts of one tool. `histogram[n]` counts calls that took less than 2**n microseconds and at least half of it.
 
     Plain additions: each is one bytecode sequence that CPython does not interrupt, and a lock would cost more than the
     rest of the bookkeeping.

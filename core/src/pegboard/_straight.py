@@ -51,7 +51,7 @@ class Straight:
             return None
         try:
             value = ready.invoke(values, invocation)
-        except BaseException as error:  # noqa: BLE001 - a tool may raise anything, and its call ends in a result
+        except BaseException as error:
             if is_interrupt(error):
                 raise
             return self._raised(session, ready, call_id, arguments, invocation, error, started)
@@ -81,7 +81,7 @@ class Straight:
                 value = stop.value
             else:
                 value = await _resumed(coroutine, first, ready.policy.timeout)
-        except BaseException as error:  # noqa: BLE001 - as above, but for the caller's own cancellation
+        except BaseException as error:
             if is_interrupt(error) or (is_cancellation(error) and _cancelling() > cancelling):
                 ready.stats.ended(Status.CANCELLED, perf_counter() - started)
                 raise
@@ -100,7 +100,9 @@ class Straight:
         known = ready.renderers.by_type.get(kind)
         call = None if invocation is None else invocation.opened_call()
         if known is None or not known[1] or call is not None:
-            result = self._engine.outcomes.success(call or ToolCall(call_id, ready.name, arguments), value, ready.renderers)
+            result = self._engine.outcomes.success(
+                call or ToolCall(call_id, ready.name, arguments), value, ready.renderers
+            )
             return self._counted(ready, finished(result, perf_counter() - started, 1))
         draft: Any = ResultDraft()
         draft.call_id = call_id

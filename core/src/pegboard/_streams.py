@@ -23,7 +23,7 @@ def drain(stream: Generator[Any, Any, Any], emitter: Emitter) -> Any:
         emitter.emit(_chunk(item))
 
 
-async def drain_async(stream: AsyncGenerator[Any, None], emitter: Emitter) -> Any:
+async def drain_async(stream: AsyncGenerator[Any, Any], emitter: Emitter) -> Any:
     """Draw an async generator to its end; what it yielded."""
     yielded: list[Any] = []
     try:

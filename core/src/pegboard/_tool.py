@@ -188,7 +188,9 @@ class Tool:
     _memo: dict[Any, Any] = field(factory=dict, init=False)
 
     @classmethod
-    def from_function(cls, function: Callable[..., Any], *, name: str | None = None, description: str | None = None) -> Tool:
+    def from_function(
+        cls, function: Callable[..., Any], *, name: str | None = None, description: str | None = None
+    ) -> Tool:
         """Read a typed function. Raises `RegistrationError` naming the parameter, the annotation and the remedy."""
         return _handed_in(cls._factory)(function, name=name, description=description)
 
@@ -200,7 +202,8 @@ class Tool:
     @property
     def description(self) -> str:
         """The text for the model; may be empty."""
-        return self._remember("description", lambda: self.definition.description)
+        description: str = self._remember("description", lambda: self.definition.description)
+        return description
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -215,7 +218,8 @@ class Tool:
     @property
     def params(self) -> tuple[Parameter, ...]:
         """Every parameter of the function and where its value comes from."""
-        return self._remember("params", lambda: self.definition.parameters(self.hidden))
+        params: tuple[Parameter, ...] = self._remember("params", lambda: self.definition.parameters(self.hidden))
+        return params
 
     @property
     def function(self) -> Callable[..., Any] | None:
@@ -245,7 +249,8 @@ class Tool:
     @property
     def schema_hash(self) -> str:
         """SHA-256 (hex) over the canonical JSON of name, description and parameters: what a lock file pins."""
-        return self._remember("hash", self._hash)
+        digest: str = self._remember("hash", self._hash)
+        return digest
 
     @property
     def plan(self) -> CallPlan:
@@ -282,7 +287,8 @@ class Tool:
         # A copy for each reader: a caller that edits its schema must not edit everybody's.
         from copy import deepcopy
 
-        return deepcopy(self._remember(request, lambda: self.definition.schema(request, self.hidden)))
+        schema: dict[str, Any] | None = self._remember(request, lambda: self.definition.schema(request, self.hidden))
+        return deepcopy(schema)
 
     def _remember(self, key: Any, compute: Callable[[], Any]) -> Any:
         if key not in self._memo:

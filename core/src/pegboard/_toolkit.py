@@ -15,12 +15,12 @@ from pegboard._batch import Event
 from pegboard._board import OnConflict
 from pegboard._call import Listener, ToolCall
 from pegboard._collect import Collector, Registration
-from pegboard._plugin_record import PluginFailure, PluginRecord
 from pegboard._errors import PegboardError, RegistrationError
 from pegboard._extension import Converter, Injector, TypeHandler
 from pegboard._groups import Group
 from pegboard._handwritten import HandwrittenDefinition
 from pegboard._outcome import ExposeErrors
+from pegboard._plugin_record import PluginFailure, PluginRecord
 from pegboard._plugins import Plugins
 from pegboard._policy import ExecutionPolicy
 from pegboard._registration import describe_failure, hang_up_packs, register, reread
@@ -29,7 +29,7 @@ from pegboard._session import Session
 from pegboard._signature import check_name
 from pegboard._tool import Origin, Tool, ToolOptions, Toolset
 
-__all__ = ["Toolkit"]
+__all__ = ["Tool", "Toolkit"]
 
 
 @final
@@ -38,8 +38,8 @@ class Toolkit:
 
     `Toolkit()` assembles whatever is installed; `Toolkit(plugins=())` is empty. `plugins` and `block` select by
     entry-point or distribution name, `settings` and `config` configure packs, `on_plugin_error="raise"` turns a broken
-    plugin into a `PluginError`. `context`, `policy`, `approver`, `permissions` (a file) and `agent` are those of the root
-    session. `repair` says how far mistakes of the model are mended, `expose_errors` how much of an exception it sees,
+    plugin into a `PluginError`. `context`, `policy`, `approver`, `permissions` (a file) and `agent` are those of the
+    root session. `repair` says how far mistakes of the model are mended, `expose_errors` how much of an exception it sees,
     `max_output` (characters) how much text. A context manager, sync and async, that closes its threads and its loop.
 
     Raises `PluginError` and `SettingsError` as said above, ValueError for an option that does not exist.
@@ -109,11 +109,13 @@ class Toolkit:
         """Hang up tools, all or none: typed functions, objects or classes with `@tool` methods, `Tool`s, tool sources.
 
         `presets` are `{tool: {parameter: value}}`, or `{parameter: value}` where there is one tool. Raises
-        `RegistrationError` naming the parameter, the annotation and the remedy, `ConflictError` for a name that is taken,
-        `UnknownNameError` for an unknown group.
+        `RegistrationError` naming the parameter, the annotation and the remedy, `ConflictError` for a name that is
+        taken, `UnknownNameError` for an unknown group.
         """
         if not sources:
-            raise RegistrationError("register() needs something to register: a function, an object with @tool methods, a Tool")
+            raise RegistrationError(
+                "register() needs something to register: a function, an object with @tool methods, a Tool"
+            )
         if on_conflict == "replace":
             self._check_deletion('on_conflict="replace"')
         registration = Registration(
@@ -131,13 +133,13 @@ class Toolkit:
         return register(self._core, self._root, sources, registration, presets, on_conflict)
 
     def unregister(self, *names: str) -> None:
-        """Take tools down, all or none. Raises `UnknownNameError`, and `PegboardError` with `allow_tool_deletion=False`."""
+        """Take tools down, all or none. Raises `UnknownNameError`, and `PegboardError` where deletion is refused."""
         self._check_deletion("unregister")
         self._core.registry.remove(names)
         self._root.forget(names)
 
     def register_type(self, handler: TypeHandler) -> None:
-        """Map a type for this toolkit: the program's handlers win over those of plugins. Tools that hang are read anew."""
+        """Map a type for this toolkit: the program's handlers win over plugins'. Tools that hang are read anew."""
         self._core.assembly.types.add(handler, Origin(), "program")
         reread(self._core)
 
@@ -199,7 +201,9 @@ class Toolkit:
 
     def _check_deletion(self, operation: str) -> None:
         if not self._allow_tool_deletion:
-            raise PegboardError(f"{operation} would delete tools, which this toolkit refuses (allow_tool_deletion=False)")
+            raise PegboardError(
+                f"{operation} would delete tools, which this toolkit refuses (allow_tool_deletion=False)"
+            )
 
     # Looking ---------------------------------------------------------------------------------------------------
 
@@ -362,7 +366,9 @@ class Toolkit:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     async def __aenter__(self) -> Self:

@@ -11,6 +11,7 @@ from attrs import evolve, frozen
 from pegboard._annotations import (
     alias_value,
     is_alias,
+    is_structural,
     qualified_name,
     read_metadata,
     split,
@@ -166,6 +167,9 @@ class TypeTable:
             if key in known:
                 return known[key][1]
         if key in self._open:
+            # Types contain themselves through names only, so a container met again is simply built again.
+            if is_structural(annotation):
+                return _named(annotation, self._build(annotation), recursive=False)
             return self._open[key].defer(annotation)
         opened = self._open[key] = _Open()
         try:

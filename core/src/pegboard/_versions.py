@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 __all__ = ["Requirement", "Version", "allows", "conflicts"]
 
@@ -82,14 +82,15 @@ class Version:
 
 
 def _below(version: Version, limit: Version) -> bool:
-    # <2 does not mean 2.0a1.
-    early = version.is_prerelease and not limit.is_prerelease and version.base == limit.base
-    return version.key < limit.key and not early
+    # <2 does not mean 2.0a1: what comes before 2 ends where the first development version of 2 begins.
+    bound = limit if limit.is_prerelease else evolve(limit, dev=0)
+    return version.key < bound.key
 
 
 def _above(version: Version, limit: Version) -> bool:
-    # >1 means neither 1.post1 nor 1+local.
-    late = version.post is not None and limit.post is None and version.base == limit.base
+    # >1 does not mean 1.post1, nor >1a1 1a1.post1.
+    same = (version.base, version.pre) == (limit.base, limit.pre)
+    late = same and version.post is not None and limit.post is None and limit.dev is None
     return version.key > limit.key and not late
 
 

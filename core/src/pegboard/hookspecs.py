@@ -71,14 +71,14 @@ def provide_tools(settings: Any) -> Iterable[Any] | None:
 def tools_from(source: Any) -> Iterable[Any] | None:
     """How an object that the core does not know becomes tools; None to pass. The first answer wins.
 
-        import pegboard
-        from acme import AcmeClient
+    import pegboard
+    from acme import AcmeClient
 
-        @pegboard.hookimpl
-        def tools_from(source):
-            if isinstance(source, AcmeClient):
-                return [source.search, source.fetch]
-            return None
+    @pegboard.hookimpl
+    def tools_from(source):
+        if isinstance(source, AcmeClient):
+            return [source.search, source.fetch]
+        return None
     """
 
 
@@ -86,16 +86,16 @@ def tools_from(source: Any) -> Iterable[Any] | None:
 def provide_types() -> Iterable[TypeHandler] | None:
     """Type handlers: how annotations become JSON Schema and JSON values become Python values.
 
-        import pegboard
-        from acme import Money
+    import pegboard
+    from acme import Money
 
-        def build(annotation, types):
-            schema = {"type": "string", "pattern": "^[0-9]+ [A-Z]{3}$"}
-            return pegboard.TypePlan(schema, structure=Money.parse, unstructure=str)
+    def build(annotation, types):
+        schema = {"type": "string", "pattern": "^[0-9]+ [A-Z]{3}$"}
+        return pegboard.TypePlan(schema, structure=Money.parse, unstructure=str)
 
-        @pegboard.hookimpl
-        def provide_types():
-            return [pegboard.TypeHandler(Money, build)]
+    @pegboard.hookimpl
+    def provide_types():
+        return [pegboard.TypeHandler(Money, build)]
     """
 
 
@@ -103,16 +103,16 @@ def provide_types() -> Iterable[TypeHandler] | None:
 def provide_injectors() -> Iterable[Injector] | None:
     """Injectors: parameters of a type that the program provides and the model never sees.
 
-        import pegboard
-        from acme import Connection, Pool
+    import pegboard
+    from acme import Connection, Pool
 
-        def connection(pool: pegboard.Injected[Pool]):
-            with pool.connect() as opened:
-                yield opened
+    def connection(pool: pegboard.Injected[Pool]):
+        with pool.connect() as opened:
+            yield opened
 
-        @pegboard.hookimpl
-        def provide_injectors():
-            return [pegboard.Injector(Connection, connection)]
+    @pegboard.hookimpl
+    def provide_injectors():
+        return [pegboard.Injector(Connection, connection)]
     """
 
 
@@ -120,15 +120,15 @@ def provide_injectors() -> Iterable[Injector] | None:
 def provide_converters() -> Iterable[Converter] | None:
     """Converters: how returned values become content.
 
-        import pegboard
-        from acme import Chart
+    import pegboard
+    from acme import Chart
 
-        def convert(chart):
-            return pegboard.ImageBlock.from_bytes(chart.png(), "image/png")
+    def convert(chart):
+        return pegboard.ImageBlock.from_bytes(chart.png(), "image/png")
 
-        @pegboard.hookimpl
-        def provide_converters():
-            return [pegboard.Converter(Chart, convert)]
+    @pegboard.hookimpl
+    def provide_converters():
+        return [pegboard.Converter(Chart, convert)]
     """
 
 
@@ -136,16 +136,16 @@ def provide_converters() -> Iterable[Converter] | None:
 def provide_middleware() -> Iterable[Middleware] | None:
     """Middleware: code around every call of the tools that it applies to.
 
-        import pegboard
+    import pegboard
 
-        async def around(call, proceed):
-            result = await proceed()
-            print(call.name, result.status.value)
-            return result
+    async def around(call, proceed):
+        result = await proceed()
+        print(call.name, result.status.value)
+        return result
 
-        @pegboard.hookimpl
-        def provide_middleware():
-            return [pegboard.Middleware(around, name="print")]
+    @pegboard.hookimpl
+    def provide_middleware():
+        return [pegboard.Middleware(around, name="print")]
     """
 
 
@@ -153,24 +153,24 @@ def provide_middleware() -> Iterable[Middleware] | None:
 def provide_backends() -> Iterable[Any] | None:
     """Execution backends that sync tools can name: `@tool(backend="single")`.
 
-        from concurrent.futures import ThreadPoolExecutor
-        import pegboard
+    from concurrent.futures import ThreadPoolExecutor
+    import pegboard
 
-        class Single:
-            name = "single"
+    class Single:
+        name = "single"
 
-            def __init__(self):
-                self._pool = ThreadPoolExecutor(1)
+        def __init__(self):
+            self._pool = ThreadPoolExecutor(1)
 
-            def submit(self, job):
-                return self._pool.submit(job)
+        def submit(self, job):
+            return self._pool.submit(job)
 
-            def close(self):
-                self._pool.shutdown()
+        def close(self):
+            self._pool.shutdown()
 
-        @pegboard.hookimpl
-        def provide_backends():
-            return [Single()]
+    @pegboard.hookimpl
+    def provide_backends():
+        return [Single()]
     """
 
 
@@ -178,14 +178,14 @@ def provide_backends() -> Iterable[Any] | None:
 def provide_dialects() -> Iterable[Dialect] | None:
     """Provider dialects: `toolkit.schemas(dialect="acme")`.
 
-        import pegboard
+    import pegboard
 
-        def tools(tools):
-            return [{"fn": tool.name, "doc": tool.description, "args": tool.parameters} for tool in tools]
+    def tools(tools):
+        return [{"fn": tool.name, "doc": tool.description, "args": tool.parameters} for tool in tools]
 
-        @pegboard.hookimpl
-        def provide_dialects():
-            return [pegboard.Dialect("acme", tools)]
+    @pegboard.hookimpl
+    def provide_dialects():
+        return [pegboard.Dialect("acme", tools)]
     """
 
 
@@ -193,13 +193,13 @@ def provide_dialects() -> Iterable[Dialect] | None:
 def provide_commands() -> Iterable[Command] | None:
     """Commands for the `pegboard` command line.
 
-        import pegboard
+    import pegboard
 
-        def run(arguments):
-            print("hello", *arguments)
-            return 0
+    def run(arguments):
+        print("hello", *arguments)
+        return 0
 
-        @pegboard.hookimpl
-        def provide_commands():
-            return [pegboard.Command("hello", "Say hello.", run)]
+    @pegboard.hookimpl
+    def provide_commands():
+        return [pegboard.Command("hello", "Say hello.", run)]
     """

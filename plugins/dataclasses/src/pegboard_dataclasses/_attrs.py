@@ -17,7 +17,7 @@ _EMPTY = (dict, frozenset, list, set, tuple)
 def matches(annotation: Any) -> bool:
     """Whether this is an attrs class, subscripted or not."""
     cls = class_of(annotation)
-    return isinstance(cls, type) and "__attrs_attrs__" in vars(cls)
+    return isinstance(cls, type) and hasattr(cls, "__attrs_attrs__")
 
 
 def build(annotation: Any, types: Types) -> TypePlan:

@@ -21,14 +21,19 @@ def field_types(annotation: Any) -> dict[str, Any]:
     Raises `RegistrationError` for a string that names nothing.
     """
     found: dict[str, Any] = {}
+    final = class_of(annotation)
     arguments = _arguments(annotation)
+    # A TypedDict takes over its bases' annotations and forgets the bases.
+    forgotten = {
+        var: meaning for base, own in arguments.items() if base not in final.__mro__ for var, meaning in own.items()
+    }
     # Class by class: the same type variable may mean something else in a base.
-    for cls in reversed(class_of(annotation).__mro__):
+    for cls in reversed(final.__mro__):
         own = getattr(cls, "__dict__", {}).get("__annotations__", {})
         if not own or cls.__module__ == "typing":
             continue
-        hints = _resolved(cls, class_of(annotation))
-        meanings = {**arguments.get(cls, {}), Self: annotation}
+        hints = _resolved(cls, final)
+        meanings = {**forgotten, **arguments.get(cls, {}), Self: annotation}
         found.update({name: _filled(hints[name], meanings) for name in own if name in hints})
     return found
 
@@ -50,7 +55,8 @@ def _arguments(annotation: Any) -> dict[type, dict[Any, Any]]:
     own = dict(zip(getattr(cls, "__parameters__", ()), get_args(annotation), strict=False))
     found = {cls: own}
     for base in getattr(cls, "__orig_bases__", cls.__bases__):
-        if class_of(base) not in (typing.Generic, typing.Protocol):
+        # NamedTuple and TypedDict stand among the bases as functions.
+        if isinstance(class_of(base), type) and class_of(base) not in (typing.Generic, typing.Protocol):
             found.update(_arguments(_filled(base, own)))
     return found
 

@@ -38,6 +38,19 @@ class Field:
     """Whether instances have it as an attribute."""
 
 
+@frozen(eq=False)
+class _Reader:
+    """How a field is written: under which key, from which attribute, and whether None means that it is not there."""
+
+    key: str
+    name: str
+    plan: TypePlan
+    omits_none: bool
+
+    def is_absent(self, value: Any) -> bool:
+        return value is MISSING or (value is None and self.omits_none)
+
+
 def class_of(annotation: Any) -> Any:
     """The class behind `Box[int]`, or the annotation itself."""
     return get_origin(annotation) or annotation
@@ -53,7 +66,7 @@ def record(
     cls = class_of(annotation)
     texts = _field_texts(cls)
     members: list[Member] = []
-    readers: list[tuple[str, str, TypePlan]] = []
+    readers: list[_Reader] = []
     for field in fields:
         try:
             member = _member(types, field, texts)
@@ -62,11 +75,12 @@ def record(
             raise RegistrationError(f"field {field.name!r} of {cls.__qualname__}: {error}") from error
         members.append(member)
         if field.stored:
-            readers.append((member.key, field.name, plan))
+            # `Optional[T] = None` has the schema of T, so None is left out, as a model leaves it out.
+            readers.append(_Reader(member.key, field.name, plan, omits_none=member.default is None))
 
     def unstructure(instance: Any) -> dict[str, Any]:
-        found = ((key, plan, read(instance, name)) for key, name, plan in readers)
-        return {key: plan.unstructure(value) for key, plan, value in found if value is not MISSING}
+        found = ((reader, read(instance, reader.name)) for reader in readers)
+        return {reader.key: reader.plan.unstructure(value) for reader, value in found if not reader.is_absent(value)}
 
     shape = Record(build, tuple(members), cls.__name__)
     return record_plan(annotation, shape, unstructure, description=_own_text(cls) or None)

@@ -1,0 +1,179 @@
+"""Pegboard in one file: hang tools on the board, show them to a model, run the calls that it sends back.
+
+Run it with `nox -s demo`, or with `python quickstart.py` wherever pegboard and some packs are installed. There is no
+model here: the calls below are written down as a model would send them. Everything else is real.
+"""
+
+import asyncio
+import json
+import os
+import textwrap
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import pegboard
+from pegboard import Injected, Param, Secret, Tool, ToolCall, Toolkit, ToolResult, tool
+
+# -- Tools are typed functions and methods. Types become the schema, docstrings its descriptions. ----------------------
+
+
+class WeatherService:
+    """A toy: it is always sunny."""
+
+    @tool
+    def get_weather(self, city: str) -> str:
+        """Get current weather for a city.
+
+        Args:
+            city: City name
+        """
+        return f"Weather in {city}: Sunny, 25°C"
+
+    @tool
+    def get_forecast(self, city: str, days: Annotated[int, Param("Number of days", ge=1, le=14)]) -> str:
+        """Get weather forecast for the next days."""
+        return f"{days}-day forecast for {city}: Mostly sunny"
+
+
+class Calculator:
+    """Async tools are tools like any other."""
+
+    @tool
+    async def add(self, a: float, b: float) -> float:
+        """Add two numbers."""
+        return a + b
+
+    @tool
+    async def multiply(self, a: float, b: float) -> float:
+        """Multiply two numbers."""
+        return a * b
+
+
+# -- Dataclasses are types too, as soon as the pack pegboard-dataclasses is installed. ---------------------------------
+
+
+@dataclass
+class Item:
+    name: str
+    price: float
+    quantity: int = 1
+
+
+@dataclass
+class Order:
+    customer: str
+    items: list[Item]
+
+
+@tool
+def total(order: Order) -> str:
+    """Add up what an order costs."""
+    cost = sum(item.price * item.quantity for item in order.items)
+    return f"{order.customer} pays {cost:.2f} for {sum(item.quantity for item in order.items)} pieces"
+
+
+# -- What the model must not know or choose is filled in by the program. -----------------------------------------------
+
+
+@dataclass
+class User:
+    address: str
+
+
+@tool
+def send_email(to: str, subject: str, api_key: str, sender: Injected[User]) -> str:
+    """Send an email."""
+    assert api_key, "the preset below fills this in"
+    return f"Sent {subject!r} from {sender.address} to {to}"
+
+
+# -- Now the program. --------------------------------------------------------------------------------------------------
+
+
+async def main() -> None:
+    """Assemble a toolkit and use it."""
+    page = readme()
+    settings = {"files": {"base_dir": str(page.parent), "read_only": True}}
+    # Toolkit() hangs up the tools of every installed pack; register() adds the program's own.
+    async with Toolkit(settings=settings, context=User("ada@example.com")) as toolkit:
+        toolkit.register(WeatherService(), Calculator(), total)
+        toolkit.register(send_email, presets={"api_key": Secret(os.environ.get("EMAIL_API_KEY", "made-up"))})
+
+        heading("The board: what is installed and what this program registered")
+        print_board(toolkit)
+        heading("What a model sees: name, description and JSON Schema of every tool")
+        print_schemas(toolkit)
+
+        heading("What's the weather in Beijing? Also, what is 15 + 27?")
+        weather = ToolCall("call_1", "get_weather", '{"city": "Beijing"}')
+        addition = ToolCall("call_2", "add", '{"a": 15, "b": 27}')
+        for result in await toolkit.call_many([weather, addition]):  # both at once
+            show(result)
+
+        heading("JSON in, dataclasses out")
+        items = [{"name": "tea", "price": 4.5}, {"name": "cup", "price": 9, "quantity": 2}]
+        show(await toolkit.call("total", {"order": {"customer": "Ada", "items": items}}))
+
+        heading("A tool of an installed pack: the first and the last lines of a README")
+        show(await toolkit.call("view_text_file", {"file_path": page.name, "ranges": "1,5"}))
+        show(await toolkit.call("view_text_file", {"file_path": page.name, "ranges": "-5,-1"}))
+
+        heading("The API key is a preset, the sender comes from the context; the model sees neither")
+        show(await toolkit.call("send_email", {"to": "bob@example.com", "subject": "Lunch?"}))
+
+        heading("A bad call is a result, not an exception; it says what to mend")
+        show(await toolkit.call("get_forecast", {"town": "Beijing", "days": "three"}))
+        show(await toolkit.call("get_wether", {"city": "Beijing"}))
+
+        heading("Prepare a call now, execute it later")
+        call = toolkit.prepare("get_forecast", {"city": "Beijing", "days": 3})
+        print(f"checked: {call.name} {dict(call.typed)} is {call.status}")
+        show(await call.execute())
+
+
+# -- The rest only prints. ---------------------------------------------------------------------------------------------
+
+
+def readme() -> Path:
+    """This repository's README; outside a checkout the installed file that carries pegboard's own one."""
+    for folder in Path(__file__).resolve().parents:
+        if (folder / "noxfile.py").is_file():
+            return folder / "README.md"
+    return next(Path(pegboard.__file__).parents[1].glob("pegboard-*.dist-info/METADATA"))
+
+
+def heading(text: str) -> None:
+    """Print what comes next."""
+    print(f"\n{text}\n{'-' * len(text)}")
+
+
+def print_board(toolkit: Toolkit) -> None:
+    """Print a table with a line for every tool."""
+    rows = [("TOOL", "PACK", "VERSION", "PARAMETERS")]
+    rows += [(t.name, t.origin.distribution or "this program", t.origin.version or "-", parameters(t)) for t in toolkit]
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    for *cells, last in rows:
+        print("  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)), last, sep="  ")
+
+
+def parameters(tool: Tool) -> str:
+    """Return the names of a tool's parameters; those that the model does not see say where they come from."""
+    return ", ".join(p.name if p.source == "model" else f"{p.name} ({p.source})" for p in tool.params)
+
+
+def print_schemas(toolkit: Toolkit) -> None:
+    """Print each tool as it is described to a model."""
+    for schema in toolkit.schemas():
+        print(f"{schema.name}: {schema.description}")
+        lines = textwrap.wrap(json.dumps(schema.parameters), 96, break_long_words=False, break_on_hyphens=False)
+        print(textwrap.indent("\n".join(lines), "    "))
+
+
+def show(result: ToolResult) -> None:
+    """Print how a call ended and what the model reads."""
+    print(f"{result.name}: {result.status}", textwrap.indent(result.text, "    "), sep="\n")
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

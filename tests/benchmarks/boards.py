@@ -1,0 +1,110 @@
+"""B7, B8 and B13: making tools, large boards, many sessions."""
+
+from __future__ import annotations
+
+import statistics
+import tracemalloc
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+from pegboard import Tool, Toolkit
+from tests.benchmarks.floors import FORECAST, NESTED, NESTED_OF_ITS_OWN, SCALARS, reflect, written
+from tests.benchmarks.measuring import Figure, Pace, alternate, per_call, quiet, timed
+
+__all__ = ["BENCHMARKS"]
+
+MANY = 10_000
+
+
+def _each(work: Callable[[Any], Any], functions: list[Any]) -> float:
+    def everything() -> None:
+        for function in functions:
+            work(function)
+
+    return timed(everything) / len(functions)
+
+
+def _schema(function: Callable[..., Any]) -> None:
+    assert Tool.from_function(function).schema().description
+
+
+def _against_reflection(template: str, pace: Pace) -> list[float]:
+    """Each round reads functions that nobody has read before."""
+    batches = iter([written(template, 1000, start * 1000) for start in range(pace.repeats + 1)])
+    current: list[Any] = []
+
+    def floor() -> float:
+        current[:] = next(batches)
+        return _each(reflect, current)
+
+    return alternate(floor, lambda: _each(_schema, current), pace.repeats).rounds
+
+
+def _schemas(pace: Pace) -> Iterator[Figure]:
+    yield Figure.of("B7", "schema of 1,000 functions, one model", _against_reflection(NESTED, pace), 6.0, 4.0)
+    rounds = _against_reflection(NESTED_OF_ITS_OWN, pace)
+    yield Figure.of("B7", "  each with models of its own", rounds, None, None)
+
+
+def _one_by_one(functions: list[Any]) -> Toolkit:
+    toolkit = Toolkit(plugins=())
+    for function in functions:
+        toolkit.register(function)
+    return toolkit
+
+
+def _registration(functions: list[Any], pace: Pace) -> Iterator[Figure]:
+    """Registering once, in one call and one by one; a first toolkit pays for what is read once per process."""
+    _one_by_one(functions[:10])
+    floor = partial(_each, reflect, functions)
+    ways = {
+        "register(10,000 tools), each": lambda: Toolkit(plugins=()).register(*functions),
+        "  one by one, each": lambda: _one_by_one(functions),
+    }
+    for way, register in ways.items():
+        rounds = alternate(floor, lambda register=register: timed(register) / MANY, pace.repeats).rounds  # type: ignore[misc]
+        yield Figure.of("B8", way, rounds, 2.5, 1.1)
+
+
+def _large_board(pace: Pace) -> Iterator[Figure]:
+    functions = written(SCALARS, MANY)
+    yield from _registration(functions, pace)
+    small, large = _one_by_one(functions[:10]), _one_by_one(functions)
+    clocks = [per_call(partial(each.call_sync, "tool_7", FORECAST), pace.seconds) for each in (small, large)]
+    ratio = alternate(*clocks, pace.rounds)
+    yield Figure.of("B8", "  a call at 10,000 tools over one at 10", ratio.rounds, 1.1, 1.0)
+    yield Figure.of("B8", "  memory per tool", [_memory(functions)], 12.0, 8.0, "KiB")
+    yield Figure.of("B8", "  memory per tool, schemas rendered", [_memory(functions, "schemas")], None, None, "KiB")
+
+
+def _memory(functions: list[Any], then: str = "") -> float:
+    """KiB for each tool, functions not counted: they are the program's."""
+    _one_by_one(functions[:10])
+    with quiet():
+        tracemalloc.start()
+        try:
+            toolkit = _one_by_one(functions)
+            if then:
+                getattr(toolkit, then)()
+            used, _ = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+    return used / len(toolkit) / 1024
+
+
+def _sessions(pace: Pace) -> Iterator[Figure]:
+    toolkit = Toolkit(plugins=())
+    toolkit.register(*written(SCALARS, 1000))
+    with quiet():
+        creations = [timed(lambda: [toolkit.session() for _ in range(1000)]) * 1000 for _ in range(pace.repeats * 5)]
+    yield Figure.of("B13", "1,000 sessions, each", creations, 5.0, 2.0, "us")
+    first = timed(toolkit.schemas)
+    clock = per_call(toolkit.schemas, pace.seconds)
+    again = [clock() * 1e6 for _ in range(pace.rounds)]
+    yield Figure.of("B13", "  schemas() of 1,000 tools again", again, None, None, "us")
+    share = statistics.median(again) / (first * 1e6)
+    yield Figure.of("B13", "  the same over the first time", [share], 0.01, 0.001)
+
+
+BENCHMARKS = {"B7": _schemas, "B8": _large_board, "B13": _sessions}

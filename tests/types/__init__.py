@@ -1,0 +1,1 @@
+"""Types: the schema is a promise."""
