@@ -19,7 +19,7 @@ from pegboard import Injected, Param, Secret, Tool, ToolCall, Toolkit, ToolResul
 
 
 class WeatherService:
-    """A toy: it is always sunny."""
+    """A toy: the sun always shines."""
 
     @tool
     def get_weather(self, city: str) -> str:
@@ -67,10 +67,9 @@ class Order:
 
 
 @tool
-def total(order: Order) -> str:
+def cost_of(order: Order) -> float:
     """Add up what an order costs."""
-    cost = sum(item.price * item.quantity for item in order.items)
-    return f"{order.customer} pays {cost:.2f} for {sum(item.quantity for item in order.items)} pieces"
+    return sum(item.price * item.quantity for item in order.items)
 
 
 # -- What the model must not know or choose is filled in by the program. -----------------------------------------------
@@ -97,7 +96,7 @@ async def main() -> None:
     settings = {"files": {"base_dir": str(page.parent), "read_only": True}}
     # Toolkit() hangs up the tools of every installed pack; register() adds the program's own.
     async with Toolkit(settings=settings, context=User("ada@example.com")) as toolkit:
-        toolkit.register(WeatherService(), Calculator(), total)
+        toolkit.register(WeatherService(), Calculator(), cost_of)
         toolkit.register(send_email, presets={"api_key": Secret(os.environ.get("EMAIL_API_KEY", "made-up"))})
 
         heading("The board: what is installed and what this program registered")
@@ -111,9 +110,9 @@ async def main() -> None:
         for result in await toolkit.call_many([weather, addition]):  # both at once
             show(result)
 
-        heading("JSON in, dataclasses out")
+        heading("JSON in, an Order with its Items for the function, JSON out")
         items = [{"name": "tea", "price": 4.5}, {"name": "cup", "price": 9, "quantity": 2}]
-        show(await toolkit.call("total", {"order": {"customer": "Ada", "items": items}}))
+        show(await toolkit.call("cost_of", {"order": {"customer": "Ada", "items": items}}))
 
         heading("A tool of an installed pack: the first and the last lines of a README")
         show(await toolkit.call("view_text_file", {"file_path": page.name, "ranges": "1,5"}))
@@ -149,25 +148,35 @@ def heading(text: str) -> None:
 
 
 def print_board(toolkit: Toolkit) -> None:
-    """Print a table with a line for every tool."""
+    """Print a table with a line for every tool, and what is wrong with the board, if anything is."""
     rows = [("TOOL", "PACK", "VERSION", "PARAMETERS")]
     rows += [(t.name, t.origin.distribution or "this program", t.origin.version or "-", parameters(t)) for t in toolkit]
-    widths = [max(len(row[column]) for row in rows) for column in range(3)]
-    for *cells, last in rows:
-        print("  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)), last, sep="  ")
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    for problem in toolkit.problems:
+        print("problem:", problem)
 
 
 def parameters(tool: Tool) -> str:
-    """Return the names of a tool's parameters; those that the model does not see say where they come from."""
+    """Name the parameters of a tool; those that the model does not see say where they come from."""
     return ", ".join(p.name if p.source == "model" else f"{p.name} ({p.source})" for p in tool.params)
 
 
 def print_schemas(toolkit: Toolkit) -> None:
     """Print each tool as it is described to a model."""
     for schema in toolkit.schemas():
-        print(f"{schema.name}: {schema.description}")
-        lines = textwrap.wrap(json.dumps(schema.parameters), 96, break_long_words=False, break_on_hyphens=False)
-        print(textwrap.indent("\n".join(lines), "    "))
+        for line in f"{schema.name}: {schema.description}\n{layout(schema.parameters)}".splitlines():
+            print(textwrap.fill(line, 100, subsequent_indent=" " * 8))
+
+
+def layout(schema: object, indent: str = "    ") -> str:
+    """Write JSON on one line if it fits, else with a line for each member."""
+    text = json.dumps(schema)
+    if len(indent) + len(text) < 90 or not isinstance(schema, dict):
+        return indent + text
+    members = [f'{indent}  "{key}": {layout(member, indent + "  ").lstrip()}' for key, member in schema.items()]
+    return "\n".join([indent + "{", ",\n".join(members), indent + "}"])
 
 
 def show(result: ToolResult) -> None:

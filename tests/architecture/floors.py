@@ -52,6 +52,7 @@ FLOORS: Final[dict[str, int]] = {
     "pegboard._repair": 4,
     "pegboard._scope": 4,
     "pegboard._signature": 4,
+    "pegboard._sketch": 4,
     "pegboard._vetting": 4,
     # 5: call plans, and the definitions that hold them
     "pegboard._definition": 5,
@@ -90,6 +91,7 @@ FLOORS: Final[dict[str, int]] = {
     "pegboard._pool": 7,
     "pegboard._presets": 7,
     "pegboard._ready": 7,
+    "pegboard._spill": 7,
     "pegboard._stats": 7,
     "pegboard._straight": 7,
     "pegboard._streams": 7,

@@ -16,7 +16,7 @@ from attrs import define
 
 import pegboard
 
-__all__ = ["Bill", "Client", "Hop", "Item", "Small", "by_hand", "source_of", "written"]
+__all__ = ["Bill", "Client", "Hop", "Item", "Small", "by_hand", "written"]
 
 
 @define
@@ -192,5 +192,5 @@ def written(template: str, number: int, start: int = 0) -> list[Callable[..., An
     """Distinct functions, as if somebody had written them all."""
     names = {"Bill": Bill, "dataclass": dataclass, "__name__": __name__}
     for n in range(start, start + number):
-        exec(template.replace("{n}", str(n)), names)
+        exec(compile(template.replace("{n}", str(n)), f"<tool {n}>", "exec", dont_inherit=True), names)
     return [names[f"tool_{n}"] for n in range(start, start + number)]  # type: ignore[misc]

@@ -74,7 +74,7 @@ def record(
 
 
 def tagged(key: str, **members: TypePlan) -> TypePlan:
-    plans: dict[str | int | bool, TypePlan] = {**members}
+    plans: dict[str | int | bool, TypePlan] = {name: plan for name, plan in members.items()}  # noqa: C416 - the keys' type widens
     return shaped({"oneOf": [member.schema for member in members.values()]}, Tagged(key, plans))
 
 

@@ -9,7 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pegboard._decode import DecodeError, Limits, check_value, count_keys, decode, exact_keys, fast_decode, repair_text
+from pegboard._decode import (
+    DecodeError,
+    Limits,
+    check_value,
+    count_keys,
+    decode,
+    decode_twice,
+    exact_keys,
+    fast_decode,
+    repair_text,
+)
 
 SMALL = Limits(size=100, depth=3)
 
@@ -183,6 +193,20 @@ class TestMalformedText:
         monkeypatch.setitem(sys.modules, "json_repair", None)
         with pytest.raises(DecodeError, match=r"not valid JSON.*pip install json_repair"):
             repair_text("{city")
+
+
+class TestEncodedTwice:
+    def test_is_decoded_twice_with_a_note(self) -> None:
+        decoded = decode_twice(json.dumps('{"a": 1}'))
+        assert decoded is not None
+        assert decoded[0] == {"a": 1}
+        assert (decoded[1], decoded[1].kind) == ("arguments: JSON text read as object", "repair")
+
+    @pytest.mark.parametrize(
+        "sent", [None, {}, '{"a": 1}', '"abc"', '""', '"[1]"', '"{"', "{", json.dumps('{"a": 1, "a": 2}')]
+    )
+    def test_nothing_else_is(self, sent: Any) -> None:
+        assert decode_twice(sent) is None
 
 
 def test_other_objects_in_a_mapping_pass() -> None:

@@ -323,12 +323,66 @@ class TestPlans:
             "filters[0].key: missing (required string)"
         ]
 
-    def test_plain_scalars_are_repaired(self) -> None:
-        assert repair(property_plan({"type": "integer", "description": "x"}, SEARCH), "3")[0] == 3
-        assert repair(property_plan({"enum": ["a"]}, SEARCH), "A")[0] == "a"
+    def test_have_no_shape_that_could_be_inlined(self) -> None:
+        assert property_plan({"type": "integer"}, SEARCH).shape is None
+
+
+class TestRepair:
+    """Arguments for hand-written tools are mended as those for typed ones, and the schema has the last word."""
 
     @pytest.mark.parametrize(
-        "schema", [{"type": "integer", "minimum": 1}, {"type": "integer", "x": 1}, {"enum": [1, "a"]}, {}]
+        ("part", "sent", "mended"),
+        [
+            ({"type": "integer"}, "3", 3),
+            ({"type": "integer", "minimum": 3}, "3", 3),
+            ({"type": "number"}, "3.5", 3.5),
+            ({"type": "boolean"}, "True", True),
+            ({"type": "string"}, 3, "3"),
+            ({"enum": ["newest", "oldest"]}, "Newest", "newest"),
+            ({"const": "a"}, "A", "a"),
+            ({"type": ["integer", "null"]}, "", None),
+            ({"type": ["integer", "null"]}, "3", 3),
+            ({"anyOf": [{"type": "integer"}, {"type": "null"}]}, "null", None),
+            ({"anyOf": [{"type": "boolean"}, {"type": "integer"}]}, "3", 3),
+            ({"type": "array", "items": {"type": "integer"}}, "[1]", [1]),
+            ({"type": "array", "items": {"type": "integer"}}, ["1", 2], [1, 2]),
+            ({"type": "array"}, 1, [1]),
+            ({"type": "object"}, '{"a": 1}', {"a": 1}),
+            ({"$ref": "#/$defs/filter"}, '{"key": 3}', {"key": "3"}),
+            ({"properties": {"a": {"type": "integer"}}, "required": ["a"]}, {"a": "1", "b": "2"}, {"a": 1, "b": "2"}),
+            ({"type": "object", "properties": {"a": {"type": "integer"}}}, {"a": None}, {}),
+        ],
     )
-    def test_others_have_no_shape(self, schema: dict[str, Any]) -> None:
-        assert property_plan(schema, SEARCH).shape is None
+    def test_mends(self, part: dict[str, Any], sent: Any, mended: Any) -> None:
+        plan = property_plan(part, SEARCH)
+        value, notes = repair(plan, sent)
+        assert (value, type(value)) == (mended, type(mended))
+        assert notes
+        assert plan.structure(value) == value
+
+    @pytest.mark.parametrize(
+        ("part", "sent"),
+        [
+            ({"type": "integer", "minimum": 3}, "2"),
+            ({"type": "array", "items": {"type": "string"}}, "abc"),
+            ({"type": "string", "pattern": "^a"}, 3),
+            ({"enum": ["a", ["b"]]}, "c"),
+            ({"not": {}}, "3"),
+            ({"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}, {"a": None}),
+            (False, "3"),
+        ],
+    )
+    def test_leaves_alone(self, part: Any, sent: Any) -> None:
+        assert repair(property_plan({"allOf": [part], **(part or {})}, SEARCH), sent) == (sent, [])
+
+    def test_the_whole(self) -> None:
+        value, notes = repair(
+            ForeignSchema(SEARCH).plan(), {"query": 5, "limit": "10", "filters": '[{"key": "a"}]', "sort": None}
+        )
+        assert value == {"query": "5", "limit": 10, "filters": [{"key": "a"}]}
+        assert [note.path for note in notes] == ["query", "limit", "filters", "sort"]
+
+    def test_a_recursive_schema(self) -> None:
+        node = {"type": "object", "properties": {"next": {"$ref": "#/$defs/n"}, "v": {"type": "integer"}}}
+        plan = ForeignSchema({"$defs": {"n": node}, "$ref": "#/$defs/n"}).plan()
+        assert repair(plan, {"next": {"next": '{"v": "1"}'}})[0] == {"next": {"next": {"v": 1}}}

@@ -1,6 +1,9 @@
 """Each hook, through a real module; and what the facade refuses."""
 
+import ast
 import inspect
+import re
+import textwrap
 from types import ModuleType
 from typing import Any
 

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from hypothesis_jsonschema import from_schema
 from jsonschema import Draft202012Validator
 
 from pegboard._schema import render
 from tests.types.battery import BATTERY, Entry
+from tests.types.generate import values
 from tests.types.table import plan, refused, same, type_table
 
 TABLE = type_table()
@@ -106,7 +106,7 @@ def test_much_random_json_is_accepted_by_both_or_by_neither(entry: Entry, value:
 def generated(entry: Entry, examples: int) -> None:
     schema = render(TABLE.plan(entry.annotation).schema)
 
-    @given(value=from_schema(schema))
+    @given(value=values(schema))
     @settings(max_examples=examples, suppress_health_check=list(HealthCheck))
     def check(value: Any) -> None:
         agrees(entry, value)

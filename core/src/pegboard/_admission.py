@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, Protocol, TypeAlias
 
 from attrs import field, frozen
 
-from pegboard._decode import DecodeError, decode, repair_text
+from pegboard._decode import DecodeError, decode, decode_twice, repair_text
 from pegboard._explain import Problem, explain, message
 from pegboard._repair import repair
 from pegboard._result import Note
@@ -40,63 +40,89 @@ class Admission:
     problems: tuple[Problem, ...] = ()
 
 
-def admit(plan: AdmissionPlan, sent: Any, *, mode: RepairMode = "safe", read_only: bool = False) -> Admission:
-    """Decode strictly, drop what the model may not set, structure, repair, explain. Never raises for what was sent."""
+def admit(
+    plan: AdmissionPlan,
+    sent: Any,
+    *,
+    mode: RepairMode = "safe",
+    read_only: bool = False,
+    redact: Callable[[str], str] | None = None,
+) -> Admission:
+    """Decode strictly, drop what the model may not set, structure, repair, explain. Never raises for what was sent.
+
+    `redact` goes over every text that a message or a note takes from the arguments.
+    """
     notes: list[Note] = []
     try:
-        arguments = decode(sent)
+        arguments = _decoded(sent, mode, read_only, notes)
     except DecodeError as error:
-        if mode != "max" or not read_only:
-            return Admission(refusal=f"invalid arguments: {error}")
-        try:
-            arguments, note = repair_text(sent)
-        except DecodeError as final_error:
-            return Admission(refusal=f"invalid arguments: {final_error}")
-        notes.append(note)
-    kept = _without_hidden(plan, arguments, notes)
-    return _structured(plan, kept, notes, mode)
+        return Admission(refusal=f"invalid arguments: {error}")
+    return _structured(plan, _without_hidden(plan, arguments, notes), notes, mode, redact)
+
+
+def _decoded(sent: Any, mode: RepairMode, read_only: bool, notes: list[Note]) -> dict[str, Any]:
+    try:
+        return decode(sent)
+    except DecodeError:
+        twice = None if mode == "off" else decode_twice(sent)
+        if twice is None:
+            # A truncated path must not reach a tool that writes: malformed text is mended for read-only tools alone.
+            if mode != "max" or not read_only:
+                raise
+            twice = repair_text(sent)
+    arguments, note = twice
+    notes.append(note)
+    return arguments
 
 
 def _without_hidden(plan: AdmissionPlan, arguments: Mapping[str, Any], notes: list[Note]) -> dict[str, Any]:
     """The model learns nothing of parameters that are not its own; the program's note counts the attempts."""
-    dropped = sorted(name for name in arguments if name in plan.hidden)
+    dropped = [name for name in arguments if name in plan.hidden]
     if dropped:
         noun = "a parameter" if len(dropped) == 1 else f"{len(dropped)} parameters"
         notes.append(Note(f"the model tried to set {noun} that only the program sets; ignored", kind="dropped"))
     return {name: value for name, value in arguments.items() if name not in plan.hidden}
 
 
-def _structured(plan: AdmissionPlan, arguments: dict[str, Any], notes: list[Note], mode: RepairMode) -> Admission:
+def _structured(
+    plan: AdmissionPlan,
+    arguments: dict[str, Any],
+    notes: list[Note],
+    mode: RepairMode,
+    redact: Callable[[str], str] | None,
+) -> Admission:
     try:
         return Admission(arguments, plan.accept(arguments, 0, None), tuple(notes))
     except Exception:  # noqa: BLE001 - type handlers may raise anything for a value that does not fit
-        pass_on = arguments
+        repaired = arguments
     if mode != "off":
-        repaired, repairs = _repaired(plan, arguments, mode)
+        repaired, repairs = _repaired(plan, arguments, mode, redact)
         try:
             return Admission(repaired, plan.accept(repaired, 0, None), (*notes, *repairs))
-        except Exception:  # noqa: BLE001 - as above; what cannot be repaired is explained as it was sent
-            pass_on = arguments
-    problems = _problems(plan, pass_on)
-    return Admission(pass_on, (), tuple(notes), f"invalid arguments:\n{message(problems)}", tuple(problems))
+        except Exception:  # noqa: BLE001 - as above; only what could not be mended is explained below
+            pass
+    problems = _problems(plan, repaired, redact)
+    return Admission(arguments, (), tuple(notes), f"invalid arguments:\n{message(problems)}", tuple(problems))
 
 
 def _repaired(
-    plan: AdmissionPlan, arguments: dict[str, Any], mode: Literal["safe", "max"]
+    plan: AdmissionPlan, arguments: dict[str, Any], mode: Literal["safe", "max"], redact: Callable[[str], str] | None
 ) -> tuple[dict[str, Any], list[Note]]:
-    repaired, notes = repair(plan.record, arguments, mode)
+    repaired, notes = repair(plan.record, arguments, mode, redact=redact)
     if plan.extra is not None:
         for name in _extra_names(plan, repaired):
-            repaired[name], more = repair(plan.extra, repaired[name], mode, name)
+            repaired[name], more = repair(plan.extra, repaired[name], mode, name, redact=redact)
             notes.extend(more)
     return repaired, notes
 
 
-def _problems(plan: AdmissionPlan, arguments: dict[str, Any]) -> list[Problem]:
-    problems = explain(plan.record, arguments)
+def _problems(
+    plan: AdmissionPlan, arguments: dict[str, Any], redact: Callable[[str], str] | None
+) -> list[Problem]:
+    problems = explain(plan.record, arguments, redact=redact)
     if plan.extra is not None:
         for name in _extra_names(plan, arguments):
-            problems.extend(explain(plan.extra, arguments[name], name))
+            problems.extend(explain(plan.extra, arguments[name], name, redact=redact))
     return problems or [Problem("", "the arguments do not fit together")]
 
 

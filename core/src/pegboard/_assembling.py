@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+import sys
+from functools import cache
+from typing import Any, Final, Literal, TypeAlias
 
 from pegboard._admission import RepairMode
 from pegboard._collect import Collector
@@ -18,10 +20,16 @@ from pegboard._outcome import ExposeErrors, Outcomes
 from pegboard._plugin_record import Contribution
 from pegboard._plugins import Plugins
 from pegboard._session import Session
+from pegboard._spill import Spill
 from pegboard._tool import Origin
 from pegboard._types import Level, TypeTable
 
-__all__ = ["assemble", "standard_assembly", "tables"]
+Overflow: TypeAlias = Literal["truncate", "spill"]
+
+SPILL_PAGE: Final = 20_000
+"""Characters of a page where only single tools bound their output."""
+
+__all__ = ["Overflow", "assemble", "standard_assembly", "tables"]
 
 
 def assemble(
@@ -33,6 +41,7 @@ def assemble(
     repair: RepairMode,
     expose_errors: ExposeErrors,
     max_output: int | None,
+    overflow: Overflow,
     max_threads: int,
 ) -> Core:
     """The core of a toolkit from its loaded plugins."""
@@ -40,7 +49,11 @@ def assemble(
     for injector in _own_injectors(toolkit):
         assembly.injectors.add(injector, Origin("pegboard"), "builtin")
     backends = _by_name(plugins, plugins.contributions("provide_backends"))
-    engine = Engine(Outcomes(expose_errors, max_output), repair=repair, max_threads=max_threads, backends=backends)
+    if overflow not in ("truncate", "spill"):
+        raise ValueError(f'overflow takes "truncate" or "spill", got {overflow!r}')
+    spill = Spill(max_output or SPILL_PAGE) if overflow == "spill" else None
+    outcomes = Outcomes(expose_errors, max_output, spill.keep if spill else None)
+    engine = Engine(outcomes, repair=repair, max_threads=max_threads, backends=backends)
     dialects: dict[str, Dialect] = _by_name(plugins, plugins.contributions("provide_dialects"))
 
     def foreign(source: Any) -> tuple[Any, ...] | None:
@@ -56,6 +69,7 @@ def assemble(
         dialects=dialects,
         parallel=parallel,
         preset_override=preset_override,
+        own_tools=(spill,) if spill else (),
     )
 
 
@@ -72,7 +86,12 @@ def tables(plugins: Plugins) -> Assembly:
 
 
 def standard_assembly() -> Assembly:
-    """What `Tool.from_function` reads with: the installed plugins, found anew, and no program's own handlers."""
+    """What `Tool.from_function` reads with: the installed plugins, and no program's own handlers."""
+    return _assembly_on(tuple(sys.path))
+
+
+@cache
+def _assembly_on(path: tuple[str, ...]) -> Assembly:
     from pegboard import builtin
 
     return tables(Plugins.load(builtin=builtin.plugins()))

@@ -78,7 +78,8 @@ def check_function(check: Check) -> Callable[[Any], bool]:
 def emit(writer: Writer, plan: TypePlan, source: str, target: str) -> None:
     """Append statements after which the local `target` holds the structured value of the expression `source`.
 
-    The statements raise `Mismatch` (or what a third party's function raises) where the value does not fit.
+    The statements raise `Mismatch` (or what a third party's function raises) where the value does not fit. Names that
+    the caller uses itself have to come from `writer.fresh` before the first type is emitted.
     """
     if plan.shape is None or (writer.is_long and not isinstance(plan.shape, Scalar)):
         _emit_call(writer, plan.structure, "structure", source, target)
@@ -91,9 +92,10 @@ def _compiled(shape: Shape) -> Callable[[Any], Any]:
         return _through(shape)
     writer = Writer()
     label = writer.fresh(f"structure_{shape.name}" if isinstance(shape, Record) else "structure")
-    with writer.block(f"def {label}(value):"):
-        _EMITTERS[type(shape)](writer, shape, "value", "result")
-        writer.line("return result")
+    value, result = writer.fresh("value"), writer.fresh("result")
+    with writer.block(f"def {label}({value}):"):
+        _EMITTERS[type(shape)](writer, shape, value, result)
+        writer.line(f"return {result}")
     return writer.build(label, f"pegboard {label}")
 
 
@@ -236,8 +238,6 @@ def _inline_scalar(writer: Writer, plan: TypePlan, name: str) -> str | None:
 
 
 def _builder(writer: Writer, build: Callable[..., Any]) -> str:
-    if build in (list, tuple, set, frozenset, dict):
-        return build.__name__
     return writer.constant(build, getattr(build, "__name__", "build"))
 
 

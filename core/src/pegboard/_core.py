@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import final
+from typing import Any, final
 
 from pegboard._board import Board, Registry
 from pegboard._collect import Collector
@@ -34,6 +34,7 @@ class Core:
         dialects: Mapping[str, Dialect],
         parallel: bool,
         preset_override: bool,
+        own_tools: tuple[Any, ...] = (),
     ) -> None:
         self.plugins = plugins
         self.assembly = assembly
@@ -46,6 +47,7 @@ class Core:
         self.dialects = dialects
         self.parallel = parallel
         self.preset_override = preset_override
+        self.own_tools = own_tools
 
     @property
     def board(self) -> Board:

@@ -21,6 +21,7 @@ __all__ = [
     "check_value",
     "count_keys",
     "decode",
+    "decode_twice",
     "exact_keys",
     "fast_decode",
     "parse",
@@ -118,6 +119,19 @@ def repair_text(sent: Sent, limits: Limits = DEFAULT_LIMITS) -> tuple[dict[str, 
     mended = _mended(text, refused)
     check_value(mended, limits)
     return mended, Note(f"arguments: malformed JSON read as {spell(mended)} ({refused})", kind="repair")
+
+
+def decode_twice(sent: Sent, limits: Limits = DEFAULT_LIMITS) -> tuple[dict[str, Any], Note] | None:
+    """Arguments that were encoded twice (a JSON string that holds an object), and a note; None for anything else."""
+    if not isinstance(sent, str | bytes | bytearray):
+        return None
+    try:
+        inner = parse(_as_text(sent, limits), limits)
+        if not isinstance(inner, str) or not inner.strip():
+            return None
+        return decode(inner, limits), Note("arguments: JSON text read as object", kind="repair")
+    except DecodeError:
+        return None
 
 
 def check_value(value: Any, limits: Limits = DEFAULT_LIMITS) -> None:

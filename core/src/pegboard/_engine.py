@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from concurrent.futures import Future
+from functools import partial
 from time import perf_counter
 from typing import Any, Final, cast, final
 
@@ -16,8 +17,8 @@ from pegboard._errors import PegboardError, describe_exception
 from pegboard._execution import Execution
 from pegboard._invocation import Invocation
 from pegboard._locks import Locks
-from pegboard._outcome import Outcomes
-from pegboard._ready import Ready
+from pegboard._outcome import Outcomes, masked
+from pegboard._ready import Absent, Ready
 from pegboard._result import Note, Status, ToolResult
 from pegboard._scope import Scope
 from pegboard._stats import Stats
@@ -90,20 +91,18 @@ class Engine:
 
     # Preparing -------------------------------------------------------------------------------------------------
 
-    def prepare(self, session: Any, call: ToolCall) -> ToolCall:
-        """Look the tool up and admit the arguments. Never raises: a bad call has its result at once."""
+    def prepare(self, session: Any, call: ToolCall, found: Ready | Absent) -> ToolCall:
+        """Admit the arguments of a call of the tool that was found. Never raises: a bad call has its result at once."""
         call._runner = self
         state = call._state = Prepared(session)
         try:
-            found = session.ready(call.name)
             if isinstance(found, Ready):
                 self._admit(call, state, found)
-            else:
-                status, kind, message, details = found
-                self._settle(call, self.outcomes.refusal(call, status, kind, message, details))
-        except Exception as error:  # noqa: BLE001 - reading a tool on first use runs its module and its annotations
-            message = f"the tool {call.name!r} cannot be used: {describe_exception(error)}"
-            self._settle(call, self.outcomes.refusal(call, Status.ERROR, "unusable", message, exception=error))
+                return call
+        except Exception as error:  # noqa: BLE001 - a plugin's handlers and predicates are at work here
+            found = Absent.unusable(call.name, error)
+        reasons = found.status, found.kind, found.message, found.details, found.exception
+        self._settle(call, self.outcomes.refusal(call, *reasons))
         return call
 
     def _admit(self, call: ToolCall, state: Prepared, ready: Ready) -> None:
@@ -125,7 +124,9 @@ class Engine:
 
     def admission(self, ready: Ready, sent: Any) -> Admission:
         """Admit what was sent to a tool."""
-        return admit(ready.plan, sent, mode=self.repair, read_only=ready.tool.hints.read_only is True)
+        secrets = ready.secrets
+        redact = partial(masked, secrets=secrets) if secrets else None
+        return admit(ready.plan, sent, mode=self.repair, read_only=ready.tool.hints.read_only is True, redact=redact)
 
     def _refused(self, call: ToolCall, admission: Admission) -> ToolResult:
         details = {"problems": [str(problem) for problem in admission.problems]}
@@ -135,6 +136,8 @@ class Engine:
 
     async def run(self, call: ToolCall, options: Mapping[str, Any]) -> ToolResult:
         """Run a prepared call on the current loop; a call that is already running or done is waited for."""
+        if call.result is not None:
+            return call.result
         steps, done = self._claim(call, options)
         if steps is None:
             import asyncio
@@ -146,6 +149,8 @@ class Engine:
 
     def run_sync(self, call: ToolCall, options: Mapping[str, Any]) -> ToolResult:
         """Run a prepared call from plain code."""
+        if call.result is not None:
+            return call.result
         steps, done = self._claim(call, options)
         if steps is None:
             return done.result()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from attrs import define, evolve, field
@@ -98,12 +98,20 @@ class _Walk:
     problems: list[Problem] = field(factory=list)
 
     def visit(self, plan: TypePlan, value: Any, path: str) -> None:
-        if len(self.problems) >= MOST_PROBLEMS:
-            return
         error = refusal(plan, value)
-        if error is None:
-            return
+        if error is not None:
+            self.refused(plan, value, path, error)
+
+    def inside(self, plan: TypePlan, value: Any, path: str, key: str | int) -> None:
+        """Visit an item or a member; most of them fit, and need no path of their own."""
+        error = refusal(plan, value)
+        if error is not None:
+            self.refused(plan, value, join(path, key), error)
+
+    def refused(self, plan: TypePlan, value: Any, path: str, error: BaseException) -> None:
         known = len(self.problems)
+        if known >= MOST_PROBLEMS:
+            return
         self.descend(plan, value, path, error)
         if len(self.problems) == known:
             # Everything below fits, so it is the value as a whole: bounds, or the author's own checks.
@@ -111,6 +119,8 @@ class _Walk:
 
     def descend(self, plan: TypePlan, value: Any, path: str, error: BaseException) -> None:
         match plan.shape:
+            case Scalar():
+                self.mismatch(path, expected(plan), value)
             case Record() as shape:
                 self.record(shape, value, path)
             case Items(item=item):
@@ -137,7 +147,7 @@ class _Walk:
                 self.mismatch(path, one_of(choices), value, similar(value, choices))
             case Text() if isinstance(value, str):
                 self.mismatch(path, expected(plan), value, _after_colon(self.reason(error)))
-            case Scalar() | Text():
+            case Text():
                 self.mismatch(path, expected(plan), value)
             case _:
                 self.problems.extend(self.opaque(plan, value, path, error))
@@ -149,48 +159,49 @@ class _Walk:
         return schema_problems(plan.schema, value, path, redact=self.redact)
 
     def record(self, shape: Record, value: Any, path: str) -> None:
-        if not isinstance(value, Mapping):
+        if not isinstance(value, dict | Mapping):  # the first is what it is, and quickly told
             return self.mismatch(path, "object", value)
-        members = {member.key: member for member in shape.members}
-        for key, member in members.items():
-            if key in value:
-                self.visit(member.plan, value[key], join(path, key))
+        known = 0
+        for member in shape.members:
+            if member.key in value:
+                known += 1
+                self.inside(member.plan, value[member.key], path, member.key)
             elif member.required:
-                self.problems.append(Problem(join(path, key), f"missing (required {expected(member.plan)})"))
-        if not shape.open:
-            self.surplus(members, value, path)
+                there = join(path, member.key)
+                self.problems.append(Problem(there, f"missing (required {expected(member.plan)})"))
+        if not shape.open and known < len(value):
+            self.surplus([member.key for member in shape.members], value, path)
         return None
 
-    def surplus(self, known: Mapping[str, Any], value: Mapping[str, Any], path: str) -> None:
+    def surplus(self, known: Sequence[str], value: Mapping[str, Any], path: str) -> None:
         noun = "member" if path else "argument"
         for key in value:
             if key in known or len(self.problems) >= MOST_PROBLEMS:
                 continue
-            names = f" (known: {', '.join(list(known)[:12])})" if known else ""
+            names = f" (known: {', '.join(known[:12])})" if known else ""
             self.problems.append(Problem(join(path, key), f"unknown {noun}{similar(key, known, repr) or names}"))
 
     def items(self, item: TypePlan, plan: TypePlan, value: Any, path: str) -> None:
         if not isinstance(value, list | tuple):
             return self.mismatch(path, expected(plan), value)
         for index, member in enumerate(value):
-            self.visit(item, member, join(path, index))
+            self.inside(item, member, path, index)
         return None
 
     def fixed(self, items: tuple[TypePlan, ...], value: Any, path: str) -> None:
         if not isinstance(value, list | tuple) or len(value) != len(items):
             return self.mismatch(path, f"array of exactly {len(items)} items", value)
         for index, (item, member) in enumerate(zip(items, value, strict=True)):
-            self.visit(item, member, join(path, index))
+            self.inside(item, member, path, index)
         return None
 
     def mapped(self, shape: Mapped, plan: TypePlan, value: Any, path: str) -> None:
         if not isinstance(value, Mapping):
             return self.mismatch(path, expected(plan), value)
         for key, member in value.items():
-            there = join(path, key)
             if shape.key is not None and refusal(shape.key, key) is not None:
-                self.mismatch(there, f"a key that is {expected(shape.key)}", key)
-            self.visit(shape.value, member, there)
+                self.mismatch(join(path, key), f"a key that is {expected(shape.key)}", key)
+            self.inside(shape.value, member, path, key)
         return None
 
     def one(self, members: Iterable[TypePlan], plan: TypePlan, value: Any, path: str) -> None:

@@ -9,13 +9,15 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any, Final, TypeAlias, final
 
+from attrs import field, frozen
+
 from pegboard._errors import Mismatch, describe_exception
 from pegboard._patterns import read_pattern
 from pegboard._problems import BOUNDS, MOST_PROBLEMS, Problem, expectation, got, join, similar, spell
-from pegboard._shapes import Choice, JsonSchema, Scalar, Shape, TypePlan
+from pegboard._shapes import JsonSchema, TypePlan
 from pegboard._vetting import dialect, vet
 
-__all__ = ["ForeignSchema", "SchemaMismatch", "property_plan", "schema_problems"]
+__all__ = ["ForeignPlan", "ForeignSchema", "SchemaMismatch", "property_plan", "schema_problems"]
 
 Redact: TypeAlias = Callable[[str], str]
 
@@ -48,7 +50,7 @@ class ForeignSchema:
         """Everything that keeps `value` from fitting; never raises for what a schema or a value can contain."""
         return self._check(None, value, path, redact)
 
-    def plan(self, part: JsonSchema | None = None) -> TypePlan:
+    def plan(self, part: JsonSchema | None = None) -> ForeignPlan:
         """The schema (or a part of it, whose references lead into the whole) as a type plan: values pass unchanged."""
         schema = self.schema if part is None else part
 
@@ -57,7 +59,7 @@ class ForeignSchema:
                 raise SchemaMismatch(lambda redact: self._check(part, value, "", redact))
             return value
 
-        return TypePlan(schema, structure, shape=_shape(schema))
+        return ForeignPlan(schema, structure, whole=self)
 
     def _part(self, part: JsonSchema | None) -> Any:
         if self._validator is None:
@@ -72,7 +74,15 @@ class ForeignSchema:
             return [Problem(path, f"cannot be checked against its schema: {describe_exception(error)}")]
 
 
-def property_plan(schema: JsonSchema, root: Mapping[str, Any]) -> TypePlan:
+@final
+@frozen(eq=False)
+class ForeignPlan(TypePlan):
+    """A plan that stands on a foreign schema, or on a part of one."""
+
+    whole: ForeignSchema = field(kw_only=True)
+
+
+def property_plan(schema: JsonSchema, root: Mapping[str, Any]) -> ForeignPlan:
     """The plan of one property of the hand-written schema `root`; raises as `ForeignSchema` does."""
     return ForeignSchema(root).plan(schema)
 
@@ -244,26 +254,3 @@ def _mismatch(error: Any, schema: Mapping[str, Any], path: str, redact: Redact |
 
 
 _WORDED: Final = frozenset({"anyOf", "const", "enum", "format", "oneOf", "type", *BOUNDS})
-_PLAIN: Final = frozenset({"type", "title", "description", "default", "examples", "deprecated"})
-_SCALARS: Final[Mapping[Any, type]] = {
-    "string": str,
-    "integer": int,
-    "number": float,
-    "boolean": bool,
-    "null": type(None),
-}
-
-
-def _shape(schema: JsonSchema) -> Shape | None:
-    """The shape of a scalar without bounds, so that it is repaired and inlined as one of our own."""
-    kind = schema.get("type")
-    if isinstance(kind, str) and kind in _SCALARS and kind != "number" and schema.keys() <= _PLAIN:
-        return Scalar(_SCALARS[kind])
-    choices = schema.get("enum")
-    if (
-        schema.keys() <= _PLAIN | {"enum"}
-        and isinstance(choices, list)
-        and all(isinstance(each, str) for each in choices)
-    ):
-        return Choice(tuple((each, each) for each in choices))
-    return None

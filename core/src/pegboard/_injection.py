@@ -5,10 +5,11 @@ from __future__ import annotations
 import types
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Annotated, Any, TypeAlias, Union, get_args, get_origin
+from typing import Annotated, Any, Final, TypeAlias, Union, get_args, get_origin
 
 from attrs import define, field, frozen
 
+from pegboard._call import Agent
 from pegboard._effects import Await, Steps
 from pegboard._errors import ConflictError, MissingContextError, RegistrationError
 from pegboard._extension import Injector
@@ -20,6 +21,8 @@ from pegboard._types import Level
 __all__ = ["InjectorTable", "Provider", "release", "resolve"]
 
 Cleanup: TypeAlias = list[Any]
+
+_EMPTY_HANDED: Final = "its injector gave nothing; give the parameter a default, or allow None"
 
 
 @frozen(eq=False)
@@ -46,6 +49,7 @@ class InjectorTable:
     )
     _context_only: set[type] = field(factory=set)
     _providers: dict[int, Provider] = field(factory=dict)
+    _compiling: list[Injector] = field(factory=list)
 
     def add(self, injector: Injector, origin: Origin, level: Level) -> None:
         """Register one; its level says whether the program, a plugin or Pegboard itself brings it."""
@@ -68,6 +72,7 @@ class InjectorTable:
             if not self._is_context_only(inner):
                 return None
         name = None if inject is None else inject.name
+        _refuse_unseen_protocol(get_origin(inner) or inner)
         return Provider("context", _context_fetcher(inner, name, fallback))
 
     def _is_context_only(self, annotation: Any) -> bool:
@@ -83,7 +88,14 @@ class InjectorTable:
 
     def _special(self, injector: Injector) -> Provider:
         if id(injector) not in self._providers:
-            self._providers[id(injector)] = self._compile(injector)
+            if injector in self._compiling:
+                around = " -> ".join(_label(each.resolve) for each in (*self._compiling, injector))
+                raise RegistrationError(f"injectors need each other in a circle: {around}")
+            self._compiling.append(injector)
+            try:
+                self._providers[id(injector)] = self._compile(injector)
+            finally:
+                self._compiling.pop()
         return self._providers[id(injector)]
 
     def _compile(self, injector: Injector) -> Provider:
@@ -102,9 +114,8 @@ class InjectorTable:
             default = MISSING if parameter.default is parameter.empty else parameter.default
             provider = None if annotation is MISSING else self.provider_for(annotation, default)
             if provider is None:
-                label = getattr(function, "__qualname__", repr(function))
                 raise RegistrationError(
-                    f"injector {label}: nothing provides its parameter {name!r}; annotate it with ToolCall, "
+                    f"injector {_label(function)}: nothing provides its parameter {name!r}; annotate it with ToolCall, "
                     "Injected[T] or a type of another injector"
                 )
             needs[name] = provider
@@ -121,7 +132,9 @@ def _guarded(provider: Provider, default: Any, wanted: Any) -> Provider:
             return value
         if default is not MISSING:
             return default
-        raise MissingContextError(_absence(label, None, invocation))
+        absence = _absence(label, None, invocation)
+        absence["remedy"] = _EMPTY_HANDED if wanted is not Agent else absence["remedy"].replace("context=", "agent=")
+        raise MissingContextError(absence)
 
     return Provider("injected", fetch, provider.function, provider.needs, provider.managed)
 
@@ -129,13 +142,11 @@ def _guarded(provider: Provider, default: Any, wanted: Any) -> Provider:
 def _provider_of(function: Callable[..., Any], needs: dict[str, Provider]) -> Provider:
     import inspect
 
-    waits = (
-        inspect.iscoroutinefunction(function)
-        or inspect.isgeneratorfunction(function)
-        or inspect.isasyncgenfunction(function)
-        or any(provider.managed for provider in needs.values())
-    )
-    if waits:
+    # A callable object answers as its method does.
+    answers = (function, getattr(type(function), "__call__", None))  # noqa: B004 - the method itself is wanted
+    waits = (inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction)
+    managed = any(provider.managed for provider in needs.values())
+    if managed or any(asks(answer) for asks in waits for answer in answers):
         return Provider("injected", lambda invocation: invocation.resolved[function], function, needs, managed=True)
 
     def fetch(invocation: Invocation) -> Any:
@@ -156,10 +167,10 @@ def resolve(provider: Provider, invocation: Invocation, cleanup: Cleanup) -> Ste
     value = provider.function(**{name: needed.fetch(invocation) for name, needed in provider.needs.items()})
     if inspect.isasyncgen(value):
         cleanup.append(value)
-        value = yield from _awaited(value.__anext__)
+        value = yield from _awaited(partial(anext, value, MISSING))
     elif inspect.isgenerator(value):
         cleanup.append(value)
-        value = next(value)
+        value = next(value, MISSING)
     elif inspect.isawaitable(value):
         pending = value
         value = yield from _awaited(lambda: pending)
@@ -182,6 +193,10 @@ def release(cleanup: Cleanup) -> Steps:
             failures.append(error)
     if failures:
         raise failures[0]
+
+
+def _label(function: Any) -> str:
+    return str(getattr(function, "__qualname__", type(function).__qualname__))
 
 
 def _awaited(start: Callable[[], Any]) -> Steps:
@@ -238,6 +253,14 @@ def _absence(label: str, name: str | None, invocation: Invocation) -> dict[str, 
         "searched": list(invocation.scope.levels()),
         "remedy": f"pass {registered} to the call, to toolkit.session(...) or to Toolkit(...)",
     }
+
+
+def _refuse_unseen_protocol(wanted: Any) -> None:
+    """A protocol that cannot be checked at run time would never match anything."""
+    if getattr(wanted, "_is_protocol", False) and not getattr(wanted, "_is_runtime_protocol", False):
+        raise RegistrationError(
+            f"objects cannot be matched with the protocol {wanted.__qualname__}: mark it @typing.runtime_checkable"
+        )
 
 
 def _is_union(annotation: Any) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 import sys
-import threading
 import time
 import traceback
 from collections.abc import Callable
@@ -14,6 +13,7 @@ from typing import Any
 
 from attrs import field, frozen
 
+from pegboard._effects import is_interrupt
 from pegboard._errors import describe_exception
 
 __all__ = ["Outcome", "isolated", "traceback_text"]
@@ -47,7 +47,7 @@ def isolated(action: Callable[[], Any], *, watch: bool = False) -> Outcome:
         with redirect_stdout(spill):
             value = action()
     except BaseException as raised:  # a plugin may raise anything, and must take nobody down
-        if _is_interrupt(raised):
+        if is_interrupt(raised):
             raise
         error = raised
     seconds = time.perf_counter() - started
@@ -103,18 +103,3 @@ def _replaced(before: list[tuple[ModuleType, dict[str, Any]]]) -> list[str]:
 def _same(now: dict[str, Any], before: dict[str, Any]) -> bool:
     # By identity and in one go: this runs for every plugin. Names that were added stand at the end and do no harm.
     return len(now) >= len(before) and all(map(operator.is_, now.values(), before.values()))
-
-
-def _is_interrupt(error: BaseException) -> bool:
-    """Whether somebody pressed Ctrl-C, as against code that says `raise KeyboardInterrupt`."""
-    if not isinstance(error, KeyboardInterrupt) or threading.current_thread() is not threading.main_thread():
-        return False
-    import opcode
-
-    last = error.__traceback__
-    while last is not None and last.tb_next is not None:
-        last = last.tb_next
-    if last is None:
-        return True
-    # A signal strikes between any two instructions; code that raises stands on the instruction that raises.
-    return last.tb_frame.f_code.co_code[last.tb_lasti] != opcode.opmap["RAISE_VARARGS"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, Literal, TypeAlias, final
 
 from pegboard._call import ToolCall
@@ -23,15 +23,24 @@ MISSING_VALUE: Final = "this tool cannot run here: a value that the program must
 
 @final
 class Outcomes:
-    """Makes results: `expose_errors` is how much of an exception the model sees, `max_output` how many characters."""
+    """Makes results: `expose_errors` is how much of an exception the model sees, `max_output` how many characters.
 
-    def __init__(self, expose_errors: ExposeErrors = "message", max_output: int | None = None) -> None:
+    `overflow(text, limit)` is what becomes of text that is longer.
+    """
+
+    def __init__(
+        self,
+        expose_errors: ExposeErrors = "message",
+        max_output: int | None = None,
+        overflow: Callable[[str, int], str] | None = None,
+    ) -> None:
         if expose_errors not in ("message", "redacted", "traceback"):
             raise ValueError(f'expose_errors takes "message", "redacted" or "traceback", got {expose_errors!r}')
         if max_output is not None and max_output < 100:
             raise ValueError(f"max_output is a number of characters, at least 100, got {max_output}")
         self.expose_errors = expose_errors
         self.max_output = max_output
+        self._overflow = overflow or shortened
 
     def success(self, call: ToolCall, value: Any, renderers: Renderers, max_output: int | None = None) -> ToolResult:
         """The result of a call that returned."""
@@ -65,7 +74,11 @@ class Outcomes:
         content, data = render(value)
         if limit is None:
             return content, data
-        return tuple(_bounded(block, limit) for block in content), data
+        return tuple(self._bounded(block, limit) for block in content), data
+
+    def _bounded(self, block: Block, limit: int) -> Block:
+        long = isinstance(block, TextBlock) and len(block.text) > limit
+        return TextBlock(self._overflow(block.text, limit)) if long else block
 
     def _adopted(self, call: ToolCall, result: ToolResult) -> ToolResult:
         """A result that the tool made itself, under this call's id and name."""
@@ -169,12 +182,6 @@ def shortened(text: str, limit: int) -> str:
         return text
     head, tail = limit * 2 // 3, limit // 3
     return f"{text[:head]}\n[... {len(text) - head - tail} of {len(text)} characters cut here ...]\n{text[-tail:]}"
-
-
-def _bounded(block: Block, limit: int) -> Block:
-    return (
-        TextBlock(shortened(block.text, limit)) if isinstance(block, TextBlock) and len(block.text) > limit else block
-    )
 
 
 def _traceback(error: BaseException) -> str:

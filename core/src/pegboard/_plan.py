@@ -6,6 +6,7 @@ invocation and calls the function. Nothing in either asks a plugin, reads a sign
 
 from __future__ import annotations
 
+import keyword
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Literal, TypeAlias, final
 
@@ -17,7 +18,7 @@ from pegboard._errors import Mismatch
 from pegboard._injection import Provider
 from pegboard._markers import MISSING
 from pegboard._shapes import Member, Record, TypePlan, identity
-from pegboard._signature import KEYWORD, STAR, STARS, Slot
+from pegboard._signature import KEYWORD, STAR, STARS, Slot, bound_keywords
 
 __all__ = ["FunctionPlan", "Kind", "View", "compile_plan", "function_kind"]
 
@@ -65,18 +66,18 @@ class FunctionPlan:
         members = tuple(_member(slot, view) for slot in visible if slot.kind is not STARS) + extension
         self.kind: Kind = function_kind(function)
         self.names = tuple(slot.name for slot in visible) + tuple(member.name for member in extension)
-        self.hidden = (
-            frozenset(slot.key for slot in slots) - {member.key for member in members} - {extra.key if extra else ""}
-        )
+        own = frozenset(slot.key for slot in slots if slot is not extra)
+        taken = own | keyword_names(function) if extra else own
+        self.hidden = taken - {member.key for member in members}
         self.managed: tuple[Provider, ...] = tuple(
             slot.provider
             for slot in slots
-            if slot.provider is not None and slot.provider.managed and slot.name not in view.locked
+            if slot.provider is not None and slot.provider.managed and slot.name not in view.presets | view.locked
         )
         self.uses_invocation = any(slot.provider for slot in slots) or bool(view.presets | view.locked)
         self.record = TypePlan({"type": "object"}, _refuse, shape=Record(dict, members, name, open=extra is not None))
         self.extra: TypePlan | None = extra.plan if extra else None
-        accept = _AcceptWriter(members, extra, view, slots)
+        accept = _AcceptWriter(members, extra, view, slots, self.hidden)
         self.accept: Callable[[dict[str, Any], int, str | None], tuple[Any, ...]] = accept.build(name)
         invoke = _InvokeWriter(slots, visible, extension, function, view)
         self.invoke: Callable[[tuple[Any, ...], Any], Any] = invoke.build(name)
@@ -112,6 +113,21 @@ def function_kind(function: Any) -> Kind:
     return "sync"
 
 
+def keyword_names(function: Any) -> frozenset[str]:
+    """The names that `**kwargs` of a function can never carry: its other parameters, and what a partial binds."""
+    import inspect
+
+    from pegboard._hints import plain_function
+
+    bound = bound_keywords(function)
+    try:
+        parameters = inspect.signature(plain_function(function)).parameters.values()
+    except (TypeError, ValueError):
+        return bound
+    named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, KEYWORD)
+    return bound | {parameter.name for parameter in parameters if parameter.kind in named}
+
+
 def _refuse(value: Any) -> Any:
     """Explaining and repairing begin where `accept` has refused, so the record as a whole never fits."""
     raise Mismatch("the arguments do not fit")
@@ -126,11 +142,19 @@ def _member(slot: Slot, view: View) -> Member:
 class _AcceptWriter:
     """Writes `accept`: reads each argument, structures it, and refuses what is missing or surplus."""
 
-    def __init__(self, members: tuple[Member, ...], extra: Slot | None, view: View, slots: tuple[Slot, ...]) -> None:
+    def __init__(
+        self,
+        members: tuple[Member, ...],
+        extra: Slot | None,
+        view: View,
+        slots: tuple[Slot, ...],
+        hidden: frozenset[str],
+    ) -> None:
         self.writer = Writer(count=True)
         self._members = members
         self._extra = extra
         self._view = view
+        self._hidden = hidden
         self._stars = frozenset(slot.name for slot in slots if slot.kind is STAR)
         self._spread = frozenset(slot.name for slot in slots if slot.spread)
         self._mismatch = self.writer.constant(Mismatch, "Mismatch")
@@ -172,9 +196,9 @@ class _AcceptWriter:
             writer.line(f"{local} = {self._absent(member)}")
 
     def _absent(self, member: Member) -> str:
-        if member.name in self._stars:
-            return "()"
         default = member.default
+        if member.name in self._stars and member.name not in self._view.presets:
+            return "()"
         if member.name in self._view.presets or member.name in self._spread or default is _EXTENSION:
             default = MISSING
         if default is None or default is True or default is False:
@@ -193,6 +217,9 @@ class _AcceptWriter:
         key, item = writer.fresh("key"), writer.fresh("item")
         writer.line(f"{local} = {{}}")
         with writer.block(f"for {key} in arguments:"), writer.block(f"if {key} not in {known}:"):
+            if self._hidden:
+                with writer.block(f"if {key} in {writer.constant(self._hidden, 'hidden')}:"):
+                    writer.line(f"raise {self._mismatch}  # only the program sets it")
             emit(writer, self._extra.plan or _UNCHANGED, f"arguments[{key}]", item)
             writer.line(f"{local}[{key}] = {item}")
 
@@ -252,13 +279,17 @@ class _InvokeWriter:
             return [f"**{local[slot.name]}"]
         if slot.kind is STAR:
             return [f"*{self._value(slot, local)}"]
-        if slot.spread:
-            return [self._optional(slot.name, local[slot.name])] if slot.name in local else [self._passed(slot, local)]
+        if slot.spread and slot.name not in self._view.presets | self._view.locked:
+            return [self._optional(slot.name, local[slot.name])]
         return [self._passed(slot, local)]
 
     def _passed(self, slot: Slot, local: Mapping[str, str]) -> str:
         value = self._value(slot, local)
-        return f"{slot.name}={value}" if slot.kind is KEYWORD else value
+        if slot.kind is not KEYWORD:
+            return value
+        # A TypedDict may have keys that no Python source could spell as a keyword.
+        spelled = slot.name.isascii() and slot.name.isidentifier() and not keyword.iskeyword(slot.name)
+        return f"{slot.name}={value}" if spelled else f"**{{{slot.name!r}: {value}}}"
 
     def _value(self, slot: Slot, local: Mapping[str, str]) -> str:
         preset = f"presets[{slot.name!r}]"

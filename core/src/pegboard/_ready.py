@@ -10,10 +10,38 @@ from pegboard._errors import describe_exception
 from pegboard._extension import Middleware
 from pegboard._policy import ExecutionPolicy
 from pegboard._presets import Preset, secret_texts
+from pegboard._result import Status
 from pegboard._stats import ToolStats
 from pegboard._tool import Tool
 
-__all__ = ["Ready"]
+__all__ = ["Absent", "Ready"]
+
+
+@final
+class Absent:
+    """A tool that cannot be called, and why: the status and fault of every call of it."""
+
+    __slots__ = ("details", "exception", "kind", "message", "status")
+
+    def __init__(
+        self,
+        status: Status,
+        kind: str,
+        message: str,
+        details: Mapping[str, Any] | None = None,
+        exception: BaseException | None = None,
+    ) -> None:
+        self.status = status
+        self.kind = kind
+        self.message = message
+        self.details = details or {}
+        self.exception = exception
+
+    @classmethod
+    def unusable(cls, name: str, error: Exception) -> Absent:
+        """A tool that hangs there but whose module, annotations or handlers fail."""
+        message = f"the tool {name!r} cannot be used: {describe_exception(error)}"
+        return cls(Status.ERROR, "unusable", message, exception=error)
 
 
 @final

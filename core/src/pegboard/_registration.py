@@ -22,6 +22,9 @@ _NOTHING = Registration()
 
 def hang_up_packs(core: Core) -> None:
     """Hang up the tools of every active plugin; one whose tools cannot be read fails, the others hang."""
+    for source in core.own_tools:
+        own = core.collector.collect(source, _NOTHING, Origin("pegboard"), None, _no_pack)
+        core.registry.add(own.tools, (), "raise")
     by_plugin: dict[str, list[Contribution]] = {}
     for contribution in core.plugins.tools():
         by_plugin.setdefault(contribution.pack or "", []).append(contribution)

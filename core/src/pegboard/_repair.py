@@ -26,11 +26,13 @@ from pegboard._shapes import (
     Nullable,
     Record,
     Scalar,
+    Shape,
     Tagged,
     Text,
     TypePlan,
     Union,
 )
+from pegboard._sketch import shape_of
 
 __all__ = ["repair"]
 
@@ -67,11 +69,17 @@ class _Ladder:
     notes: list[Note] = field(factory=list)
 
     def mend(self, plan: TypePlan, value: Any, path: str) -> Any:
-        if refusal(plan, value) is None:
-            return value
-        match plan.shape:
+        return value if refusal(plan, value) is None else self.climb(plan, value, path)
+
+    def inside(self, plan: TypePlan, value: Any, path: str, key: str | int) -> Any:
+        """Mend an item or a member; most of them fit, and need no path of their own."""
+        return value if refusal(plan, value) is None else self.climb(plan, value, join(path, key))
+
+    def climb(self, plan: TypePlan, value: Any, path: str) -> Any:
+        shape = shape_of(plan)
+        match shape:
             case Scalar() | Choice():
-                return self.leaf(plan, value, path)
+                return self.leaf(plan, shape, value, path)
             case Nullable(inner=inner):
                 return self.nullable(inner, value, path)
             case Union(members=members):
@@ -82,10 +90,10 @@ class _Ladder:
             case None | Text():
                 return value
             case _:
-                return self.container(plan, value, path)
+                return self.container(shape, value, path)
 
-    def leaf(self, plan: TypePlan, value: Any, path: str) -> Any:
-        for candidate in _readings(plan.shape, value):
+    def leaf(self, plan: TypePlan, shape: Scalar | Choice, value: Any, path: str) -> Any:
+        for candidate in _readings(shape, value):
             if refusal(plan, candidate) is None:
                 self.note(path, value, got(candidate, self.redact))
                 return candidate
@@ -106,22 +114,22 @@ class _Ladder:
                 return mended
         return value
 
-    def container(self, plan: TypePlan, value: Any, path: str) -> Any:
+    def container(self, shape: Shape, value: Any, path: str) -> Any:
         """Arrays and objects: out of JSON text first, then each thing inside."""
-        wanted = "array" if isinstance(plan.shape, Items | FixedItems) else "object"
+        wanted = "array" if isinstance(shape, Items | FixedItems) else "object"
         opened = self.opened(wanted, value, path)
         if json_type(opened) != wanted:
-            return self.wrapped(plan.shape.item, value, path) if isinstance(plan.shape, Items) else value
-        match plan.shape:
+            return self.wrapped(shape.item, value, path) if isinstance(shape, Items) else value
+        match shape:
             case Items(item=item):
                 return self.items([item] * len(opened), opened, path)
             case FixedItems(items=items) if len(items) == len(opened):
                 return self.items(items, opened, path)
             case Mapped(value=inner):
-                return {key: self.mend(inner, member, join(path, key)) for key, member in opened.items()}
-            case Record() as shape:
+                return {key: self.inside(inner, member, path, key) for key, member in opened.items()}
+            case Record():
                 return self.record(shape, opened, path)
-            case Tagged() as shape:
+            case Tagged():
                 return self.tagged(shape, opened, path)
             case _:
                 return opened
@@ -144,7 +152,7 @@ class _Ladder:
 
         Text is wrapped only where it is one of some choices: any other may be several, written in a way of its own.
         """
-        if value is None or (isinstance(value, str) and not isinstance(settled(item).shape, Choice)):
+        if value is None or (isinstance(value, str) and not isinstance(shape_of(settled(item)), Choice)):
             return value
         attempt = _Ladder(self.redact)
         mended = attempt.mend(item, value, path)
@@ -156,20 +164,19 @@ class _Ladder:
 
     def items(self, plans: Iterable[TypePlan], values: list[Any], path: str) -> list[Any]:
         pairs = enumerate(zip(plans, values, strict=True))
-        return [self.mend(plan, value, join(path, index)) for index, (plan, value) in pairs]
+        return [self.inside(plan, value, path, index) for index, (plan, value) in pairs]
 
     def record(self, shape: Record, value: Mapping[str, Any], path: str) -> dict[str, Any]:
         members = {member.key: member for member in shape.members}
         mended: dict[str, Any] = {}
         for key, given in value.items():
-            there = join(path, key)
             member = members.get(key)
             if member is None:
                 mended[key] = given
             elif _means_omitted(member, given):
-                self.note(there, given, "omitted")
+                self.note(join(path, key), given, "omitted")
             else:
-                mended[key] = self.mend(member.plan, given, there)
+                mended[key] = self.inside(member.plan, given, path, key)
         return mended
 
     def tagged(self, shape: Tagged, value: dict[str, Any], path: str) -> Any:
@@ -254,9 +261,11 @@ def _key(chosen: Any) -> Any:
 
 def _means_omitted(member: Member, given: Any) -> bool:
     """A null (or, where None is the default, a spelling of it) for a member that need not be there."""
-    if member.required or refusal(member.plan, given) is None:
-        return False
-    return given is None or (member.default is None and isinstance(given, str) and given.strip().lower() in _NULLS)
+    if given is None:
+        looks_so = True
+    else:
+        looks_so = member.default is None and isinstance(given, str) and given.strip().lower() in _NULLS
+    return looks_so and not member.required and refusal(member.plan, given) is not None
 
 
 def _only(found: Iterable[Any]) -> Any:

@@ -131,23 +131,21 @@ class ToolResult(ResultDraft):
         *,
         value: Any = None,
     ) -> None:
-        blocks = (TextBlock(content),) if isinstance(content, str) else tuple(content)
-        members = {
-            "_rendered": (blocks, data),
-            "_value": value,
-            "call_id": call_id,
-            "name": name,
-            "status": Status(status),
-            "error": error,
-            "duration": duration,
-            "attempts": attempts,
-            "notes": tuple(notes),
-            "logs": tuple(logs),
-            "attachments": tuple(attachments),
-            "metadata": metadata,
-        }
-        for member, given in members.items():
-            object.__setattr__(self, member, given)
+        object.__setattr__(self, "__class__", ResultDraft)
+        draft: Any = self
+        draft._rendered = (TextBlock(content),) if isinstance(content, str) else tuple(content), data
+        draft._value = value
+        draft.call_id = call_id
+        draft.name = name
+        draft.status = status if type(status) is Status else Status(status)
+        draft.error = error
+        draft.duration = duration
+        draft.attempts = attempts
+        draft.notes = tuple(notes)
+        draft.logs = tuple(logs)
+        draft.attachments = tuple(attachments)
+        draft.metadata = metadata
+        draft.__class__ = ToolResult
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError(f"a ToolResult is frozen; {name!r} cannot be set")

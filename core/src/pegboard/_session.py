@@ -15,7 +15,7 @@ from pegboard._groups import Activation
 from pegboard._permissions import Permissions
 from pegboard._policy import ExecutionPolicy
 from pegboard._presets import Preset, Presets
-from pegboard._ready import Ready
+from pegboard._ready import Absent, Ready
 from pegboard._result import Status, ToolResult
 from pegboard._scope import Scope
 from pegboard._tool import Tool, ToolSchema
@@ -68,7 +68,10 @@ class Session:
         self._core = core
         self._wider = wider
         level = "toolkit" if wider is None else "session"
-        self.scope = Scope(context, level=level, wider=None if wider is None else wider.scope)
+        around = None if wider is None else wider.scope
+        if agent is not None:
+            around = Scope((agent,), level="agent", wider=around)
+        self.scope = Scope(context, level=level, wider=around)
         self.agent = agent if agent is not None or wider is None else wider.agent
         self._approver = approver
         self._policy = policy or ExecutionPolicy()
@@ -218,26 +221,26 @@ class Session:
 
     # Calls -----------------------------------------------------------------------------------------------------
 
-    def ready(self, name: str) -> Ready | tuple[Status, str, str, dict[str, Any]]:
-        """The tool made ready for calls, or why it cannot be called."""
+    def ready(self, name: str) -> Ready | Absent:
+        """The tool made ready for calls, or why it cannot be called. Never raises."""
         self._refresh()
-        known = self._cache.get(name)
-        if known is not None:
-            return known
-        ready = self._make_ready(name)
-        if isinstance(ready, Ready):
-            self._cache[name] = ready
-        return ready
+        try:
+            found = self._cache.get(name) or self._make_ready(name)
+        except Exception as error:  # noqa: BLE001 - reading a tool on first use runs its module and its annotations
+            return Absent.unusable(name, error)
+        if isinstance(found, Ready):
+            self._cache[name] = found
+        return found
 
-    def _make_ready(self, name: str) -> Ready | tuple[Status, str, str, dict[str, Any]]:
+    def _make_ready(self, name: str) -> Ready | Absent:
         tool = self._core.board.find(name)
         if tool is None:
-            return Status.NOT_FOUND, "not_found", self._core.absence(name), {}
+            return Absent(Status.NOT_FOUND, "not_found", self._core.absence(name))
         if not self.offers(tool):
             groups = ", ".join(map(repr, tool.groups))
             message = f"{name} is inactive: activate its group {groups} first"
             remedy = {"remedy": f"update_groups([{groups}], True), or let the model call reset_equipped_tools"}
-            return Status.INACTIVE, "inactive", message, remedy
+            return Absent(Status.INACTIVE, "inactive", message, remedy)
         explicit = self._permissions.of(tool.name)
         return Ready(
             tool,
@@ -253,7 +256,7 @@ class Session:
     def prepare(self, name: str | ToolCall, arguments: Any = None, *, call_id: str | None = None) -> ToolCall:
         """A call that may run later. Never raises: a bad call has its result already (`not_found`, `invalid`, ...)."""
         call = as_call(name, arguments, call_id)
-        return call if call._runner is not None else self._core.engine.prepare(self, call)
+        return call if call._runner is not None else self._core.engine.prepare(self, call, self.ready(call.name))
 
     def call_sync(
         self,
@@ -267,14 +270,17 @@ class Session:
         policy: ExecutionPolicy | None = None,
     ) -> ToolResult:
         """Call a tool from plain code. `arguments`: a mapping, JSON text or bytes; empty text or None for none."""
-        if self._generation != self._core.registry.generation:
+        if type(name) is not str:
+            return self.prepare(name, arguments, call_id=call_id).execute_sync(context, agent, on_chunk, policy)
+        core = self._core
+        if self._generation != core.registry.generation:
             self._refresh()
-        ready = self._cache.get(name) if type(name) is str else None
-        if ready is not None and ready.straight_sync and on_chunk is None and policy is None:
-            result = self._core.straight.run(self, ready, arguments, call_id, context, agent)
+        ready = self._cache.get(name) or self.ready(name)
+        if type(ready) is Ready and ready.straight_sync and on_chunk is None and policy is None:
+            result = core.straight.run(self, ready, arguments, call_id, context, agent)
             if result is not None:
                 return result
-        call = self.prepare(name, arguments, call_id=call_id)
+        call = core.engine.prepare(self, ToolCall(call_id or "", name, arguments), ready)
         return call.execute_sync(context, agent, on_chunk, policy)
 
     async def call(
@@ -289,14 +295,17 @@ class Session:
         policy: ExecutionPolicy | None = None,
     ) -> ToolResult:
         """Call a tool. Ends in one `ToolResult` whatever the tool does; only the caller's own cancellation leaves."""
-        if self._generation != self._core.registry.generation:
+        if type(name) is not str:
+            return await self.prepare(name, arguments, call_id=call_id).execute(context, agent, on_chunk, policy)
+        core = self._core
+        if self._generation != core.registry.generation:
             self._refresh()
-        ready = self._cache.get(name) if type(name) is str else None
-        if ready is not None and ready.straight_async and on_chunk is None and policy is None:
-            result = await self._core.straight.run_async(self, ready, arguments, call_id, context, agent)
+        ready = self._cache.get(name) or self.ready(name)
+        if type(ready) is Ready and ready.straight_async and on_chunk is None and policy is None:
+            result = await core.straight.run_async(self, ready, arguments, call_id, context, agent)
             if result is not None:
                 return result
-        call = self.prepare(name, arguments, call_id=call_id)
+        call = core.engine.prepare(self, ToolCall(call_id or "", name, arguments), ready)
         return await call.execute(context, agent, on_chunk, policy)
 
     async def call_many(

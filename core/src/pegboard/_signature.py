@@ -15,7 +15,7 @@ from pegboard._markers import MISSING, Param
 from pegboard._shapes import Member, Record, TypePlan
 from pegboard._types import TypeTable
 
-__all__ = ["Reading", "Slot", "read_signature"]
+__all__ = ["Reading", "Slot", "bound_keywords", "check_name", "read_signature", "tool_name", "unknown_parameter"]
 
 KEYWORD: Final = inspect.Parameter.KEYWORD_ONLY
 POSITIONAL: Final = inspect.Parameter.POSITIONAL_ONLY
@@ -72,10 +72,10 @@ def read_signature(
             f"{label}: {function!r} has no readable signature; wrap it in a Python function with annotated parameters"
         ) from error
     hints = read_hints(function, namespace)
-    bound = _bound_keywords(function)
+    bound = bound_keywords(function)
     slots: list[Slot] = []
     for name, parameter in signature.parameters.items():
-        if name in bound:  # a partial's own keywords are the program's business, not the model's
+        if name in bound:
             continue
         annotation = hints.get(name, Any)
         try:
@@ -159,7 +159,8 @@ def _notes(annotation: Any) -> Param:
     return found
 
 
-def _bound_keywords(function: Any) -> frozenset[str]:
+def bound_keywords(function: Any) -> frozenset[str]:
+    """The keywords that a partial has already: the program's business, not the model's."""
     bound: set[str] = set()
     while hasattr(function, "func") and hasattr(function, "keywords"):
         bound.update(function.keywords)

@@ -10,7 +10,7 @@ from typing import Any, Literal, Self, final
 from pegboard import builtin
 from pegboard._admission import RepairMode
 from pegboard._approval import Permission
-from pegboard._assembling import assemble, standard_assembly
+from pegboard._assembling import Overflow, assemble, standard_assembly
 from pegboard._batch import Event
 from pegboard._board import OnConflict
 from pegboard._call import Listener, ToolCall
@@ -39,8 +39,9 @@ class Toolkit:
     `Toolkit()` assembles whatever is installed; `Toolkit(plugins=())` is empty. `plugins` and `block` select by
     entry-point or distribution name, `settings` and `config` configure packs, `on_plugin_error="raise"` turns a broken
     plugin into a `PluginError`. `context`, `policy`, `approver`, `permissions` (a file) and `agent` are those of the
-    root session. `repair` says how far mistakes of the model are mended, `expose_errors` how much of an exception it sees,
-    `max_output` (characters) how much text. A context manager, sync and async, that closes its threads and its loop.
+    root session. `repair` says how far mistakes of the model are mended, `expose_errors` how much of an exception it
+    sees. Text of more than `max_output` characters is cut, or with `overflow="spill"` kept for the tool `read_output`.
+    A context manager, sync and async, that closes its threads and its loop.
 
     Raises `PluginError` and `SettingsError` as said above, ValueError for an option that does not exist.
     """
@@ -64,6 +65,7 @@ class Toolkit:
         repair: RepairMode = "safe",
         expose_errors: ExposeErrors = "message",
         max_output: int | None = None,
+        overflow: Overflow = "truncate",
         max_threads: int = 64,
     ) -> None:
         loaded = Plugins.load(
@@ -82,6 +84,7 @@ class Toolkit:
             repair=repair,
             expose_errors=expose_errors,
             max_output=max_output,
+            overflow=overflow,
             max_threads=max_threads,
         )
         self._allow_tool_deletion = allow_tool_deletion

@@ -13,7 +13,7 @@ from pegboard._errors import RegistrationError
 from pegboard._patterns import read_pattern
 from pegboard._problems import spell
 
-__all__ = ["dialect", "vet"]
+__all__ = ["dialect", "follow", "vet"]
 
 _MOST_NODES: Final = 50_000
 _DEEPEST: Final = 100
@@ -149,11 +149,9 @@ class _Survey:
                 if named
                 else self.refuse(part, keyword, f"refers to {spell(reference)}, which is not there")
             )
-        target: Any = part.root
-        for step in pointer.split("/")[1:]:
-            target = _step(target, step.replace("~1", "/").replace("~0", "~"))
-            if target is None:
-                self.refuse(part, keyword, f"refers to {spell(reference)}, which is not there")
+        target = _at(part.root, pointer)
+        if target is None:
+            self.refuse(part, keyword, f"refers to {spell(reference)}, which is not there")
         if isinstance(target, Mapping) and id(target) not in self.known:
             # A reference may point at any place, also at one that no keyword calls a schema.
             self.look(target, reference, part.root)
@@ -161,6 +159,24 @@ class _Survey:
 
     def refuse(self, part: _Part, keyword: str, what: str) -> NoReturn:
         raise RegistrationError(f"{self.where}: {keyword} at {part.path} {what}")
+
+
+def follow(root: Mapping[str, Any], schema: Any) -> Mapping[str, Any]:
+    """The schema behind references of the form `#/...`; an empty one where they lead elsewhere."""
+    for _ in range(_DEEPEST):
+        reference = schema.get("$ref") if isinstance(schema, Mapping) else None
+        if not isinstance(reference, str):
+            break
+        schema = _at(root, unquote(reference[1:])) if reference.startswith("#/") else None
+    return schema if isinstance(schema, Mapping) else {}
+
+
+def _at(root: Any, pointer: str) -> Any:
+    """What a JSON pointer leads to; None for nothing."""
+    target = root
+    for step in pointer.split("/")[1:]:
+        target = _step(target, step.replace("~1", "/").replace("~0", "~"))
+    return target
 
 
 def _step(target: Any, step: str) -> Any:

@@ -15,7 +15,9 @@ _MAX_BLOCKS = 8
 """Python allows 20 nested loops; code that deep is unreadable long before."""
 _MAX_LINES = 400
 """A type that is used in many places is inlined in each, until the function is this long."""
-_RESERVED = frozenset({"type", "len", "list", "tuple", "set", "frozenset", "dict", "members", "Exception"})
+_BUILTINS = (KeyError, bool, dict, float, frozenset, int, len, list, set, str, sum, tuple, type)
+"""What the emitted code itself means by these names, whatever the user's classes are called."""
+_BUILTIN_NAMES = {id(builtin): builtin.__name__ for builtin in _BUILTINS}
 _numbers = itertools.count(1)
 
 
@@ -34,8 +36,8 @@ class Writer:
         self.depth = 0
         self._lines: list[str] = []
         self._namespace: dict[str, Any] = {}
-        self._constants: dict[int, str] = {}
-        self._names: set[str] = set(_RESERVED)
+        self._constants: dict[int, str] = dict(_BUILTIN_NAMES)
+        self._names: set[str] = {"members", *_BUILTIN_NAMES.values()}
 
     @property
     def source(self) -> str:
@@ -84,6 +86,7 @@ class Writer:
         namespace = dict(self._namespace)
         exec(compile(source, unique, "exec"), namespace)  # noqa: S102 - code that was generated above, from shapes
         function: Callable[..., Any] = namespace[name]
+        namespace.update(self._namespace)  # a constant may have the name of the function, which has no use for its own
         linecache.cache[unique] = (len(source), None, source.splitlines(keepends=True), unique)
         weakref.finalize(function, linecache.cache.pop, unique, None).atexit = False
         return function

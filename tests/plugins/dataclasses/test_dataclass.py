@@ -106,11 +106,15 @@ class TestSchema:
     def test_defaults_that_json_can_carry(self, types: TypeTable) -> None:
         calls: list[int] = []
 
+        def make() -> list[int]:
+            calls.append(1)
+            return calls
+
         @dataclass
         class Defaults:
             when: date = date(2024, 1, 2)
             names: list[str] = field(default_factory=list)
-            made: list[int] = field(default_factory=lambda: calls.append(1) or [1])  # type: ignore[func-returns-value]
+            made: list[int] = field(default_factory=make)
             strange: int = object()  # type: ignore[assignment]
             nothing: int | None = None
 
@@ -275,7 +279,7 @@ class TestUnions:
         name: str
 
     def test_a_literal_tells_them_apart(self, types: TypeTable) -> None:
-        annotation = self.Circle | self.Square
+        annotation: Any = self.Circle | self.Square
         found = schema(types, annotation)
         assert len(found["oneOf"]) == 2
         assert found["discriminator"] == {"propertyName": "kind"}
@@ -287,7 +291,7 @@ class TestUnions:
 
     @pytest.mark.parametrize("backwards", [False, True])
     def test_else_their_members_do(self, types: TypeTable, backwards: bool) -> None:
-        annotation = self.Named | Point if backwards else Point | self.Named
+        annotation: Any = self.Named | Point if backwards else Point | self.Named
         assert arrive(types, annotation, {"name": "a"}) == self.Named("a")
         assert arrive(types, annotation, {"x": 1}) == Point(1.0)
         assert leave(types, annotation, Point(1.0)) == {"x": 1.0, "y": 0.0}
@@ -304,6 +308,15 @@ class TestRefusals:
 
         with pytest.raises(RegistrationError, match=r"field 'inner' of .*Holder: .*Plain"):
             types.plan(Holder)
+
+    def test_two_fields_of_one_name(self, types: TypeTable) -> None:
+        @dataclass
+        class Twins:
+            a: int
+            b: Annotated[int, Param(name="a")]
+
+        with pytest.raises(RegistrationError, match="two fields called 'a'"):
+            types.plan(Twins)
 
     def test_name_what_cannot_be_resolved(self, types: TypeTable) -> None:
         @dataclass

@@ -73,6 +73,6 @@ def test_string_annotations(types: TypeTable) -> None:
 
 
 def test_without_annotations(types: TypeTable) -> None:
-    Plain = namedtuple("Plain", ["a", "b"], defaults=[2])  # noqa: PYI024 - the untyped kind is what is tested
+    Plain = namedtuple("Plain", ["a", "b"], defaults=[2])
     assert "description" not in schema(types, Plain)
     assert arrive(types, Plain, {"a": [1]}) == Plain([1], 2)

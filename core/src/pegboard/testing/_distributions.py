@@ -41,19 +41,16 @@ def fake_distribution(
     """
     root = Path(path)
     info = root / f"{re.sub(r'[-_.]+', '_', name).lower()}-{version}.dist-info"
-    info.mkdir(parents=True, exist_ok=True)
     files = {
         info / "METADATA": _metadata(name, version, requires),
         info / "WHEEL": "Wheel-Version: 1.0\nGenerator: pegboard.testing\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
         info / "INSTALLER": "pegboard.testing\n",
         **_modules(root, modules),
     }
+    (info / "entry_points.txt").unlink(missing_ok=True)
     if entry_points:
         files[info / "entry_points.txt"] = entry_points if isinstance(entry_points, str) else _sections(entry_points)
-    for file, text in files.items():
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8")
-    record = [*(_recorded(root, file) for file in sorted(files)), f"{info.name}/RECORD,,"]
+    record = [*(_write(root, file, text) for file, text in sorted(files.items())), f"{info.name}/RECORD,,"]
     (info / "RECORD").write_text("\n".join(record) + "\n", encoding="utf-8")
     # Finders remember directories, and this one may just have been listed.
     importlib.invalidate_caches()
@@ -87,7 +84,10 @@ def _modules(root: Path, modules: Mapping[str, str]) -> dict[Path, str]:
     return files
 
 
-def _recorded(root: Path, file: Path) -> str:
-    content = file.read_bytes()
+def _write(root: Path, file: Path, text: str) -> str:
+    """Write a file, and return its line in RECORD."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    content = text.encode("utf-8")
+    file.write_bytes(content)
     digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode("ascii")
     return f"{file.relative_to(root).as_posix()},sha256={digest},{len(content)}"

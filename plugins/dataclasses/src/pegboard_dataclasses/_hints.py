@@ -71,7 +71,7 @@ def _filled(annotation: Any, meanings: Mapping[Any, Any]) -> Any:
     if not inner or origin is Literal:
         return annotation
     if origin is Annotated:
-        return Annotated[(_filled(annotation.__origin__, meanings), *annotation.__metadata__)]  # type: ignore[return-value]
+        return Annotated[(_filled(annotation.__origin__, meanings), *annotation.__metadata__)]
     filled = tuple(_filled(each, meanings) for each in inner)
     if all(one is other for one, other in zip(filled, inner, strict=True)):
         return annotation

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, get_origin
-
-from attrs import frozen
 
 from pegboard import (
     MISSING,
@@ -22,7 +21,7 @@ from pegboard import (
 __all__ = ["Field", "class_of", "record"]
 
 
-@frozen(eq=False)
+@dataclass(frozen=True)
 class Field:
     """A field of a record: `key` in JSON and for the constructor, `name` as an attribute."""
 
@@ -38,7 +37,7 @@ class Field:
     """Whether instances have it as an attribute."""
 
 
-@frozen(eq=False)
+@dataclass(frozen=True)
 class _Reader:
     """How a field is written: under which key, from which attribute, and whether None means that it is not there."""
 
@@ -73,6 +72,10 @@ def record(
             plan = member.plan if field.read_as is MISSING else types.plan(field.read_as)
         except RegistrationError as error:
             raise RegistrationError(f"field {field.name!r} of {cls.__qualname__}: {error}") from error
+        if any(member.key == other.key for other in members):
+            raise RegistrationError(
+                f"{cls.__qualname__} has two fields called {member.key!r}; rename one with Param(name=...)"
+            )
         members.append(member)
         if field.stored:
             # `Optional[T] = None` has the schema of T, so None is left out, as a model leaves it out.

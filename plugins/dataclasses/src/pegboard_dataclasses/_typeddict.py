@@ -35,7 +35,7 @@ def _says_required(hint: Any) -> bool | None:
     while get_args(hint):
         name = getattr(get_origin(hint), "_name", None)
         if name in ("Required", "NotRequired"):
-            return name == "Required"
+            return bool(name == "Required")
         if name != "ReadOnly" and get_origin(hint) is not Annotated:
             break
         hint = get_args(hint)[0]

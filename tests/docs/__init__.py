@@ -1,0 +1,1 @@
+"""The documentation: every example runs, every printed result is what is printed."""
