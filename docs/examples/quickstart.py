@@ -1,7 +1,7 @@
-"""Pegboard in one file: hang tools on the board, show them to a model, run the calls that it sends back.
+"""Pegboard in one file: hang tools on a board, show them to a model, run the calls that it sends back.
 
-Run it with `nox -s demo`, or with `python quickstart.py` wherever pegboard and some packs are installed. There is no
-model here: the calls below are written down as a model would send them. Everything else is real.
+Run it with `nox -s demo`, or with `python quickstart.py` wherever pegboard[all] is installed. No model is needed: the
+calls below are written down as a model would send them.
 """
 
 import asyncio
@@ -110,7 +110,7 @@ async def main() -> None:
         for result in await toolkit.call_many([weather, addition]):  # both at once
             show(result)
 
-        heading("JSON in, an Order with its Items for the function, JSON out")
+        heading("JSON arguments arrive as dataclasses")
         items = [{"name": "tea", "price": 4.5}, {"name": "cup", "price": 9, "quantity": 2}]
         show(await toolkit.call("cost_of", {"order": {"customer": "Ada", "items": items}}))
 
@@ -135,11 +135,12 @@ async def main() -> None:
 
 
 def readme() -> Path:
-    """This repository's README; outside a checkout the installed file that carries pegboard's own one."""
-    for folder in Path(__file__).resolve().parents:
-        if (folder / "noxfile.py").is_file():
+    """The README of the checkout; where only wheels are installed, the file that carries pegboard's own."""
+    here, core = Path(__file__).resolve(), Path(pegboard.__file__).resolve()
+    for folder in (*here.parents, *core.parents):
+        if (folder / "noxfile.py").is_file() and (folder / "README.md").is_file():
             return folder / "README.md"
-    return next(Path(pegboard.__file__).parents[1].glob("pegboard-*.dist-info/METADATA"))
+    return next(core.parents[1].glob("pegboard-*.dist-info/METADATA"))
 
 
 def heading(text: str) -> None:

@@ -12,6 +12,7 @@ FLOORS: Final[dict[str, int]] = {
     "pegboard._openapi": 1,
     "pegboard._patterns": 1,
     "pegboard._schema": 1,
+    "pegboard._subschemas": 1,
     "pegboard._version": 1,
     "pegboard._versions": 1,
     # 2: the nouns: tools, calls, results, shapes, and every extension protocol
@@ -86,6 +87,7 @@ FLOORS: Final[dict[str, int]] = {
     "pegboard._execution": 7,
     "pegboard._groups": 7,
     "pegboard._locks": 7,
+    "pegboard._loops": 7,
     "pegboard._outcome": 7,
     "pegboard._permissions": 7,
     "pegboard._pool": 7,

@@ -47,7 +47,7 @@ def _limit(value: float | None, unit: str) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print; the exit code is 1 where a figure is not where it must be."""
-    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description="Ratios to a floor; see the module.")
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description="Ratios to floors.")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"which rows: {' '.join(BENCHMARKS)}")
     parser.add_argument("--quick", action="store_true", help="fewer and shorter rounds")
     parser.add_argument("--json", action="store_true", help="print a JSON array")

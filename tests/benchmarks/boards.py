@@ -71,8 +71,8 @@ def _large_board(pace: Pace) -> Iterator[Figure]:
     functions = written(SCALARS, MANY)
     yield from _registration(functions, pace)
     small, large = _one_by_one(functions[:10]), _one_by_one(functions)
-    clocks = [per_call(partial(each.call_sync, "tool_7", FORECAST), pace.seconds) for each in (small, large)]
-    ratio = alternate(*clocks, pace.rounds)
+    few, many = (per_call(partial(each.call_sync, "tool_7", FORECAST), pace.seconds) for each in (small, large))
+    ratio = alternate(few, many, pace.rounds)
     yield Figure.of("B8", "  a call at 10,000 tools over one at 10", ratio.rounds, 1.1, 1.0)
     yield Figure.of("B8", "  memory per tool", [_memory(functions)], 12.0, 8.0, "KiB")
     yield Figure.of("B8", "  memory per tool, schemas rendered", [_memory(functions, "schemas")], None, None, "KiB")

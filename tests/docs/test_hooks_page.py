@@ -1,5 +1,6 @@
 """The page about hooks and the hooks' own docstrings say the same, and their examples are plugins that work."""
 
+import ast
 import asyncio
 import inspect
 import re
@@ -17,7 +18,9 @@ from tests.docs import acme
 from tests.workspace.project import ROOT
 
 PAGE = (ROOT / "docs" / "hooks.md").read_text(encoding="utf-8")
-HOOKS = [value for value in vars(hookspecs).values() if isinstance(value, FunctionType) and hasattr(value, "pegboard_spec")]
+HOOKS = [
+    value for value in vars(hookspecs).values() if isinstance(value, FunctionType) and hasattr(value, "pegboard_spec")
+]
 
 each_hook = pytest.mark.parametrize("hook", HOOKS, ids=lambda hook: hook.__name__)
 
@@ -32,6 +35,14 @@ def example(hook: FunctionType) -> str:
     found = re.search(r"^ *(?:import|from) .*", inspect.getdoc(hook) or "", re.MULTILINE | re.DOTALL)
     assert found, f"{hook.__name__} documents no example"
     return textwrap.dedent(found.group()).strip()
+
+
+def plugin(hook: Callable[..., object]) -> ModuleType:
+    """Make a module of the example in a hook's docstring."""
+    assert isinstance(hook, FunctionType)
+    module = ModuleType("pegboard_acme")
+    exec(compile(example(hook), hook.__name__, "exec"), vars(module))
+    return module
 
 
 def section(name: str) -> str:
@@ -51,7 +62,10 @@ def test_page_shows_the_signature(hook: FunctionType) -> None:
 
 @each_hook
 def test_page_shows_the_example(hook: FunctionType) -> None:
-    assert f"```python\n{example(hook)}\n```" in section(hook.__name__)
+    shown = re.search(r"^```python\n(.*?)^```$", section(hook.__name__), re.MULTILINE | re.DOTALL)
+    assert shown
+    # The same program; the page's is formatted as files are, with two blank lines.
+    assert ast.dump(ast.parse(shown[1])) == ast.dump(ast.parse(example(hook)))
 
 
 @pytest.fixture
@@ -61,10 +75,7 @@ def load(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Toolkit]]:
     toolkits = []
 
     def assembled(hook: Callable[..., object], **options: Any) -> Toolkit:
-        plugin = ModuleType("pegboard_acme")
-        assert isinstance(hook, FunctionType)
-        exec(compile(example(hook), hook.__name__, "exec"), vars(plugin))
-        toolkits.append(Toolkit(plugins=[plugin], **options))
+        toolkits.append(Toolkit(plugins=[plugin(hook)], **options))
         return toolkits[-1]
 
     yield assembled
@@ -162,10 +173,8 @@ class TestExamples:
         parameters = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
         assert toolkit.schemas(dialect="acme") == [{"fn": "ping", "doc": "Answer.", "args": parameters}]
 
-    def test_provide_commands(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-        plugin = ModuleType("pegboard_acme")
-        exec(compile(example(hookspecs.provide_commands), "provide_commands", "exec"), vars(plugin))
-        (command,) = plugin.provide_commands()
+    def test_provide_commands(self, capsys: pytest.CaptureFixture[str]) -> None:
+        (command,) = plugin(hookspecs.provide_commands).provide_commands()
         assert (command.name, command.run(["Ada"])) == ("hello", 0)
         assert capsys.readouterr().out == "hello Ada\n"
 

@@ -1,4 +1,4 @@
-"""What every core type accepts, refuses and becomes. Written by hand from the standards, never from the code under test."""
+"""What every core type accepts, refuses and becomes: written by hand from the standards, never from the code."""
 
 import collections
 import datetime as dt
@@ -58,7 +58,7 @@ Bound = TypeVar("Bound", bound=int)
 Picked = TypeVar("Picked", int, str)
 Names = TypeAliasType("Names", list[str])
 Pair = TypeAliasType("Pair", tuple[T, T], type_params=(T,))
-Json = TypeAliasType("Json", "str | int | None | list[Json] | dict[str, Json]")
+Json = TypeAliasType("Json", "str | int | list[Json] | dict[str, Json] | None")
 Tree = TypeAliasType("Tree", "dict[str, Tree]")
 
 Fits = Callable[[Any], bool]
@@ -83,7 +83,7 @@ def is_a(*types: type) -> Fits:
     return lambda value: type(value) in types
 
 
-def many(container: type, fits: Fits) -> Fits:
+def many(container: Any, fits: Fits) -> Fits:
     return lambda value: type(value) is container and all(map(fits, value))
 
 
@@ -115,9 +115,9 @@ text, whole, real, truth, nothing = is_a(str), is_a(int), is_a(float), is_a(bool
 utc = dt.UTC
 NOT_TEXT = (1, 1.5, True, None, ["a"], {"a": 1})
 NOT_INTEGER = ("1", "", 1.5, -0.5, True, False, None, [1], {"a": 1})
-NOT_NUMBER = ("1", "1.5", True, False, None, [1.5], {})
+NOT_NUMBER: tuple[Any, ...] = ("1", "1.5", True, False, None, [1.5], {})
 NOT_ARRAY = ("abc", 1, None, True, {"0": 1})
-NOT_OBJECT = ("abc", 1, None, True, [], [["a", 1]])
+NOT_OBJECT: tuple[Any, ...] = ("abc", 1, None, True, [], [["a", 1]])
 SOME_UUID = "12345678-1234-5678-1234-567812345678"
 
 BATTERY: tuple[Entry, ...] = (
@@ -499,7 +499,7 @@ BATTERY: tuple[Entry, ...] = (
     Entry(abc.MutableMapping[str, int], mapping(text, whole), (({"a": 1}, {"a": 1}),), NOT_OBJECT),
     # Unions
     Entry(
-        Optional[int],
+        Optional[int],  # noqa: UP045 - the old spelling counts too
         either(whole, nothing),
         ((1, 1), (1.0, 1), (None, None)),
         ("1", "", True, 1.5, []),

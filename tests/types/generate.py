@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis_jsonschema import from_schema
 
-LEAVES = {"type": ["null", "boolean", "integer", "number", "string"]}
+LEAVES: dict[str, Any] = {"type": ["null", "boolean", "integer", "number", "string"]}
 
 
 def values(schema: dict[str, Any]) -> st.SearchStrategy[Any]:

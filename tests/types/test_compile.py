@@ -190,11 +190,12 @@ class TestCounting:
 
 class TestShapes:
     def test_a_tag_chooses_the_record(self) -> None:
-        by_tag = {
+        by_tag: dict[str | int | bool, TypePlan] = {
             tag: record(Member("kind", "kind", TEXT), build=lambda kind, tag=tag: (tag, kind)) for tag in ("a", "b")
         }
         found = shaped({}, Tagged("kind", by_tag))
         assert found.structure({"kind": "b"}) == ("b", "b")
+        value: Any
         for value in ({"kind": "c"}, {}, {"kind": ["a"]}, {"kind": None}, [], "a"):
             assert refused(found.structure, value)
 
@@ -282,7 +283,9 @@ class TestWriting:
         assert writer.constant(first, "thing") == writer.constant(first, "other") == "thing"
         assert writer.constant(second, "thing") == "thing_2"
 
-    @pytest.mark.parametrize("name", ["type", "int", "KeyError", "value", "result", "item", "structure", "to_text", "dict"])
+    @pytest.mark.parametrize(
+        "name", ["type", "int", "KeyError", "value", "result", "item", "structure", "to_text", "dict"]
+    )
     def test_a_class_may_be_called_anything(self, name: str) -> None:
         cls = make_dataclass(name, [("len", str), ("key", int)])
         found = shaped({}, Record(cls, (Member("len", "len", TEXT), Member("key", "key", WHOLE)), name))
@@ -297,12 +300,9 @@ class TestWriting:
         assert "result_name" in source
 
     def test_tracebacks_show_the_generated_line(self) -> None:
-        structure = structurer(Text(int))
-        try:
-            structure("x")
-        except ValueError as error:
-            text = "".join(traceback.format_exception(error))
-        assert "result = int(result)" in text
+        with pytest.raises(ValueError, match="invalid literal") as caught:
+            structurer(Text(int))("x")
+        assert "result = int(result)" in "".join(traceback.format_exception(caught.value))
 
     def test_nothing_is_left_behind_when_a_function_is_gone(self) -> None:
         import gc

@@ -2,12 +2,13 @@
 
 import copy
 import json
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 from pegboard._errors import PegboardError
-from pegboard._schema import SchemaNode, SchemaRef, embed, extend, map_subschemas, object_schema, render
+from pegboard._schema import SchemaNode, SchemaRef, embed, extend, object_schema, render
+from pegboard._subschemas import map_subschemas
 
 TEXT = {"type": "string"}
 WHOLE = {"type": "integer"}
@@ -142,7 +143,7 @@ class TestTitles:
         item = named("pkg.Item", {"name": SchemaNode(TEXT, lambda: "str")})
         listed = SchemaNode({"type": "array", "items": item}, lambda: "list[pkg.Item]")
         found = render(root(items=listed), titles="qualified")["properties"]["items"]
-        assert list(found)[0] == "title"
+        assert next(iter(found)) == "title"
         assert (found["title"], found["items"]["title"]) == ("list[pkg.Item]", "pkg.Item")
         assert found["items"]["properties"]["name"] == {"title": "str", "type": "string"}
 
@@ -162,7 +163,7 @@ class TestTitles:
 
 
 class TestEmbed:
-    FOREIGN = {
+    FOREIGN: ClassVar[dict[str, Any]] = {
         "type": "object",
         "properties": {"a": {"$ref": "#/$defs/A", "description": "x"}, "b": {"$ref": "#/$defs/A"}},
         "$defs": {"A": {"type": "object", "properties": {"again": {"$ref": "#/$defs/A"}}}},
@@ -252,13 +253,9 @@ class TestOpenApi:
 
 
 def test_subschemas_are_found_wherever_a_schema_may_stand() -> None:
-    places = {
-        **dict.fromkeys(
-            ("items", "additionalProperties", "propertyNames", "contains", "not", "if", "then", "else"), {}
-        ),
-        **{name: [{}, {}] for name in ("anyOf", "oneOf", "allOf", "prefixItems")},
-        **{name: {"a": {}} for name in ("properties", "patternProperties", "dependentSchemas", "$defs")},
-    }
-    seen: list[Any] = []
-    map_subschemas(places, lambda inner: seen.append(inner) or inner)
-    assert len(seen) == 8 + 8 + 4
+    one = ("items", "additionalProperties", "propertyNames", "contains", "not", "if", "then", "else")
+    places: dict[str, Any] = {name: {} for name in one}
+    places |= {name: [{}, {}] for name in ("anyOf", "oneOf", "allOf", "prefixItems")}
+    places |= {name: {"a": {}} for name in ("properties", "patternProperties", "dependentSchemas", "$defs")}
+    mapped = map_subschemas(places, lambda inner: "seen")
+    assert str(mapped).count("seen") == 8 + 8 + 4

@@ -201,6 +201,8 @@ def runtime_class(annotation: Any) -> type | None:
         bare = bare.__supertype__
     if bare is None:
         return types.NoneType
+    if is_union(bare):
+        return None
     found = get_origin(bare) or bare
     if found is Any:
         return object

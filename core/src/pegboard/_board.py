@@ -5,12 +5,12 @@ from __future__ import annotations
 import threading
 from collections import ChainMap
 from collections.abc import Iterable, Mapping
-from typing import Literal, TypeAlias, final
+from typing import Literal, TypeAlias, final, get_args
 
 from attrs import evolve, field, frozen
 
 from pegboard._errors import ConflictError, RegistrationError, UnknownNameError, suggestion
-from pegboard._tool import Tool, ToolOptions, Toolset
+from pegboard._tool import Tool, Toolset
 
 __all__ = ["Board", "Clash", "OnConflict", "Registry"]
 
@@ -72,6 +72,10 @@ class Registry:
                 board = self._board = self._build()
         return board
 
+    def find(self, name: str) -> Tool | None:
+        """The tool of that name or alias. The program's own are found without making the board."""
+        return self._own.get(name) or self.board.find(name)
+
     def changed(self) -> None:
         """Forget the snapshot; whoever keeps plans by generation compiles them anew."""
         with self._lock:
@@ -98,11 +102,20 @@ class Registry:
                 self._pack_sets = [each for each in self._pack_sets if not set(each.tools) & set(gone)]
                 self.changed()
 
-    def add(self, tools: Iterable[Tool], toolsets: Iterable[Toolset], on_conflict: OnConflict) -> list[Tool | None]:
+    def add(
+        self,
+        tools: Iterable[Tool],
+        toolsets: Iterable[Toolset],
+        on_conflict: OnConflict,
+        displaced: Iterable[str] = (),
+    ) -> list[Tool | None]:
         """Register the program's tools, all or none: for each the tool that now hangs there, None if it was skipped.
 
-        Raises `ConflictError`.
+        The tools of `displaced` packs go. Raises `ConflictError`.
         """
+        if on_conflict not in get_args(OnConflict):
+            known = ", ".join(map(repr, get_args(OnConflict)))
+            raise RegistrationError(f"on_conflict takes one of {known}, got {on_conflict!r}")
         with self._lock:
             pending: dict[str, Tool] = {}
             added: list[Tool | None] = []
@@ -111,6 +124,8 @@ class Registry:
                 if placed is not None:
                     pending[placed.name] = placed
                 added.append(placed)
+            for pack in displaced:
+                self.drop_pack(pack)
             self._own.update(pending)
             self._own_sets.extend(toolsets)
             self.changed()
@@ -123,10 +138,11 @@ class Registry:
             tools = list(self.board.tools.values())
             lost = [tool.name for tool in tools if tool.groups and set(tool.groups) <= gone]
             self.remove(lost)
-            for tool in tools:
-                if tool.name not in lost and gone & set(tool.groups):
-                    left = tuple(group for group in tool.groups if group not in gone)
-                    self.update(tool.name, tool.evolve(groups=left))
+            self.update(
+                tool.evolve(groups=tuple(group for group in tool.groups if group not in gone))
+                for tool in tools
+                if gone & set(tool.groups) and not set(tool.groups) <= gone
+            )
             return lost
 
     def remove(self, names: Iterable[str]) -> None:
@@ -139,23 +155,23 @@ class Registry:
                 if tool is None:
                     raise UnknownNameError(board.absence(name))
                 found[name] = tool
-            gone = set(map(id, found.values()))
-            self._own = {name: tool for name, tool in self._own.items() if id(tool) not in gone}
-            names_gone = {(tool.pack, tool.options.name or tool.name) for tool in found.values()}
-            for pack in self._packs:
-                self._packs[pack] = [tool for tool in self._packs[pack] if (pack, tool.name) not in names_gone]
+            # A tool on the board may be a renamed copy of the pack's; what it is made from is the same.
+            gone = {id(tool.definition) for tool in found.values()}
+            self._own = {name: tool for name, tool in self._own.items() if id(tool.definition) not in gone}
+            for pack, tools in self._packs.items():
+                self._packs[pack] = [tool for tool in tools if id(tool.definition) not in gone]
             self.changed()
 
-    def update(self, name: str, tool: Tool) -> None:
-        """Put another version of a tool in the place of the one that hangs there."""
+    def update(self, fresh: Iterable[Tool]) -> None:
+        """Put other versions of tools in the places of those that hang on the board under the same names."""
         with self._lock:
-            current = self.board.find(name)
-            for tools in (*self._packs.values(),):
-                for index, each in enumerate(tools):
-                    if each is current:
-                        tools[index] = tool
-            if self._own.get(name) is current:
-                self._own[name] = tool
+            known = {id(self.board.tools[tool.name].definition): tool for tool in fresh}
+
+            def newest(tool: Tool) -> Tool:
+                return known[id(tool.definition)].evolve(name=tool.name) if id(tool.definition) in known else tool
+
+            self._own = {name: newest(tool) for name, tool in self._own.items()}
+            self._packs = {pack: list(map(newest, tools)) for pack, tools in self._packs.items()}
             self.changed()
 
     def _build(self) -> Board:
@@ -174,7 +190,7 @@ class Registry:
             if winner is not None:
                 tools[name] = winner
                 continue
-            renamed = tuple(tool.evolve(name=f"{tool.pack}__{tool.name}", options=_named(tool)) for tool in offers)
+            renamed = tuple(tool.evolve(name=f"{tool.pack}__{tool.name}") for tool in offers)
             clashes[name] = Clash(name, renamed)
             tools.update((tool.name, tool) for tool in renamed)
         return self._with_own(tools, aliases, clashes)
@@ -187,7 +203,9 @@ class Registry:
             if tool.pack is not None:
                 aliases[f"{tool.pack}__{name}"] = tool
         aliases = {alias: tool for alias, tool in aliases.items() if alias not in tools}
-        return Board(tools, aliases, clashes, (*self._pack_sets, *self._own_sets))
+        by_definition = {id(tool.definition): tool for tool in tools.values()}
+        hanging = (_hanging(toolset, by_definition) for toolset in (*self._pack_sets, *self._own_sets))
+        return Board(tools, aliases, clashes, tuple(toolset for toolset in hanging if toolset.tools))
 
 
 def _place(existing: Mapping[str, Tool], tool: Tool, on_conflict: OnConflict) -> Tool | None:
@@ -200,8 +218,6 @@ def _place(existing: Mapping[str, Tool], tool: Tool, on_conflict: OnConflict) ->
         while f"{tool.name}_{number}" in existing:
             number += 1
         return tool.evolve(name=f"{tool.name}_{number}")
-    if on_conflict != "raise":
-        raise RegistrationError(f'on_conflict takes "raise", "replace", "skip" or "rename", got {on_conflict!r}')
     other = existing[tool.name]
     raise ConflictError(
         f"a tool named {tool.name!r} is already registered (from {other.origin}), and another one comes from "
@@ -214,11 +230,12 @@ def _replacing(offers: list[Tool]) -> Tool | None:
     if len(offers) == 1:
         return offers[0]
     names = {f"{tool.pack}__{tool.name}": tool for tool in offers}
-    replaced = {tool.options.replaces for tool in offers if tool.options.replaces in names}
+    replaced = {tool.replaces for tool in offers if tool.replaces in names}
     left = [tool for name, tool in names.items() if name not in replaced]
     return left[0] if len(left) == 1 else None
 
 
-def _named(tool: Tool) -> ToolOptions:
-    # The qualified name is made from the plain one, which a renamed tool must remember.
-    return evolve(tool.options, name=tool.options.name or tool.name)
+def _hanging(toolset: Toolset, by_definition: Mapping[int, Tool]) -> Toolset:
+    """The toolset as it hangs on the board: without tools that are gone, under the names that they have there."""
+    found = (by_definition.get(id(tool.definition)) for tool in toolset.tools)
+    return evolve(toolset, tools=tuple(tool for tool in found if tool is not None))

@@ -91,13 +91,15 @@ def _bound_one(plan: TypePlan, metadata: Metadata) -> TypePlan | None:
     fitting = _BY_TYPE.get(str(plan.schema.get("type")), {})
     if not all(name in fitting for name, _ in metadata.bounds) or _is_written_form(plan):
         return None
+    shape = plan.shape
+    if shape is not None and not isinstance(shape, (Scalar, Text, Items, Mapped)):
+        return None
     checks = tuple(_check(*fitting[name], limit) for name, limit in metadata.bounds)
     schema = extend(plan.schema, {check.keyword: check.limit for check in checks})
-    shape = plan.shape
-    if isinstance(shape, (Scalar, Text, Items, Mapped)):
-        shape = evolve(shape, checks=shape.checks + checks)
-        return evolve(plan, schema=schema, structure=structurer(shape), shape=shape)
-    return evolve(plan, schema=schema, structure=_checked(plan.structure, checks), shape=None)
+    if shape is None:
+        return evolve(plan, schema=schema, structure=_checked(plan.structure, checks))
+    shape = evolve(shape, checks=shape.checks + checks)
+    return evolve(plan, schema=schema, structure=structurer(shape), shape=shape)
 
 
 def _is_written_form(plan: TypePlan) -> bool:

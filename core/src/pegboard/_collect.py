@@ -19,6 +19,7 @@ from pegboard._tool import Origin, Tool, ToolOptions, Toolset
 
 __all__ = ["Collected", "Collector", "Registration"]
 
+_NOTHING_SAID = ToolOptions()
 _IMPORT_STRING = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 
 
@@ -82,7 +83,7 @@ class Collector:
             return Tool(name, definition, options, groups, origin, pack=pack)
 
         if isinstance(source, str):
-            return Collected((self._lazy(source, one, failed),))
+            return Collected((self._lazy(source, registration, origin, pack, failed),))
         if isinstance(source, Tool):
             return Collected((self._rebound(source, registration, one),))
         if isinstance(source, type):
@@ -101,7 +102,7 @@ class Collector:
         return Collected(tuple(tools))
 
     def _function(self, function: Any, registration: Registration, one: Callable[..., Tool]) -> Tool:
-        declared = declared_options(function) or ToolOptions()
+        declared = declared_options(function) or _NOTHING_SAID
         name = tool_name(function, registration.name or declared.name)
         options = registration.options(declared)
         return one(FunctionDefinition(function, name, options, self.assembly), name, options)
@@ -116,6 +117,7 @@ class Collector:
 
     def _handwritten(self, source: Any, registration: Registration, one: Callable[..., Tool]) -> Tool:
         name = check_name(registration.name or source.name)
+
         def says(hint: str) -> bool | None:
             said = getattr(source, hint, None)
             return said if isinstance(said, bool) else None
@@ -149,11 +151,14 @@ class Collector:
         description = (declared.description if declared else None) or _first_line(type(source).__doc__)
         return Collected(tuple(tools), Toolset(label, description, tuple(tools)))
 
-    def _lazy(self, target: str, one: Callable[..., Tool], failed: Callable[..., None]) -> Tool:
+    def _lazy(
+        self, target: str, registration: Registration, origin: Origin, pack: str | None, failed: Callable[..., None]
+    ) -> Tool:
         if not _IMPORT_STRING.fullmatch(target):
             raise RegistrationError(f'{target!r} is no import string; write "package.module:function"')
-        name = check_name(target.rpartition(".")[2].rpartition(":")[2])
-        return one(LazyDefinition(target, name, self.assembly, failed), name, ToolOptions())
+        name = check_name(registration.name or target.rpartition(".")[2].rpartition(":")[2])
+        definition = LazyDefinition(target, name, self.assembly, failed, registration.options)
+        return Tool(name, definition, None, registration.groups, origin, pack=pack)
 
     def _check_backend(self, name: str, options: ToolOptions) -> None:
         known = ("inline", "thread", *sorted(self.backends()))
@@ -209,16 +214,17 @@ def _selected(tools: tuple[Tool, ...], registration: Registration) -> tuple[Tool
         for tool in tools
         if (registration.enable is None or tool.name in registration.enable) and tool.name not in registration.disable
     ]
-    return tuple(tool.evolve(name=check_name(_renamed(tool.name, registration))) for tool in kept)
+    return tuple(_renamed(tool, registration) for tool in kept)
 
 
-def _renamed(name: str, registration: Registration) -> str:
-    rename = registration.rename
+def _renamed(tool: Tool, registration: Registration) -> Tool:
+    rename, name = registration.rename, tool.name
     if isinstance(rename, Mapping):
         name = rename.get(name, name)
     elif rename is not None:
         name = rename(name)
-    return f"{registration.prefix}{name}"
+    name = f"{registration.prefix}{name}"
+    return tool if name == tool.name else tool.evolve(name=check_name(name))
 
 
 def _first_line(doc: str | None) -> str:

@@ -21,6 +21,7 @@ C = TypeVar("C", bound=type)
 _OPTIONS = "__pegboard_tool__"
 _NAMESPACE = "__pegboard_namespace__"
 _TOOLSET = "__pegboard_toolset__"
+_CO_OPTIMIZED = 1  # as in `inspect`, which a decorator need not load
 
 
 @frozen
@@ -137,7 +138,7 @@ def _mark(target: Any, options: ToolOptions, namespace: Callable[[Any], dict[str
 
 
 def _local_names(frame: Any) -> Callable[[Any], dict[str, Any]]:
-    """Picks from the decorating frame only the local names that string annotations mention.
+    """Picks only the local names that string annotations mention, from the decorating frame and those around it.
 
     Under `from __future__ import annotations` a function inside a function cannot name its enclosing function's
     classes otherwise; holding the whole frame would keep every local alive.
@@ -148,6 +149,12 @@ def _local_names(frame: Any) -> Callable[[Any], dict[str, Any]]:
             return {}
         texts = [note for note in getattr(function, "__annotations__", {}).values() if isinstance(note, str)]
         mentioned = {word for text in texts for word in re.findall(r"[^\W\d]\w*", text)}
-        return {word: frame.f_locals[word] for word in sorted(mentioned) if word in frame.f_locals}
+        visible: dict[str, Any] = {}
+        around = frame
+        while around is not None:
+            visible = {**around.f_locals, **visible}
+            # A class body is no function: what its methods' annotations mention may be local to the function around it.
+            around = None if around.f_code.co_flags & _CO_OPTIMIZED else around.f_back
+        return {word: visible[word] for word in sorted(mentioned) if word in visible}
 
     return pick

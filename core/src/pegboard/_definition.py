@@ -6,6 +6,8 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, final
 
+from attrs import evolve
+
 from pegboard._conversion import ConverterTable, Renderers
 from pegboard._declare import declared_namespace
 from pegboard._docstrings import Docstring, parse_docstring
@@ -15,7 +17,7 @@ from pegboard._injection import InjectorTable
 from pegboard._markers import MISSING
 from pegboard._plan import FunctionPlan, View, compile_plan, extension_member
 from pegboard._plans import json_default
-from pegboard._schema import extend, object_schema, render
+from pegboard._schema import embed, extend, object_schema, render
 from pegboard._shapes import JsonSchema, Member, Record, TypePlan
 from pegboard._signature import STARS, Slot, read_signature, unknown_parameter
 from pegboard._tool import Parameter, SchemaRequest, ToolOptions
@@ -188,7 +190,7 @@ class FunctionDefinition:
         Instances of the annotated type pass as they are.
         """
         slot = next((slot for slot in self.slots if slot.name == name), None)
-        if slot is None:
+        if slot is None or slot.kind is STARS:
             raise unknown_parameter(f"tool {self._name!r}", name, self.slots)
         if slot.plan is None or value is None:
             return value
@@ -223,20 +225,32 @@ def streamed(annotation: Any) -> Any:
 
 def _extension_members(model: Any, types: TypeTable, name: str) -> list[Member]:
     if isinstance(model, Mapping):
-        from pegboard._foreign import property_plan
-
-        required = model.get("required", ())
-        properties = model.get("properties", {})
-        return [
-            extension_member(key, property_plan(schema, model), required=key in required)
-            for key, schema in properties.items()
-        ]
-    shape = types.plan(model).shape
+        return _foreign_members(model, name)
+    try:
+        shape = types.plan(model).shape
+    except PegboardError as error:
+        raise RegistrationError(f"tool {name!r}: extended_model: {error}") from error
     if not isinstance(shape, Record):
         raise RegistrationError(
             f"tool {name!r}: extended_model takes a JSON Schema object or a record type, got {model!r}"
         )
     return [extension_member(member.key, member.plan, required=member.required) for member in shape.members]
+
+
+def _foreign_members(model: Mapping[str, Any], name: str) -> list[Member]:
+    from pegboard._foreign import ForeignSchema
+
+    where = f"tool {name!r}: the extended model"
+    if model.get("type", "object") != "object":
+        raise RegistrationError(f"{where} must be the schema of an object, got type {model['type']!r}")
+    foreign = ForeignSchema(model, where)
+    # What its own references mean has to travel with each property, for the tool's schema has another root.
+    shown = embed(foreign.schema, f"{name}_extended").get("properties", {})
+    required = model.get("required", ())
+    return [
+        extension_member(key, evolve(foreign.plan(schema), schema=shown[key]), required=key in required)
+        for key, schema in model.get("properties", {}).items()
+    ]
 
 
 def _says_nothing(plan: TypePlan) -> bool:

@@ -7,10 +7,12 @@ import concurrent.futures
 import threading
 import time
 from collections.abc import Callable, Coroutine, Generator
-from typing import Any, TypeVar, cast, final
+from contextlib import ExitStack
+from typing import Any, TypeVar, final
 
 from pegboard._call import CancelToken
 from pegboard._effects import (
+    TIMED_OUT,
     Around,
     AttemptTimeoutError,
     Await,
@@ -20,11 +22,14 @@ from pegboard._effects import (
     Steps,
     Turn,
     Work,
+    current_driver,
     is_interrupt,
 )
-from pegboard._pool import WorkerPool, current_pool
+from pegboard._errors import PegboardError
+from pegboard._loops import OwnLoop
+from pegboard._pool import Ticket, WorkerPool, current_pool
 
-__all__ = ["Drivers", "OwnLoop", "Resumed", "bounded"]
+__all__ = ["Drivers", "Resumed", "bounded"]
 
 T = TypeVar("T")
 
@@ -62,7 +67,7 @@ def _sender(coroutine: Coroutine[Any, Any, Any], sent: Any) -> Callable[[], Any]
     return lambda: coroutine.send(sent)
 
 
-async def bounded(awaitable: Any, timeout: float | None) -> Any:
+async def bounded(awaitable: Any, timeout: float | None) -> Any:  # noqa: ASYNC109 - this is what implements it
     """Await, for at most `timeout` seconds. The deadline is armed only when a coroutine first suspends."""
     if timeout is None:
         return await awaitable
@@ -93,7 +98,7 @@ class Drivers:
 
     def block_on(self, start: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Run a coroutine on the library's own loop and wait for it; a worker that waits lends its slot."""
-        return self._wait(lambda: self._loop.run(start))
+        return self.wait(lambda: self._loop.run(start))
 
     def close(self) -> None:
         """End the library's loop and threads; backends of plugins too."""
@@ -113,13 +118,18 @@ class Drivers:
             effect = next(steps)
             while True:
                 value, error = await self._perform(effect)
-                if isinstance(error, asyncio.CancelledError) and stopper.from_caller():
+                if error is not None and (is_interrupt(error) or stopper.is_from_caller(error)):
                     interruption = error
+                    stopper.retire()
+                    if token is not None:
+                        token.cancel("the caller was cancelled")
                 effect = steps.send((value, error))
         except StopIteration as stop:
             if interruption is not None:
                 raise interruption from None
             return stop.value
+        finally:
+            stopper.retire()
 
     async def _perform(self, effect: Effect) -> Outcome:
         try:
@@ -129,35 +139,42 @@ class Drivers:
                 await asyncio.sleep(effect.seconds)
                 return None, None
             if isinstance(effect, Around):
-                return await self._surround(effect), None
+                return await self._surround(effect)
             if isinstance(effect, Turn):
                 return await asyncio.wrap_future(effect.future), None
             return await self._offload(effect)
         except BaseException as error:  # noqa: BLE001 - the steps decide what an exception means
             return None, error
 
-    async def _surround(self, effect: Around) -> Any:
+    async def _surround(self, effect: Around) -> Outcome:
         if effect.is_async:
-            return await effect.function(effect.call, lambda: self.run(effect.inner()))
+            return await effect.function(effect.call, lambda: self.run(effect.inner())), None
         loop = asyncio.get_running_loop()
+        inner: list[concurrent.futures.Future[Any]] = []
 
         def proceed() -> Any:
-            return asyncio.run_coroutine_threadsafe(self.run(effect.inner()), loop).result()
+            inner.append(asyncio.run_coroutine_threadsafe(self.run(effect.inner()), loop))
+            return self.wait(inner[-1].result)
 
-        value, error = await self._offload(Work(lambda: effect.function(effect.call, proceed)))
-        if error is not None:
-            raise error
-        return value
+        try:
+            return await self._offload(Work(lambda: effect.function(effect.call, proceed)))
+        finally:
+            for future in inner:
+                future.cancel()
 
     async def _offload(self, work: Work) -> Outcome:
         if work.backend == "inline":
-            return work.job(), None
+            return _performed(work.job)
         if work.backend in self._backends:
             return await bounded(asyncio.wrap_future(self._backends[work.backend].submit(work.job)), work.timeout), None
+        return await self.in_worker(work.job, work.timeout)
+
+    async def in_worker(self, job: Callable[[], Any], timeout: float | None) -> Outcome:  # noqa: ASYNC109
+        """Run a job in a worker thread. Raises `AttemptTimeoutError` and what cancels the caller."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Outcome] = loop.create_future()
-        ticket = self.pool.submit(work.job, _deliver_on(loop, future))
-        handle = None if work.timeout is None else loop.call_later(work.timeout, _expire, future, work.timeout)
+        ticket = self.pool.submit(job, _deliver_on(loop, future))
+        alarm = None if timeout is None else _Alarm(loop, ticket, future, timeout)
         try:
             return await future
         except BaseException as error:
@@ -166,8 +183,8 @@ class Drivers:
                 error.abandoned = hanging
             raise
         finally:
-            if handle is not None:
-                handle.cancel()
+            if alarm is not None:
+                alarm.cancel()
 
     # From plain code -------------------------------------------------------------------------------------------
 
@@ -189,24 +206,44 @@ class Drivers:
     def _perform_sync(self, effect: Effect, token: CancelToken | None) -> Outcome:
         try:
             if isinstance(effect, Await):
-                return self._wait(lambda: self._loop.run(lambda: bounded(effect.start(), effect.timeout), token)), None
+                return self._await(effect, token)
             if isinstance(effect, Sleep):
                 (token.wait if token else time.sleep)(effect.seconds)
                 return None, None
             if isinstance(effect, Around):
                 return self._surround_sync(effect), None
             if isinstance(effect, Turn):
-                return self._wait(effect.future.result), None
+                return self._turn(effect, token)
             return self._work(effect, token)
         except BaseException as error:  # noqa: BLE001 - the steps decide what an exception means
             return None, error
 
+    def _await(self, effect: Await, token: CancelToken | None) -> Outcome:
+        try:
+            return self.wait(lambda: self._loop.run(lambda: bounded(effect.start(), effect.timeout), token)), None
+        except RuntimeError as error:
+            if "different event loop" not in str(error) and "different loop" not in str(error):
+                raise
+            remedy = "what the tool uses belongs to a running event loop; there, use `await toolkit.call(...)`"
+            raise RuntimeError(f"{error}; {remedy}") from error
+
+    def _turn(self, effect: Turn, token: CancelToken | None) -> Outcome:
+        if current_driver() in effect.behind:
+            raise PegboardError(
+                "a call that holds the same lock runs on this event loop, which would wait for itself; "
+                "use `await toolkit.call(...)`"
+            )
+        if token is not None:
+            token.on_cancel(effect.future.cancel)
+        try:
+            return self.wait(effect.future.result), None
+        except concurrent.futures.CancelledError:
+            raise asyncio.CancelledError(token.reason if token else "") from None
+
     def _surround_sync(self, effect: Around) -> Any:
         if not effect.is_async:
             return effect.function(effect.call, lambda: self.run_sync(effect.inner()))
-        return self._wait(
-            lambda: self._loop.run(lambda: effect.function(effect.call, lambda: self.run(effect.inner())))
-        )
+        return self.wait(lambda: self._loop.run(lambda: effect.function(effect.call, lambda: self.run(effect.inner()))))
 
     def _work(self, work: Work, token: CancelToken | None) -> Outcome:
         if work.backend in self._backends:
@@ -214,7 +251,7 @@ class Drivers:
         if not work.interruptible or work.timeout is None or work.backend == "inline":
             return work.job(), None
         timeout = work.timeout
-        return self._wait(lambda: self._in_thread(work.job, timeout, token))
+        return self.wait(lambda: self._in_thread(work.job, timeout, token))
 
     def _in_thread(self, job: Callable[[], Any], timeout: float, token: CancelToken | None) -> Outcome:
         ready = threading.Event()
@@ -228,7 +265,7 @@ class Drivers:
 
         ticket = self.pool.submit(job, done)
         try:
-            in_time = ready.wait(timeout)
+            in_time = _in_time(ready, ticket, timeout)
         except BaseException:
             self.pool.abandon(ticket)
             raise
@@ -239,11 +276,13 @@ class Drivers:
             raise asyncio.CancelledError(token.reason if token else "")
         raise AttemptTimeoutError(timeout, abandoned=hanging)
 
-    def _wait(self, block: Callable[[], T]) -> T:
+    def wait(self, block: Callable[[], T]) -> T:
+        """Block this thread. A worker lends its slot meanwhile, and nobody counts on the loop that stands still."""
         pool = current_pool()
-        if pool is None:
-            return block()
-        with pool.lent():
+        with ExitStack() as meanwhile:
+            meanwhile.enter_context(self._loop.blocked())
+            if pool is not None:
+                meanwhile.enter_context(pool.lent())
             return block()
 
 
@@ -257,114 +296,29 @@ class _Stopper:
         self._stopped = False
         if task is not None and token is not None:
             loop = task.get_loop()
-            token.on_cancel(lambda: loop.call_soon_threadsafe(self._stop))
+            token.on_cancel(lambda: None if token.reason == TIMED_OUT else loop.call_soon_threadsafe(self._stop))
 
     def _stop(self) -> None:
         if self._task is not None and not self._task.done():
             self._stopped = True
             self._task.cancel()
 
-    def from_caller(self) -> bool:
-        """Whether the cancellation that just arrived is the caller's."""
-        if self._task is None:
+    def is_from_caller(self, error: BaseException) -> bool:
+        """Whether what just arrived is the caller's cancellation."""
+        if self._task is None or not isinstance(error, asyncio.CancelledError):
             return False
-        if self._stopped:
-            self._stopped = False
-            self._task.uncancel()
+        self._take_back()
         return self._task.cancelling() > self._expected
 
+    def _take_back(self) -> None:
+        if self._stopped and self._task is not None:
+            self._stopped = False
+            self._task.uncancel()
 
-@final
-class OwnLoop:
-    """The library's own event loop, in a daemon thread: where async tools run when plain code calls them."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._thread: threading.Thread | None = None
-        self._closed = False
-
-    def run(self, start: Callable[[], Coroutine[Any, Any, T]], token: CancelToken | None = None) -> T:
-        """Run a coroutine there and wait. Called from that very loop, a fresh one in a thread of its own is used."""
-        loop = self._running()
-        if threading.current_thread() is self._thread:
-            return _in_fresh_loop(start)
-        future = asyncio.run_coroutine_threadsafe(_outcome(start), loop)
-        if token is not None:
-            token.on_cancel(future.cancel)
-        try:
-            value, error = future.result()
-        except concurrent.futures.CancelledError as cancelled:
-            raise asyncio.CancelledError(*cancelled.args) from None
-        except BaseException:
-            future.cancel()
-            raise
-        if error is not None:
-            raise error
-        return cast("T", value)
-
-    def _running(self) -> asyncio.AbstractEventLoop:
-        with self._lock:
-            if self._closed:
-                raise RuntimeError("the toolkit is closed; its event loop runs nothing more")
-            if self._loop is None:
-                self._loop = asyncio.new_event_loop()
-                self._thread = threading.Thread(
-                    target=self._serve, args=(self._loop,), name="pegboard-loop", daemon=True
-                )
-                self._thread.start()
-            return self._loop
-
-    @staticmethod
-    def _serve(loop: asyncio.AbstractEventLoop) -> None:
-        asyncio.set_event_loop(loop)
-        try:
-            loop.run_forever()
-        finally:
-            _cancel_all(loop)
-            loop.run_until_complete(loop.shutdown_asyncgens())
-            loop.close()
-
-    def close(self) -> None:
-        """Cancel what runs there and end the thread."""
-        with self._lock:
-            self._closed = True
-            loop, thread = self._loop, self._thread
-            self._loop = self._thread = None
-        if loop is None or thread is None:
-            return
-        loop.call_soon_threadsafe(loop.stop)
-        if thread is not threading.current_thread():
-            thread.join(5.0)
-
-
-async def _outcome(start: Callable[[], Coroutine[Any, Any, Any]]) -> Outcome:
-    """What a coroutine comes to. A SystemExit that left a task would end the loop that everybody shares."""
-    try:
-        return await start(), None
-    except BaseException as error:  # noqa: BLE001 - carried to whoever waits
-        return None, error
-
-
-def _in_fresh_loop(start: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    box: list[Outcome] = []
-    thread = threading.Thread(
-        target=lambda: box.append(asyncio.run(_outcome(start))), name="pegboard-nested-loop", daemon=True
-    )
-    thread.start()
-    thread.join()
-    value, error = box[0]
-    if error is not None:
-        raise error
-    return cast("T", value)
-
-
-def _cancel_all(loop: asyncio.AbstractEventLoop) -> None:
-    tasks = asyncio.all_tasks(loop)
-    for task in tasks:
-        task.cancel()
-    if tasks:
-        loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
+    def retire(self) -> None:
+        """The task goes on to other things: a late stop must not hit it, nor one leave its mark."""
+        self._take_back()
+        self._task = None
 
 
 def _deliver_on(loop: asyncio.AbstractEventLoop, future: asyncio.Future[Outcome]) -> Callable[[Outcome], None]:
@@ -382,6 +336,43 @@ def _set(future: asyncio.Future[Outcome], outcome: Outcome) -> None:
         future.set_result(outcome)
 
 
-def _expire(future: asyncio.Future[Outcome], timeout: float) -> None:
-    if not future.done():
-        future.set_exception(AttemptTimeoutError(timeout))
+@final
+class _Alarm:
+    """Ends the wait for a job `timeout` seconds after a worker began it; queueing does not count."""
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, ticket: Ticket, future: asyncio.Future[Outcome], timeout: float
+    ) -> None:
+        self._loop = loop
+        self._ticket = ticket
+        self._future = future
+        self._timeout = timeout
+        self._handle = loop.call_later(timeout, self._ring)
+
+    def _ring(self) -> None:
+        left = self._timeout - self._ticket.elapsed()
+        if left > 0:
+            self._handle = self._loop.call_later(left, self._ring)
+        elif not self._future.done():
+            self._future.set_exception(AttemptTimeoutError(self._timeout))
+
+    def cancel(self) -> None:
+        self._handle.cancel()
+
+
+def _in_time(ready: threading.Event, ticket: Ticket, timeout: float) -> bool:
+    """Whether a job is ready `timeout` seconds after a worker began it; queueing does not count."""
+    left = timeout
+    while not ready.wait(min(left, threading.TIMEOUT_MAX)):
+        left = timeout - ticket.elapsed()
+        if left <= 0:
+            return False
+    return True
+
+
+def _performed(job: Callable[[], Any]) -> Outcome:
+    # Here, not in a coroutine: there a StopIteration would become something else.
+    try:
+        return job(), None
+    except BaseException as error:  # noqa: BLE001 - the steps decide what an exception means
+        return None, error

@@ -10,11 +10,12 @@ import sys
 import threading
 from collections.abc import Callable, Generator
 from concurrent.futures import Future
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from attrs import frozen
 
 __all__ = [
+    "TIMED_OUT",
     "Around",
     "AttemptTimeoutError",
     "Await",
@@ -24,12 +25,17 @@ __all__ = [
     "Steps",
     "Turn",
     "Work",
+    "current_driver",
     "is_cancellation",
     "is_interrupt",
 ]
 
 Outcome: TypeAlias = tuple[Any, BaseException | None]
 """What performing an effect came to: a value, or the exception that it ended with."""
+
+
+TIMED_OUT: Final = "timed out"
+"""The reason of a token that was set because the call's time is up: its task needs no further cancelling."""
 
 
 @frozen(eq=False)
@@ -73,9 +79,10 @@ class Around:
 
 @frozen(eq=False)
 class Turn:
-    """Wait until `future` is done: the turn at a lock."""
+    """Wait until `future` is done: the turn at a lock. `behind` are the drivers of the calls that come first."""
 
     future: Future[None]
+    behind: frozenset[Any] = frozenset()
 
 
 Effect: TypeAlias = Await | Work | Sleep | Around | Turn
@@ -89,6 +96,13 @@ class AttemptTimeoutError(TimeoutError):
         super().__init__(f"timed out after {seconds:g} s")
         self.seconds = seconds
         self.abandoned = abandoned
+
+
+def current_driver() -> Any:
+    """Who drives steps here: the running event loop, else the thread. Never loads asyncio."""
+    asyncio = sys.modules.get("asyncio")
+    loop = None if asyncio is None else asyncio._get_running_loop()
+    return loop or threading.get_ident()
 
 
 def is_cancellation(error: BaseException) -> bool:

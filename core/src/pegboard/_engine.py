@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Mapping
 from concurrent.futures import Future
+from contextlib import suppress
 from functools import partial
 from time import perf_counter
 from typing import Any, Final, cast, final
@@ -12,7 +14,7 @@ from typing import Any, Final, cast, final
 from pegboard._admission import Admission, RepairMode, admit
 from pegboard._approval import Permission
 from pegboard._call import Listener, ToolCall
-from pegboard._effects import Steps
+from pegboard._effects import Steps, current_driver, is_interrupt
 from pegboard._errors import PegboardError, describe_exception
 from pegboard._execution import Execution
 from pegboard._invocation import Invocation
@@ -33,7 +35,7 @@ _logger.addHandler(logging.NullHandler())
 class Prepared:
     """The engine's own record of a call: the session that it belongs to and what it will run with."""
 
-    __slots__ = ("done", "execution", "ready", "session", "values")
+    __slots__ = ("done", "driver", "execution", "ready", "session", "stopped", "values")
 
     def __init__(self, session: Any, ready: Ready | None = None, values: tuple[Any, ...] = ()) -> None:
         self.session = session
@@ -41,6 +43,8 @@ class Prepared:
         self.values = values
         self.execution: Execution | None = None
         self.done: Future[ToolResult] | None = None
+        self.driver: Any = None
+        self.stopped = False
 
 
 @final
@@ -76,6 +80,8 @@ class Engine:
             from pegboard._pool import WorkerPool
 
             self._drivers = Drivers(WorkerPool(self._max_threads), self.backends)
+            if self._closed:
+                self._drivers.close()
         return self._drivers
 
     @property
@@ -87,7 +93,8 @@ class Engine:
         """Stop threads and loop; calls that need one end as errors from now on."""
         if not self._closed:
             self._closed = True
-            self.drivers.close()
+            if self._drivers is not None:
+                self._drivers.close()
 
     # Preparing -------------------------------------------------------------------------------------------------
 
@@ -99,7 +106,9 @@ class Engine:
             if isinstance(found, Ready):
                 self._admit(call, state, found)
                 return call
-        except Exception as error:  # noqa: BLE001 - a plugin's handlers and predicates are at work here
+        except BaseException as error:  # a plugin's handlers and predicates are at work here
+            if is_interrupt(error):
+                raise
             found = Absent.unusable(call.name, error)
         reasons = found.status, found.kind, found.message, found.details, found.exception
         self._settle(call, self.outcomes.refusal(call, *reasons))
@@ -138,7 +147,7 @@ class Engine:
         """Run a prepared call on the current loop; a call that is already running or done is waited for."""
         if call.result is not None:
             return call.result
-        steps, done = self._claim(call, options)
+        steps, done = self._claim(call, _on_this_loop(options))
         if steps is None:
             import asyncio
 
@@ -153,10 +162,16 @@ class Engine:
             return call.result
         steps, done = self._claim(call, options)
         if steps is None:
-            return done.result()
+            return self._waited_for(call, done)
         state = cast("Prepared", call._state)
         token = state.execution.token if state.execution else None
         return cast("ToolResult", self.drivers.run_sync(steps, token))
+
+    def _waited_for(self, call: ToolCall, done: Future[ToolResult]) -> ToolResult:
+        if not done.done() and cast("Prepared", call._state).driver == current_driver():
+            message = f"{call.name} runs on this event loop or thread, which would wait for itself; await call.execute()"
+            return self.outcomes.refusal(call, Status.ERROR, "deadlock", message)
+        return cast("ToolResult", self.drivers.wait(done.result))
 
     def _claim(self, call: ToolCall, options: Mapping[str, Any]) -> tuple[Steps | None, Future[ToolResult]]:
         """Who runs the call: the first caller gets its steps, everybody else the future of its result."""
@@ -165,12 +180,17 @@ class Engine:
             if state.done is not None:
                 return None, state.done
             state.done = Future()
+            state.driver = current_driver()
             if call.result is not None:
                 state.done.set_result(call.result)
                 return None, state.done
         try:
             state.execution = self._execution(call, state, options)
-        except Exception as error:  # noqa: BLE001 - a context that cannot be read, a preset that cannot be computed
+            if state.stopped:  # meanwhile
+                state.execution.token.cancel("stopped")
+        except BaseException as error:  # a context that cannot be read, a preset that cannot be computed
+            if is_interrupt(error):
+                raise
             message = f"the call of {call.name} could not begin: {describe_exception(error)}"
             self._settle(call, self.outcomes.refusal(call, Status.ERROR, "setup", message, exception=error))
             return None, state.done
@@ -227,6 +247,8 @@ class Engine:
         state = cast("Prepared", call._state)
         with call._lock:
             begun = state.done is not None
+            state.done = state.done or Future()
+            state.stopped = True
         if call.result is not None:
             return
         if begun:
@@ -240,7 +262,8 @@ class Engine:
         call.result = result
         call.status = result.status
         state = cast("Prepared", call._state)
-        self.stats.of(call.name).ended(result.status, result.duration)
+        if result.status is not Status.NOT_FOUND:  # names that models make up are without number
+            self.stats.of(call.name).ended(result.status, result.duration)
         if result.status is Status.SUSPENDED:
             self.suspended[call.id] = call
         if state.done is not None and not state.done.done():
@@ -251,15 +274,18 @@ class Engine:
         """A straight call that was suspended waits for `resume` like any other."""
         call._runner = self
         call._state = Prepared(session, ready)
+        admission = self.admission(ready, call.arguments)
+        if admission.refusal is None:
+            call.arguments, call.typed = admission.arguments, ready.plan.typed(admission.values)
         call.result, call.status = result, result.status
         self.suspended[call.id] = call
 
-    def resume(self, call_id: str, value: Any) -> ToolResult:
-        """Complete a suspended call with `value`, converted like a return value. Raises `PegboardError` naming ids."""
-        call = self.suspended.pop(call_id, None)
+    def resume(self, call_id: str, value: Any, owed: list[ToolCall]) -> ToolResult:
+        """Complete one of the `owed` calls with `value`, converted like a return value. Raises `PegboardError`."""
+        ids = sorted(call.id for call in owed)
+        call = self.suspended.pop(call_id, None) if call_id in ids else None
         if call is None:
-            owed = ", ".join(sorted(self.suspended)) or "none"
-            raise PegboardError(f"no suspended call has the id {call_id!r}; owed: {owed}")
+            raise PegboardError(f"no suspended call has the id {call_id!r}; owed: {', '.join(ids) or 'none'}")
         started = perf_counter()
         ready = cast("Ready", cast("Prepared", call._state).ready)
         result = self.outcomes.success(call, value, ready.renderers)
@@ -295,7 +321,29 @@ def _guarded(listener: Listener | None, log: logging.Logger) -> Listener | None:
     def listen(chunk: Any) -> None:
         try:
             listener(chunk)
-        except Exception:
+        except BaseException as error:
+            if is_interrupt(error):
+                raise
             log.warning("on_chunk failed for call %s", chunk.call_id, exc_info=True)
 
     return listen
+
+
+def _on_this_loop(options: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The same options, with a listener that hears everything on the loop's own thread, worker threads' chunks too."""
+    listener = _guarded(options["on_chunk"], _logger)
+    if listener is None:
+        return options
+    from asyncio import get_running_loop
+
+    loop = get_running_loop()
+    home = threading.get_ident()
+
+    def listen(chunk: Any) -> None:
+        if threading.get_ident() == home:
+            listener(chunk)
+            return
+        with suppress(RuntimeError):  # the loop is closed: nobody is left to hear
+            loop.call_soon_threadsafe(listener, chunk)
+
+    return {**options, "on_chunk": listen}

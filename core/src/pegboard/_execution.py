@@ -11,13 +11,25 @@ from typing import Any, final
 
 from pegboard._approval import Approval, ApprovalRequest
 from pegboard._call import CancelToken, ToolCall
-from pegboard._effects import Around, AttemptTimeoutError, Await, Outcome, Sleep, Steps, Turn, Work
+from pegboard._effects import (
+    TIMED_OUT,
+    Around,
+    AttemptTimeoutError,
+    Await,
+    Outcome,
+    Sleep,
+    Steps,
+    Turn,
+    Work,
+    is_cancellation,
+)
 from pegboard._errors import MissingContextError, PegboardError, Suspend, describe_exception
 from pegboard._injection import release, resolve
 from pegboard._invocation import Invocation
-from pegboard._locks import Locks
-from pegboard._outcome import Outcomes, finished
+from pegboard._locks import Locks, Place
+from pegboard._outcome import Outcomes, finished, redacted
 from pegboard._policy import ExecutionPolicy
+from pegboard._presets import secret_texts
 from pegboard._ready import Ready
 from pegboard._result import Status, ToolResult
 from pegboard._streams import drain, drain_async
@@ -49,6 +61,9 @@ class Execution:
         self._locks = locks
         self._readmit = readmit
         self._attempts = 0
+        self._secrets = ready.secrets
+        if ready.computed_secrets:
+            self._secrets += secret_texts(invocation.presets[name] for name in ready.computed_secrets)
 
     @property
     def token(self) -> CancelToken:
@@ -61,11 +76,14 @@ class Execution:
         if refusal is not None:
             return refusal
         if self.token.cancelled:
-            return self._outcomes.refusal(self.call, Status.CANCELLED, "cancelled", "the call was cancelled")
+            return self._cancelled()
         self.call.status = Status.RUNNING
         names = self._locks.missing(self.ready.locks)
         result = yield from (self._locked(names) if names else self._timed())
         return result
+
+    def _cancelled(self) -> ToolResult:
+        return self._outcomes.refusal(self.call, Status.CANCELLED, "cancelled", "the call was cancelled")
 
     def _timed(self) -> Steps:
         started = time.perf_counter()
@@ -87,6 +105,8 @@ class Execution:
         self.call.status = Status.AWAITING_APPROVAL
         request = ApprovalRequest(self.ready.tool, self.call.id, dict(self.call.arguments), reason)
         answer, error = yield from self._ask(approver, request)
+        if self.token.cancelled or (error is not None and is_cancellation(error)):
+            return self._cancelled()
         if error is not None:
             return self._denied("asking for approval failed", describe_exception(error))
         return self._answered(answer)
@@ -123,24 +143,23 @@ class Execution:
     # Locks and middleware --------------------------------------------------------------------------------------
 
     def _locked(self, names: list[str]) -> Steps:
-        taken: list[str] = []
+        taken: list[tuple[str, Place]] = []
         token = None
         try:
             for name in names:
-                turn = self._locks.take(name)
-                if turn is not None:
-                    _, error = yield Turn(turn)
+                place = self._locks.take(name)
+                taken.append((name, place))
+                if place.turn is not None:
+                    _, error = yield Turn(place.turn, place.behind)
                     if error is not None:
-                        self._locks.leave(name, turn)
                         return self._outcomes.failure(self.call, error)
-                taken.append(name)
             token = self._locks.hold(names)
             return (yield from self._timed())
         finally:
             if token is not None:
                 self._locks.release(token)
-            for name in reversed(taken):
-                self._locks.leave(name)
+            for name, place in reversed(taken):
+                self._locks.leave(name, place)
 
     def _through(self, index: int) -> Steps:
         if index == len(self.ready.middleware):
@@ -149,9 +168,10 @@ class Execution:
         is_async = inspect.iscoroutinefunction(middleware.around)
         value, error = yield Around(middleware.around, self.call, lambda: self._through(index + 1), is_async)
         if error is not None:
-            return self._outcomes.failure(self.call, error, self.ready.secrets)
+            return self._outcomes.failure(self.call, error, self._secrets)
         if isinstance(value, ToolResult):
-            return value
+            foreign = value.call_id != self.call.id  # from a cache, for instance
+            return self._outcomes.success(self.call, value, self.ready.renderers) if foreign else value
         name = middleware.name or getattr(middleware.around, "__qualname__", "middleware")
         message = f"middleware {name!r} returned a {type(value).__name__}, not a ToolResult; it must return proceed()'s"
         return self._outcomes.refusal(self.call, Status.ERROR, "middleware", message)
@@ -165,7 +185,9 @@ class Execution:
             if error is None or not self._retries(error, self._attempts):
                 return self._conclude(value, error)
             delay = self.policy.backoff(self._attempts)
-            yield Sleep(random.uniform(0, delay) if self.policy.jitter else delay)  # noqa: S311 - spreads load
+            _, stopped = yield Sleep(random.uniform(0, delay) if self.policy.jitter else delay)  # noqa: S311 - spreads load
+            if stopped is not None or self.token.cancelled:
+                return self._cancelled()
 
     def _attempt(self) -> Steps:
         cleanup: list[Any] = []
@@ -220,23 +242,26 @@ class Execution:
         return self._conclude(value, error)
 
     def _conclude(self, value: Any, error: BaseException | None) -> ToolResult:
+        if isinstance(error, AttemptTimeoutError):
+            self.token.cancel(TIMED_OUT)  # an abandoned thread can see that nobody waits for it
         if error is not None:
-            return self._outcomes.failure(self.call, error, self.ready.secrets)
-        return self._outcomes.success(self.call, value, self.ready.renderers, self.ready.tool.options.max_output)
+            return redacted(self._outcomes.failure(self.call, error, self._secrets), self._secrets)
+        result = self._outcomes.success(self.call, value, self.ready.renderers, self.ready.tool.options.max_output)
+        return redacted(result, self._secrets)
 
     def _work(self, invoke: Callable[[], Any]) -> Work:
-        emitter = self.invocation.emitter
+        emitter, token = self.invocation.emitter, self.token
 
         def job() -> Any:
             value = invoke()
-            return drain(value, emitter) if inspect.isgenerator(value) else value
+            return drain(value, emitter, token) if inspect.isgenerator(value) else value
 
         return Work(job, self.ready.backend, self.policy.timeout, "timeout" in self.policy.given)
 
     def _retries(self, error: BaseException, attempt: int) -> bool:
         if attempt >= self.policy.max_attempts or self.token.cancelled:
             return False
-        if isinstance(error, Suspend | MissingContextError | PegboardError):
+        if is_cancellation(error) or isinstance(error, Suspend | MissingContextError | PegboardError | KeyboardInterrupt):
             return False
         if not isinstance(error, (*self.policy.retry_on, AttemptTimeoutError)):
             return False

@@ -54,9 +54,9 @@ class Groups:
         for name in self.check(names):
             del self._groups[name]
 
-    def get(self, name: str) -> Group:
-        """The group of that name."""
-        return self._groups[self.check([name])[0]]
+    def starts_active(self, name: str) -> bool:
+        """Whether a group is active where nobody says otherwise; one that does not exist is not."""
+        return name in self._groups and self._groups[name].active
 
     def all(self) -> tuple[Group, ...]:
         """All groups, in the order in which they were created."""
@@ -76,7 +76,8 @@ class Activation:
         """Whether a group is active here."""
         if name in self._said:
             return self._said[name]
-        return self._groups.get(name).active if self._wider is None else self._wider.is_active(name)
+        # A pack's tool may name a group that the program has not created: it stays hidden until somebody does.
+        return self._groups.starts_active(name) if self._wider is None else self._wider.is_active(name)
 
     def active(self) -> tuple[str, ...]:
         """The names of the active groups."""

@@ -157,6 +157,8 @@ class HandwrittenPlan:
 
     def accept(self, arguments: dict[str, Any], keys: int, text: str | None) -> tuple[Any, ...]:
         """The arguments as they are, if the schema accepts them and no key of the text came twice."""
+        if not self.hidden.isdisjoint(arguments):
+            raise Mismatch("an argument that only the program sets")
         if text is not None and keys != count_keys(arguments) and exact_keys(text) != count_keys(arguments):
             raise Mismatch("a key came twice")
         return (self.record.structure(arguments),)

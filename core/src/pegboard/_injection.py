@@ -15,6 +15,7 @@ from pegboard._errors import ConflictError, MissingContextError, RegistrationErr
 from pegboard._extension import Injector
 from pegboard._invocation import Invocation
 from pegboard._markers import MISSING, Inject, is_injectable
+from pegboard._scope import is_unseen_protocol
 from pegboard._tool import Origin, Source
 from pegboard._types import Level
 
@@ -50,19 +51,25 @@ class InjectorTable:
     _context_only: set[type] = field(factory=set)
     _providers: dict[int, Provider] = field(factory=dict)
     _compiling: list[Injector] = field(factory=list)
+    _left_to_model: set[type] = field(factory=set)
+    """Builtins that no injector claims: most parameters of most tools."""
 
     def add(self, injector: Injector, origin: Origin, level: Level) -> None:
         """Register one; its level says whether the program, a plugin or Pegboard itself brings it."""
         self._levels[level].append((injector, origin))
+        self._left_to_model.clear()
 
     def declare_context_only(self, cls: type) -> None:
         """Parameters of this class come from the context from now on."""
         if not isinstance(cls, type):
             raise RegistrationError(f"injectable() takes a class, got {cls!r}")
         self._context_only.add(cls)
+        self._left_to_model.clear()
 
     def provider_for(self, annotation: Any, default: Any = MISSING) -> Provider | None:
         """The provider of a parameter, or None when it is the model's. Raises `ConflictError` for a tie of plugins."""
+        if type(annotation) is type and annotation in self._left_to_model:
+            return None
         inner, inject, optional = unwrap(annotation)
         fallback = None if optional and default is MISSING else default
         if inject is None:
@@ -70,9 +77,10 @@ class InjectorTable:
             if injector is not None:
                 return _guarded(self._special(injector), fallback, inner)
             if not self._is_context_only(inner):
+                if getattr(annotation, "__module__", "") == "builtins" and type(annotation) is type:
+                    self._left_to_model.add(annotation)
                 return None
         name = None if inject is None else inject.name
-        _refuse_unseen_protocol(get_origin(inner) or inner)
         return Provider("context", _context_fetcher(inner, name, fallback))
 
     def _is_context_only(self, annotation: Any) -> bool:
@@ -240,7 +248,13 @@ def _context_fetcher(wanted: Any, name: str | None, default: Any) -> Callable[[I
                 return found
         if default is not MISSING:
             return default
-        raise MissingContextError(_absence(label, name, invocation))
+        absence = _absence(label, name, invocation)
+        if any(is_unseen_protocol(get_origin(choice) or choice) for choice in choices):
+            absence["remedy"] += (
+                f"; {label} is a protocol that is not @typing.runtime_checkable, so its object is not recognised: "
+                f"mark it, or pass context={{{label}: <object>}}"
+            )
+        raise MissingContextError(absence)
 
     return fetch
 
@@ -253,14 +267,6 @@ def _absence(label: str, name: str | None, invocation: Invocation) -> dict[str, 
         "searched": list(invocation.scope.levels()),
         "remedy": f"pass {registered} to the call, to toolkit.session(...) or to Toolkit(...)",
     }
-
-
-def _refuse_unseen_protocol(wanted: Any) -> None:
-    """A protocol that cannot be checked at run time would never match anything."""
-    if getattr(wanted, "_is_protocol", False) and not getattr(wanted, "_is_runtime_protocol", False):
-        raise RegistrationError(
-            f"objects cannot be matched with the protocol {wanted.__qualname__}: mark it @typing.runtime_checkable"
-        )
 
 
 def _is_union(annotation: Any) -> bool:

@@ -9,7 +9,7 @@ from typing import Any, final
 
 from pegboard._declare import declared_options
 from pegboard._definition import Assembly, FunctionDefinition
-from pegboard._errors import PegboardError, describe_exception
+from pegboard._errors import PegboardError, RegistrationError, describe_exception
 from pegboard._tool import Parameter, SchemaRequest, Tool, ToolOptions
 
 __all__ = ["LazyDefinition"]
@@ -20,15 +20,20 @@ class LazyDefinition:
     """Stands for the function at `"pkg.module:attribute"`; every question but its name imports it."""
 
     def __init__(
-        self, target: str, name: str, assembly: Assembly, failed: Callable[[str, BaseException | None], None]
+        self,
+        target: str,
+        name: str,
+        assembly: Assembly,
+        failed: Callable[[str, BaseException | None], None],
+        adjust: Callable[[ToolOptions], ToolOptions],
     ) -> None:
         self._target = target
         self._name = name
         self._assembly = assembly
         self._failed = failed
         self._found: Any = None
+        self._adjust = adjust
         self._lock = threading.RLock()
-        self.options = ToolOptions()
 
     def resolve(self) -> Any:
         """The definition behind the import string. Raises `PegboardError` saying what is wrong with the pack."""
@@ -50,8 +55,30 @@ class LazyDefinition:
         for part in path.split("."):
             found = getattr(found, part)
         if isinstance(found, Tool):
-            return found.definition
-        return FunctionDefinition(found, self._name, declared_options(found) or ToolOptions(), self._assembly)
+            definition: Any = found.definition
+            return definition.rebuilt(self._name, self._adjust(found.options), self._assembly)
+        if isinstance(found, type) or not callable(found):
+            raise RegistrationError(f"{self._target} is {found!r}; an import string names one function or one Tool")
+        return FunctionDefinition(
+            found, self._name, self._adjust(declared_options(found) or ToolOptions()), self._assembly
+        )
+
+    def forget(self) -> None:
+        """Read the tool anew on its next use."""
+        with self._lock:
+            self._found = None
+
+    def rebuilt(self, name: str, options: ToolOptions, assembly: Assembly) -> Any:
+        """The tool behind the import string under other options or in another toolkit."""
+        return self.resolve().rebuilt(name, options, assembly)
+
+    @property
+    def options(self) -> ToolOptions:
+        """What the function declares; nothing where it cannot be loaded, for then it cannot be called either."""
+        try:
+            return self.resolve().options  # type: ignore[no-any-return]
+        except PegboardError:
+            return ToolOptions()
 
     @property
     def function(self) -> Callable[..., Any] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated, Any, Final, Generic, TypeVar, final
 
 from attrs import field, frozen
@@ -49,6 +49,11 @@ class Missing:
 MISSING: Final = Missing()
 
 
+def _as_tuple(items: Iterable[Any]) -> tuple[Any, ...]:
+    # attrs reads the type of the argument from here; from `tuple` itself it would read a type variable.
+    return tuple(items)
+
+
 @frozen(kw_only=True)
 class Param:
     """Describes one parameter: `Annotated[int, Param("Forecast days", ge=1, le=14)]`.
@@ -60,7 +65,7 @@ class Param:
     description: str | None = field(default=None, kw_only=False)
     name: str | None = None
     title: str | None = None
-    examples: tuple[Any, ...] = field(default=(), converter=tuple)
+    examples: tuple[Any, ...] = field(default=(), converter=_as_tuple)
     ge: float | None = None
     gt: float | None = None
     le: float | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pegboard._schema import JsonSchema, map_subschemas
+from pegboard._subschemas import JsonSchema, map_subschemas
 
 __all__ = ["to_openapi"]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, Literal, TypeAlias, final
+from functools import partial
+from typing import Any, Final, Literal, Protocol, TypeAlias, final
 
-from pegboard._call import ToolCall
 from pegboard._content import Block, TextBlock
 from pegboard._conversion import Renderers
 from pegboard._effects import AttemptTimeoutError, is_cancellation
@@ -14,6 +14,30 @@ from pegboard._errors import Fault, MissingContextError, Suspend, ToolError, des
 from pegboard._result import Note, Rendering, Status, ToolOutput, ToolResult
 
 __all__ = ["ExposeErrors", "Outcomes", "shortened"]
+
+class Called(Protocol):
+    """What a result says of its call: a `ToolCall`, or less where nobody asked for one."""
+
+    @property
+    def id(self) -> str:
+        """The call's id."""
+
+    @property
+    def name(self) -> str:
+        """The tool's name."""
+
+    @property
+    def notes(self) -> Iterable[Note]:
+        """Remarks so far."""
+
+    @property
+    def logs(self) -> Iterable[str]:
+        """Lines that the tool logged."""
+
+    @property
+    def attachments(self) -> Iterable[Block]:
+        """Blocks that the tool attached."""
+
 
 ExposeErrors: TypeAlias = Literal["message", "redacted", "traceback"]
 
@@ -42,7 +66,7 @@ class Outcomes:
         self.max_output = max_output
         self._overflow = overflow or shortened
 
-    def success(self, call: ToolCall, value: Any, renderers: Renderers, max_output: int | None = None) -> ToolResult:
+    def success(self, call: Called, value: Any, renderers: Renderers, max_output: int | None = None) -> ToolResult:
         """The result of a call that returned."""
         if isinstance(value, ToolResult):
             return self._adopted(call, value)
@@ -80,7 +104,7 @@ class Outcomes:
         long = isinstance(block, TextBlock) and len(block.text) > limit
         return TextBlock(self._overflow(block.text, limit)) if long else block
 
-    def _adopted(self, call: ToolCall, result: ToolResult) -> ToolResult:
+    def _adopted(self, call: Called, result: ToolResult) -> ToolResult:
         """A result that the tool made itself, under this call's id and name."""
         return ToolResult(
             call.id,
@@ -96,12 +120,12 @@ class Outcomes:
             value=result.value,
         )
 
-    def _unconvertible(self, call: ToolCall, value: Any, error: Exception) -> ToolResult:
+    def _unconvertible(self, call: Called, value: Any, error: Exception) -> ToolResult:
         kind = type(value).__qualname__
         message = f"the tool returned a {kind} that cannot be turned into a result: {describe_exception(error)}"
         return self.refusal(call, Status.ERROR, "conversion", message, exception=error)
 
-    def failure(self, call: ToolCall, error: BaseException, secrets: Iterable[str] = ()) -> ToolResult:
+    def failure(self, call: Called, error: BaseException, secrets: Iterable[str] = ()) -> ToolResult:
         """The result of a call that raised."""
         if isinstance(error, Suspend):
             return self._suspended(call, error)
@@ -120,7 +144,7 @@ class Outcomes:
         return self._exception(call, error, message, details, secrets)
 
     def _exception(
-        self, call: ToolCall, error: BaseException, message: str, details: dict[str, str], secrets: Iterable[str]
+        self, call: Called, error: BaseException, message: str, details: dict[str, str], secrets: Iterable[str]
     ) -> ToolResult:
         if self.expose_errors == "redacted":
             message = "the tool failed"
@@ -131,7 +155,7 @@ class Outcomes:
 
     def refusal(
         self,
-        call: ToolCall,
+        call: Called,
         status: Status,
         kind: str,
         message: str,
@@ -141,12 +165,12 @@ class Outcomes:
         """The result of a call that did not run: `message` is written for the model."""
         return self._result(call, status, Fault(kind, message, details or {}, exception), f"Error: {message}")
 
-    def _suspended(self, call: ToolCall, request: Suspend) -> ToolResult:
+    def _suspended(self, call: Called, request: Suspend) -> ToolResult:
         text = request.reason or f"the answer of {call.name} comes later"
         fault = Fault("suspended", text, request.details, request)
         return self._result(call, Status.SUSPENDED, fault, text)
 
-    def _result(self, call: ToolCall, status: Status, fault: Fault, text: str) -> ToolResult:
+    def _result(self, call: Called, status: Status, fault: Fault, text: str) -> ToolResult:
         return ToolResult(
             call.id,
             call.name,
@@ -174,6 +198,23 @@ def masked(text: str, secrets: Iterable[str]) -> str:
     for secret in secrets:
         text = text.replace(secret, "***")
     return text
+
+
+def redacted(result: ToolResult, secrets: Iterable[str]) -> ToolResult:
+    """The same result without secrets in its logs, its notes and its error; what a tool returns is its own affair."""
+    if not secrets:
+        return result
+    clean = partial(masked, secrets=secrets)
+    object.__setattr__(result, "logs", tuple(map(clean, result.logs)))
+    notes = tuple(Note(clean(note), kind=note.kind, path=note.path) for note in result.notes)
+    object.__setattr__(result, "notes", notes)
+    error = result.error
+    if error is not None:
+        details = {name: clean(value) if isinstance(value, str) else value for name, value in error.details.items()}
+        content = tuple(TextBlock(clean(each.text)) if isinstance(each, TextBlock) else each for each in result.content)
+        object.__setattr__(result, "error", Fault(error.kind, clean(error.message), details, error.exception))
+        object.__setattr__(result, "_rendered", (content, result.data))
+    return result
 
 
 def shortened(text: str, limit: int) -> str:

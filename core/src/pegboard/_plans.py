@@ -98,7 +98,9 @@ def optional_member(types: Types, annotation: Any, default: Any = MISSING) -> tu
     whole = types.plan(bare)
     if not isinstance(whole.shape, Nullable):
         return plan, False
-    return refine(whole.shape.inner, read_metadata(items), bare), True
+    inner = refine(whole.shape.inner, read_metadata(items), bare)
+    # Null cannot be sent, but None is still what the program may hold.
+    return evolve(inner, unstructure=whole.unstructure), True
 
 
 def refine(plan: TypePlan, metadata: Metadata, annotation: Any) -> TypePlan:

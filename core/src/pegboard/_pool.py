@@ -6,8 +6,9 @@ import contextvars
 import itertools
 import queue
 import threading
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, TypeAlias, final
 
 from pegboard._effects import Outcome
@@ -24,22 +25,30 @@ _numbers = itertools.count(1)
 class Ticket:
     """One job on its way through the pool."""
 
-    __slots__ = ("_done", "_lock", "abandoned", "context", "finished", "job", "started")
+    __slots__ = ("_done", "_lock", "_since", "abandoned", "context", "finished", "job", "thread")
 
     def __init__(self, job: Callable[[], Any], done: Done) -> None:
         self.job = job
         self.context = contextvars.copy_context()
         self._done = done
         self._lock = threading.Lock()
-        self.started = False
+        self._since = 0.0
+        self.thread: threading.Thread | None = None
         self.finished = False
         self.abandoned = False
 
     def start(self) -> bool:
         """Whether the job is still wanted when a worker picks it up."""
         with self._lock:
-            self.started = not self.abandoned
-            return self.started
+            if self.abandoned:
+                return False
+            self._since = time.monotonic()
+            self.thread = threading.current_thread()
+            return True
+
+    def elapsed(self) -> float:
+        """Seconds since a worker began; 0 while the job still queues."""
+        return 0.0 if self.thread is None else time.monotonic() - self._since
 
     def finish(self, outcome: Outcome) -> bool:
         """Deliver the outcome; False when nobody waits for it any more."""
@@ -54,7 +63,7 @@ class Ticket:
         """Stop waiting. Whether the job is running in a thread that is now left to itself."""
         with self._lock:
             self.abandoned = True
-            return self.started and not self.finished
+            return self.thread is not None and not self.finished
 
 
 @final
@@ -74,10 +83,16 @@ class WorkerPool:
         self._jobs: queue.SimpleQueue[Ticket | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._threads: set[threading.Thread] = set()
-        self._idle = 0
+        self._lost: set[threading.Thread] = set()
+        self._idle = 0  # threads without a job that are not promised one
+        self._backlog = 0  # queued jobs that are not promised a thread
         self._lent = 0
         self._closed = False
-        self.abandoned = 0
+
+    @property
+    def abandoned(self) -> int:
+        """How many threads hang in jobs that nobody waits for."""
+        return len(self._lost)
 
     def submit(self, job: Callable[[], Any], done: Done) -> Ticket:
         """Queue a job. Raises RuntimeError when the pool is closed or no thread can be started."""
@@ -89,18 +104,26 @@ class WorkerPool:
                 raise RuntimeError(f"{self.abandoned} threads hang in tools that timed out; no more are started")
             if self._idle > 0:
                 self._idle -= 1
-            else:
-                self._grow()
-        self._jobs.put(ticket)
+            elif not self._grow():
+                self._backlog += 1
+            self._jobs.put(ticket)
         return ticket
 
-    def _grow(self) -> None:
+    def _grow(self) -> bool:
         # Called under the lock. Lent slots and abandoned threads do not use up the pool.
-        if len(self._threads) - self.abandoned - self._lent >= self.size:
-            return
+        if len(self._threads) - self._lent >= self.size:
+            return False
         thread = threading.Thread(target=self._work, name=f"{self._name}-{next(_numbers)}", daemon=True)
         thread.start()
         self._threads.add(thread)
+        return True
+
+    def _relieve(self) -> None:
+        # Called under the lock, when a slot has come free.
+        if self._backlog and not self._closed:
+            with suppress(RuntimeError):  # no thread can be started: the job waits for one of those that are there
+                if self._grow():
+                    self._backlog -= 1
 
     def _work(self) -> None:
         _local.pool = self
@@ -111,27 +134,33 @@ class WorkerPool:
             if ticket.start() and not ticket.finish(_perform(ticket)):
                 # The caller left long ago: this thread was counted as lost, and ends now that it is back.
                 with self._lock:
-                    self.abandoned -= 1
-                    self._threads.discard(threading.current_thread())
+                    self._lost.discard(threading.current_thread())
                 return
             del ticket
-            with self._lock:
-                surplus = len(self._threads) - self.abandoned - self._lent > self.size
-                if surplus and self._jobs.empty():
-                    self._threads.discard(threading.current_thread())
-                    return
-                self._idle += 1
+            if not self._stays():
+                break
         with self._lock:
             self._threads.discard(threading.current_thread())
+
+    def _stays(self) -> bool:
+        """Whether a worker takes another job: one that queues, or the next that comes."""
+        with self._lock:
+            if len(self._threads) - self._lent > self.size:
+                return False
+            if self._backlog:
+                self._backlog -= 1
+            else:
+                self._idle += 1
+            return True
 
     def abandon(self, ticket: Ticket) -> bool:
         """Give up on a job; whether its thread is now left to itself (a job that had not begun simply never runs)."""
         with self._lock:
             hanging = ticket.abandon()
-            if hanging:
-                self.abandoned += 1
-                if not self._jobs.empty() and not self._closed:
-                    self._grow()
+            if hanging and ticket.thread is not None:
+                self._threads.discard(ticket.thread)
+                self._lost.add(ticket.thread)
+                self._relieve()
             return hanging
 
     @contextmanager
@@ -139,8 +168,7 @@ class WorkerPool:
         """While a worker waits for other work, its slot goes to somebody else: nested calls cannot exhaust the pool."""
         with self._lock:
             self._lent += 1
-            if not self._jobs.empty() and not self._closed:
-                self._grow()
+            self._relieve()
         try:
             yield
         finally:
@@ -148,20 +176,18 @@ class WorkerPool:
                 self._lent -= 1
 
     def close(self, seconds: float = 5.0) -> None:
-        """End the idle threads and wait for busy ones; abandoned ones are daemons and are left."""
+        """End the idle threads and wait for busy ones, `seconds` at most; abandoned ones are daemons and are left."""
         with self._lock:
             if self._closed:
                 return
             self._closed = True
             threads = list(self._threads)
-            hanging = self.abandoned
         for _ in threads:
             self._jobs.put(None)
-        if hanging:
-            return
+        deadline = time.monotonic() + seconds
         for thread in threads:
             if thread is not threading.current_thread():
-                thread.join(seconds)
+                thread.join(max(0.0, deadline - time.monotonic()))
 
 
 _local = threading.local()

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Protocol, final
 
 from attrs import frozen
 
-from pegboard._errors import RegistrationError, suggestion
+from pegboard._errors import PegboardError, RegistrationError, suggestion
 from pegboard._markers import Computed, Locked, Secret, reveal
 from pegboard._tool import Tool
 
@@ -48,17 +48,20 @@ class Presets:
 
     def of(self, tool: str) -> dict[str, Preset]:
         """The presets of a tool, wider ones first."""
-        if tool in self._set:
-            return self._set[tool]
-        return {} if self._wider is None else self._wider.of(tool)
+        own = self._set.get(tool, {})
+        if self._wider is None:
+            return own
+        # A session that presets one parameter must not lay open what the toolkit presets.
+        wider = self._wider.of(tool)
+        return {**wider, **own} if own else wider
 
     def replace(self, tool: Tool, values: Mapping[str, Any]) -> None:
-        """Set the presets of a tool and drop those it had. Raises `RegistrationError` naming tool and parameter."""
+        """Set the presets of a tool and drop those set here before. Raises `RegistrationError` naming the parameter."""
         self._set[tool.name] = self.read(tool, values)
 
     def merge(self, tool: Tool, values: Mapping[str, Any]) -> None:
         """Set some presets of a tool and keep the others."""
-        self._set[tool.name] = {**self.of(tool.name), **self.read(tool, values)}
+        self._set[tool.name] = {**self._set.get(tool.name, {}), **self.read(tool, values)}
 
     def read(self, tool: Tool, values: Mapping[str, Any]) -> dict[str, Preset]:
         """Structured presets. Values are never shown in errors: they may be secret."""
@@ -71,13 +74,24 @@ class Presets:
         value = reveal(given)
         if isinstance(value, Computed):
             target.structure_preset(name, None)  # the name must be known, whatever will be computed
-            return Preset(None, locked, secret, value.function)
+            return Preset(None, locked, secret, _structured(target, name, value.function))
         return Preset(target.structure_preset(name, value), locked, secret)
 
     def forget(self, tools: Iterable[str]) -> None:
         """Drop the presets of tools that are gone."""
         for name in tools:
             self._set.pop(name, None)
+
+
+def _structured(target: PresetTarget, name: str, compute: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def computed(call: Any) -> Any:
+        try:
+            return target.structure_preset(name, compute(call))
+        except Exception as error:
+            # The model reads this: it must learn neither the parameter's name nor what the program's code says.
+            raise PegboardError("a value that the program computes is not available") from error
+
+    return computed
 
 
 def for_tools(given: Mapping[str, Any], tools: Iterable[Tool], *, label: str) -> dict[str, Mapping[str, Any]]:
@@ -99,21 +113,42 @@ def for_tools(given: Mapping[str, Any], tools: Iterable[Tool], *, label: str) ->
         return dict(given)
     if flat:
         return {next(iter(by_name)): given}
-    unknown = sorted(set(given) - set(by_name))
+    unknown = sorted(set(given) - set(by_name), key=str)
     if len(by_name) == 1:
         (tool,) = by_name.values()
         known = [*by_name, *(parameter.name for parameter in tool.params)]
         raise RegistrationError(f"{label}: nothing is called {unknown[0]!r}. {suggestion(unknown[0], known)}")
     if not unknown:
         raise RegistrationError(f"{label}: presets take a mapping for each tool, {{tool: {{parameter: value}}}}")
-    raise RegistrationError(f"{label}: presets name {unknown[0]!r}. {suggestion(unknown[0], by_name, noun='tools')}")
+    raise RegistrationError(
+        f"{label}: presets name {unknown[0]!r}, which is no tool of this registration. "
+        f"{suggestion(unknown[0], by_name, noun='tools')} Write presets={{tool: {{parameter: value}}}}: "
+        "parameters alone fit a registration of one tool"
+    )
 
 
-def secret_texts(presets: Mapping[str, Preset]) -> tuple[str, ...]:
+def secret_texts(values: Iterable[Any]) -> tuple[str, ...]:
     """The texts that must not be shown, longest first so that one inside another is masked too."""
-    texts = {
-        str(preset.value)
-        for preset in presets.values()
-        if preset.secret and isinstance(preset.value, str | bytes | int)
-    }
-    return tuple(sorted((text for text in texts if text), key=len, reverse=True))
+    texts = {spelling for value in values for text in _texts(value) for spelling in _spellings(text)}
+    return tuple(sorted((text for text in texts if text), key=lambda text: (-len(text), text)))
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Every text in a secret: a record or a container is as secret as its parts."""
+    if value is None or isinstance(value, bool):
+        return
+    if isinstance(value, Mapping):
+        yield from (text for part in value.values() for text in _texts(part))
+    elif isinstance(value, list | tuple | set | frozenset):
+        yield from (text for part in value for text in _texts(part))
+    elif isinstance(value, bytes):
+        yield value.decode("utf-8", "replace")
+    elif not isinstance(value, str | int | float) and hasattr(value, "__dict__"):
+        yield from (text for part in vars(value).values() for text in _texts(part))
+    else:
+        yield str(value)
+
+
+def _spellings(text: str) -> tuple[str, str]:
+    """As it is, and as an exception that quotes it would write it."""
+    return text, repr(text)[1:-1]

@@ -48,8 +48,9 @@ class Absent:
 class Ready:
     """A tool's plan, presets, policy, permission and middleware under one session; rebuilt when any of them changes.
 
-    `straight_sync` and `straight_async` say that a call has nothing to wait for but the function itself: no approval,
-    lock, middleware, retry, resolver or output limit. Such a call skips the steps that would have nothing to do.
+    `straight_sync` and `straight_async` say that a call from plain code, or from a loop, has nothing to wait for but
+    the function itself: no approval, lock, middleware, retry, resolver or output limit. Such a call skips the steps
+    that would have nothing to do. `straight_thread`: from a loop it runs in a worker thread.
     """
 
     __slots__ = (
@@ -57,6 +58,7 @@ class Ready:
         "accept",
         "backend",
         "computed",
+        "computed_secrets",
         "invoke",
         "locks",
         "middleware",
@@ -70,6 +72,7 @@ class Ready:
         "stats",
         "straight_async",
         "straight_sync",
+        "straight_thread",
         "tool",
         "uses_invocation",
     )
@@ -97,7 +100,8 @@ class Ready:
         self.renderers = definition.renderers()
         self.presets = {name: preset.value for name, preset in presets.items() if preset.computed is None}
         self.computed = {name: preset.computed for name, preset in presets.items() if preset.computed is not None}
-        self.secrets = secret_texts(presets)
+        self.secrets = secret_texts(preset.value for preset in presets.values() if preset.secret)
+        self.computed_secrets = tuple(name for name in self.computed if presets[name].secret)
         self.policy = _tool_policy(tool).merged_over(policy)
         self.permission = permission
         self.middleware = tuple(middleware)
@@ -119,7 +123,10 @@ class Ready:
         )
         in_caller = self.backend == "inline" or (self.backend == "thread" and "timeout" not in self.policy.given)
         self.straight_sync = plain and self.plan.kind == "sync" and in_caller
-        self.straight_async = plain and self.plan.kind == "async"
+        # In a thread, a tool that can be told to stop (it may ask for the token) has to be told so: it takes the steps.
+        in_thread = self.plan.kind == "sync" and self.backend == "thread" and not self.uses_invocation
+        self.straight_thread = plain and in_thread
+        self.straight_async = plain and (self.plan.kind == "async" or in_thread)
 
     def approval_reason(self, arguments: Mapping[str, Any]) -> str | None:
         """Why this call has to be approved; None if it need not be. `arguments` are the structured ones."""

@@ -10,6 +10,7 @@ from pegboard._board import OnConflict
 from pegboard._collect import Registration
 from pegboard._core import Core
 from pegboard._errors import describe_exception
+from pegboard._lazy import LazyDefinition
 from pegboard._plugin_record import Contribution, PluginFailure
 from pegboard._presets import for_tools
 from pegboard._session import Session
@@ -68,13 +69,16 @@ def register(
     for tool in tools:
         if tool.name in given:
             session.check_presets(tool, given[tool.name])
-    for pack in sorted({pack for _, pack in pack_of if pack is not None}):
-        core.registry.drop_pack(pack)
-    added = core.registry.add(tools, [each.toolset for each in found if each.toolset], on_conflict)
+    displaced = sorted({pack for _, pack in pack_of if pack is not None})
+    toolsets = [each.toolset for each in found if each.toolset]
+    added = core.registry.add(tools, toolsets, on_conflict, displaced)
+    if on_conflict == "replace":
+        # What was said of the tool that hung there does not hold for another function.
+        session.forget(tool.name for tool in tools)
     for tool, hung in zip(tools, added, strict=True):
         if hung is not None and tool.name in given:
             session.set_presets(hung.name, given[tool.name])
-    return [session.tool(hung.name) for hung in added if hung is not None]
+    return [session.view(hung) for hung in added if hung is not None]
 
 
 def _pack_of(core: Core, source: Any) -> str | None:
@@ -93,13 +97,16 @@ def _no_pack(reason: str, error: BaseException | None) -> None:
 
 def reread(core: Core) -> None:
     """Read every tool anew after a type or a converter changed. If that raises, the board stays as it was."""
-    fresh: dict[str, Tool] = {}
-    for name, tool in core.board.tools.items():
-        definition: Any = tool.definition
-        if hasattr(definition, "rebuilt"):
-            fresh[name] = tool.evolve(definition=definition.rebuilt(name, definition.options, core.assembly))
-    for name, tool in fresh.items():
-        core.registry.update(name, tool)
+    fresh = [tool.evolve(definition=_read_anew(core, tool)) for tool in core.board.tools.values()]
+    core.registry.update(fresh)
+
+
+def _read_anew(core: Core, tool: Tool) -> Any:
+    definition: Any = tool.definition
+    if isinstance(definition, LazyDefinition):
+        definition.forget()
+        return definition
+    return definition.rebuilt(tool.name, tool.options, core.assembly)
 
 
 def describe_failure(failure: PluginFailure) -> str:

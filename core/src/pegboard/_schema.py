@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeAlias
 
 from pegboard._errors import PegboardError
+from pegboard._openapi import to_openapi
+from pegboard._subschemas import JsonSchema, map_subschemas
 
 __all__ = [
     "Dialect",
@@ -21,22 +23,13 @@ __all__ = [
     "Titles",
     "embed",
     "extend",
-    "map_subschemas",
     "object_schema",
     "render",
 ]
 
-JsonSchema: TypeAlias = dict[str, Any]
 Titles: TypeAlias = Literal["none", "qualified"]
 Dialect: TypeAlias = Literal["2020-12", "openapi-3.0"]
 Refs: TypeAlias = Literal["defs", "inline"]
-
-# Where a schema holds further schemas; everything else is data and must be left alone (`const`, `default`, ...).
-_ONE = ("items", "additionalProperties", "propertyNames", "contains", "not", "if", "then", "else")
-_ONE_RARE = ("unevaluatedItems", "unevaluatedProperties", "contentSchema")
-_LIST = ("anyOf", "oneOf", "allOf", "prefixItems")
-_NAMED = ("properties", "patternProperties", "dependentSchemas", "$defs", "definitions")
-_KIND = {**dict.fromkeys(_ONE + _ONE_RARE, "one"), **dict.fromkeys(_LIST, "list"), **dict.fromkeys(_NAMED, "named")}
 
 
 class SchemaNode(dict[str, Any]):
@@ -104,25 +97,6 @@ def object_schema(properties: Mapping[str, JsonSchema], required: list[str], *, 
     return members if surplus else {**members, "additionalProperties": False}
 
 
-def map_subschemas(schema: Mapping[str, Any], convert: Callable[[Any], Any]) -> JsonSchema:
-    """A copy of `schema` with `convert` applied to each schema directly inside; data is copied.
-
-    Schemas may be booleans; these reach `convert` too.
-    """
-    mapped: JsonSchema = {}
-    for keyword, value in schema.items():
-        kind = _KIND.get(keyword)
-        if kind == "named" and isinstance(value, Mapping):
-            mapped[keyword] = {name: convert(inner) for name, inner in value.items()}
-        elif (kind == "list" or keyword == "items") and isinstance(value, list):
-            mapped[keyword] = [convert(inner) for inner in value]
-        elif kind == "one" and isinstance(value, (Mapping, bool)):
-            mapped[keyword] = convert(value)
-        else:
-            mapped[keyword] = _copied(value)
-    return mapped
-
-
 def render(
     root: JsonSchema, *, titles: Titles = "none", dialect: Dialect = "2020-12", refs: Refs = "defs"
 ) -> JsonSchema:
@@ -137,8 +111,6 @@ def render(
     rendered = renderer.document(root)
     if dialect == "2020-12":
         return rendered
-    from pegboard._openapi import to_openapi
-
     return to_openapi(rendered)
 
 
@@ -269,11 +241,3 @@ def _unused(name: str, used: list[str]) -> str:
 
 def _escaped(key: str) -> str:
     return key.replace("~", "~0").replace("/", "~1")
-
-
-def _copied(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _copied(inner) for key, inner in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_copied(inner) for inner in value]
-    return value

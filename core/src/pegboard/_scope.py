@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, ValuesView
 from typing import Any, Final, final, get_origin
 
 from pegboard._errors import MissingContextError, PegboardError
 from pegboard._markers import MISSING
 
-__all__ = ["EMPTY_SCOPE", "Scope"]
+__all__ = ["EMPTY_SCOPE", "Scope", "is_unseen_protocol"]
 
 # Only plain containers spread into several objects; a named tuple or an iterable of the user's own is one object.
 _SPREAD = (list, tuple, set, frozenset)
@@ -32,7 +32,7 @@ class Scope:
         self._found: dict[tuple[Any, str | None], Any] = {}
         if isinstance(context, Mapping):
             self._add_mapping(context)
-        elif type(context) in _SPREAD or isinstance(context, Iterator):
+        elif type(context) in _SPREAD or isinstance(context, Iterator | ValuesView):
             self._objects.extend((type(given), given) for given in context)
         elif context is not None:
             self._objects.append((type(context), context))
@@ -42,7 +42,7 @@ class Scope:
             if isinstance(key, str):
                 self._named[key] = given
                 self._objects.append((type(given), given))
-            elif isinstance(key, type) and isinstance(given, key):
+            elif isinstance(key, type) and (_is_instance(given, key) or is_unseen_protocol(key)):
                 self._objects.append((key, given))
             else:
                 raise PegboardError(
@@ -79,7 +79,8 @@ class Scope:
         cls = get_origin(wanted) or wanted
         if name is not None:
             candidate = self._named.get(name, MISSING)
-            return candidate if candidate is MISSING or _is_instance(candidate, cls) else MISSING
+            fits = candidate is MISSING or is_unseen_protocol(cls) or _is_instance(candidate, cls)
+            return candidate if fits else MISSING
         exact = [given for known, given in self._objects if known is cls]
         fitting = exact or [given for _, given in self._objects if _is_instance(given, cls)]
         distinct = list({id(given): given for given in fitting}.values())
@@ -110,6 +111,11 @@ class Scope:
 
     def __repr__(self) -> str:
         return f"Scope({self.level}, {[known.__name__ for known, _ in self._objects]})"
+
+
+def is_unseen_protocol(cls: Any) -> bool:
+    """Whether `cls` is a protocol that `isinstance` cannot check: its objects are taken at the program's word."""
+    return bool(getattr(cls, "_is_protocol", False)) and not getattr(cls, "_is_runtime_protocol", False)
 
 
 def _is_instance(candidate: Any, cls: Any) -> bool:

@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, final
 
+from attrs import evolve
+
 from pegboard._approval import Permission
 from pegboard._batch import Batch, Event, as_call
 from pegboard._call import Listener, ToolCall
@@ -18,7 +20,7 @@ from pegboard._presets import Preset, Presets
 from pegboard._ready import Absent, Ready
 from pegboard._result import Status, ToolResult
 from pegboard._scope import Scope
-from pegboard._tool import Tool, ToolSchema
+from pegboard._tool import Tool, ToolSchema, Toolset
 
 __all__ = ["Session"]
 
@@ -177,11 +179,16 @@ class Session:
     @property
     def all_tools(self) -> list[Tool]:
         """Every tool on the board, offered or not."""
-        return [self._view(tool) for tool in self._core.board.tools.values()]
+        return [self.view(tool) for tool in self._core.board.tools.values()]
+
+    @property
+    def toolsets(self) -> list[Toolset]:
+        """The toolsets, their tools as this session's model sees them."""
+        return [evolve(each, tools=tuple(map(self.view, each.tools))) for each in self._core.board.toolsets]
 
     def tool(self, name: str) -> Tool:
         """The tool of that name as this session's model sees it. Raises `UnknownNameError` with the nearest names."""
-        return self._view(self._tool(name))
+        return self.view(self._tool(name))
 
     def schemas(self, dialect: str | None = None) -> list[Any]:
         """What to show the model: `ToolSchema`s, or a provider's own definitions with `dialect=`.
@@ -197,12 +204,13 @@ class Session:
         return [tool.schema() for tool in self.tools if self._core.usable(tool)]
 
     def _tool(self, name: str) -> Tool:
-        tool = self._core.board.find(name)
+        tool = self._core.registry.find(name)
         if tool is None:
             raise UnknownNameError(self._core.absence(name))
         return tool
 
-    def _view(self, tool: Tool) -> Tool:
+    def view(self, tool: Tool) -> Tool:
+        """A tool that hangs there as this session's model sees it: without the parameters that presets fill."""
         presets = self._presets.of(tool.name)
         return tool.evolve(hidden=frozenset(presets)) if presets else tool
 
@@ -233,7 +241,7 @@ class Session:
         return found
 
     def _make_ready(self, name: str) -> Ready | Absent:
-        tool = self._core.board.find(name)
+        tool = self._core.registry.find(name)
         if tool is None:
             return Absent(Status.NOT_FOUND, "not_found", self._core.absence(name))
         if not self.offers(tool):
@@ -342,12 +350,13 @@ class Session:
 
     def resume(self, call_id: str, value: Any) -> ToolResult:
         """Complete a suspended call with its answer. Raises `PegboardError` naming the ids that are owed."""
-        return self._core.engine.resume(call_id, value)
+        return self._core.engine.resume(call_id, value, self.pending)
 
     @property
     def pending(self) -> list[ToolCall]:
-        """The suspended calls whose answers are owed."""
-        return list(self._core.engine.suspended.values())
+        """The suspended calls whose answers are owed: those of this session; the toolkit's own knows all."""
+        everything = list(self._core.engine.suspended.values())
+        return everything if self._wider is None else [call for call in everything if call._state.session is self]
 
     def session(self, **options: Any) -> Session:
         """A narrower session; see `Toolkit.session`."""

@@ -21,6 +21,7 @@ KEYWORD: Final = inspect.Parameter.KEYWORD_ONLY
 POSITIONAL: Final = inspect.Parameter.POSITIONAL_ONLY
 STAR: Final = inspect.Parameter.VAR_POSITIONAL
 STARS: Final = inspect.Parameter.VAR_KEYWORD
+_NO_NOTES: Final = Param()
 
 
 @final
@@ -145,8 +146,8 @@ def _spread_slot(member: Member, record: Any) -> Slot:
 def _notes(annotation: Any) -> Param:
     """What `Annotated` says of a parameter: the outermost text or `Param` wins."""
     if get_origin(annotation) is not Annotated:
-        return Param()
-    found = Param()
+        return _NO_NOTES
+    found = _NO_NOTES
     for marker in get_args(annotation)[1:]:
         if isinstance(marker, str):
             found = Param(marker, name=found.name, examples=found.examples)
@@ -203,5 +204,7 @@ def check_name(name: str) -> str:
 
 def unknown_parameter(label: str, name: str, slots: tuple[Slot, ...]) -> RegistrationError:
     """The error for a preset of a parameter that is not there."""
-    known = [slot.name for slot in slots]
+    known = [slot.name for slot in slots if slot.kind is not STARS]
+    if any(slot.name == name for slot in slots):
+        return RegistrationError(f"{label}: **{name} cannot be preset; give the value a parameter of its own")
     return RegistrationError(f"{label} has no parameter {name!r}. {suggestion(name, known, noun='parameters')}")

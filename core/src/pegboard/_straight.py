@@ -10,10 +10,12 @@ import inspect
 import logging
 import sys
 from collections.abc import Mapping
+from functools import partial
 from time import perf_counter
 from typing import Any, Final, final
 
 from pegboard._call import ToolCall, new_call_id
+from pegboard._content import Block
 from pegboard._decode import fast_decode
 from pegboard._effects import is_cancellation, is_interrupt
 from pegboard._engine import Engine, call_scope
@@ -21,12 +23,27 @@ from pegboard._errors import PegboardError
 from pegboard._invocation import Invocation
 from pegboard._outcome import finished
 from pegboard._ready import Ready
-from pegboard._result import ResultDraft, Status, ToolResult
+from pegboard._result import Note, ResultDraft, Status, ToolResult
 
 __all__ = ["Straight"]
 
 _NO_METADATA: Final[Mapping[str, Any]] = {}
 _DEBUG: Final = logging.DEBUG
+
+
+@final
+class _Unseen:
+    """What a result says of a call that its tool did not ask for: nobody can have added anything to it."""
+
+    __slots__ = ("id", "name")
+
+    notes: tuple[Note, ...] = ()
+    logs: tuple[str, ...] = ()
+    attachments: tuple[Block, ...] = ()
+
+    def __init__(self, id: str, name: str) -> None:  # noqa: A002 - as in ToolCall
+        self.id = id
+        self.name = name
 
 
 @final
@@ -55,8 +72,7 @@ class Straight:
             if is_interrupt(error):
                 raise
             return self._raised(session, ready, call_id, arguments, invocation, error, started)
-        known = ready.renderers.by_type.get(type(value))
-        if known is None and _is_unfinished(value):
+        if type(value) not in ready.renderers.by_type and _is_unfinished(value):
             late = self._engine.late(session, ready, call_id, arguments, context, agent)
             result: ToolResult = self._engine.drivers.run_sync(late.late_steps(value))
             return self._counted(ready, finished(result, perf_counter() - started, 1))
@@ -65,29 +81,39 @@ class Straight:
     async def run_async(
         self, session: Any, ready: Ready, arguments: Any, call_id: str | None, context: Any, agent: Any
     ) -> ToolResult | None:
-        """Run an async tool on the caller's loop; None as above. The deadline is armed only if the tool suspends."""
+        """Run an async tool on the caller's loop, a sync one in a worker thread; None as above.
+
+        The deadline of an async tool is armed only if the tool suspends.
+        """
         started = perf_counter()
         call_id = call_id or new_call_id()
         try:
             values, invocation = _begin(session, ready, arguments, call_id, context, agent)
         except Exception:  # noqa: BLE001 - as above
             return None
-        cancelling = _cancelling()
+        cancelling = 0
         try:
-            coroutine = ready.invoke(values, invocation)
-            try:
-                first = coroutine.send(None)
-            except StopIteration as stop:
-                value = stop.value
+            if ready.straight_thread:
+                cancelling = _cancelling()
+                job = partial(ready.invoke, values, invocation)
+                value, failure = await self._engine.drivers.in_worker(job, ready.policy.timeout)
+                if failure is not None:
+                    return self._raised(session, ready, call_id, arguments, invocation, failure, started)
             else:
-                value = await _resumed(coroutine, first, ready.policy.timeout)
+                coroutine = ready.invoke(values, invocation)
+                try:
+                    first = coroutine.send(None)
+                except StopIteration as stop:
+                    value = stop.value
+                else:
+                    cancelling = _cancelling()
+                    value = await _resumed(coroutine, first, ready.policy.timeout)
         except BaseException as error:
             if is_interrupt(error) or (is_cancellation(error) and _cancelling() > cancelling):
                 ready.stats.ended(Status.CANCELLED, perf_counter() - started)
                 raise
             return self._raised(session, ready, call_id, arguments, invocation, error, started)
-        known = ready.renderers.by_type.get(type(value))
-        if known is None and _is_unfinished(value):
+        if type(value) not in ready.renderers.by_type and _is_unfinished(value):
             late = self._engine.late(session, ready, call_id, arguments, context, agent)
             result: ToolResult = await self._engine.drivers.run(late.late_steps(value))
             return self._counted(ready, finished(result, perf_counter() - started, 1))
@@ -100,11 +126,9 @@ class Straight:
         known = ready.renderers.by_type.get(kind)
         call = None if invocation is None else invocation.opened_call()
         if known is None or not known[1] or call is not None:
-            result = self._engine.outcomes.success(
-                call or ToolCall(call_id, ready.name, arguments), value, ready.renderers
-            )
+            result = self._engine.outcomes.success(call or _Unseen(call_id, ready.name), value, ready.renderers)
             return self._counted(ready, finished(result, perf_counter() - started, 1))
-        draft: Any = ResultDraft()
+        draft = ResultDraft()
         draft.call_id = call_id
         draft.name = ready.name
         draft.status = Status.SUCCESS
@@ -115,15 +139,14 @@ class Straight:
         draft.notes = draft.logs = draft.attachments = ()
         draft.metadata = _NO_METADATA
         draft.duration = seconds = perf_counter() - started
-        draft.__class__ = ToolResult
+        draft.__class__ = ToolResult  # closes the draft
         stats = ready.stats
         stats.calls += 1
         stats.seconds += seconds
         stats.histogram[int(seconds * 1e6).bit_length()] += 1
         if self._log.isEnabledFor(_DEBUG):
-            self._engine.log(draft)
-        result = draft
-        return result
+            self._engine.log(draft)  # type: ignore[arg-type]
+        return draft  # type: ignore[return-value]
 
     def _raised(
         self,
@@ -135,9 +158,10 @@ class Straight:
         error: BaseException,
         started: float,
     ) -> ToolResult:
-        call = (None if invocation is None else invocation.opened_call()) or ToolCall(call_id, ready.name, arguments)
-        result = self._engine.outcomes.failure(call, error)
+        call = None if invocation is None else invocation.opened_call()
+        result = self._engine.outcomes.failure(call or _Unseen(call_id, ready.name), error)
         if result.status is Status.SUSPENDED:
+            call = call or ToolCall(call_id, ready.name, arguments)
             self._engine.remember_suspended(call, result, ready, session)
         return self._counted(ready, finished(result, perf_counter() - started, 1))
 

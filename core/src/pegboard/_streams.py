@@ -5,16 +5,21 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Generator
 from typing import Any
 
-from pegboard._call import Emitter
+from pegboard._call import CancelToken, Emitter
 from pegboard._content import Block, TextBlock
 
 __all__ = ["drain", "drain_async"]
 
 
-def drain(stream: Generator[Any, Any, Any], emitter: Emitter) -> Any:
-    """Draw a generator to its end; its return value, or what it yielded."""
+def drain(stream: Generator[Any, Any, Any], emitter: Emitter, token: CancelToken) -> Any:
+    """Draw a generator to its end, or until it is asked to stop; its return value, or what it yielded."""
     yielded: list[Any] = []
     while True:
+        if token.cancelled:
+            stream.close()
+            from asyncio import CancelledError
+
+            raise CancelledError(token.reason)
         try:
             item = next(stream)
         except StopIteration as stop:

@@ -133,6 +133,11 @@ class Definition(Protocol):
         ...
 
     @property
+    def options(self) -> ToolOptions:
+        """What the tool declares."""
+        ...
+
+    @property
     def function(self) -> Callable[..., Any] | None:
         """The function behind the tool; None for external tools."""
         ...
@@ -180,7 +185,7 @@ class Tool:
 
     name: str
     definition: Definition
-    options: ToolOptions = field(factory=ToolOptions)
+    _options: ToolOptions | None = None
     groups: tuple[str, ...] = ()
     origin: Origin = field(factory=Origin)
     hidden: frozenset[str] = frozenset()
@@ -198,6 +203,16 @@ class Tool:
     def external(cls, name: str, description: str = "", parameters: Mapping[str, Any] | None = None) -> Tool:
         """A tool that runs elsewhere: a call of it is `suspended` until `toolkit.resume(call_id, value)`."""
         return _handed_in(cls._external_factory)(name, description, parameters)
+
+    @property
+    def options(self) -> ToolOptions:
+        """Everything that the tool declares; a lazy tool is imported to tell."""
+        return self.definition.options if self._options is None else self._options
+
+    @property
+    def replaces(self) -> str | None:
+        """The pack's tool that this one stands in for; a lazy one never does: names are settled before it loads."""
+        return None if self._options is None else self._options.replaces
 
     @property
     def description(self) -> str:
@@ -244,7 +259,8 @@ class Tool:
     @property
     def qualified_name(self) -> str:
         """`<pack>__<name>` for a pack's tool, else the name."""
-        return f"{self.pack}__{self.options.name or self.name}" if self.pack else self.name
+        prefix = f"{self.pack}__" if self.pack else ""
+        return self.name if self.name.startswith(prefix) else f"{prefix}{self.name}"
 
     @property
     def schema_hash(self) -> str:

@@ -235,7 +235,7 @@ class Toolkit:
     @property
     def toolsets(self) -> list[Toolset]:
         """The toolsets: classes with `@tool` methods."""
-        return list(self._core.board.toolsets)
+        return self._root.toolsets
 
     def schemas(self, dialect: str | None = None) -> list[Any]:
         """What to show the model: `ToolSchema`s, or a provider's own definitions."""

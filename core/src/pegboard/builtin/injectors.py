@@ -18,8 +18,9 @@ def emitter(invocation: Invocation) -> Emitter:
 
 
 def agent(invocation: Invocation) -> Any:
-    """The object passed as `agent=`."""
-    return MISSING if invocation.agent is None else invocation.agent
+    """The object passed as `agent=` to the call, else to the session."""
+    found = invocation.session.agent if invocation.agent is None else invocation.agent
+    return MISSING if found is None else found
 
 
 def call(invocation: Invocation) -> ToolCall:
