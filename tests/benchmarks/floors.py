@@ -173,7 +173,7 @@ def tool_{n}(bill: Bill, currency: str = "CHF", copies: int = 1) -> str:
     return currency
 '''
 
-NESTED_OF_ITS_OWN = '''
+NESTED_OF_ITS_OWN = """
 @dataclass
 class Item{n}:
     name: str
@@ -185,7 +185,7 @@ class Item{n}:
 class Bill{n}:
     customer: str
     items: list[Item{n}]
-''' + NESTED.replace("Bill,", "Bill{n},")
+""" + NESTED.replace("Bill,", "Bill{n},")
 
 
 def written(template: str, number: int, start: int = 0) -> list[Callable[..., Any]]:

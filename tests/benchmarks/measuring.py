@@ -76,9 +76,7 @@ def alternate(floor: Clock, subject: Clock, rounds: int) -> Ratio:
         floor(), subject()
         pairs = [(floor(), subject()) for _ in range(rounds)]
     floors, subjects = zip(*pairs, strict=True)
-    return Ratio(
-        statistics.median(floors), statistics.median(subjects), [subject / floor for floor, subject in pairs]
-    )
+    return Ratio(statistics.median(floors), statistics.median(subjects), [subject / floor for floor, subject in pairs])
 
 
 def per_call(function: Callable[[], Any], seconds: float) -> Clock:

@@ -96,8 +96,8 @@ def _installed(pace: Pace) -> Iterator[Figure]:
     with tempfile.TemporaryDirectory(prefix="pegboard-bench-") as directory:
         site = Path(directory, "300")
         for n in range(300):
-            entry_points = {"console_scripts": {f"tool{n}": f"module{n}:main"}} if n % 3 else {}
-            fake_distribution(site, f"stranger-{n}", entry_points=entry_points, requires=["attrs"])
+            scripts = f"[console_scripts]\ntool{n} = module{n}:main\n" if n % 3 else ""
+            fake_distribution(site, f"stranger-{n}", entry_points=scripts, requires=["attrs"])
         yield Figure.of("B11", "discovery, 300 distributions", _milliseconds(DISCOVERY, 0, site, pace), 8.0, 3.0, "ms")
         packs = Path(directory, "50")
         for n in range(50):

@@ -27,7 +27,8 @@ def page(tmp_path: Path, text: str) -> Page:
 def test_examples_of_page(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(sys.modules, "acme", acme)
-    monkeypatch.syspath_prepend(PACK / "src")
+    for source in sorted(DOCS.glob("examples/*/src")):
+        monkeypatch.syspath_prepend(source)
     Page(path).run()
 
 

@@ -3,6 +3,7 @@
 # The public names and the modules that hold them; `__init__.pyi` lists the same for type checkers. A module is loaded
 # when the first of its names is asked for (PEP 562): `import pegboard` itself costs next to nothing.
 _HOMES = {
+    "_annotations": "qualified_name",
     "_approval": "Approval ApprovalRequest Permission",
     "_board": "Board Clash",
     "_call": "Agent CancelToken Chunk Emitter ToolCall",
@@ -18,8 +19,10 @@ _HOMES = {
     "_plugin_record": "PluginFailure PluginRecord PluginState",
     "_policy": "ExecutionPolicy",
     "_result": "Note Status ToolOutput ToolResult",
+    "_schema": "SchemaRef",
     "_session": "Session",
-    "_shapes": "Check Choice Items Mapped Member Record Scalar Shape Tagged Text TypePlan",
+    "_shapes": "Check Choice Deferred FixedItems Items Mapped Member Nullable Record Scalar Shape Tagged Text TypePlan "
+    "Union",
     "_tool": "Hints Origin Parameter ToolSchema Toolset",
     "_version": "__version__",
     "_toolkit": "Tool Toolkit",

@@ -1,3 +1,6 @@
+from pegboard._annotations import (
+    qualified_name as qualified_name,
+)
 from pegboard._approval import (
     Approval as Approval,
 )
@@ -181,6 +184,9 @@ from pegboard._result import (
 from pegboard._result import (
     ToolResult as ToolResult,
 )
+from pegboard._schema import (
+    SchemaRef as SchemaRef,
+)
 from pegboard._session import (
     Session as Session,
 )
@@ -191,6 +197,12 @@ from pegboard._shapes import (
     Choice as Choice,
 )
 from pegboard._shapes import (
+    Deferred as Deferred,
+)
+from pegboard._shapes import (
+    FixedItems as FixedItems,
+)
+from pegboard._shapes import (
     Items as Items,
 )
 from pegboard._shapes import (
@@ -198,6 +210,9 @@ from pegboard._shapes import (
 )
 from pegboard._shapes import (
     Member as Member,
+)
+from pegboard._shapes import (
+    Nullable as Nullable,
 )
 from pegboard._shapes import (
     Record as Record,
@@ -216,6 +231,9 @@ from pegboard._shapes import (
 )
 from pegboard._shapes import (
     TypePlan as TypePlan,
+)
+from pegboard._shapes import (
+    Union as Union,
 )
 from pegboard._tool import (
     Hints as Hints,
@@ -264,12 +282,14 @@ __all__ = [
     "ConflictError",
     "Converter",
     "DataBlock",
+    "Deferred",
     "Dialect",
     "Docstring",
     "Emitter",
     "ExecutionPolicy",
     "Fault",
     "FileBlock",
+    "FixedItems",
     "Group",
     "Hints",
     "ImageBlock",
@@ -284,6 +304,7 @@ __all__ = [
     "Middleware",
     "Mismatch",
     "Note",
+    "Nullable",
     "Origin",
     "Param",
     "Parameter",
@@ -296,6 +317,7 @@ __all__ = [
     "Record",
     "RegistrationError",
     "Scalar",
+    "SchemaRef",
     "Secret",
     "Session",
     "SettingsError",
@@ -317,12 +339,14 @@ __all__ = [
     "TypeHandler",
     "TypePlan",
     "Types",
+    "Union",
     "UnknownNameError",
     "VideoBlock",
     "__version__",
     "hookimpl",
     "injectable",
     "parse_docstring",
+    "qualified_name",
     "record_member",
     "record_plan",
     "shaped",

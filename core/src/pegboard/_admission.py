@@ -8,8 +8,8 @@ from typing import Any, Literal, Protocol, TypeAlias
 from attrs import field, frozen
 
 from pegboard._decode import DecodeError, decode, decode_twice, repair_text
-from pegboard._explain import Problem, explain, message
-from pegboard._repair import repair
+from pegboard._effects import is_interrupt
+from pegboard._problems import Problem, message
 from pegboard._result import Note
 from pegboard._shapes import TypePlan
 
@@ -93,14 +93,17 @@ def _structured(
 ) -> Admission:
     try:
         return Admission(arguments, plan.accept(arguments, 0, None), tuple(notes))
-    except Exception:  # noqa: BLE001 - type handlers may raise anything for a value that does not fit
+    except BaseException as error:  # type handlers may raise anything for a value that does not fit
+        if is_interrupt(error):
+            raise
         repaired = arguments
     if mode != "off":
         repaired, repairs = _repaired(plan, arguments, mode, redact)
         try:
             return Admission(repaired, plan.accept(repaired, 0, None), (*notes, *repairs))
-        except Exception:  # noqa: BLE001 - as above; only what could not be mended is explained below
-            pass
+        except BaseException as error:  # as above; only what could not be mended is explained below
+            if is_interrupt(error):
+                raise
     problems = _problems(plan, repaired, redact)
     return Admission(arguments, (), tuple(notes), f"invalid arguments:\n{message(problems)}", tuple(problems))
 
@@ -108,6 +111,8 @@ def _structured(
 def _repaired(
     plan: AdmissionPlan, arguments: dict[str, Any], mode: Literal["safe", "max"], redact: Callable[[str], str] | None
 ) -> tuple[dict[str, Any], list[Note]]:
+    from pegboard._repair import repair
+
     repaired, notes = repair(plan.record, arguments, mode, redact=redact)
     if plan.extra is not None:
         for name in _extra_names(plan, repaired):
@@ -116,9 +121,9 @@ def _repaired(
     return repaired, notes
 
 
-def _problems(
-    plan: AdmissionPlan, arguments: dict[str, Any], redact: Callable[[str], str] | None
-) -> list[Problem]:
+def _problems(plan: AdmissionPlan, arguments: dict[str, Any], redact: Callable[[str], str] | None) -> list[Problem]:
+    from pegboard._explain import explain
+
     problems = explain(plan.record, arguments, redact=redact)
     if plan.extra is not None:
         for name in _extra_names(plan, arguments):

@@ -147,7 +147,8 @@ def is_union(annotation: Any) -> bool:
 def is_alias(annotation: Any) -> bool:
     """Whether this is a `type X = ...` alias (PEP 695), subscripted or not; `typing_extensions` has them on 3.11."""
     alias = get_origin(annotation) or annotation
-    return type(alias).__name__ == "TypeAliasType" and hasattr(alias, "__value__")
+    # Not `__value__`, which is evaluated when it is looked at.
+    return type(alias).__name__ == "TypeAliasType" and hasattr(alias, "__type_params__")
 
 
 def is_structural(annotation: Any) -> bool:
@@ -258,8 +259,10 @@ def _plain_name(annotation: Any) -> str:
     name = getattr(annotation, "__qualname__", None) or getattr(annotation, "__name__", None)
     if name is None:
         return str(annotation).removeprefix("typing.")
-    module = getattr(annotation, "__module__", None)
-    return name if module in (None, "builtins", "typing", "typing_extensions") else f"{module}.{name}"
+    module = getattr(annotation, "__module__", None) or "builtins"
+    if module.partition(".")[0] in sys.stdlib_module_names:
+        module = module.partition("._")[0]  # `pathlib._local.Path` on 3.13 is `pathlib.Path` everywhere
+    return name if module in ("builtins", "typing", "typing_extensions") else f"{module}.{name}"
 
 
 def _value_name(value: Any) -> str:

@@ -42,6 +42,11 @@ class Batch:
 
         return list(await asyncio.gather(*(self._one(call, self._on_chunk) for call in self._calls)))
 
+    def run_one_by_one(self) -> list[ToolResult]:
+        """All results, in call order, from plain code: where no loop can be had."""
+        options = {**self._options, "on_chunk": self._on_chunk}
+        return [self._session.call_sync(name, sent, call_id=call_id, **options) for name, sent, call_id in self._calls]
+
     async def stream(self, *, parallel: bool) -> AsyncIterator[Event]:
         """Chunks and results as they come; leaving the iteration cancels what still runs."""
         import asyncio

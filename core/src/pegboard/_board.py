@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import ChainMap
 from collections.abc import Iterable, Mapping
-from typing import Literal, TypeAlias, final, get_args
+from typing import Any, Literal, TypeAlias, final, get_args
 
 from attrs import evolve, field, frozen
 
@@ -172,6 +172,8 @@ class Registry:
 
             self._own = {name: newest(tool) for name, tool in self._own.items()}
             self._packs = {pack: list(map(newest, tools)) for pack, tools in self._packs.items()}
+            for toolsets in (self._pack_sets, self._own_sets):
+                toolsets[:] = [evolve(each, tools=tuple(map(newest, each.tools))) for each in toolsets]
             self.changed()
 
     def _build(self) -> Board:
@@ -220,9 +222,16 @@ def _place(existing: Mapping[str, Tool], tool: Tool, on_conflict: OnConflict) ->
         return tool.evolve(name=f"{tool.name}_{number}")
     other = existing[tool.name]
     raise ConflictError(
-        f"a tool named {tool.name!r} is already registered (from {other.origin}), and another one comes from "
-        f'{tool.origin}; give it a name="...", or say on_conflict="replace", "skip" or "rename"'
+        f"a tool named {tool.name!r} is already registered ({_whence(other)}), and another one comes now "
+        f'({_whence(tool)}); give it a name="...", or say on_conflict="replace", "skip" or "rename"'
     )
+
+
+def _whence(tool: Tool) -> str:
+    """Where a tool comes from, its function included: both sides of a conflict may be the program's."""
+    function: Any = tool.function
+    place = f"{function.__module__}.{function.__qualname__}" if hasattr(function, "__qualname__") else repr(function)
+    return f"{place}, from {tool.origin}"
 
 
 def _replacing(offers: list[Tool]) -> Tool | None:

@@ -11,7 +11,7 @@ from attrs import define, field
 from pegboard._content import Block, DataBlock, TextBlock
 from pegboard._errors import ConflictError
 from pegboard._extension import Converter
-from pegboard._jsonable import Unstructure, dump_json, jsonable
+from pegboard._jsonable import Unstructure, dump_json, jsonable, spellable
 from pegboard._result import Rendering
 from pegboard._tool import Origin
 from pegboard._types import Level
@@ -114,7 +114,9 @@ def _render_scalar(value: Any) -> Rendering:
         return (TextBlock(value),), value
     if type(value) is float and not math.isfinite(value):  # what JSON cannot carry is text alone
         return (TextBlock("NaN" if value != value else "Infinity" if value > 0 else "-Infinity"),), None  # noqa: PLR0124
-    return (TextBlock(dump_json(value)),), value
+    if type(value) is int:
+        value = spellable(value)
+    return (TextBlock(value if type(value) is str else dump_json(value)),), value
 
 
 def _render_block(block: Block) -> Rendering:

@@ -14,7 +14,7 @@ from pegboard._extension import Dialect, Middleware
 from pegboard._groups import Groups
 from pegboard._plugins import Plugins
 from pegboard._straight import Straight
-from pegboard._tool import Tool
+from pegboard._tool import Tool, ToolSchema
 
 __all__ = ["Core"]
 
@@ -73,10 +73,9 @@ class Core:
             )
         return self.dialects[name]
 
-    def usable(self, tool: Tool) -> bool:
-        """Whether a tool can be described; one whose pack turns out to be broken on first use is not offered."""
+    def described(self, tool: Tool) -> ToolSchema | None:
+        """A tool as a model sees it; None for one whose pack turns out to be broken on first use: it is not offered."""
         try:
-            _ = tool.parameters
+            return tool.schema()
         except PegboardError:
-            return False
-        return True
+            return None

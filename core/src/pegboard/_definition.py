@@ -8,6 +8,7 @@ from typing import Any, final
 
 from attrs import evolve
 
+from pegboard._annotations import qualified_name
 from pegboard._conversion import ConverterTable, Renderers
 from pegboard._declare import declared_namespace
 from pegboard._docstrings import Docstring, parse_docstring
@@ -200,7 +201,7 @@ class FunctionDefinition:
             if _is_instance(value, slot.annotation):
                 return value
         raise RegistrationError(
-            f"tool {self._name!r}: the preset of {name!r} does not fit its annotation {slot.annotation!r}; "
+            f"tool {self._name!r}: the preset of {name!r} does not fit its annotation {qualified_name(slot.annotation)}; "
             f"got a {type(value).__name__}"
         )
 

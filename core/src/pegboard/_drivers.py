@@ -100,6 +100,11 @@ class Drivers:
         """Run a coroutine on the library's own loop and wait for it; a worker that waits lends its slot."""
         return self.wait(lambda: self._loop.run(start))
 
+    @property
+    def available(self) -> bool:
+        """Whether the library's loop can run something."""
+        return self._loop.begin()
+
     def close(self) -> None:
         """End the library's loop and threads; backends of plugins too."""
         self._loop.close()

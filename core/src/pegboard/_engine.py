@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
@@ -19,7 +19,7 @@ from pegboard._errors import PegboardError, describe_exception
 from pegboard._execution import Execution
 from pegboard._invocation import Invocation
 from pegboard._locks import Locks
-from pegboard._outcome import Outcomes, masked
+from pegboard._outcome import Outcomes, masked, redacted, written
 from pegboard._ready import Absent, Ready
 from pegboard._result import Note, Status, ToolResult
 from pegboard._scope import Scope
@@ -45,6 +45,13 @@ class Prepared:
         self.done: Future[ToolResult] | None = None
         self.driver: Any = None
         self.stopped = False
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """The texts that nothing about this call may show."""
+        if self.execution is not None:
+            return self.execution.secrets
+        return () if self.ready is None else self.ready.secrets
 
 
 @final
@@ -138,7 +145,7 @@ class Engine:
         return admit(ready.plan, sent, mode=self.repair, read_only=ready.tool.hints.read_only is True, redact=redact)
 
     def _refused(self, call: ToolCall, admission: Admission) -> ToolResult:
-        details = {"problems": [str(problem) for problem in admission.problems]}
+        details = {"problems": [str(problem) for problem in admission.problems] or [str(admission.refusal)]}
         return self.outcomes.refusal(call, Status.INVALID, "invalid_arguments", str(admission.refusal), details)
 
     # Running ---------------------------------------------------------------------------------------------------
@@ -169,7 +176,7 @@ class Engine:
 
     def _waited_for(self, call: ToolCall, done: Future[ToolResult]) -> ToolResult:
         if not done.done() and cast("Prepared", call._state).driver == current_driver():
-            message = f"{call.name} runs on this event loop or thread, which would wait for itself; await call.execute()"
+            message = f"{call.name} runs on this very event loop or thread; use `await call.execute()`"
             return self.outcomes.refusal(call, Status.ERROR, "deadlock", message)
         return cast("ToolResult", self.drivers.wait(done.result))
 
@@ -268,7 +275,7 @@ class Engine:
             self.suspended[call.id] = call
         if state.done is not None and not state.done.done():
             state.done.set_result(result)
-        self.log(result)
+        self.log(result, state.secrets)
 
     def remember_suspended(self, call: ToolCall, result: ToolResult, ready: Ready, session: Any) -> None:
         """A straight call that was suspended waits for `resume` like any other."""
@@ -287,19 +294,22 @@ class Engine:
         if call is None:
             raise PegboardError(f"no suspended call has the id {call_id!r}; owed: {', '.join(ids) or 'none'}")
         started = perf_counter()
-        ready = cast("Ready", cast("Prepared", call._state).ready)
-        result = self.outcomes.success(call, value, ready.renderers)
+        state = cast("Prepared", call._state)
+        ready = cast("Ready", state.ready)
+        result = redacted(self.outcomes.success(call, value, ready.renderers), state.secrets)
         object.__setattr__(result, "duration", perf_counter() - started)
         self._settle(call, result)
         return result
 
-    def log(self, result: ToolResult) -> None:
-        """One line for each call: DEBUG for success, INFO for anything else. Messages are redacted already."""
+    def log(self, result: ToolResult, secrets: Iterable[str] = ()) -> None:
+        """One record for each call: DEBUG for success, INFO for anything else, with the traceback of an exception."""
         if result.error is None:
             _logger.debug("%s %s: %s in %.6f s", result.name, result.call_id, result.status.value, result.duration)
         elif _logger.isEnabledFor(logging.INFO):
             line = "%s %s: %s in %.6f s: %s"
             message = result.error.message
+            if result.error.kind == "exception" and result.error.exception is not None:
+                message = written(result.error.exception, secrets)
             _logger.info(line, result.name, result.call_id, result.status.value, result.duration, message)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from attrs import field, frozen
@@ -66,7 +66,15 @@ class Suspend(Exception):  # noqa: N818 - a request, not a failure; the contract
 
 
 class Mismatch(ValueError):  # noqa: N818 - control flow between compiled checks and the explainer, never shown
-    """A JSON value does not fit a type plan. Type handlers may raise it (or any other exception) from `structure`."""
+    """A JSON value does not fit a type plan. Type handlers may raise it (or any other exception) from `structure`.
+
+    `located` are the single problems of a judge that finds several at once: each the keys and indices that lead from
+    the value to its part, and what is wrong there.
+    """
+
+    def __init__(self, *args: object, located: Iterable[tuple[Sequence[str | int], str]] = ()) -> None:
+        super().__init__(*args)
+        self.located = tuple(located)
 
 
 class MissingContextError(Exception):
@@ -97,8 +105,8 @@ def describe_exception(error: BaseException) -> str:
             return f"{error.message}: {inner}"
     except BaseException:  # noqa: BLE001 - a broken __str__ may raise anything, and the call must still end in a result
         return f"{name} (its message could not be read)"
-    if isinstance(error, KeyError) and message:
-        return f"{name}: {message}"  # a bare key says nothing by itself
+    if message and (isinstance(error, KeyError) or not isinstance(error, Exception)):
+        return f"{name}: {message}"  # a bare key, or the 3 of SystemExit(3), says nothing by itself
     return message or name
 
 

@@ -7,7 +7,7 @@ import random
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import Any, final
+from typing import Any, Final, final
 
 from pegboard._approval import Approval, ApprovalRequest
 from pegboard._call import CancelToken, ToolCall
@@ -36,6 +36,9 @@ from pegboard._streams import drain, drain_async
 
 __all__ = ["Execution"]
 
+# What no second attempt would change, or nobody wants one after.
+_FINAL: Final = (Suspend, MissingContextError, PegboardError, KeyboardInterrupt)
+
 
 @final
 class Execution:
@@ -61,9 +64,9 @@ class Execution:
         self._locks = locks
         self._readmit = readmit
         self._attempts = 0
-        self._secrets = ready.secrets
+        self.secrets = ready.secrets
         if ready.computed_secrets:
-            self._secrets += secret_texts(invocation.presets[name] for name in ready.computed_secrets)
+            self.secrets += secret_texts(invocation.presets[name] for name in ready.computed_secrets)
 
     @property
     def token(self) -> CancelToken:
@@ -168,7 +171,7 @@ class Execution:
         is_async = inspect.iscoroutinefunction(middleware.around)
         value, error = yield Around(middleware.around, self.call, lambda: self._through(index + 1), is_async)
         if error is not None:
-            return self._outcomes.failure(self.call, error, self._secrets)
+            return self._outcomes.failure(self.call, error, self.secrets)
         if isinstance(value, ToolResult):
             foreign = value.call_id != self.call.id  # from a cache, for instance
             return self._outcomes.success(self.call, value, self.ready.renderers) if foreign else value
@@ -245,9 +248,9 @@ class Execution:
         if isinstance(error, AttemptTimeoutError):
             self.token.cancel(TIMED_OUT)  # an abandoned thread can see that nobody waits for it
         if error is not None:
-            return redacted(self._outcomes.failure(self.call, error, self._secrets), self._secrets)
+            return redacted(self._outcomes.failure(self.call, error, self.secrets), self.secrets)
         result = self._outcomes.success(self.call, value, self.ready.renderers, self.ready.tool.options.max_output)
-        return redacted(result, self._secrets)
+        return redacted(result, self.secrets)
 
     def _work(self, invoke: Callable[[], Any]) -> Work:
         emitter, token = self.invocation.emitter, self.token
@@ -261,7 +264,7 @@ class Execution:
     def _retries(self, error: BaseException, attempt: int) -> bool:
         if attempt >= self.policy.max_attempts or self.token.cancelled:
             return False
-        if is_cancellation(error) or isinstance(error, Suspend | MissingContextError | PegboardError | KeyboardInterrupt):
+        if is_cancellation(error) or isinstance(error, _FINAL):
             return False
         if not isinstance(error, (*self.policy.retry_on, AttemptTimeoutError)):
             return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import reduce
 from typing import Any, TypeAlias
 
 from attrs import define, evolve, field
@@ -21,6 +22,7 @@ from pegboard._problems import (
     similar,
     under,
 )
+from pegboard._schema import SchemaRef, render
 from pegboard._shapes import (
     Choice,
     Deferred,
@@ -146,7 +148,7 @@ class _Walk:
                 choices = [spelling for spelling, _ in pairs]
                 self.mismatch(path, one_of(choices), value, similar(value, choices))
             case Text() if isinstance(value, str):
-                self.mismatch(path, expected(plan), value, _after_colon(self.reason(error)))
+                self.whole(plan, value, path, error)
             case Text():
                 self.mismatch(path, expected(plan), value)
             case _:
@@ -156,7 +158,9 @@ class _Walk:
         """A type that comes without a shape: its schema says what is wrong, if it can."""
         if isinstance(error, SchemaMismatch):
             return [evolve(problem, path=under(path, problem.path)) for problem in error.problems(self.redact)]
-        return schema_problems(plan.schema, value, path, redact=self.redact)
+        if isinstance(error, Mismatch) and error.located:
+            return []
+        return schema_problems(render(plan.schema), value, path, redact=self.redact)
 
     def record(self, shape: Record, value: Any, path: str) -> None:
         if not isinstance(value, dict | Mapping):  # the first is what it is, and quickly told
@@ -170,16 +174,17 @@ class _Walk:
                 there = join(path, member.key)
                 self.problems.append(Problem(there, f"missing (required {expected(member.plan)})"))
         if not shape.open and known < len(value):
-            self.surplus([member.key for member in shape.members], value, path)
+            self.surplus([member.key for member in shape.members], shape.unlisted, value, path)
         return None
 
-    def surplus(self, known: Sequence[str], value: Mapping[str, Any], path: str) -> None:
+    def surplus(self, known: Sequence[str], unlisted: Set[str], value: Mapping[str, Any], path: str) -> None:
         noun = "member" if path else "argument"
+        offered = [key for key in known if key not in unlisted]
         for key in value:
             if key in known or len(self.problems) >= MOST_PROBLEMS:
                 continue
-            names = f" (known: {', '.join(known[:12])})" if known else ""
-            self.problems.append(Problem(join(path, key), f"unknown {noun}{similar(key, known, repr) or names}"))
+            names = f" (known: {', '.join(offered[:12])})" if offered else ""
+            self.problems.append(Problem(join(path, key), f"unknown {noun}{similar(key, offered, repr) or names}"))
 
     def items(self, item: TypePlan, plan: TypePlan, value: Any, path: str) -> None:
         if not isinstance(value, list | tuple):
@@ -232,11 +237,20 @@ class _Walk:
         self.problems.append(problem)
 
     def whole(self, plan: TypePlan, value: Any, path: str, error: BaseException) -> None:
+        if isinstance(error, Mismatch) and error.located:
+            return self.located(error, path)
         reason = self.reason(error)
         if reason and isinstance(value, Mapping | list):
             self.problems.append(Problem(path, reason))
         else:
             self.mismatch(path, expected(plan), value, _after_colon(reason))
+        return None
+
+    def located(self, error: Mismatch, path: str) -> None:
+        """What a third party's judge found, part by part; its words may repeat the value."""
+        for keys, text in error.located[: MOST_PROBLEMS - len(self.problems)]:
+            there = reduce(join, keys, path)
+            self.problems.append(Problem(there, self.redact(text) if self.redact else text))
 
     def reason(self, error: BaseException) -> str:
         """What the exception says; nothing for a bare mismatch, which only repeats ours."""
@@ -280,7 +294,8 @@ def expected(plan: TypePlan) -> str:
             inner = settled(plan)
             return "any value" if isinstance(inner.shape, Deferred) else expected(inner)
         case _:
-            return expectation(plan.schema)
+            schema = plan.schema
+            return expectation(schema.target if isinstance(schema, SchemaRef) else schema)
 
 
 def _common_keys(shape: Shape | None, value: Mapping[str, Any]) -> int:

@@ -46,11 +46,14 @@ class TypeHandler:
     """Maps a type: `matches` is a class or a predicate over annotations, `build(annotation, types)` returns its plan.
 
     Of handlers of one origin the higher `priority` wins; between origins: program, then plugins, then built-in.
+    With `whole`, a predicate is also asked about `Annotated` types as they are written, for metadata that only its
+    library understands; bounds and predicates in there are then the handler's to enforce.
     """
 
     matches: Matches
     build: Callable[[Any, Types], TypePlan] = field(repr=False)
     priority: int = 0
+    whole: bool = field(default=False, kw_only=True)
 
 
 @frozen(eq=False)

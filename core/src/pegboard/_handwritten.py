@@ -10,7 +10,6 @@ from pegboard._conversion import Renderers
 from pegboard._decode import count_keys, exact_keys
 from pegboard._definition import Assembly
 from pegboard._errors import Mismatch, RegistrationError, Suspend, suggestion
-from pegboard._foreign import ForeignSchema
 from pegboard._invocation import Invocation
 from pegboard._markers import MISSING
 from pegboard._plan import Kind, function_kind
@@ -56,6 +55,8 @@ class HandwrittenDefinition:
             raise RegistrationError(
                 f"tool {name!r}: parameters must be the schema of an object, got type {self._schema['type']!r}"
             )
+        from pegboard._foreign import ForeignSchema
+
         try:
             ForeignSchema(self._schema)
         except RegistrationError as error:
@@ -141,6 +142,7 @@ class HandwrittenPlan:
     managed = ()
     extra: TypePlan | None = None
     uses_invocation = True
+    opens_call = False  # it gets a call of its own, merged with the presets
 
     def __init__(
         self,
@@ -149,6 +151,8 @@ class HandwrittenPlan:
         presets: frozenset[str],
         locked: frozenset[str],
     ) -> None:
+        from pegboard._foreign import ForeignSchema
+
         self._call = call
         self._presets = presets | locked
         self.hidden = locked

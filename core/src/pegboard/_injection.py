@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Annotated, Any, Final, TypeAlias, Union, get_args, get_origin
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
+from pegboard._call import Agent, ToolCall
 from pegboard._call import Agent
 from pegboard._effects import Await, Steps
 from pegboard._errors import ConflictError, MissingContextError, RegistrationError
@@ -32,6 +33,7 @@ class Provider:
 
     A managed provider runs a resolver that may await, may need other providers first (`needs`) and may have to be
     closed after the call: it is resolved by `resolve` before the tool runs, and `fetch` then only looks it up.
+    `opens_call`: the tool sees its own `ToolCall`, which then has to be complete.
     """
 
     source: Source
@@ -39,6 +41,7 @@ class Provider:
     function: Callable[..., Any] | None = None
     needs: Mapping[str, Provider] = field(factory=dict)
     managed: bool = False
+    opens_call: bool = False
 
 
 @define
@@ -127,7 +130,8 @@ class InjectorTable:
                     "Injected[T] or a type of another injector"
                 )
             needs[name] = provider
-        return _provider_of(function, needs)
+        opens_call = injector.matches is ToolCall or any(need.opens_call for need in needs.values())
+        return evolve(_provider_of(function, needs), opens_call=opens_call)
 
 
 def _guarded(provider: Provider, default: Any, wanted: Any) -> Provider:
@@ -144,7 +148,7 @@ def _guarded(provider: Provider, default: Any, wanted: Any) -> Provider:
         absence["remedy"] = _EMPTY_HANDED if wanted is not Agent else absence["remedy"].replace("context=", "agent=")
         raise MissingContextError(absence)
 
-    return Provider("injected", fetch, provider.function, provider.needs, provider.managed)
+    return evolve(provider, fetch=fetch)
 
 
 def _provider_of(function: Callable[..., Any], needs: dict[str, Provider]) -> Provider:
@@ -261,6 +265,8 @@ def _context_fetcher(wanted: Any, name: str | None, default: Any) -> Callable[[I
 
 def _absence(label: str, name: str | None, invocation: Invocation) -> dict[str, Any]:
     registered = f'context={{"{name}": <{label}>}}' if name else f"context=<{label}>"
+    if label == Agent.__name__:
+        registered = "agent=<the agent>"
     return {
         "type": label,
         "name": name,

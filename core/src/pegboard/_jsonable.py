@@ -7,13 +7,14 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Set
 from typing import Any, Final, TypeAlias, final
 
-__all__ = ["Unstructure", "dump_json", "jsonable"]
+__all__ = ["Unstructure", "dump_json", "jsonable", "spellable"]
 
 Unstructure: TypeAlias = Callable[[type], Callable[[Any], Any] | None]
 """Finds the function that turns values of a class into JSON-able data, or None where nobody maps the class."""
 
 MAX_DEPTH: Final = 100
-_PLAIN = (str, int, bool, type(None))
+_PLAIN = (str, bool, type(None))
+_SPELLED_BITS: Final = 14_280  # 4,299 digits: Python spells no more
 
 
 def dump_json(data: Any) -> str:
@@ -33,6 +34,11 @@ def jsonable(value: Any, unstructure: Unstructure | None = None) -> Any:
     return _Walk(unstructure).data(value)
 
 
+def spellable(value: int) -> int | str:
+    """An integer as it is; one of more than 4,299 digits, which nobody would read back, as hexadecimal text."""
+    return value if value.bit_length() <= _SPELLED_BITS else hex(value)
+
+
 @final
 class _Walk:
     def __init__(self, unstructure: Unstructure | None) -> None:
@@ -41,6 +47,8 @@ class _Walk:
 
     def data(self, value: Any) -> Any:
         kind = type(value)
+        if kind is int:
+            return spellable(value)
         if kind in _PLAIN:
             return value
         if kind is float:
@@ -113,12 +121,13 @@ def _record_fields(value: Any) -> Mapping[str, Any] | None:
 
 def _as_text(value: Any) -> Any:
     cls = type(value)
-    if hasattr(value, "isoformat"):
-        return value.isoformat()
-    speechless = all(getattr(cls, name) is getattr(object, name) for name in ("__str__", "__repr__"))
-    if speechless and hasattr(value, "__dict__"):
-        # A plain object says nothing as text; its public attributes do.
-        return {name: member for name, member in vars(value).items() if not name.startswith("_")}
+    if hasattr(cls, "isoformat"):
+        return str(value.isoformat())
+    if all(getattr(cls, name) is getattr(object, name) for name in ("__str__", "__repr__")):
+        # A plain object says nothing as text, and where it lies in memory least of all; its public attributes do.
+        state: Any = object.__getstate__(value) or {}
+        members = state if isinstance(state, dict) else {**(state[0] or {}), **state[1]}
+        return {name: member for name, member in members.items() if not name.startswith("_")}
     return str(value)
 
 

@@ -19,7 +19,7 @@ _held: contextvars.ContextVar[frozenset[str]] = contextvars.ContextVar("pegboard
 
 @final
 class Place:
-    """A place in the queue of a lock; the first one holds it. `turn` is done once it is ours, None where it was free."""
+    """A place in the queue of a lock; the first one holds it. `turn` is done once it is ours, None if it was free."""
 
     __slots__ = ("behind", "driver", "turn")
 

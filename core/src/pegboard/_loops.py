@@ -50,6 +50,15 @@ class OwnLoop:
             raise error
         return cast("T", value)
 
+    def begin(self) -> bool:
+        """Begin now; whether there is a loop. There is none after `close`, and where no thread can be started."""
+        try:
+            with self._lock:
+                self._begun()
+        except RuntimeError:
+            return False
+        return True
+
     @contextmanager
     def blocked(self) -> Iterator[None]:
         """While the current thread waits: if it is the one of this loop, nothing runs there."""
@@ -65,18 +74,23 @@ class OwnLoop:
     def _submit(self, start: Callable[[], Coroutine[Any, Any, Any]]) -> concurrent.futures.Future[Outcome]:
         # Under the lock: what is submitted before `close` is cancelled by it, and never forgotten.
         with self._lock:
-            if self._closed:
-                raise RuntimeError("the toolkit is closed; its event loop runs nothing more")
-            if self._loop is None:
-                loop = asyncio.new_event_loop()
-                thread = threading.Thread(target=self._serve, args=(loop,), name="pegboard-loop", daemon=True)
-                try:
-                    thread.start()
-                except RuntimeError:
-                    loop.close()
-                    raise
-                self._loop, self._thread = loop, thread
-            return asyncio.run_coroutine_threadsafe(_outcome(start), self._loop)
+            loop = self._begun()
+            return asyncio.run_coroutine_threadsafe(_outcome(start), loop)
+
+    def _begun(self) -> asyncio.AbstractEventLoop:
+        # Called under the lock.
+        if self._closed:
+            raise RuntimeError("the toolkit is closed; its event loop runs nothing more")
+        if self._loop is None:
+            loop = asyncio.new_event_loop()
+            thread = threading.Thread(target=self._serve, args=(loop,), name="pegboard-loop", daemon=True)
+            try:
+                thread.start()
+            except RuntimeError:
+                loop.close()
+                raise
+            self._loop, self._thread = loop, thread
+        return self._loop
 
     @staticmethod
     def _serve(loop: asyncio.AbstractEventLoop) -> None:

@@ -65,7 +65,8 @@ class Param:
     description: str | None = field(default=None, kw_only=False)
     name: str | None = None
     title: str | None = None
-    examples: tuple[Any, ...] = field(default=(), converter=_as_tuple)
+    # What may hold lists stays out of the hash, which `Annotated[int, Param(...)] | None` needs.
+    examples: tuple[Any, ...] = field(default=(), converter=_as_tuple, hash=False)
     ge: float | None = None
     gt: float | None = None
     le: float | None = None
@@ -75,7 +76,7 @@ class Param:
     max_length: int | None = None
     pattern: str | None = None
     deprecated: bool = False
-    schema_extra: Mapping[str, Any] = field(factory=dict)
+    schema_extra: Mapping[str, Any] = field(factory=dict, hash=False)
 
 
 @frozen

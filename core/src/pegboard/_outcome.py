@@ -9,11 +9,12 @@ from typing import Any, Final, Literal, Protocol, TypeAlias, final
 
 from pegboard._content import Block, TextBlock
 from pegboard._conversion import Renderers
-from pegboard._effects import AttemptTimeoutError, is_cancellation
+from pegboard._effects import AttemptTimeoutError, is_cancellation, is_interrupt
 from pegboard._errors import Fault, MissingContextError, Suspend, ToolError, describe_exception
 from pegboard._result import Note, Rendering, Status, ToolOutput, ToolResult
 
 __all__ = ["ExposeErrors", "Outcomes", "shortened"]
+
 
 class Called(Protocol):
     """What a result says of its call: a `ToolCall`, or less where nobody asked for one."""
@@ -78,7 +79,9 @@ class Outcomes:
             metadata, attachments, value = value.metadata, value.attachments, value.value
         try:
             content, data = self._rendered(value, renderers, max_output or self.max_output)
-        except Exception as error:  # noqa: BLE001 - a converter, or a value's own methods, may raise anything
+        except BaseException as error:  # a converter, or a value's own methods, may raise anything
+            if is_interrupt(error):
+                raise
             return self._unconvertible(call, value, error)
         return ToolResult(
             call.id,
@@ -120,9 +123,10 @@ class Outcomes:
             value=result.value,
         )
 
-    def _unconvertible(self, call: Called, value: Any, error: Exception) -> ToolResult:
+    def _unconvertible(self, call: Called, value: Any, error: BaseException) -> ToolResult:
         kind = type(value).__qualname__
-        message = f"the tool returned a {kind} that cannot be turned into a result: {describe_exception(error)}"
+        reason = "" if self.expose_errors == "redacted" else f": {describe_exception(error)}"
+        message = shortened(f"the tool returned a {kind} that cannot be turned into a result{reason}", MAX_ERROR_TEXT)
         return self.refusal(call, Status.ERROR, "conversion", message, exception=error)
 
     def failure(self, call: Called, error: BaseException, secrets: Iterable[str] = ()) -> ToolResult:
@@ -150,7 +154,7 @@ class Outcomes:
             message = "the tool failed"
         text = f"Error: {message}"
         if self.expose_errors == "traceback":
-            text = shortened(masked(_traceback(error), secrets), MAX_ERROR_TEXT)
+            text = written(error, secrets)
         return self._result(call, Status.ERROR, Fault("exception", message, details, error), text)
 
     def refusal(
@@ -167,10 +171,11 @@ class Outcomes:
 
     def _suspended(self, call: Called, request: Suspend) -> ToolResult:
         text = request.reason or f"the answer of {call.name} comes later"
-        fault = Fault("suspended", text, request.details, request)
-        return self._result(call, Status.SUSPENDED, fault, text)
+        return self._result(call, Status.SUSPENDED, None, text, request.details)
 
-    def _result(self, call: Called, status: Status, fault: Fault, text: str) -> ToolResult:
+    def _result(
+        self, call: Called, status: Status, fault: Fault | None, text: str, metadata: Mapping[str, Any] | None = None
+    ) -> ToolResult:
         return ToolResult(
             call.id,
             call.name,
@@ -181,6 +186,7 @@ class Outcomes:
             notes=tuple(call.notes),
             logs=tuple(call.logs),
             attachments=tuple(call.attachments),
+            metadata=metadata or {},
         )
 
 
@@ -208,12 +214,16 @@ def redacted(result: ToolResult, secrets: Iterable[str]) -> ToolResult:
     object.__setattr__(result, "logs", tuple(map(clean, result.logs)))
     notes = tuple(Note(clean(note), kind=note.kind, path=note.path) for note in result.notes)
     object.__setattr__(result, "notes", notes)
+    if result.status is Status.SUCCESS:
+        return result
+    content = tuple(TextBlock(clean(each.text)) if isinstance(each, TextBlock) else each for each in result.content)
+    object.__setattr__(result, "_rendered", (content, result.data))
+    metadata = {name: clean(value) if isinstance(value, str) else value for name, value in result.metadata.items()}
+    object.__setattr__(result, "metadata", metadata)
     error = result.error
     if error is not None:
         details = {name: clean(value) if isinstance(value, str) else value for name, value in error.details.items()}
-        content = tuple(TextBlock(clean(each.text)) if isinstance(each, TextBlock) else each for each in result.content)
         object.__setattr__(result, "error", Fault(error.kind, clean(error.message), details, error.exception))
-        object.__setattr__(result, "_rendered", (content, result.data))
     return result
 
 
@@ -223,6 +233,11 @@ def shortened(text: str, limit: int) -> str:
         return text
     head, tail = limit * 2 // 3, limit // 3
     return f"{text[:head]}\n[... {len(text) - head - tail} of {len(text)} characters cut here ...]\n{text[-tail:]}"
+
+
+def written(error: BaseException, secrets: Iterable[str] = ()) -> str:
+    """The traceback of an exception, without secrets, at a length that somebody can read."""
+    return shortened(masked(_traceback(error), secrets), MAX_ERROR_TEXT)
 
 
 def _traceback(error: BaseException) -> str:

@@ -53,6 +53,7 @@ class FunctionPlan:
         "kind",
         "managed",
         "names",
+        "opens_call",
         "record",
         "source",
         "uses_invocation",
@@ -75,7 +76,10 @@ class FunctionPlan:
             if slot.provider is not None and slot.provider.managed and slot.name not in view.presets | view.locked
         )
         self.uses_invocation = any(slot.provider for slot in slots) or bool(view.presets | view.locked)
-        self.record = TypePlan({"type": "object"}, _refuse, shape=Record(dict, members, name, open=extra is not None))
+        self.opens_call = any(slot.provider is not None and slot.provider.opens_call for slot in slots)
+        unlisted = frozenset(slot.key for slot in visible if slot.name in view.presets)
+        shape = Record(dict, members, name, open=extra is not None, unlisted=unlisted)
+        self.record = TypePlan({"type": "object"}, _refuse, shape=shape)
         self.extra: TypePlan | None = extra.plan if extra else None
         accept = _AcceptWriter(members, extra, view, slots, self.hidden)
         self.accept: Callable[[dict[str, Any], int, str | None], tuple[Any, ...]] = accept.build(name)

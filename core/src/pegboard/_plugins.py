@@ -270,7 +270,8 @@ def _why(error: BaseException, where: str, record: PluginRecord) -> str:
         missing = error.name.partition(".")[0]
         again = f" (or reinstall {record.distribution})" if record.distribution else ""
         return f"needs the module {missing!r} {where}, which is not installed; pip install {missing}{again}"
-    name, message = type(error).__name__, " ".join(describe_exception(error).split())
+    name = type(error).__name__
+    message = " ".join(describe_exception(error).removeprefix(f"{name}: ").split())
     if len(message) > _LONGEST_REASON:
         message = f"{message[:_LONGEST_REASON]}..."
     return f"raised {name} {where}" + ("" if message == name else f": {message}")

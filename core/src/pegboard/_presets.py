@@ -69,8 +69,8 @@ class Presets:
         return {name: self._read(target, name, given) for name, given in values.items()}
 
     def _read(self, target: PresetTarget, name: str, given: Any) -> Preset:
-        secret = isinstance(given, Secret)
-        locked = secret or isinstance(given, Locked) or not self._override
+        secret = isinstance(given, Secret) or (isinstance(given, Locked) and isinstance(given.value, Secret))
+        locked = isinstance(given, Secret | Locked) or not self._override
         value = reveal(given)
         if isinstance(value, Computed):
             target.structure_preset(name, None)  # the name must be known, whatever will be computed
@@ -107,7 +107,8 @@ def for_tools(given: Mapping[str, Any], tools: Iterable[Tool], *, label: str) ->
     }
     if nested and flat and given:
         raise RegistrationError(
-            f"{label}: {sorted(given)} may be tools or parameters; write presets={{tool: {{parameter: value}}}}"
+            f"{label}: {sorted(given)[0]!r} is a tool and also a parameter of it; register it without presets, and say "
+            f"set_presets({sorted(given)[0]!r}, {{parameter: value}})"
         )
     if nested:
         return dict(given)

@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, final
 
 from pegboard._approval import Permission
+from pegboard._effects import is_interrupt
 from pegboard._errors import describe_exception
 from pegboard._extension import Middleware
-from pegboard._policy import ExecutionPolicy
+from pegboard._policy import DEFAULT_POLICY, ExecutionPolicy
 from pegboard._presets import Preset, secret_texts
 from pegboard._result import Status
 from pegboard._stats import ToolStats
@@ -38,7 +39,7 @@ class Absent:
         self.exception = exception
 
     @classmethod
-    def unusable(cls, name: str, error: Exception) -> Absent:
+    def unusable(cls, name: str, error: BaseException) -> Absent:
         """A tool that hangs there but whose module, annotations or handlers fail."""
         message = f"the tool {name!r} cannot be used: {describe_exception(error)}"
         return cls(Status.ERROR, "unusable", message, exception=error)
@@ -115,6 +116,7 @@ class Ready:
             or self.middleware
             or self.locks
             or self.plan.managed
+            or self.plan.opens_call
             or bounded_output
             or tool.options.max_output
             or self.policy.max_attempts > 1
@@ -137,7 +139,9 @@ class Ready:
         predicate: Callable[[Mapping[str, Any]], Any] = self._asks
         try:
             asked = predicate(dict(arguments))
-        except Exception as error:  # noqa: BLE001 - a predicate that fails must not let the call through
+        except BaseException as error:  # a predicate that fails must not let the call through
+            if is_interrupt(error):
+                raise
             return f"whether {self.name} needs approval could not be decided: {describe_exception(error)}"
         if isinstance(asked, str) and asked:
             return asked
@@ -145,7 +149,7 @@ class Ready:
 
 
 def _tool_policy(tool: Tool) -> ExecutionPolicy:
-    own = tool.options.policy or ExecutionPolicy()
+    own = tool.options.policy or DEFAULT_POLICY
     if tool.options.timeout is None:
         return own
     return ExecutionPolicy(timeout=tool.options.timeout).merged_over(own)

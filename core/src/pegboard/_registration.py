@@ -10,13 +10,14 @@ from pegboard._board import OnConflict
 from pegboard._collect import Registration
 from pegboard._core import Core
 from pegboard._errors import describe_exception
+from pegboard._extension import TypeHandler
 from pegboard._lazy import LazyDefinition
 from pegboard._plugin_record import Contribution, PluginFailure
 from pegboard._presets import for_tools
 from pegboard._session import Session
 from pegboard._tool import Origin, Tool
 
-__all__ = ["describe_failure", "hang_up_packs", "register", "reread"]
+__all__ = ["describe_failure", "hang_up_packs", "register", "register_type", "reread"]
 
 _NOTHING = Registration()
 
@@ -72,12 +73,10 @@ def register(
     displaced = sorted({pack for _, pack in pack_of if pack is not None})
     toolsets = [each.toolset for each in found if each.toolset]
     added = core.registry.add(tools, toolsets, on_conflict, displaced)
-    if on_conflict == "replace":
-        # What was said of the tool that hung there does not hold for another function.
-        session.forget(tool.name for tool in tools)
     for tool, hung in zip(tools, added, strict=True):
-        if hung is not None and tool.name in given:
-            session.set_presets(hung.name, given[tool.name])
+        # Presets that were read for the parameters of a replaced function do not hold for another one.
+        if hung is not None and (tool.name in given or on_conflict == "replace"):
+            session.set_presets(hung.name, given.get(tool.name, {}))
     return [session.view(hung) for hung in added if hung is not None]
 
 
@@ -93,6 +92,16 @@ def _pack_of(core: Core, source: Any) -> str | None:
 
 def _no_pack(reason: str, error: BaseException | None) -> None:
     """A lazy tool that the program registered itself: its own error says everything."""
+
+
+def register_type(core: Core, handler: TypeHandler) -> None:
+    """Map a type for the program. If a tool that hangs cannot be read with it, this raises and changes nothing."""
+    take_back = core.assembly.types.add(handler, Origin(), "program")
+    try:
+        reread(core)
+    except BaseException:
+        take_back()
+        raise
 
 
 def reread(core: Core) -> None:

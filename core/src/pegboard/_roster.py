@@ -17,6 +17,11 @@ from pegboard._versions import conflicts
 
 __all__ = ["Slot", "groups", "roster", "shadow"]
 
+_FAMILY = frozenset(
+    ("agent", "cli", "dataclasses", "dialects", "files", "mcp", "msgspec", "multimodal", "numpy", "pydantic", "shell")
+)
+"""The packs of this project."""
+
 
 @define(eq=False)
 class Slot:
@@ -127,7 +132,9 @@ def _missing(selection: Selection, slots: list[Slot]) -> Iterator[Slot]:
         rule = Rule("plugins", (name,))
         if not any(rule.matches(*pair) for pair in known):
             hint = suggestion(name, names, noun="installed plugins")
-            distribution = f"pegboard-{normalise(name).removeprefix('pegboard-')}"
+            short = normalise(name).removeprefix("pegboard-")
+            # Only names of our own: advice to install a guessed name would be an invitation to register it.
+            advice = f"To install it: pip install pegboard-{short}" if short in _FAMILY else "Install what offers it."
             slot = Slot(PluginRecord(name), pack_name(name))
-            slot.become(PluginState.FAILED, f"not installed. {hint} To install it: pip install {distribution}")
+            slot.become(PluginState.FAILED, f"not installed. {hint} {advice}")
             yield slot

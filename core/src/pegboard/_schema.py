@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 
 from pegboard._errors import PegboardError
 from pegboard._openapi import to_openapi
-from pegboard._subschemas import JsonSchema, map_subschemas
+from pegboard._subschemas import JsonSchema, map_subschemas, subschemas
 
 __all__ = [
     "Dialect",
@@ -158,15 +158,15 @@ class _Renderer:
         """Find the types that are met more than once and give them names."""
         met: dict[int, list[Any]] = {}
 
-        def visit(node: Any) -> Any:
+        def visit(node: Any) -> None:
             if isinstance(node, SchemaRef):
                 entry = met.setdefault(id(node.target), [0, node])
                 entry[0] += 1
                 if entry[0] == 1:
                     visit(node.target)
-            if isinstance(node, Mapping):
-                map_subschemas(node, visit)
-            return node
+            if isinstance(node, (dict, Mapping)):
+                for inner in subschemas(node):
+                    visit(inner)
 
         visit(root)
         repeated = [node for count, node in met.values() if count > 1]
@@ -182,7 +182,7 @@ class _Renderer:
     def _node(self, node: Any) -> Any:
         if isinstance(node, SchemaRef):
             return self._reference(node)
-        return self._plain(node, {}) if isinstance(node, Mapping) else node
+        return self._plain(node, {}) if isinstance(node, (dict, Mapping)) else node
 
     def _reference(self, node: SchemaRef) -> JsonSchema:
         target = node.target

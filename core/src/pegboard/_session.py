@@ -12,10 +12,11 @@ from pegboard._approval import Permission
 from pegboard._batch import Batch, Event, as_call
 from pegboard._call import Listener, ToolCall
 from pegboard._core import Core
+from pegboard._effects import is_interrupt
 from pegboard._errors import UnknownNameError
 from pegboard._groups import Activation
 from pegboard._permissions import Permissions
-from pegboard._policy import ExecutionPolicy
+from pegboard._policy import DEFAULT_POLICY, ExecutionPolicy
 from pegboard._presets import Preset, Presets
 from pegboard._ready import Absent, Ready
 from pegboard._result import Status, ToolResult
@@ -76,7 +77,7 @@ class Session:
         self.scope = Scope(context, level=level, wider=around)
         self.agent = agent if agent is not None or wider is None else wider.agent
         self._approver = approver
-        self._policy = policy or ExecutionPolicy()
+        self._policy = policy or DEFAULT_POLICY
         self._presets = Presets(None if wider is None else wider._presets, override=core.preset_override)
         self._activation = Activation(core.groups, None if wider is None else wider._activation)
         self._permissions = Permissions(permissions, None if wider is None else wider._permissions)
@@ -201,7 +202,8 @@ class Session:
         return self._core.dialect(dialect).tools(self.tools)
 
     def _schemas(self) -> list[ToolSchema]:
-        return [tool.schema() for tool in self.tools if self._core.usable(tool)]
+        found = map(self._core.described, self.tools)
+        return [schema for schema in found if schema is not None]
 
     def _tool(self, name: str) -> Tool:
         tool = self._core.registry.find(name)
@@ -229,12 +231,16 @@ class Session:
 
     # Calls -----------------------------------------------------------------------------------------------------
 
-    def ready(self, name: str) -> Ready | Absent:
+    def ready(self, name: Any) -> Ready | Absent:
         """The tool made ready for calls, or why it cannot be called. Never raises."""
         self._refresh()
+        if not isinstance(name, str):
+            return Absent(Status.NOT_FOUND, "not_found", f"a tool is called by its name, got a {type(name).__name__}")
         try:
             found = self._cache.get(name) or self._make_ready(name)
-        except Exception as error:  # noqa: BLE001 - reading a tool on first use runs its module and its annotations
+        except BaseException as error:  # reading a tool on first use runs its module and its annotations
+            if is_interrupt(error):
+                raise
             return Absent.unusable(name, error)
         if isinstance(found, Ready):
             self._cache[name] = found
@@ -339,7 +345,10 @@ class Session:
     ) -> list[ToolResult]:
         """`call_many` from plain code."""
         batch = Batch(self, calls, context, agent, on_chunk, policy)
-        results: list[ToolResult] = self._core.engine.drivers.block_on(lambda: batch.run(parallel=self._core.parallel))
+        drivers = self._core.engine.drivers
+        if not drivers.available:  # closed, or the interpreter is shutting down: each call says so itself
+            return batch.run_one_by_one()
+        results: list[ToolResult] = drivers.block_on(lambda: batch.run(parallel=self._core.parallel))
         return results
 
     def stream(

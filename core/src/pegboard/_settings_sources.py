@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -56,6 +55,8 @@ def read_layers(
 
 
 def _from_file(path: Path, named_by: str) -> Layer:
+    import tomllib
+
     try:
         with path.open("rb") as file:
             content = tomllib.load(file)

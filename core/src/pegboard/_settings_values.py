@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import functools
 import json
-import tomllib
 import types
 import typing
 from collections.abc import Callable, Iterator
@@ -77,6 +76,8 @@ def _readings(text: str) -> Iterator[Any]:
 
 
 def _toml(text: str) -> Any:
+    import tomllib
+
     content = tomllib.loads(f"value = {text}")
     if list(content) != ["value"]:
         raise ValueError("more than one value")

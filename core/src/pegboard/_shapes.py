@@ -143,6 +143,8 @@ class Record(Shape):
     members: tuple[Member, ...]
     name: str = "object"
     open: bool = False
+    unlisted: frozenset[str] = frozenset()
+    """Keys that are accepted but that no message offers: the model does not know of them."""
 
 
 @frozen(eq=False)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
+import secrets
 import sys
 import threading
 from collections import OrderedDict
 from typing import Annotated, Final, final
 
 from pegboard._declare import tool
-from pegboard._errors import ToolError, suggestion
+from pegboard._errors import ToolError
 from pegboard._markers import Param
 
 __all__ = ["Spill"]
@@ -26,13 +26,13 @@ class Spill:
         self._page = page
         self._kept = kept
         self._texts: OrderedDict[str, str] = OrderedDict()
-        self._numbers = itertools.count(1)
         self._lock = threading.Lock()
 
     def keep(self, text: str, limit: int) -> str:
         """The first `limit` characters, and where the rest is to be had."""
         with self._lock:
-            handle = f"output_{next(self._numbers)}"
+            # Not to be guessed: a toolkit serves many sessions, and only who was given a handle may read on.
+            handle = f"output_{secrets.token_hex(8)}"
             self._texts[handle] = text
             while len(self._texts) > 1 and sum(map(len, self._texts.values())) > self._kept:
                 self._texts.popitem(last=False)
@@ -52,10 +52,11 @@ class Spill:
         """
         text = self._texts.get(handle)
         if text is None:
-            known = suggestion(handle, self._texts, noun="outputs")
-            raise ToolError(f"no output {handle!r} is kept (any more). {known}")
+            raise ToolError(f"no output {handle!r} is kept (any more); call the tool again")
         end = offset + self._page
         page = text[offset:end]
         if end >= len(text):
             return page
-        return f'{page}\n[up to {end} of {len(text)} characters; the rest: read_output(handle="{handle}", offset={end})]'
+        return (
+            f'{page}\n[up to {end} of {len(text)} characters; the rest: read_output(handle="{handle}", offset={end})]'
+        )

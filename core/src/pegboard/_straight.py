@@ -19,7 +19,6 @@ from pegboard._content import Block
 from pegboard._decode import fast_decode
 from pegboard._effects import is_cancellation, is_interrupt
 from pegboard._engine import Engine, call_scope
-from pegboard._errors import PegboardError
 from pegboard._invocation import Invocation
 from pegboard._outcome import finished
 from pegboard._ready import Ready
@@ -62,10 +61,10 @@ class Straight:
         """Run a sync tool in the caller's thread; None when the call needs more than that (nothing has run then)."""
         started = perf_counter()
         call_id = call_id or new_call_id()
-        try:
-            values, invocation = _begin(session, ready, arguments, call_id, context, agent)
-        except Exception:  # noqa: BLE001 - whatever did not fit is decoded, repaired and explained by the steps
+        begun = _begin(session, ready, arguments, call_id, context, agent)
+        if begun is None:
             return None
+        values, invocation = begun
         try:
             value = ready.invoke(values, invocation)
         except BaseException as error:
@@ -87,10 +86,10 @@ class Straight:
         """
         started = perf_counter()
         call_id = call_id or new_call_id()
-        try:
-            values, invocation = _begin(session, ready, arguments, call_id, context, agent)
-        except Exception:  # noqa: BLE001 - as above
+        begun = _begin(session, ready, arguments, call_id, context, agent)
+        if begun is None:
             return None
+        values, invocation = begun
         cancelling = 0
         try:
             if ready.straight_thread:
@@ -110,7 +109,7 @@ class Straight:
                     value = await _resumed(coroutine, first, ready.policy.timeout)
         except BaseException as error:
             if is_interrupt(error) or (is_cancellation(error) and _cancelling() > cancelling):
-                ready.stats.ended(Status.CANCELLED, perf_counter() - started)
+                _left(ready, invocation, perf_counter() - started)
                 raise
             return self._raised(session, ready, call_id, arguments, invocation, error, started)
         if type(value) not in ready.renderers.by_type and _is_unfinished(value):
@@ -173,26 +172,39 @@ class Straight:
 
 def _begin(
     session: Any, ready: Ready, arguments: Any, call_id: str, context: Any, agent: Any
-) -> tuple[tuple[Any, ...], Invocation | None]:
-    """Decode and structure. Raises whatever a misfit raises; the caller turns to the steps then."""
-    if type(arguments) is str:
-        decoded, keys = fast_decode(arguments)
-        values = ready.accept(decoded, keys, arguments)
-    elif type(arguments) is dict:
-        decoded = arguments
-        values = ready.accept(decoded, 0, None)
-    elif arguments is None:
-        decoded = {}
-        values = ready.accept(decoded, 0, None)
-    else:
-        raise PegboardError("other mappings and bytes are decoded strictly")
-    if not ready.uses_invocation:
-        return values, None
-    scope = session.scope if context == () and agent is None else call_scope(session, context, agent)
-    return values, Invocation(session, ready.name, call_id, decoded, scope, ready.presets, agent)
+) -> tuple[tuple[Any, ...], Invocation | None] | None:
+    """Decode and structure; None for whatever does not fit: the steps decode it strictly, repair and explain it."""
+    try:
+        if type(arguments) is str:
+            decoded, keys = fast_decode(arguments)
+            values = ready.accept(decoded, keys, arguments)
+        elif type(arguments) is dict:
+            decoded = arguments
+            values = ready.accept(decoded, 0, None)
+        elif arguments is None:
+            decoded = {}
+            values = ready.accept(decoded, 0, None)
+        else:
+            return None
+        if not ready.uses_invocation:
+            return values, None
+        scope = session.scope if context == () and agent is None else call_scope(session, context, agent)
+        return values, Invocation(session, ready.name, call_id, decoded, scope, ready.presets, agent)
+    except BaseException as error:
+        if is_interrupt(error):
+            raise
+        return None
 
 
-async def _resumed(coroutine: Any, first: Any, timeout: float | None) -> Any:
+def _left(ready: Ready, invocation: Invocation | None, seconds: float) -> None:
+    """The caller left: count the call, and tell the tool if it asked to be told."""
+    ready.stats.ended(Status.CANCELLED, seconds)
+    token = None if invocation is None else invocation.opened_token()
+    if token is not None:
+        token.cancel("the caller was cancelled")
+
+
+async def _resumed(coroutine: Any, first: Any, timeout: float | None) -> Any:  # noqa: ASYNC109 - handed on
     from pegboard._drivers import Resumed, bounded
 
     return await bounded(Resumed(coroutine, first), timeout)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
 
-__all__ = ["JsonSchema", "map_subschemas"]
+__all__ = ["JsonSchema", "copied", "map_subschemas", "subschemas"]
 
 JsonSchema: TypeAlias = dict[str, Any]
+
+# Asked first: whether a dict is one of the abstract Mappings takes ten times as long.
+_MAPPING = (dict, Mapping)
+_SCHEMA = (*_MAPPING, bool)
+_ATOMS = frozenset({str, int, float, bool, type(None)})
 
 # Everything else is data and must be left alone (`const`, `default`, ...).
 _ONE = ("items", "additionalProperties", "propertyNames", "contains", "not", "if", "then", "else")
@@ -25,20 +30,37 @@ def map_subschemas(schema: Mapping[str, Any], convert: Callable[[Any], Any]) -> 
     mapped: JsonSchema = {}
     for keyword, value in schema.items():
         kind = _KIND.get(keyword)
-        if kind == "named" and isinstance(value, Mapping):
+        if kind is None:
+            mapped[keyword] = value if type(value) in _ATOMS else copied(value)
+        elif kind == "named" and isinstance(value, _MAPPING):
             mapped[keyword] = {name: convert(inner) for name, inner in value.items()}
         elif (kind == "list" or keyword == "items") and isinstance(value, list):
             mapped[keyword] = [convert(inner) for inner in value]
-        elif kind == "one" and isinstance(value, (Mapping, bool)):
+        elif kind == "one" and isinstance(value, _SCHEMA):
             mapped[keyword] = convert(value)
         else:
-            mapped[keyword] = _copied(value)
+            mapped[keyword] = copied(value)
     return mapped
 
 
-def _copied(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _copied(inner) for key, inner in value.items()}
+def subschemas(schema: Mapping[str, Any]) -> Iterator[Any]:
+    """The schemas directly inside, booleans included."""
+    for keyword, value in schema.items():
+        kind = _KIND.get(keyword)
+        if kind == "named" and isinstance(value, _MAPPING):
+            yield from value.values()
+        elif (kind == "list" or keyword == "items") and isinstance(value, list):
+            yield from value
+        elif kind == "one" and isinstance(value, _SCHEMA):
+            yield value
+
+
+def copied(value: Any) -> Any:
+    """A deep copy of JSON-able data, in plain dicts and lists."""
+    if type(value) in _ATOMS:
+        return value
+    if isinstance(value, _MAPPING):
+        return {key: copied(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_copied(inner) for inner in value]
+        return [copied(inner) for inner in value]
     return value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Literal, NoReturn, Protocol, Self, TypeAlias, final
+from typing import Any, ClassVar, Literal, NoReturn, Protocol, Self, TypeAlias, cast, final
 
 from attrs import evolve, field, frozen
 
@@ -12,6 +12,7 @@ from pegboard._approval import Permission
 from pegboard._errors import PegboardError
 from pegboard._markers import MISSING
 from pegboard._policy import ExecutionPolicy
+from pegboard._subschemas import copied
 
 __all__ = [
     "CallPlan",
@@ -301,10 +302,8 @@ class Tool:
 
     def _schema(self, request: SchemaRequest) -> dict[str, Any] | None:
         # A copy for each reader: a caller that edits its schema must not edit everybody's.
-        from copy import deepcopy
-
         schema: dict[str, Any] | None = self._remember(request, lambda: self.definition.schema(request, self.hidden))
-        return deepcopy(schema)
+        return None if schema is None else cast("dict[str, Any]", copied(schema))
 
     def _remember(self, key: Any, compute: Callable[[], Any]) -> Any:
         if key not in self._memo:

@@ -23,11 +23,12 @@ from pegboard._outcome import ExposeErrors
 from pegboard._plugin_record import PluginFailure, PluginRecord
 from pegboard._plugins import Plugins
 from pegboard._policy import ExecutionPolicy
-from pegboard._registration import describe_failure, hang_up_packs, register, reread
+from pegboard._registration import describe_failure, hang_up_packs, register, register_type, reread
 from pegboard._result import ToolResult
 from pegboard._session import Session
 from pegboard._signature import check_name
 from pegboard._tool import Origin, Tool, ToolOptions, Toolset
+from pegboard._types import TypeTable
 
 __all__ = ["Tool", "Toolkit"]
 
@@ -143,8 +144,12 @@ class Toolkit:
 
     def register_type(self, handler: TypeHandler) -> None:
         """Map a type for this toolkit: the program's handlers win over plugins'. Tools that hang are read anew."""
-        self._core.assembly.types.add(handler, Origin(), "program")
-        reread(self._core)
+        register_type(self._core, handler)
+
+    @property
+    def types(self) -> TypeTable:
+        """The type table: `types.plan(annotation)`, and `types.handler_for(annotation)` for who maps it."""
+        return self._core.assembly.types
 
     def register_converter(self, converter: Converter) -> None:
         """Convert results of a type for this toolkit."""

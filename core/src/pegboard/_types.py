@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any, Literal, TypeAlias, TypeVar, Union, get_origin
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar, Union, get_origin
 
 from attrs import evolve, frozen
 
@@ -103,8 +103,8 @@ class TypeTable:
         self._lock = threading.RLock()
         self._converter: Any = None
 
-    def add(self, handler: TypeHandler, origin: Origin, level: Level) -> None:
-        """Add a handler. Plans that were handed out before stay as they are; later ones see it.
+    def add(self, handler: TypeHandler, origin: Origin, level: Level) -> Callable[[], None]:
+        """Add a handler; what is returned takes it back. Plans that were handed out before stay as they are.
 
         Raises `RegistrationError` for something that is not a `TypeHandler`.
         """
@@ -113,11 +113,18 @@ class TypeTable:
         with self._lock:
             self._count += 1
             entry = _Entry(handler, origin, level, self._count)
+            entries = self._by_predicate
             if isinstance(handler.matches, type) and get_origin(handler.matches) is None:
-                self._by_class.setdefault(handler.matches, []).append(entry)
-            else:
-                self._by_predicate.append(entry)
+                entries = self._by_class.setdefault(handler.matches, [])
+            entries.append(entry)
             self._plans.clear()
+
+        def take_back() -> None:
+            with self._lock:
+                entries.remove(entry)
+                self._plans.clear()
+
+        return take_back
 
     def plan(self, annotation: Any) -> TypePlan:
         """The plan of an annotation, built once.
@@ -138,7 +145,7 @@ class TypeTable:
         Raises as `plan` does.
         """
         bare, items = split(annotation)
-        matches = self._matches(bare)
+        matches = self._whole_matches(bare, items) + self._matches(bare)
         found = [(match.entry.handler, match.entry.origin) for match in matches]
         own = read_metadata(items).handler
         if own is not None:
@@ -191,15 +198,32 @@ class TypeTable:
     def _build(self, annotation: Any) -> TypePlan:
         bare, items = split(annotation)
         if bare is not annotation:
-            metadata = read_metadata(items)
-            handler = metadata.handler
-            plan = self.plan(bare) if handler is None else self._call(handler, Origin(), bare)
-            return refine(plan, metadata, bare)
+            return self._refined(bare, items)
         matches = self._matches(bare)
         if not matches:
             return self.plan(_stands_for(bare))
         _refuse_tie(bare, matches)
         return self._call(matches[0].entry.handler, matches[0].entry.origin, bare)
+
+    def _refined(self, bare: Any, items: tuple[Any, ...]) -> TypePlan:
+        metadata = read_metadata(items)
+        if metadata.handler is not None:
+            return refine(self._call(metadata.handler, Origin(), bare), metadata, bare)
+        matches = self._whole_matches(bare, items)
+        if not matches:
+            return refine(self.plan(bare), metadata, bare)
+        whole = Annotated[(bare, *items)]
+        _refuse_tie(whole, matches)
+        plan = self._call(matches[0].entry.handler, matches[0].entry.origin, whole)
+        return refine(plan, evolve(metadata, bounds=(), predicates=()), bare)
+
+    def _whole_matches(self, bare: Any, items: tuple[Any, ...]) -> list[_Match]:
+        """The handlers that understand an `Annotated` type with its metadata, best first."""
+        entries = [entry for entry in self._by_predicate if items and entry.handler.whole]
+        found = [
+            _Match(entry, (1, 0)) for entry in entries if _applies(entry.handler.matches, Annotated[(bare, *items)])
+        ]
+        return sorted(found, key=lambda match: (match.order, match.seniority))
 
     def _call(self, handler: TypeHandler, origin: Origin, annotation: Any) -> TypePlan:
         plan: Any

@@ -1,11 +1,11 @@
 """NumPy arrays: nested JSON arrays, all rows of a dimension equally long."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Literal, Union, get_args, get_origin
 
 import numpy as np
 
-from pegboard import Check, Items, RegistrationError, TypePlan, Types, shaped
+from pegboard import Check, Items, Mismatch, RegistrationError, TypePlan, Types, qualified_name, shaped
 from pegboard_numpy._elements import concrete, element
 from pegboard_numpy._nested import Nested
 
@@ -23,7 +23,7 @@ def array(annotation: Any, types: Types) -> TypePlan:
     cls = get_origin(annotation) or annotation
     if cls is not np.ndarray:
         raise RegistrationError(
-            f"it would arrive as a numpy.ndarray, not as a {cls.__name__}; register a TypeHandler for it"
+            f"{qualified_name(annotation)} would arrive as a plain numpy.ndarray; annotate that, or register a TypeHandler"
         )
     shape, dtype = get_args(annotation) or (Any, Any)
     kind = concrete((get_args(dtype) or (Any,))[0])
@@ -75,7 +75,8 @@ def _reader(kind: type[np.generic], sizes: tuple[Size, ...] | None) -> Callable[
         try:
             found = np.array(rows, dtype)
         except ValueError as error:
-            raise ValueError(_uneven(rows) or "there are more dimensions than NumPy supports") from error
+            located = list(_uneven(rows, _extents(rows)))
+            raise Mismatch(*(() if located else [str(error)]), located=located) from error
         # Where an outer dimension is empty, nothing shows the inner ones.
         missing = (sizes or ())[found.ndim :]
         return found.reshape((*found.shape, *(size or 0 for size in missing))) if missing else found
@@ -83,21 +84,25 @@ def _reader(kind: type[np.generic], sizes: tuple[Size, ...] | None) -> Callable[
     return read
 
 
-def _uneven(rows: list[Any], path: str = "") -> str | None:
-    """Where a row differs in length from the first beside it."""
-    first = rows[0] if rows else None
-    for index, row in enumerate(rows):
-        if _length(row) != _length(first):
-            where, wanted = f"{path}[{index}]", f"{path}[0]"
-            return f"the rows are not equally long: {where} has {_length(row)} items, {wanted} has {_length(first)}"
-        found = _uneven(row, f"{path}[{index}]") if isinstance(row, list) else None
-        if found:
-            return found
-    return None
+def _extents(rows: Any) -> list[int | None]:
+    """The lengths along the first row of each dimension; None at the end, where a single value stands."""
+    if not isinstance(rows, list):
+        return [None]
+    return [len(rows), *(_extents(rows[0]) if rows else ())]
 
 
-def _length(row: Any) -> int | str:
-    return len(row) if isinstance(row, list) else "no"
+def _uneven(row: Any, extents: list[int | None], path: tuple[int, ...] = ()) -> Iterator[tuple[tuple[int, ...], str]]:
+    """The rows that are not as long as the first of their dimension: where they stand, and what is wrong."""
+    length = len(row) if isinstance(row, list) else None
+    if length != extents[0]:
+        yield path, f"expected {_described(extents[0])} as in the first row, got {_described(length)}"
+        return
+    for index, inner in enumerate(row if length else ()):
+        yield from _uneven(inner, extents[1:], (*path, index))
+
+
+def _described(length: int | None) -> str:
+    return "a single value" if length is None else f"array of exactly {length} items"
 
 
 def _writer(types: Types) -> Callable[[Any], Any]:

@@ -1,10 +1,10 @@
 """What stands in JSON for the items of an array: for each dtype the core type whose values it holds exactly."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, get_origin
 
 import numpy as np
 
-from pegboard import Param, RegistrationError
+from pegboard import Param, RegistrationError, qualified_name
 
 __all__ = ["concrete", "element"]
 
@@ -28,7 +28,8 @@ _WITHOUT_LAST_NUL = r"(^|[^\u0000])$"
 
 def concrete(dtype: Any) -> type[np.generic]:
     """The scalar class of `np.dtype[...]`'s argument. Raises `RegistrationError` for what is not one class."""
-    found = _ABSTRACT.get(dtype, dtype)
+    family = get_origin(dtype) or dtype
+    found = _ABSTRACT.get(family, family)
     if not isinstance(found, type) or not issubclass(found, np.generic):
         raise RegistrationError(f"{dtype!r} is not one dtype; write a scalar class such as numpy.float64")
     return found
@@ -39,17 +40,17 @@ def element(cls: type[np.generic]) -> Any:
     dtype = np.dtype(cls)
     if dtype.kind == "b":
         return bool
-    if issubclass(cls, np.integer):
-        integers = np.iinfo(cls)
+    if dtype.kind in "iu":
+        integers = np.iinfo(dtype)
         return Annotated[int, Param(ge=int(integers.min), le=int(integers.max))]
-    if issubclass(cls, np.floating) and dtype.itemsize <= 8:
-        largest = float(np.finfo(cls).max)
+    if dtype.kind == "f" and dtype.itemsize <= 8:
+        largest = float(np.finfo(dtype).max)
         return float if cls is np.float64 else Annotated[float, Param(ge=-largest, le=largest)]
     if dtype.kind == "U":
         return Annotated[str, Param(pattern=_WITHOUT_LAST_NUL)]
     if dtype.kind == "M":
         return np.datetime64
-    raise RegistrationError(f"JSON has no form for numpy.{cls.__name__} that keeps its value; {_remedy(dtype)}")
+    raise RegistrationError(f"JSON has no form for {qualified_name(cls)} that keeps its value; {_remedy(dtype)}")
 
 
 def _remedy(dtype: np.dtype[Any]) -> str:

@@ -18,7 +18,7 @@ def scalar(annotation: Any, types: Types) -> TypePlan:
     if issubclass(cls, np.datetime64):
         return _moment(types.plan(dt.datetime))
     inner = types.plan(element(cls))
-    return TypePlan(inner.schema, _then(inner.structure, cls), _plain)
+    return TypePlan(dict(inner.schema), _then(inner.structure, cls), _plain)
 
 
 def _then(structure: Callable[[Any], Any], build: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -44,7 +44,7 @@ def _moment(moment: TypePlan) -> TypePlan:
         if naive is None:  # not a time
             return None
         if not isinstance(naive, dt.datetime):
-            raise ValueError(f"{value} is outside of the years 1 to 9999")  # noqa: TRY004 - its type is right
+            raise ValueError(f"{value} is outside of the years 1 to 9999")
         return moment.unstructure(naive.replace(tzinfo=dt.UTC))
 
-    return shaped(moment.schema, Text(parse), write)
+    return shaped(dict(moment.schema), Text(parse), write)

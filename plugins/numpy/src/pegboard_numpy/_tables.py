@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from pegboard import Items, RegistrationError, TypePlan, Types, shaped
+from pegboard import Items, RegistrationError, TypePlan, Types, qualified_name, shaped
 
 __all__ = ["frame", "series"]
 
@@ -32,8 +32,7 @@ def _refuse_other(annotation: Any, name: str) -> None:
 
     if annotation is not getattr(pd, name):
         raise RegistrationError(
-            f"it would arrive as a pandas.{name}, not as a {getattr(annotation, '__name__', annotation)}; "
-            "register a TypeHandler for it"
+            f"{qualified_name(annotation)} would arrive as a plain pandas.{name}; annotate that, or register a TypeHandler"
         )
 
 

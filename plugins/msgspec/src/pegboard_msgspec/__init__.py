@@ -1,0 +1,22 @@
+"""Structs of msgspec as types of tool parameters and results."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from pegboard import TypeHandler, TypePlan, Types, hookimpl
+from pegboard_msgspec._marks import matches
+
+__all__ = ["provide_types"]
+
+
+@hookimpl
+def provide_types() -> Iterable[TypeHandler]:
+    """One handler for all Structs."""
+    return [TypeHandler(matches, _build)]
+
+
+def _build(annotation: Any, types: Types) -> TypePlan:
+    # Msgspec is imported when the first Struct is met.
+    from pegboard_msgspec._struct import build
+
+    return build(annotation, types)

@@ -1,0 +1,51 @@
+"""From an annotation that pydantic understands to a plan."""
+
+from __future__ import annotations
+
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from attrs import evolve
+
+from pegboard import RegistrationError, TypePlan, Types, qualified_name
+
+try:
+    from pydantic import TypeAdapter
+    from pydantic.errors import PydanticSchemaGenerationError, PydanticUndefinedAnnotation, PydanticUserError
+except ImportError as error:
+    raise RegistrationError(
+        f"types of pydantic cannot be used without it: {error}; pip install --upgrade pydantic"
+    ) from error
+
+from pegboard_pydantic._generate import describe
+from pegboard_pydantic._judge import judge_of, judged, writer
+from pegboard_pydantic._promise import Classes, promise
+
+__all__ = ["build"]
+
+_known: WeakKeyDictionary[Any, Classes] = WeakKeyDictionary()
+"""For each type table the classes that it has met: two models that share a third share its definition."""
+
+
+def build(annotation: Any, types: Types) -> TypePlan:
+    """The plan of a type: pydantic's schema, enforced as it stands, and pydantic's verdict on what passes.
+
+    Raises `RegistrationError` for a model with names that mean nothing yet, and for what JSON cannot express.
+    """
+    adapter = _adapter(annotation)
+    said = promise(describe(adapter, annotation), types, _known.setdefault(types, {}))
+    return evolve(judged(said, judge_of(adapter)), unstructure=writer(adapter, said.unstructure))
+
+
+def _adapter(annotation: Any) -> TypeAdapter[Any]:
+    name = qualified_name(annotation)
+    try:
+        adapter = TypeAdapter(annotation)
+        adapter.rebuild(raise_errors=True)
+    except PydanticUndefinedAnnotation as error:
+        raise RegistrationError(
+            f"an annotation of {name} cannot be resolved: {error.message}; define the name, or call model_rebuild()"
+        ) from error
+    except (PydanticSchemaGenerationError, PydanticUserError) as error:
+        raise RegistrationError(f"pydantic cannot read {name}: {error.message}") from error
+    return adapter
