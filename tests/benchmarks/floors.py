@@ -103,14 +103,14 @@ def bill_by_hand(text: str) -> Callable[[], Small]:
 
 
 def failing_by_hand(text: str) -> Callable[[], Small]:
-    """F1 of a tool that raises: the answer is the exception."""
+    """F1 of a tool that raises: the answer is the exception, with a text for the model."""
     loads = json.loads
 
     def call() -> Small:
         try:
             return Small("refuse", "success", refuse(**loads(text)))
         except Exception as error:  # noqa: BLE001 - as a library has to
-            return Small("refuse", "error", error)
+            return Small("refuse", f"Error: {error}", error)
 
     return call
 

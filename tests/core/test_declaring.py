@@ -224,7 +224,9 @@ class TestMethods:
             def ask(self) -> str:
                 return self.key
 
-        with pytest.raises(RegistrationError, match=r"Needy cannot be made without arguments.*register\(Needy\(\.\.\.\)"):
+        with pytest.raises(
+            RegistrationError, match=r"Needy cannot be made without arguments.*register\(Needy\(\.\.\.\)"
+        ):
             board(Needy)
         assert board(Needy("k")).call_sync("ask").text == "k"
 

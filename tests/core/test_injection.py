@@ -691,7 +691,9 @@ class TestInjectors:
 
         toolkit = Toolkit(plugins=())
         toolkit.register_injector(Injector(Db, db))
-        with pytest.raises(RegistrationError, match=r"parameter 'db': injector .*db: nothing provides its parameter 'path'"):
+        with pytest.raises(
+            RegistrationError, match=r"parameter 'db': injector .*db: nothing provides its parameter 'path'"
+        ):
             toolkit.register(g)
 
     def test_circle(self) -> None:

@@ -304,7 +304,10 @@ class TestSelection:
         assert states(plugins) == {"ant": "active", "bea": "failed", "bee": "found", "cow": "found"}
         reason = record(plugins, "bea").reason
         assert reason.startswith("not installed. Did you mean 'bee'")
-        assert reason.endswith("To install it: pip install pegboard-bea")
+        # A guessed name is not advised: anybody could register it.
+        assert reason.endswith("Install what offers it.")
+        ours = record(site.load(selection=["shell"]), "shell").reason
+        assert ours.endswith("To install it: pip install pegboard-shell")
         with pytest.raises(PluginError, match="the plugin bea is failed: not installed"):
             site.load(selection=["bea"], on_error="raise")
 

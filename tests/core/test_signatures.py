@@ -314,7 +314,10 @@ class TestSchemaOfKinds:
         assert "default" not in board(_object_default)["_object_default"].parameters["properties"]["lock"]
         assert board(_date_default)["_date_default"].parameters["properties"]["day"]["default"] == "2026-01-02"
         assert board(_enum)["_enum"].parameters["properties"]["colour"]["default"] == "blue"
-        assert board(_record_default)["_record_default"].parameters["properties"]["point"]["default"] == {"x": 1, "y": 2}
+        assert board(_record_default)["_record_default"].parameters["properties"]["point"]["default"] == {
+            "x": 1,
+            "y": 2,
+        }
 
     def test_null_default_is_no_noise(self) -> None:
         assert board(_none_default)["_none_default"].parameters["properties"] == {"a": {"type": "string"}}
@@ -347,7 +350,9 @@ def _names() -> list[str]:
     generated = "arguments members size keys text values invocation presets accept invoke known key item result value"
     internals = "self cls name context agent call call_id on_chunk policy types settings tool function schema MISSING"
     builtins = "type len list dict tuple set frozenset id input str int float bool Exception print exec format sum"
-    constants = "Mismatch exact_keys count_members to_text to_integer default_a provide_a hidden fetch structure _1 args"
+    constants = (
+        "Mismatch exact_keys count_members to_text to_integer default_a provide_a hidden fetch structure _1 args"
+    )
     return f"{generated} {internals} {builtins} {constants} kwargs match case é".split()
 
 
@@ -367,7 +372,10 @@ class TestNames:
         for _ in range(2):
             assert toolkit.call_sync("f", json.dumps({name: "v", "a": 1, "b": ["w"]})).text == "v 1 ['w']"
             assert toolkit.call_sync("g", {"a": 1, name: [2, 3]}).text == "1 (2, 3) 1"
-            assert toolkit.call_sync("h", json.dumps({"a": 1, name: "v", "z": "w"})).text == f"1 {{'{name}': 'v', 'z': 'w'}}"
+            assert (
+                toolkit.call_sync("h", json.dumps({"a": 1, name: "v", "z": "w"})).text
+                == f"1 {{'{name}': 'v', 'z': 'w'}}"
+            )
             assert toolkit.call_sync("k", {"a": 1}).text == "1 d"
             assert toolkit.call_sync("k", {"a": 1, name: "v"}).text == "1 v"
 

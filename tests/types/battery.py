@@ -53,6 +53,7 @@ class Answer(enum.Enum):
 
 
 UserId = NewType("UserId", int)
+Slug = NewType("Slug", Annotated[str, Param(pattern="^[a-z]+$")])
 T = TypeVar("T")
 Bound = TypeVar("Bound", bound=int)
 Picked = TypeVar("Picked", int, str)
@@ -182,6 +183,8 @@ BATTERY: tuple[Entry, ...] = (
             "20240506T070809Z",
             "0000-01-01T00:00:00Z",
             "\u0662024-05-06T07:08:09Z",
+            "2024-W19-1T07:08:09Z",
+            "2024-05-06T07",
             "yesterday",
             "",
             1715000000,
@@ -602,6 +605,18 @@ BATTERY: tuple[Entry, ...] = (
         ((0, 0.0), (0.5, 0.5)),
         (1, -0.1, "0"),
         {"minimum": 0, "exclusiveMaximum": 1},
+    ),
+    Entry(Annotated[float, Ge(0.5)], real, ((0.5, 0.5), (0.75, 0.75), (1, 1.0)), (0.25, 0, "1"), {"minimum": 0.5}),
+    Entry(Annotated[float, Le(Decimal("0.5"))], real, ((0.5, 0.5), (-1, -1.0)), (0.75, 1), {"maximum": 0.5}),
+    Entry(Annotated[str, MinLen(3)] | Literal["a"], text, (("abc", "abc"), ("a", "a")), ("ab", "", 1, None)),
+    Entry(
+        Annotated[Slug, MaxLen(3)], text, (("abc", "abc"),), ("abcd", "A", 1), {"pattern": "^[a-z]+$", "maxLength": 3}
+    ),
+    Entry(
+        dict[str, int] | Annotated[list[int], Len(1)],
+        either(mapping(text, whole), many(list, whole)),
+        (({}, {}), ([1], [1])),
+        ([], "a"),
     ),
     Entry(Annotated[int, MultipleOf(5)], whole, ((0, 0), (10, 10), (-5.0, -5)), (1, 5.5, 11), {"multipleOf": 5}),
     Entry(Annotated[float, MultipleOf(0.5)], real, ((1, 1.0), (1.5, 1.5)), (1.25, 0.1), {"multipleOf": 0.5}),

@@ -4,7 +4,7 @@ import linecache
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, make_dataclass
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -140,8 +140,25 @@ class TestSubclassesOfJsonTypes:
 
     @pytest.mark.parametrize("value", [(1,), {1}, b"a", object(), 1j, Item("a")])
     def test_what_json_does_not_have_is_refused(self, value: Any) -> None:
-        for annotation in (str, int, float, bool, list[int], dict[str, int], int | str, None):
-            assert refused(plan(annotation).structure, value)
+        for annotation in (
+            str,
+            int,
+            float,
+            bool,
+            list[int],
+            dict[str, int],
+            int | str,
+            None,
+            Literal["a"],
+            Literal[1, "a"],
+        ):
+            with pytest.raises((Mismatch, TypeError)):
+                plan(annotation).structure(value)
+
+    def test_a_refusal_says_no_more_than_that(self) -> None:
+        for annotation, value in ((float, 10**400), (list[int], "a"), (list[int], {}), (int | str, object()), (str, 1)):
+            with pytest.raises(Mismatch):
+                plan(annotation).structure(value)
 
     def test_keys_of_a_mapping_have_to_be_text(self) -> None:
         assert refused(plan(dict[str, int]).structure, {1: 1})

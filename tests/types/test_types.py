@@ -4,6 +4,7 @@ import dataclasses
 import datetime as dt
 import enum
 import importlib
+import re
 import sys
 import threading
 from collections.abc import Callable
@@ -606,6 +607,12 @@ class TestMetadata:
         with pytest.raises(RegistrationError, match=r"the pattern '\(' is not a regular expression"):
             plan(Annotated[str, Param(pattern="(")])
 
+    def test_bounds_stay_the_numbers_that_they_are(self) -> None:
+        assert same(schema(Annotated[int, Ge(1)]), {"type": "integer", "minimum": 1})
+
+    def test_a_scalar_with_a_predicate_keeps_its_shape(self) -> None:
+        assert isinstance(plan(Annotated[int, Predicate(bool)]).shape, Scalar)
+
     def test_a_bound_that_json_cannot_write_is_refused(self) -> None:
         with pytest.raises(RegistrationError, match="finite"):
             plan(Annotated[float, Ge(float("inf"))])
@@ -636,6 +643,7 @@ class TestRefusals:
             (type, "functions and classes"),
             (type[int], "functions and classes"),
             (complex, "JSON has no form for it"),
+            (re.Pattern[bytes], "Pattern"),
             (bytearray, "JSON has no form for it"),
             ("Later", "the name 'Later' in an annotation cannot be resolved"),
             (list["Later"], "the name 'Later' in an annotation cannot be resolved"),  # type: ignore[name-defined]  # noqa: F821 - the mistake

@@ -47,7 +47,8 @@ class Board:
         """Why there is no such tool, with the nearest names."""
         if name in self.clashes:
             return f"{self.clashes[name]}; use one of these names"
-        return f"there is no tool {name!r}. {suggestion(name, self.tools, noun='tools')}"
+        asked = name if len(name) <= 100 else f"{name[:97]}..."  # a model may ask for anything, at any length
+        return f"there is no tool {asked!r}. {suggestion(asked, self.tools, noun='tools')}"
 
 
 @final

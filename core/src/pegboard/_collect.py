@@ -50,10 +50,11 @@ class Registration:
 @final
 @frozen(eq=False)
 class Collected:
-    """The tools of one registered object, and the toolset that they form, if they do."""
+    """The tools of one registered object, their `names` before prefix and rename, and the toolset that they form."""
 
     tools: tuple[Tool, ...]
     toolset: Toolset | None = None
+    names: tuple[str, ...] = ()
 
 
 @final
@@ -71,8 +72,10 @@ class Collector:
     ) -> Collected:
         """The tools of `source`. Raises `RegistrationError` saying what it is and what to do."""
         found = self._collect(source, registration, origin, pack, failed)
-        tools = _selected(found.tools, registration)
-        return Collected(tools, None if found.toolset is None else evolve(found.toolset, tools=tools))
+        kept = _selected(found.tools, registration)
+        tools = tuple(_renamed(tool, registration) for tool in kept)
+        toolset = None if found.toolset is None else evolve(found.toolset, tools=tools)
+        return Collected(tools, toolset, tuple(tool.name for tool in kept))
 
     def _collect(
         self, source: Any, registration: Registration, origin: Origin, pack: str | None, failed: Callable[..., None]
@@ -198,23 +201,22 @@ def _instantiated(cls: type) -> Any:
 def _not_a_tool(source: Any) -> RegistrationError:
     kind = type(source).__qualname__
     return RegistrationError(
-        f"an object of class {kind} has no tools: register a typed function, an object with @tool methods, a Tool, or an object with "
-        "name, description, parameters and call(call); an object of another framework needs the pack that knows it"
+        f"an object of class {kind} has no tools: register a typed function, an object with @tool methods, a Tool, or "
+        "an object with name, description, parameters and call(call); an object of another framework needs the pack that knows it"
     )
 
 
 def _selected(tools: tuple[Tool, ...], registration: Registration) -> tuple[Tool, ...]:
-    """Enabled minus disabled, by original names; then renamed and prefixed."""
+    """Enabled minus disabled, by the names that the source itself uses."""
     known = [tool.name for tool in tools]
     for name in (*(registration.enable or ()), *registration.disable):
         if name not in known:
             raise UnknownNameError(f"this registration has no tool {name!r}. {suggestion(name, known, noun='tools')}")
-    kept = [
+    return tuple(
         tool
         for tool in tools
         if (registration.enable is None or tool.name in registration.enable) and tool.name not in registration.disable
-    ]
-    return tuple(_renamed(tool, registration) for tool in kept)
+    )
 
 
 def _renamed(tool: Tool, registration: Registration) -> Tool:

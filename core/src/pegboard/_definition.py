@@ -201,8 +201,8 @@ class FunctionDefinition:
             if _is_instance(value, slot.annotation):
                 return value
         raise RegistrationError(
-            f"tool {self._name!r}: the preset of {name!r} does not fit its annotation {qualified_name(slot.annotation)}; "
-            f"got a {type(value).__name__}"
+            f"tool {self._name!r}: the preset of {name!r} is no {qualified_name(slot.annotation)}; "
+            f"got an object of class {type(value).__name__}"
         )
 
     def preset_names(self) -> frozenset[str]:

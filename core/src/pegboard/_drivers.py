@@ -7,7 +7,6 @@ import concurrent.futures
 import threading
 import time
 from collections.abc import Callable, Coroutine, Generator
-from contextlib import ExitStack
 from typing import Any, TypeVar, final
 
 from pegboard._call import CancelToken
@@ -27,7 +26,7 @@ from pegboard._effects import (
 )
 from pegboard._errors import PegboardError
 from pegboard._loops import OwnLoop
-from pegboard._pool import Ticket, WorkerPool, current_pool
+from pegboard._pool import Ticket, WorkerPool, lending
 
 __all__ = ["Drivers", "Resumed", "bounded"]
 
@@ -146,7 +145,8 @@ class Drivers:
             if isinstance(effect, Around):
                 return await self._surround(effect)
             if isinstance(effect, Turn):
-                return await asyncio.wrap_future(effect.future), None
+                with lending():
+                    return await asyncio.wrap_future(effect.future), None
             return await self._offload(effect)
         except BaseException as error:  # noqa: BLE001 - the steps decide what an exception means
             return None, error
@@ -181,7 +181,8 @@ class Drivers:
         ticket = self.pool.submit(job, _deliver_on(loop, future))
         alarm = None if timeout is None else _Alarm(loop, ticket, future, timeout)
         try:
-            return await future
+            with lending():
+                return await future
         except BaseException as error:
             hanging = self.pool.abandon(ticket)
             if isinstance(error, AttemptTimeoutError):
@@ -283,11 +284,7 @@ class Drivers:
 
     def wait(self, block: Callable[[], T]) -> T:
         """Block this thread. A worker lends its slot meanwhile, and nobody counts on the loop that stands still."""
-        pool = current_pool()
-        with ExitStack() as meanwhile:
-            meanwhile.enter_context(self._loop.blocked())
-            if pool is not None:
-                meanwhile.enter_context(pool.lent())
+        with self._loop.blocked(), lending():
             return block()
 
 

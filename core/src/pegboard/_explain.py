@@ -177,7 +177,7 @@ class _Walk:
             self.surplus([member.key for member in shape.members], shape.unlisted, value, path)
         return None
 
-    def surplus(self, known: Sequence[str], unlisted: Set[str], value: Mapping[str, Any], path: str) -> None:
+    def surplus(self, known: Sequence[str], unlisted: frozenset[str], value: Mapping[str, Any], path: str) -> None:
         noun = "member" if path else "argument"
         offered = [key for key in known if key not in unlisted]
         for key in value:

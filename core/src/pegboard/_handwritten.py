@@ -142,6 +142,7 @@ class HandwrittenPlan:
     managed = ()
     extra: TypePlan | None = None
     uses_invocation = True
+    passes_anything = True
     opens_call = False  # it gets a call of its own, merged with the presets
 
     def __init__(

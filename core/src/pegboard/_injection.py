@@ -10,7 +10,6 @@ from typing import Annotated, Any, Final, TypeAlias, Union, get_args, get_origin
 from attrs import define, evolve, field, frozen
 
 from pegboard._call import Agent, ToolCall
-from pegboard._call import Agent
 from pegboard._effects import Await, Steps
 from pegboard._errors import ConflictError, MissingContextError, RegistrationError
 from pegboard._extension import Injector

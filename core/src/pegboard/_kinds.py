@@ -23,7 +23,27 @@ from pegboard._shapes import (
 )
 from pegboard._strict import JSON_TYPES
 
-__all__ = ["candidates", "kinds"]
+__all__ = ["candidates", "kinds", "passes_anything"]
+
+
+def passes_anything(plan: TypePlan) -> bool:
+    """Whether a plan may let through Python values that no JSON text has: NaN, keys that are no strings."""
+    match plan.shape:
+        case Scalar(type=kind):
+            return kind is object
+        case Text() | Choice():
+            return False
+        case Items(item=inner) | Nullable(inner=inner) | Mapped(value=inner):
+            return passes_anything(inner)
+        case FixedItems(items=several) | Union(members=several):
+            return any(map(passes_anything, several))
+        case Tagged(members=tagged):
+            return any(map(passes_anything, tagged.values()))
+        case Record(members=members, open=is_open):
+            return is_open or any(passes_anything(member.plan) for member in members)
+        case _:
+            return True
+
 
 _NAMES: Mapping[str, Mapping[type, bool]] = {
     "null": {NoneType: True},
@@ -85,9 +105,8 @@ def candidates(members: Sequence[TypePlan], kind: type) -> tuple[TypePlan, ...]:
 
 
 def _accepts_all(plan: TypePlan, kind: type) -> bool:
-    # A float may be infinite, so no scalar accepts all floats.
     shape = plan.shape
-    return isinstance(shape, Scalar) and not shape.checks and shape.type in (kind, object) and kind is not float
+    return isinstance(shape, Scalar) and not shape.checks and shape.type in (kind, object)
 
 
 def _schema_kinds(schema: Any) -> Mapping[type, bool]:

@@ -16,6 +16,7 @@ from pegboard._compile import Writer, emit
 from pegboard._decode import exact_keys
 from pegboard._errors import Mismatch
 from pegboard._injection import Provider
+from pegboard._kinds import passes_anything
 from pegboard._markers import MISSING
 from pegboard._shapes import Member, Record, TypePlan, identity
 from pegboard._signature import KEYWORD, STAR, STARS, Slot, bound_keywords
@@ -54,6 +55,7 @@ class FunctionPlan:
         "managed",
         "names",
         "opens_call",
+        "passes_anything",
         "record",
         "source",
         "uses_invocation",
@@ -81,6 +83,7 @@ class FunctionPlan:
         shape = Record(dict, members, name, open=extra is not None, unlisted=unlisted)
         self.record = TypePlan({"type": "object"}, _refuse, shape=shape)
         self.extra: TypePlan | None = extra.plan if extra else None
+        self.passes_anything = passes_anything(self.record)
         accept = _AcceptWriter(members, extra, view, slots, self.hidden)
         self.accept: Callable[[dict[str, Any], int, str | None], tuple[Any, ...]] = accept.build(name)
         invoke = _InvokeWriter(slots, visible, extension, function, view)

@@ -8,12 +8,12 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import Any, TypeAlias, final
 
 from pegboard._effects import Outcome
 
-__all__ = ["Done", "Ticket", "WorkerPool"]
+__all__ = ["Done", "Ticket", "WorkerPool", "lending"]
 
 Done: TypeAlias = Callable[[Outcome], None]
 """Called once, in the worker, with what a job came to."""
@@ -165,15 +165,22 @@ class WorkerPool:
 
     @contextmanager
     def lent(self) -> Iterator[None]:
-        """While a worker waits for other work, its slot goes to somebody else: nested calls cannot exhaust the pool."""
-        with self._lock:
-            self._lent += 1
-            self._relieve()
+        """While a worker waits for other work, its slot goes to somebody else: nested calls cannot exhaust the pool.
+
+        A worker that runs an event loop may wait for several things at once; it lends its one slot as long.
+        """
+        _local.waits = waits = getattr(_local, "waits", 0) + 1
+        if waits == 1:
+            with self._lock:
+                self._lent += 1
+                self._relieve()
         try:
             yield
         finally:
-            with self._lock:
-                self._lent -= 1
+            _local.waits -= 1
+            if _local.waits == 0:
+                with self._lock:
+                    self._lent -= 1
 
     def close(self, seconds: float = 5.0) -> None:
         """End the idle threads and wait for busy ones, `seconds` at most; abandoned ones are daemons and are left."""
@@ -193,9 +200,10 @@ class WorkerPool:
 _local = threading.local()
 
 
-def current_pool() -> WorkerPool | None:
-    """The pool whose worker the current thread is."""
-    return getattr(_local, "pool", None)
+def lending() -> AbstractContextManager[None]:
+    """Lends the slot of the current thread, if it is a worker's."""
+    pool: WorkerPool | None = getattr(_local, "pool", None)
+    return nullcontext() if pool is None else pool.lent()
 
 
 def _perform(ticket: Ticket) -> Outcome:

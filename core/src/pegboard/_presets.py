@@ -94,38 +94,49 @@ def _structured(target: PresetTarget, name: str, compute: Callable[[Any], Any]) 
     return computed
 
 
-def for_tools(given: Mapping[str, Any], tools: Iterable[Tool], *, label: str) -> dict[str, Mapping[str, Any]]:
-    """Presets of a registration as `{tool: {parameter: value}}`.
+def for_tools(given: Mapping[str, Any], tools: Mapping[str, Tool]) -> dict[str, Mapping[str, Any]]:
+    """Presets of a registration as `{tool: {parameter: value}}`; tools go by the names that their source uses.
 
     Keys are tool names if they name tools of this registration; otherwise a flat `{parameter: value}` for the one tool
     that there is. Raises `RegistrationError` when neither reading fits, or both do.
     """
-    by_name = {tool.name: tool for tool in tools}
-    nested = set(given) <= set(by_name) and all(isinstance(value, Mapping) for value in given.values())
-    flat = len(by_name) == 1 and set(given) <= {
-        parameter.name for tool in by_name.values() for parameter in tool.params
-    }
+    nested = set(given) <= set(tools) and all(isinstance(value, Mapping) for value in given.values())
+    parameters = {parameter.name for tool in tools.values() for parameter in tool.params}
+    flat = len(tools) == 1 and set(given) <= parameters
     if nested and flat and given:
+        name = next(iter(tools))
         raise RegistrationError(
-            f"{label}: {sorted(given)[0]!r} is a tool and also a parameter of it; register it without presets, and say "
-            f"set_presets({sorted(given)[0]!r}, {{parameter: value}})"
+            f"presets: {name!r} is a tool and also a parameter of it; register it without presets, then call "
+            f"set_presets({name!r}, {{parameter: value}})"
         )
     if nested:
         return dict(given)
     if flat:
-        return {next(iter(by_name)): given}
-    unknown = sorted(set(given) - set(by_name), key=str)
-    if len(by_name) == 1:
-        (tool,) = by_name.values()
-        known = [*by_name, *(parameter.name for parameter in tool.params)]
-        raise RegistrationError(f"{label}: nothing is called {unknown[0]!r}. {suggestion(unknown[0], known)}")
+        return {next(iter(tools)): given}
+    raise _unfit(given, tools, parameters)
+
+
+_NESTED = "presets={tool: {parameter: value}}"
+
+
+def _unfit(given: Mapping[str, Any], tools: Mapping[str, Tool], parameters: set[str]) -> RegistrationError:
+    unknown = sorted(set(given) - set(tools), key=str)
     if not unknown:
-        raise RegistrationError(f"{label}: presets take a mapping for each tool, {{tool: {{parameter: value}}}}")
-    raise RegistrationError(
-        f"{label}: presets name {unknown[0]!r}, which is no tool of this registration. "
-        f"{suggestion(unknown[0], by_name, noun='tools')} Write presets={{tool: {{parameter: value}}}}: "
-        "parameters alone fit a registration of one tool"
-    )
+        return RegistrationError(f"presets take a mapping for each tool: write {_NESTED}")
+    name = unknown[0]
+    if len(tools) == 1:
+        known = suggestion(str(name), {*tools, *parameters})
+        return RegistrationError(f"presets: nothing is called {name!r}. {known}")
+    if name in parameters:
+        owners = sorted(
+            tool for tool, each in tools.items() if any(name == parameter.name for parameter in each.params)
+        )
+        return RegistrationError(
+            f"presets: {name!r} is a parameter, and {len(tools)} tools are registered at once; write "
+            f"presets={{{owners[0]!r}: {{{name!r}: ...}}}}"
+        )
+    known = suggestion(str(name), tools, noun="tools")
+    return RegistrationError(f"presets: {name!r} is no tool of this registration. {known} Write {_NESTED}")
 
 
 def secret_texts(values: Iterable[Any]) -> tuple[str, ...]:

@@ -64,6 +64,7 @@ class Ready:
         "locks",
         "middleware",
         "name",
+        "passes_anything",
         "permission",
         "plan",
         "policy",
@@ -98,6 +99,7 @@ class Ready:
         self.accept = self.plan.accept
         self.invoke = self.plan.invoke
         self.uses_invocation = self.plan.uses_invocation
+        self.passes_anything = self.plan.passes_anything
         self.renderers = definition.renderers()
         self.presets = {name: preset.value for name, preset in presets.items() if preset.computed is None}
         self.computed = {name: preset.computed for name, preset in presets.items() if preset.computed is not None}

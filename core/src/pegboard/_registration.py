@@ -65,18 +65,19 @@ def register(
     tools = [tool for collected in found for tool in collected.tools]
     for tool in tools:
         core.groups.check(tool.groups)
-    given = {} if presets is None else for_tools(presets, tools, label="presets")
+    names = [name for collected in found for name in collected.names]
+    given = {} if presets is None else for_tools(presets, dict(zip(names, tools, strict=True)))
     # Read before anything hangs: a preset that does not fit must leave the board as it was.
-    for tool in tools:
-        if tool.name in given:
-            session.check_presets(tool, given[tool.name])
+    for name, tool in zip(names, tools, strict=True):
+        if name in given:
+            session.check_presets(tool, given[name])
     displaced = sorted({pack for _, pack in pack_of if pack is not None})
     toolsets = [each.toolset for each in found if each.toolset]
     added = core.registry.add(tools, toolsets, on_conflict, displaced)
-    for tool, hung in zip(tools, added, strict=True):
+    for name, hung in zip(names, added, strict=True):
         # Presets that were read for the parameters of a replaced function do not hold for another one.
-        if hung is not None and (tool.name in given or on_conflict == "replace"):
-            session.set_presets(hung.name, given.get(tool.name, {}))
+        if hung is not None and (name in given or on_conflict == "replace"):
+            session.set_presets(hung.name, given.get(name, {}))
     return [session.view(hung) for hung in added if hung is not None]
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, Unpack, final, get_args, get_origin
 
 from attrs import frozen
 
-from pegboard._errors import PegboardError, RegistrationError, suggestion
+from pegboard._errors import ConflictError, PegboardError, RegistrationError, suggestion
 from pegboard._hints import plain_function, read_hints
 from pegboard._injection import InjectorTable, Provider
 from pegboard._markers import MISSING, Param
@@ -82,7 +82,8 @@ def read_signature(
         try:
             slots.extend(_read(name, parameter, annotation, types, injectors))
         except (PegboardError, TypeError, ValueError) as error:
-            raise RegistrationError(f"{label}: parameter {name!r}: {error}") from error
+            kind = ConflictError if isinstance(error, ConflictError) else RegistrationError
+            raise kind(f"{label}: parameter {name!r}: {error}") from error
     _refuse_twins(label, slots)
     return Reading(tuple(slots), hints.get("return", MISSING))
 

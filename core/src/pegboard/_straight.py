@@ -16,7 +16,7 @@ from typing import Any, Final, final
 
 from pegboard._call import ToolCall, new_call_id
 from pegboard._content import Block
-from pegboard._decode import fast_decode
+from pegboard._decode import check_value, fast_decode
 from pegboard._effects import is_cancellation, is_interrupt
 from pegboard._engine import Engine, call_scope
 from pegboard._invocation import Invocation
@@ -179,6 +179,8 @@ def _begin(
             decoded, keys = fast_decode(arguments)
             values = ready.accept(decoded, keys, arguments)
         elif type(arguments) is dict:
+            if ready.passes_anything:
+                check_value(arguments)
             decoded = arguments
             values = ready.accept(decoded, 0, None)
         elif arguments is None:

@@ -95,6 +95,7 @@ class TypeTable:
 
     def __init__(self) -> None:
         self._by_class: dict[type, list[_Entry]] = {}
+        self._by_key: dict[Any, list[_Entry]] = {}
         self._by_predicate: list[_Entry] = []
         self._count = 0
         self._plans: dict[Any, tuple[Any, TypePlan]] = {}
@@ -114,7 +115,9 @@ class TypeTable:
             self._count += 1
             entry = _Entry(handler, origin, level, self._count)
             entries = self._by_predicate
-            if isinstance(handler.matches, type) and get_origin(handler.matches) is None:
+            if _is_annotation(handler.matches):
+                entries = self._by_key.setdefault(structural_key(handler.matches), [])
+            elif isinstance(handler.matches, type):
                 entries = self._by_class.setdefault(handler.matches, [])
             entries.append(entry)
             self._plans.clear()
@@ -241,11 +244,8 @@ class TypeTable:
 
     def _matches(self, annotation: Any) -> list[_Match]:
         """Every handler that maps the annotation, best first."""
-        found = [
-            _Match(entry, rank)
-            for entry in self._by_predicate
-            if (rank := _predicate_rank(entry.handler.matches, annotation)) is not None
-        ]
+        found = [_Match(entry, (0, 0)) for entry in self._by_key.get(structural_key(annotation), ())]
+        found += [_Match(entry, (1, 0)) for entry in self._by_predicate if _applies(entry.handler.matches, annotation)]
         cls = get_origin(annotation) or annotation
         for distance, base in enumerate(cls.__mro__ if isinstance(cls, type) else ()):
             # `object` is a base of everything: a handler for it maps only itself, or it would shadow every refusal.
@@ -278,12 +278,9 @@ def _refuse_tie(annotation: Any, matches: list[_Match]) -> None:
         )
 
 
-def _predicate_rank(matches: Any, annotation: Any) -> tuple[int, int] | None:
-    """How closely a handler fits whose `matches` is not a class; None for not at all."""
-    if get_origin(matches) is not None or hasattr(matches, "__supertype__") or is_alias(matches):
-        # An annotation rather than a predicate: `TypeHandler(UserId, ...)` for a NewType, or for `list[Ip]`.
-        return (0, 0) if structural_key(matches) == structural_key(annotation) else None
-    return (1, 0) if _applies(matches, annotation) else None
+def _is_annotation(matches: Any) -> bool:
+    """Whether this is an annotation rather than a predicate: a NewType, an alias, or something like `list[Ip]`."""
+    return get_origin(matches) is not None or hasattr(matches, "__supertype__") or is_alias(matches)
 
 
 def _applies(predicate: Callable[[Any], bool], annotation: Any) -> bool:

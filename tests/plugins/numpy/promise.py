@@ -1,4 +1,4 @@
-"""The promise of a schema, checked with jsonschema as the oracle: it accepts a value if and only if structuring does."""
+"""The promise of a schema, with jsonschema as the oracle: it accepts a value if and only if structuring does."""
 
 from typing import Any
 

@@ -76,7 +76,7 @@ class TestBeyondTheSchema:
 
 @pytest.mark.parametrize("mode", ["1", "L", "LA", "P", "RGB", "RGBA", "I;16", "CMYK", "YCbCr", "HSV", "RGBa", "F"])
 def test_results_are_shown_as_images(toolkit: Toolkit, mode: str) -> None:
-    def draw() -> Image.Image:  # type: ignore[valid-type]  # a module that may be missing
+    def draw() -> Image.Image:  # type: ignore[name-defined]  # may be missing
         return Image.new(mode, (4, 3))
 
     toolkit.register(draw)
@@ -92,7 +92,7 @@ def test_transparency_is_kept(types: TypeTable) -> None:
 
 
 def test_an_image_inside_other_data_is_text(toolkit: Toolkit) -> None:
-    def album():  # type: ignore[no-untyped-def]  # noqa: ANN202
+    def album():  # type: ignore[no-untyped-def]
         return {"cover": RED}
 
     toolkit.register(album)
@@ -100,7 +100,7 @@ def test_an_image_inside_other_data_is_text(toolkit: Toolkit) -> None:
 
 
 def test_an_image_in_and_out(toolkit: Toolkit) -> None:
-    def turn(picture: Image.Image) -> Image.Image:  # type: ignore[valid-type]  # a module that may be missing
+    def turn(picture: Image.Image) -> Image.Image:  # type: ignore[name-defined]  # may be missing
         return picture.transpose(Image.Transpose.ROTATE_90)
 
     toolkit.register(turn)

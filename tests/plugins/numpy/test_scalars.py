@@ -120,7 +120,7 @@ class TestMoments:
         assert found == np.datetime64("0001-01-01", "us") - np.timedelta64(23 * 60 + 59, "m")
 
     @pytest.mark.parametrize("unit", ["D", "s", "us", "ns"])
-    def test_leave_with_their_zone(self, types: TypeTable, unit: str) -> None:
+    def test_leave_with_their_zone(self, types: TypeTable, unit: Any) -> None:
         moment = np.datetime64("2024-05-06", unit)
         written = leave(types, np.datetime64, moment)
         assert dt.datetime.fromisoformat(written) == dt.datetime(2024, 5, 6, tzinfo=dt.UTC)

@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import acme_units
 import pytest
 from acme_units import Quantity
+from acme_units._utc import write
 
 from pegboard import Status, Toolkit
 
@@ -50,4 +51,5 @@ def test_other_moments_are_refused(toolkit: Toolkit, moment: object) -> None:
 
 
 def test_moment_without_a_zone_counts_as_utc() -> None:
-    assert acme_units._utc.write(datetime(2024, 5, 6)) == acme_units._utc.write(datetime(2024, 5, 6, tzinfo=UTC))
+    moment = datetime(2024, 5, 6, tzinfo=UTC)
+    assert write(moment.replace(tzinfo=None)) == write(moment) == "2024-05-06T00:00:00Z"

@@ -8,6 +8,7 @@ from typing import Any, get_origin
 
 from pegboard import (
     MISSING,
+    ConflictError,
     Member,
     Record,
     RegistrationError,
@@ -71,7 +72,8 @@ def record(
             member = _member(types, field, texts)
             plan = member.plan if field.read_as is MISSING else types.plan(field.read_as)
         except RegistrationError as error:
-            raise RegistrationError(f"field {field.name!r} of {cls.__qualname__}: {error}") from error
+            kind = ConflictError if isinstance(error, ConflictError) else RegistrationError
+            raise kind(f"field {field.name!r} of {cls.__qualname__}: {error}") from error
         if any(member.key == other.key for other in members):
             raise RegistrationError(
                 f"{cls.__qualname__} has two fields called {member.key!r}; rename one with Param(name=...)"

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from pegboard import TypeHandler, TypePlan, Types, hookimpl
+from pegboard import RegistrationError, TypeHandler, TypePlan, Types, hookimpl
 from pegboard_msgspec._marks import matches
 
 __all__ = ["provide_types"]
@@ -17,6 +17,10 @@ def provide_types() -> Iterable[TypeHandler]:
 
 def _build(annotation: Any, types: Types) -> TypePlan:
     # Msgspec is imported when the first Struct is met.
-    from pegboard_msgspec._struct import build
-
+    try:
+        from pegboard_msgspec._struct import build
+    except ImportError as error:
+        raise RegistrationError(
+            f"Structs of msgspec cannot be used without it: {error}; pip install --upgrade msgspec"
+        ) from error
     return build(annotation, types)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from msgspec import UNSET
+
 from pegboard import FixedItems, Member, Mismatch, SchemaRef, TypePlan, qualified_name, shaped
 
 __all__ = ["array_plan"]
@@ -54,13 +56,15 @@ def _structurer(plans: tuple[TypePlan, ...], fewest: int, build: Callable[[list[
 
 
 def _writer(members: tuple[Member, ...], tag: Member | None) -> Callable[[Any], list[Any]]:
-    # A field without place of its own cannot be left out, so an array ends before the first that says nothing.
     start = [] if tag is None else [next(iter(tag.plan.schema.values()))]
 
     def unstructure(instance: Any) -> list[Any]:
-        written = list(start)
-        for member in members:
-            written.append(member.plan.unstructure(getattr(instance, member.name)))
-        return written
+        values = [getattr(instance, member.name) for member in members]
+        while values and values[-1] is UNSET:
+            values.pop()
+        if UNSET in values:
+            unset = members[values.index(UNSET)].name
+            raise ValueError(f"{unset} is unset, but an array cannot leave out what has something behind it")
+        return start + [member.plan.unstructure(value) for member, value in zip(members, values, strict=False)]
 
     return unstructure

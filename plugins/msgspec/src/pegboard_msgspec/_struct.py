@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, get_args
 
 from attrs import frozen
+from msgspec import NODEFAULT, UNSET, UnsetType
+from msgspec.structs import FieldInfo, fields
 
 from pegboard import (
     MISSING,
@@ -22,14 +24,6 @@ from pegboard import (
 )
 from pegboard_msgspec._array import array_plan
 from pegboard_msgspec._marks import class_of
-
-try:
-    from msgspec import NODEFAULT, UNSET, UnsetType
-    from msgspec.structs import FieldInfo, fields
-except ImportError as error:
-    raise RegistrationError(
-        f"Structs of msgspec cannot be used without it: {error}; pip install --upgrade msgspec"
-    ) from error
 
 __all__ = ["build"]
 
@@ -58,7 +52,7 @@ def build(annotation: Any, types: Types) -> TypePlan:
     tag = None if config.tag is None else _Tag(config.tag_field, config.tag)
     text = _own_text(cls) or None
     if config.array_like:
-        return array_plan(annotation, cls, members, tag and tag.member, text)
+        return array_plan(annotation, cls, members, None if tag is None else tag.member, text)
     shape = Record(cls if tag is None else _untagged(cls, tag.key), _tagged(members, tag), cls.__name__)
     return record_plan(annotation, shape, _writer(members, tag), description=text)
 
@@ -79,13 +73,15 @@ def _fields(annotation: Any) -> tuple[FieldInfo, ...]:
         ) from error
 
 
-def _member(cls: type, field: FieldInfo, types: Types, text: str | None) -> Member:
+def _member(cls: Any, field: FieldInfo, types: Types, text: str | None) -> Member:
+    default = _default(field)
     try:
         member = record_member(
             types,
             field.name,
             _without_unset(field.type),
-            default=_default(field),
+            # In an array None has its place; only an object can leave it out.
+            default=MISSING if default is None and cls.__struct_config__.array_like else default,
             required=field.required,
             key=field.encode_name,
             description=text,

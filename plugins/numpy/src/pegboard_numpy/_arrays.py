@@ -1,13 +1,13 @@
 """NumPy arrays: nested JSON arrays, all rows of a dimension equally long."""
 
 from collections.abc import Callable, Iterator
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Any, Literal, get_args, get_origin
 
 import numpy as np
 
 from pegboard import Check, Items, Mismatch, RegistrationError, TypePlan, Types, qualified_name, shaped
 from pegboard_numpy._elements import concrete, element
-from pegboard_numpy._nested import Nested
+from pegboard_numpy._nested import row_or
 
 __all__ = ["array"]
 
@@ -23,13 +23,13 @@ def array(annotation: Any, types: Types) -> TypePlan:
     cls = get_origin(annotation) or annotation
     if cls is not np.ndarray:
         raise RegistrationError(
-            f"{qualified_name(annotation)} would arrive as a plain numpy.ndarray; annotate that, or register a TypeHandler"
+            f"{qualified_name(annotation)} would arrive as a numpy.ndarray; annotate that, or register a TypeHandler"
         )
     shape, dtype = get_args(annotation) or (Any, Any)
     kind = concrete((get_args(dtype) or (Any,))[0])
     item = element(kind)
     sizes = _sizes(shape)
-    inner = types.plan(Union[item, Nested[item]]) if sizes is None else types.plan(item)
+    inner = types.plan(row_or(item) if sizes is None else item)
     for size in reversed((sizes or ())[1:]):
         inner = _rows(inner, size, list)
     first = sizes[0] if sizes else None

@@ -8,7 +8,7 @@ __all__ = ["derives_from"]
 
 
 def derives_from(module: str, name: str) -> Callable[[Any], bool]:
-    """A predicate over annotations: whether this is the class `module.name`, one derived from it, or one subscripted."""
+    """A predicate over annotations: whether this is `module.name` or a class derived from it, subscripted or not."""
 
     def matches(annotation: Any) -> bool:
         base = getattr(sys.modules.get(module), name, None)

@@ -32,7 +32,7 @@ def _refuse_other(annotation: Any, name: str) -> None:
 
     if annotation is not getattr(pd, name):
         raise RegistrationError(
-            f"{qualified_name(annotation)} would arrive as a plain pandas.{name}; annotate that, or register a TypeHandler"
+            f"{qualified_name(annotation)} would arrive as a pandas.{name}; annotate that, or register a TypeHandler"
         )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from pegboard import TypeHandler, TypePlan, Types, hookimpl
+from pegboard import RegistrationError, TypeHandler, TypePlan, Types, hookimpl
 from pegboard_pydantic._marks import matches
 
 __all__ = ["provide_types"]
@@ -18,6 +18,10 @@ def provide_types() -> Iterable[TypeHandler]:
 
 def _build(annotation: Any, types: Types) -> TypePlan:
     # Pydantic is imported when the first such type is met.
-    from pegboard_pydantic._plan import build
-
+    try:
+        from pegboard_pydantic._plan import build
+    except ImportError as error:
+        raise RegistrationError(
+            f"types of pydantic cannot be used without it: {error}; pip install --upgrade pydantic"
+        ) from error
     return build(annotation, types)

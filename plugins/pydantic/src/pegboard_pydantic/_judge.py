@@ -92,13 +92,10 @@ def _path(loc: Sequence[str | int], data: Any, kind: str) -> list[str | int]:
     """The steps of a location that lead through the value: pydantic also names branches of unions and validators."""
     path: list[str | int] = []
     for step in loc:
-        if isinstance(data, Mapping) and step in data:
-            data = data[step]
-        elif isinstance(data, list) and isinstance(step, int) and step < len(data):
-            data = data[step]
-        else:
-            continue
-        path.append(step)
+        members = data if isinstance(data, Mapping) else dict(enumerate(data)) if isinstance(data, list) else {}
+        if step in members:
+            data = members[step]
+            path.append(step)
     return [*path, loc[-1]] if kind == "missing" else path
 
 
@@ -107,4 +104,5 @@ def _words(problem: Mapping[str, Any]) -> str:
     if isinstance(raised, BaseException) and str(raised):
         return str(raised)
     text = str(problem["msg"])
-    return text[:1].lower() + text[1:]
+    # "Input should ..." goes on after a colon; "URL scheme ..." stays as it is.
+    return text[:1].lower() + text[1:] if text[1:2].islower() else text

@@ -6,17 +6,10 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from attrs import evolve
+from pydantic import TypeAdapter
+from pydantic.errors import PydanticSchemaGenerationError, PydanticUndefinedAnnotation, PydanticUserError
 
 from pegboard import RegistrationError, TypePlan, Types, qualified_name
-
-try:
-    from pydantic import TypeAdapter
-    from pydantic.errors import PydanticSchemaGenerationError, PydanticUndefinedAnnotation, PydanticUserError
-except ImportError as error:
-    raise RegistrationError(
-        f"types of pydantic cannot be used without it: {error}; pip install --upgrade pydantic"
-    ) from error
-
 from pegboard_pydantic._generate import describe
 from pegboard_pydantic._judge import judge_of, judged, writer
 from pegboard_pydantic._promise import Classes, promise

@@ -61,7 +61,7 @@ class _Reader:
         """The plan of a schema, which may be a boolean."""
         if not isinstance(node, Mapping):
             return kept({} if node else {"not": {}}, Scalar(object) if node else Union(()))
-        node = {word: value for word, value in node.items() if word != "$defs"}
+        node = {word: value for word, value in node.items() if word not in _STRAY}
         if "$ref" in node:
             return self._reference(node)
         return self._class(node, node[MARK]) if MARK in node else self._body(node)
@@ -91,7 +91,7 @@ class _Reader:
         standing = shaped(
             SchemaRef(name, lambda: found[0].schema),
             Deferred(lambda: found[0]),
-            lambda value: found[0].unstructure(value),
+            lambda value: found[0].unstructure(value),  # noqa: PLW0108 - it is not there yet
         )
         self._named[key] = standing
         found.append(self._body(dict(body)))
@@ -161,7 +161,7 @@ class _Reader:
             ((pattern, value),) = patterns.items()
             node |= {"propertyNames": {"pattern": pattern}, "additionalProperties": value}
         value = self.plan(node.get("additionalProperties", True))
-        schema: dict[str, Any] = {**node, "additionalProperties": value.schema if value.schema else True}
+        schema: dict[str, Any] = {**node, "additionalProperties": value.schema or True}
         key = None
         if "propertyNames" in node:
             key = self.plan({"type": "string", **node["propertyNames"]})
@@ -207,6 +207,8 @@ class _Reader:
 
 
 _NULL = {"type": "null"}
+_STRAY = frozenset({"$defs", "ge", "gt", "le", "lt", "multiple_of"})
+"""Pydantic leaves the bounds of what a validator returns under their Python names: they bound no input."""
 _RECORD = frozenset({"type", "properties", "required", "additionalProperties"})
 
 

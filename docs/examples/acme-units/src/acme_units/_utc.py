@@ -24,5 +24,10 @@ def write(moment: datetime) -> str:
 
 def utc(annotation: Any, types: pegboard.Types) -> pegboard.TypePlan:
     """The format lets validators check the calendar, the pattern asks for the Z."""
-    schema = {"type": "string", "format": "date-time", "pattern": PATTERN, "description": "UTC, as 2024-05-06T07:08:09Z"}
+    schema = {
+        "type": "string",
+        "format": "date-time",
+        "pattern": PATTERN,
+        "description": "UTC, as 2024-05-06T07:08:09Z",
+    }
     return pegboard.shaped(schema, pegboard.Text(parse), write)

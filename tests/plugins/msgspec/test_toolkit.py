@@ -1,0 +1,111 @@
+import subprocess
+import sys
+from dataclasses import dataclass
+
+import pytest
+
+from pegboard import Status, Toolkit
+from tests.plugins.msgspec.structs import Cat, Dog, Item, Order
+
+
+@pytest.fixture
+def toolkit() -> Toolkit:
+    return Toolkit(plugins=["msgspec"])
+
+
+def repeat(order: Order, factor: int = 1) -> Order:
+    """Repeat an order."""
+    return Order(line_items=order.line_items * factor, paid=order.paid)
+
+
+def test_a_struct_goes_in_and_out(toolkit: Toolkit) -> None:
+    toolkit.register(repeat)
+    order = {"lineItems": [{"sku": "a", "qty": 2}], "paid": False}
+    result = toolkit.call_sync("repeat", {"order": order, "factor": 2})
+    assert result.data == {"lineItems": [{"sku": "a", "qty": 2}] * 2, "paid": False}
+    assert result.value == Order(line_items=[Item("a", 2)] * 2, paid=False)
+
+
+def test_all_problems_reach_the_model(toolkit: Toolkit) -> None:
+    toolkit.register(repeat)
+    result = toolkit.call_sync("repeat", {"order": {"lineItems": [{"sku": "a", "qty": "a"}]}, "factor": "x"})
+    assert result.status is Status.INVALID
+    assert 'order.lineItems[0].qty: expected integer >= 1, got string "a"' in result.text
+    assert "order.paid: missing (required boolean)" in result.text
+    assert 'factor: expected integer, got string "x"' in result.text
+
+
+def test_repairs_reach_into_structs(toolkit: Toolkit) -> None:
+    toolkit.register(repeat)
+    result = toolkit.call_sync("repeat", {"order": '{"lineItems": [{"sku": "a", "qty": "2"}], "paid": true}'})
+    assert result.data == {"lineItems": [{"sku": "a", "qty": 2}], "paid": True}
+    assert result.notes
+
+
+def test_tags_choose(toolkit: Toolkit) -> None:
+    def name(pet: Cat | Dog) -> str:
+        return type(pet).__name__
+
+    toolkit.register(name)
+    assert toolkit.call_sync("name", {"pet": {"kind": "dog"}}).text == "Dog"
+
+
+def test_inside_a_dataclass() -> None:
+    pytest.importorskip("pegboard_dataclasses")
+
+    @dataclass
+    class Shipment:
+        order: Order
+
+    def ship(shipment: Shipment) -> str:
+        return type(shipment.order).__name__
+
+    toolkit = Toolkit(plugins=["dataclasses", "msgspec"])
+    toolkit.register(ship)
+    assert toolkit.call_sync("ship", {"shipment": {"order": {"paid": True}}}).text == "Order"
+    wrong = {"shipment": {"order": {"paid": 1}}}
+    assert "shipment.order.paid: expected boolean, got integer 1" in toolkit.call_sync("ship", wrong).text
+
+
+SCRIPT = """
+import sys
+from pegboard import Toolkit
+
+def plain(x: int) -> int:
+    return x
+
+toolkit = Toolkit(plugins=["msgspec"])
+toolkit.register(plain)
+assert toolkit.call_sync("plain", {"x": 1}).data == 1
+assert "pegboard_msgspec" in sys.modules
+print("msgspec" in sys.modules)
+"""
+
+
+def test_msgspec_is_not_imported_before_it_is_needed() -> None:
+    run = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, check=True, text=True, timeout=60)
+    assert run.stdout.strip() == "False"
+
+
+ABSENT = """
+import sys
+sys.modules["msgspec"] = None  # as if it were not installed
+from pegboard import Toolkit
+
+class Stranger:
+    __struct_config__ = None
+
+def use(it: Stranger) -> None: ...
+
+try:
+    Toolkit(plugins=["msgspec"]).register(use)
+except Exception as error:
+    print(type(error).__name__, error)
+"""
+
+
+def test_an_absent_library_is_named() -> None:
+    run = subprocess.run([sys.executable, "-c", ABSENT], capture_output=True, check=True, text=True, timeout=60)
+    assert run.stdout.startswith("RegistrationError")
+    assert "'it'" in run.stdout
+    assert "pip install --upgrade msgspec" in run.stdout

@@ -1,0 +1,18 @@
+"""A type table with the built-in handlers and the pack's."""
+
+import pytest
+
+import pegboard_pydantic
+from pegboard._tool import Origin
+from pegboard._types import TypeTable
+from pegboard.builtin import types as builtin
+
+
+@pytest.fixture
+def types() -> TypeTable:
+    table = TypeTable()
+    for handler in builtin.provide_types():
+        table.add(handler, Origin(), "builtin")
+    for handler in pegboard_pydantic.provide_types():
+        table.add(handler, Origin("pydantic", "pegboard-pydantic", "0.1.0"), "plugin")
+    return table

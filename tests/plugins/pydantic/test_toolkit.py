@@ -1,0 +1,113 @@
+import subprocess
+import sys
+from dataclasses import dataclass
+
+import pytest
+
+from pegboard import Status, Toolkit
+from tests.plugins.pydantic.models import Item, Money, Order, Span
+
+
+@pytest.fixture
+def toolkit() -> Toolkit:
+    return Toolkit(plugins=["pydantic"])
+
+
+def total(order: Order, factor: int = 1, fallback: Item | None = None) -> Order:
+    """Repeat an order."""
+    return Order(items=order.items * factor, spare=fallback)
+
+
+def test_a_model_goes_in_and_out(toolkit: Toolkit) -> None:
+    toolkit.register(total)
+    result = toolkit.call_sync("total", {"order": {"items": [{"sku": "a", "qty": 2}]}, "factor": 2})
+    assert result.data == {"items": [{"sku": "a", "qty": 2}] * 2}
+    assert result.value == Order(items=[Item(sku="a", qty=2)] * 2)
+
+
+def test_all_problems_reach_the_model(toolkit: Toolkit) -> None:
+    toolkit.register(total)
+    result = toolkit.call_sync("total", {"order": {"items": [{"sku": "a", "qty": "a"}]}, "factor": "x"})
+    assert result.status is Status.INVALID
+    assert 'order.items[0].qty: expected integer >= 1, got string "a"' in result.text
+    assert 'factor: expected integer, got string "x"' in result.text
+
+
+def test_a_validator_speaks(toolkit: Toolkit) -> None:
+    def length(span: Span) -> int:
+        return span.end - span.start
+
+    toolkit.register(length)
+    result = toolkit.call_sync("length", {"span": {"start": 2, "end": 1}})
+    assert result.status is Status.INVALID
+    assert "span: end must not be before start" in result.text
+
+
+def test_repairs_reach_into_models(toolkit: Toolkit) -> None:
+    toolkit.register(total)
+    result = toolkit.call_sync("total", {"order": '{"items": [{"sku": "a", "qty": "2", "note": null}]}'})
+    assert result.data == {"items": [{"sku": "a", "qty": 2}]}
+    assert result.notes
+
+
+def test_inside_a_dataclass() -> None:
+    pytest.importorskip("pegboard_dataclasses")
+
+    @dataclass
+    class Shipment:
+        order: Order
+        price: Money
+
+    def ship(shipment: Shipment) -> str:
+        return f"{type(shipment.order).__name__} {type(shipment.price).__name__}"
+
+    toolkit = Toolkit(plugins=["dataclasses", "pydantic"])
+    toolkit.register(ship)
+    price = {"amount": 1}
+    assert toolkit.call_sync("ship", {"shipment": {"order": {"items": []}, "price": price}}).text == "Order Money"
+    wrong = {"shipment": {"order": {"items": [{"sku": "a", "qty": 0}]}, "price": price}}
+    assert "shipment.order.items[0].qty: expected integer >= 1" in toolkit.call_sync("ship", wrong).text
+
+
+SCRIPT = """
+import sys
+from pegboard import Toolkit
+
+def plain(x: int) -> int:
+    return x
+
+toolkit = Toolkit(plugins=["pydantic"])
+toolkit.register(plain)
+assert toolkit.call_sync("plain", {"x": 1}).data == 1
+assert "pegboard_pydantic" in sys.modules
+print("pydantic" in sys.modules)
+"""
+
+
+def test_pydantic_is_not_imported_before_it_is_needed() -> None:
+    run = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, check=True, text=True, timeout=60)
+    assert run.stdout.strip() == "False"
+
+
+ABSENT = """
+import sys
+sys.modules["pydantic"] = None  # as if it were not installed
+from pegboard import Toolkit
+
+class Stranger:
+    def __get_pydantic_core_schema__(self, *_): ...
+
+def use(it: Stranger) -> None: ...
+
+try:
+    Toolkit(plugins=["pydantic"]).register(use)
+except Exception as error:
+    print(type(error).__name__, error)
+"""
+
+
+def test_an_absent_library_is_named() -> None:
+    run = subprocess.run([sys.executable, "-c", ABSENT], capture_output=True, check=True, text=True, timeout=60)
+    assert run.stdout.startswith("RegistrationError")
+    assert "'it'" in run.stdout
+    assert "pip install --upgrade pydantic" in run.stdout
