@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from functools import partial
+from time import perf_counter
 from typing import Any
 
 from pegboard import Toolkit
@@ -91,8 +92,8 @@ def _hop(pace: Pace) -> Iterator[Figure]:
     with board() as toolkit, asyncio.Runner() as runner:
         subject = partial(toolkit.call, "forecast", FORECAST)
         assert runner.run(subject()).status == "success"
-        floor = per_await(hop, pace.seconds, runner)
-        rounds = alternate(floor, per_await(subject, pace.seconds, runner), pace.rounds).rounds
+        floor = per_await(hop, pace.seconds, runner, perf_counter)
+        rounds = alternate(floor, per_await(subject, pace.seconds, runner, perf_counter), pace.rounds).rounds
     hop.close()
     yield Figure.of("B12", "await call of a sync tool", rounds, 1.3, 1.1)
 

@@ -1,4 +1,8 @@
-"""Measuring: many short rounds of floor and subject in turn, medians, and how far the rounds lie apart."""
+"""Measuring: many short rounds of floor and subject in turn, medians, and how far the rounds lie apart.
+
+Work that never waits is measured in processor time of the whole process, so that whatever else the machine does counts
+as little as possible; work that waits for threads, sleeps or processes is measured by the clock on the wall.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +11,12 @@ import gc
 import statistics
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any, TypeAlias
 
 from attrs import field, frozen
 
-__all__ = ["Clock", "Figure", "Pace", "Ratio", "alternate", "per_await", "per_call", "quiet", "timed"]
+__all__ = ["Clock", "Figure", "Pace", "Ratio", "alternate", "per_await", "per_call", "quiet", "timed", "waited"]
 
 Clock: TypeAlias = Callable[[], float]
 """Does some work and returns how long it took, in seconds."""
@@ -80,40 +84,47 @@ def alternate(floor: Clock, subject: Clock, rounds: int) -> Ratio:
 
 
 def per_call(function: Callable[[], Any], seconds: float) -> Clock:
-    """Time of one call, from a loop of about `seconds`."""
+    """Processor time of one call, from a loop of about `seconds`."""
     function()
-    number = max(1, int(seconds / timed(function)))
+    number = max(1, int(seconds / max(timed(function), 1e-7)))
 
     def clock() -> float:
-        started = perf_counter()
+        started = process_time()
         for _ in range(number):
             function()
-        return (perf_counter() - started) / number
+        return (process_time() - started) / number
 
     number = max(1, int(seconds / clock()))
     return clock
 
 
-def per_await(function: Callable[[], Awaitable[Any]], seconds: float, runner: asyncio.Runner) -> Clock:
+def per_await(
+    function: Callable[[], Awaitable[Any]], seconds: float, runner: asyncio.Runner, now: Clock = process_time
+) -> Clock:
     """Time of one awaited call, from a loop of about `seconds` inside a running event loop."""
     number = 10
 
     async def loop() -> float:
-        started = perf_counter()
+        started = now()
         for _ in range(number):
             await function()
-        return (perf_counter() - started) / number
+        return (now() - started) / number
 
     runner.run(loop())
     number = max(1, int(seconds / runner.run(loop())))
     return lambda: runner.run(loop())
 
 
-def timed(function: Callable[[], Any]) -> float:
-    """Seconds of one run."""
-    started = perf_counter()
+def timed(function: Callable[[], Any], now: Clock = process_time) -> float:
+    """Seconds of processor time of one run."""
+    started = now()
     function()
-    return perf_counter() - started
+    return now() - started
+
+
+def waited(function: Callable[[], Any]) -> float:
+    """Seconds on the wall of one run."""
+    return timed(function, perf_counter)
 
 
 @contextmanager

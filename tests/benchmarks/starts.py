@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from pegboard.testing import fake_distribution
-from tests.benchmarks.measuring import Figure, Pace, alternate, timed
+from tests.benchmarks.measuring import Figure, Pace, alternate, waited
 
 __all__ = ["BENCHMARKS"]
 
@@ -75,10 +75,10 @@ def _run(code: str, *arguments: str) -> str:
 
 
 def _start(pace: Pace) -> Iterator[Figure]:
-    floor = partial(timed, partial(_run, ""))
+    floor = partial(waited, partial(_run, ""))
     works = {"import pegboard": ("import pegboard", 4.0, 2.0), "  import, define, call": (FIRST_CALL, 9.0, 6.0)}
     for work, (code, must, aim) in works.items():
-        rounds = alternate(floor, partial(timed, partial(_run, code)), pace.repeats * 3).rounds
+        rounds = alternate(floor, partial(waited, partial(_run, code)), pace.repeats * 3).rounds
         yield Figure.of("B10", work, rounds, must, aim)
 
 

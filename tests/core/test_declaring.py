@@ -9,6 +9,7 @@ from typing import Annotated, Any, assert_type
 import pytest
 
 from pegboard import (
+    Chunk,
     ExecutionPolicy,
     Injected,
     Param,
@@ -42,10 +43,10 @@ def times(a: int, b: int) -> int:
 
 class TestFunctions:
     def test_the_function_stays_a_function(self) -> None:
-        assert inspect.isfunction(add)
         assert add(1) == 3
         assert assert_type(add(1, b=4), int) == 5
         assert assert_type(times(3, 4), int) == 12
+        assert inspect.isfunction(add)
 
     def test_bare(self) -> None:
         toolkit = board(add)
@@ -96,9 +97,9 @@ class TestFunctions:
 
         toolkit = board(count, count_later)
         for name in ("count", "count_later"):
-            seen: list[str] = []
-            result = toolkit.call_sync(name, {"n": 3}, on_chunk=lambda chunk, seen=seen: seen.append(chunk.text))
-            assert seen == ["0", "1", "2"]
+            seen: list[Chunk] = []
+            result = toolkit.call_sync(name, {"n": 3}, on_chunk=seen.append)
+            assert [chunk.text for chunk in seen] == ["0", "1", "2"]
             assert result.text == "012"
 
     def test_wrapped_function_shows_the_inner_signature(self) -> None:
@@ -254,7 +255,7 @@ class TestMethods:
         assert toolkit.call_sync("not_a_tool", {"x": 1}).value == 1
 
     def test_object_without_tools(self) -> None:
-        with pytest.raises(RegistrationError, match="object has no tools.*@tool methods"):
+        with pytest.raises(RegistrationError, match=r"object has no tools.*@tool methods"):
             board(object())
 
     @pytest.mark.parametrize("source", [3, None, {"name": "x"}, [add]])
@@ -317,11 +318,11 @@ class TestToolset:
 
     def test_only_on_classes(self) -> None:
         with pytest.raises(RegistrationError, match="@toolset goes on a class"):
-            toolset(add)  # type: ignore[type-var]
+            toolset(add)  # type: ignore[call-overload]
         with pytest.raises(RegistrationError, match="use @toolset for classes"):
             tool(Calculator)
         with pytest.raises(RegistrationError, match="put @tool on a function or method"):
-            tool(3)  # type: ignore[type-var]
+            tool(3)  # type: ignore[call-overload]
 
 
 class TestCallables:
@@ -400,7 +401,7 @@ class TestCallables:
         def named() -> None: ...
 
         named.__name__ = name
-        with pytest.raises(RegistrationError, match="cannot be a tool name|no name of its own"):
+        with pytest.raises(RegistrationError, match=r"cannot be a tool name|no name of its own"):
             board(named)
         assert "good-name_2" in board(named, name="good-name_2")
 

@@ -480,19 +480,19 @@ class TestForgery:
 
 class TestInjectors:
     def test_program_injector_with_dependencies(self) -> None:
-        class Config: ...
+        class Config:
+            def __init__(self, label: str) -> None:
+                self.label = label
 
         class Client:
             def __init__(self, label: str) -> None:
                 self.label = label
 
         def config(user: User) -> Config:
-            made = Config()
-            made.label = user.name  # type: ignore[attr-defined]
-            return made
+            return Config(user.name)
 
         def client(config: Config, call: ToolCall, db: Injected[Db] | None) -> Client:
-            return Client(f"{config.label} {call.name} {db}")  # type: ignore[attr-defined]
+            return Client(f"{config.label} {call.name} {db}")
 
         def f(client: Client) -> str:
             return client.label
@@ -505,7 +505,8 @@ class TestInjectors:
 
     def test_async_resolvers(self) -> None:
         class Client:
-            pass
+            def __init__(self, db: Db) -> None:
+                self.db = db
 
         async def db() -> Db:
             await asyncio.sleep(0)
@@ -513,12 +514,10 @@ class TestInjectors:
 
         async def client(db: Db) -> Client:
             await asyncio.sleep(0)
-            made = Client()
-            made.db = db  # type: ignore[attr-defined]
-            return made
+            return Client(db)
 
         def f(client: Client, db: Db) -> str:
-            assert client.db is db  # type: ignore[attr-defined]
+            assert client.db is db
             return db.name
 
         toolkit = Toolkit(plugins=())
@@ -633,7 +632,8 @@ class TestInjectors:
             raise OSError("cannot close")
 
         def user(db: Db) -> Iterator[User]:
-            raise OSError("no connection")
+            if db.name:
+                raise OSError("no connection")
             yield User("never")
 
         def one(db: Db) -> str:
@@ -655,7 +655,8 @@ class TestInjectors:
             yield from ()
 
         async def user() -> AsyncIterator[User]:
-            for each in ():
+            users: list[User] = []
+            for each in users:
                 yield each
 
         def f(db: Db | None, user: User | None) -> str:
@@ -740,7 +741,7 @@ class TestInjectors:
             emitter.emit("x")
 
         toolkit = Toolkit(plugins=())
-        toolkit.register_injector(Injector(Emitter, lambda: Loud()))
+        toolkit.register_injector(Injector(Emitter, Loud))
         toolkit.register(f)
         assert toolkit.call_sync("f").status == "success"
         assert emitted == ["X"]

@@ -111,7 +111,7 @@ class TestShapes:
             (
                 Mail(),
                 {"api_key": "k"},
-                "'api_key' is a parameter, and . tools are registered at once; write presets={'\\w+': {'api_key': ...}}",
+                "'api_key' is a parameter, and 2 tools are registered at once; write presets={'search':",
             ),
             (Mail(), {"search": "k"}, "mapping for each tool"),
         ],
@@ -274,8 +274,7 @@ class TestTypes:
         with pytest.raises(RegistrationError) as caught:
             board(f, {"f": {"day": wrap("not-a-day-7f3a")}})
         message = str(caught.value)
-        assert "tool 'f': the preset of 'day' is no datetime.date" in message
-        assert "got a str" in message
+        assert all(part in message for part in ("tool 'f'", "'day'", "date", "str")), message
         assert "7f3a" not in message
         assert caught.value.__context__ is None
         assert caught.value.__cause__ is None
@@ -377,12 +376,12 @@ class TestSessions:
     def test_never_lay_open_what_the_toolkit_presets(self) -> None:
         toolkit = board(presets={"api_key": Secret("k")})
         session = toolkit.session()
-        for change in (
-            lambda: session.set_presets("call_api", {"user_id": "u"}),
-            lambda: session.update_presets("call_api", {"user_id": "u"}),
-            lambda: session.set_presets("call_api", {}),
+        for change, values in (
+            (session.set_presets, {"user_id": "u"}),
+            (session.update_presets, {"user_id": "u"}),
+            (session.set_presets, {}),
         ):
-            change()
+            change("call_api", values)
             assert "api_key" not in session.tool("call_api").parameters["properties"]
             assert session.call_sync("call_api", {"query": "q", "user_id": "u", "api_key": "x"}).text == "q k u"
 
@@ -442,7 +441,7 @@ class TestHandwritten:
             assert [note.kind for note in result.notes] == ["dropped"]
 
     def test_unknown(self) -> None:
-        with pytest.raises(RegistrationError, match="no parameter 'api'.*'apiKey'"):
+        with pytest.raises(RegistrationError, match=r"no parameter 'api'.*'apiKey'"):
             board(Handwritten(), {"tool1": {"api": 1}})
 
     def test_external(self) -> None:
@@ -547,7 +546,7 @@ class TestSecrets:
             "login": Secret(Login("ann", "pass-1")),
             "keys": Secret({"a": ["key-2"]}),
             "raw": Secret(b"raw-3"),
-            "home": Secret("/home/4"),
+            "home": Secret("/mail/4"),
             "pin": Secret(50005),
             "on": Secret(True),
         }

@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 
 def get_weather(city: str, date: str | None = None) -> str:
-    """Get weather information
+    """Get weather information.
 
     Args:
         city: City name
@@ -323,7 +323,7 @@ class TestReturns:
 
         for each in Toolkit().register(f, g, h, k):
             assert each.returns is None
-            with pytest.raises(PegboardError, match="no return annotation|nothing"):
+            with pytest.raises(PegboardError, match=r"no return annotation|nothing"):
                 each.json_schema(of="returns")
 
 
@@ -332,11 +332,11 @@ class TestRecords:
         toolkit = board(get_weather)
         (schema,) = [each for each in toolkit.schemas() if each.name == "get_weather"]
         assert isinstance(schema, ToolSchema)
-        assert schema.description == "Get weather information"
+        assert schema.description == "Get weather information."
         assert schema.parameters == toolkit["get_weather"].parameters
         assert schema.to_dict() == {
             "name": "get_weather",
-            "description": "Get weather information",
+            "description": "Get weather information.",
             "parameters": schema.parameters,
         }
 
@@ -501,7 +501,7 @@ def test_deterministic_across_processes_and_hash_seeds() -> None:
             stdout=subprocess.PIPE,
             text=True,
         )
-        for seed in ("0", "1", "4242")
+        for seed in ("0", "4242")
     ]
     shown = [process.communicate(timeout=60)[0] for process in processes]
     assert all(process.returncode == 0 for process in processes)

@@ -538,7 +538,7 @@ class TestRefusals:
     def test_injected_into_kwargs(self) -> None:
         def f(*dbs: Injected[Db]) -> None: ...
 
-        with pytest.raises(RegistrationError, match="parameter 'dbs'.*a parameter of its own"):
+        with pytest.raises(RegistrationError, match=r"parameter 'dbs'.*a parameter of its own"):
             board(f)
 
     def test_unknown_return_types_are_no_obstacle(self) -> None:

@@ -1,5 +1,6 @@
 """Generated structuring code: what it accepts, how it counts, and how it reads."""
 
+import functools
 import linecache
 import traceback
 from collections.abc import Callable
@@ -74,8 +75,9 @@ class TestRecords:
         assert found.structure({"name": "a", "x": {"y": 1}}) == {"name": "a"}
 
     def test_names_that_python_cannot_write_are_passed_too(self) -> None:
-        found = record(Member("class", "class", TEXT), Member("a-b", "a b", WHOLE, required=False))
-        assert found.structure({"class": "x", "a b": 1}) == {"class": "x", "a-b": 1}
+        for name in ("class", "a-b"):
+            found = record(Member(name, name, TEXT), Member("c-d", "c d", WHOLE, required=False))
+            assert found.structure({name: "x", "c d": 1}) == {name: "x", "c-d": 1}
 
     def test_keys_are_not_names(self) -> None:
         found = record(Member("name", "full name", TEXT), build=Item)
@@ -92,8 +94,15 @@ class TestRecords:
 
             def __init__(self, name: str, size: int) -> None: ...
 
+        class Meta(type):
+            def __call__(cls, size: int, name: str) -> Any:
+                return (size, name)
+
+        class Managed(metaclass=Meta):
+            def __init__(self, name: str, size: int) -> None: ...
+
         members = (Member("name", "name", TEXT), Member("size", "size", WHOLE))
-        for build in (swapped, Picky):
+        for build in (swapped, Picky, Managed, functools.partial(swapped)):
             assert record(*members, build=build).structure({"name": "a", "size": 1}) == (1, "a")
         writer = Writer()
         emit(writer, record(*members, build=Item), "value", "result")

@@ -15,7 +15,7 @@ from pegboard._admission import Admission, RepairMode, admit
 from pegboard._approval import Permission
 from pegboard._call import Listener, ToolCall
 from pegboard._effects import Steps, current_driver, is_interrupt
-from pegboard._errors import PegboardError, describe_exception
+from pegboard._errors import PegboardError
 from pegboard._execution import Execution
 from pegboard._invocation import Invocation
 from pegboard._locks import Locks
@@ -198,7 +198,7 @@ class Engine:
         except BaseException as error:  # a context that cannot be read, a preset that cannot be computed
             if is_interrupt(error):
                 raise
-            message = f"the call of {call.name} could not begin: {describe_exception(error)}"
+            message = f"the call of {call.name} could not begin{self.outcomes.because(error, state.secrets)}"
             self._settle(call, self.outcomes.refusal(call, Status.ERROR, "setup", message, exception=error))
             return None, state.done
         return self._recorded(call, state.execution.steps()), state.done
@@ -207,6 +207,8 @@ class Engine:
         self.stats.running += 1
         try:
             result: ToolResult = yield from steps
+        except Exception as error:  # noqa: BLE001 - a plugin's own objects are at work here, and others may wait for this
+            result = self.outcomes.failure(call, error)
         finally:
             self.stats.running -= 1
         self._settle(call, result)

@@ -101,13 +101,17 @@ def describe_exception(error: BaseException) -> str:
     try:
         message = str(error)
         if isinstance(error, BaseExceptionGroup):
-            inner = "; ".join(f"{type(each).__name__}: {describe_exception(each)}" for each in error.exceptions[:5])
-            return f"{error.message}: {inner}"
+            return f"{error.message}: {'; '.join(map(_with_name, error.exceptions[:5]))}"
     except BaseException:  # noqa: BLE001 - a broken __str__ may raise anything, and the call must still end in a result
         return f"{name} (its message could not be read)"
     if message and (isinstance(error, KeyError) or not isinstance(error, Exception)):
         return f"{name}: {message}"  # a bare key, or the 3 of SystemExit(3), says nothing by itself
     return message or name
+
+
+def _with_name(error: BaseException) -> str:
+    name, text = type(error).__name__, describe_exception(error)
+    return text if text.startswith(name) else f"{name}: {text}"
 
 
 def nearest(name: str, known: Iterable[str], limit: int = 3) -> list[str]:

@@ -23,7 +23,7 @@ from pegboard._effects import (
     Work,
     is_cancellation,
 )
-from pegboard._errors import MissingContextError, PegboardError, Suspend, describe_exception
+from pegboard._errors import MissingContextError, PegboardError, Suspend
 from pegboard._injection import release, resolve
 from pegboard._invocation import Invocation
 from pegboard._locks import Locks, Place
@@ -111,7 +111,7 @@ class Execution:
         if self.token.cancelled or (error is not None and is_cancellation(error)):
             return self._cancelled()
         if error is not None:
-            return self._denied("asking for approval failed", describe_exception(error))
+            return self._denied(f"asking for approval failed{self._outcomes.because(error, self.secrets)}", cause=error)
         return self._answered(answer)
 
     def _ask(self, approver: Callable[[ApprovalRequest], Any], request: ApprovalRequest) -> Steps:
@@ -138,10 +138,10 @@ class Execution:
             return self._denied(why or "it was not approved")
         return self._denied("the approver gave no answer", f"it returned {answer!r}, not True, False or an Approval")
 
-    def _denied(self, why: str, remedy: str = "") -> ToolResult:
+    def _denied(self, why: str, remedy: str = "", cause: BaseException | None = None) -> ToolResult:
         details = {"remedy": remedy} if remedy else {}
         message = f"{self.call.name} was not run: {why}{f' (to allow it: {remedy})' if remedy else ''}"
-        return self._outcomes.refusal(self.call, Status.DENIED, "denied", message, details)
+        return self._outcomes.refusal(self.call, Status.DENIED, "denied", message, details, cause)
 
     # Locks and middleware --------------------------------------------------------------------------------------
 

@@ -67,6 +67,8 @@ class Groups:
 class Activation:
     """Which groups are active in one session; what it does not say is as in the wider one."""
 
+    __slots__ = ("_groups", "_said", "_wider")
+
     def __init__(self, groups: Groups, wider: Activation | None = None) -> None:
         self._groups = groups
         self._wider = wider

@@ -123,10 +123,15 @@ class Outcomes:
             value=result.value,
         )
 
+    def because(self, error: BaseException, secrets: Iterable[str] = ()) -> str:
+        """What follows "it failed": a colon and the message of `error`, as far as the model may see it."""
+        if self.expose_errors == "redacted":
+            return ""
+        return f": {shortened(masked(describe_exception(error), secrets), MAX_ERROR_TEXT)}"
+
     def _unconvertible(self, call: Called, value: Any, error: BaseException) -> ToolResult:
         kind = type(value).__qualname__
-        reason = "" if self.expose_errors == "redacted" else f": {describe_exception(error)}"
-        message = shortened(f"the tool returned a {kind} that cannot be turned into a result{reason}", MAX_ERROR_TEXT)
+        message = f"the tool returned a {kind} that cannot be turned into a result{self.because(error)}"
         return self.refusal(call, Status.ERROR, "conversion", message, exception=error)
 
     def failure(self, call: Called, error: BaseException, secrets: Iterable[str] = ()) -> ToolResult:

@@ -41,6 +41,8 @@ class Preset:
 class Presets:
     """The presets of one session, by tool name and parameter; what it does not set is as in the wider session."""
 
+    __slots__ = ("_override", "_set", "_wider")
+
     def __init__(self, wider: Presets | None = None, *, override: bool = True) -> None:
         self._wider = wider
         self._override = override

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
@@ -27,8 +28,10 @@ def schema(types: TypeTable, annotation: Any) -> dict[str, Any]:
 
 def accepts(types: TypeTable, annotation: Any, value: Any) -> bool:
     """What the schema says, as a validator other than ours reads it."""
-    checker = Draft202012Validator.FORMAT_CHECKER
-    return Draft202012Validator(schema(types, annotation), format_checker=checker).is_valid(value)
+    checker, found = Draft202012Validator.FORMAT_CHECKER, schema(types, annotation)
+    if "date-time" in str(found) and "date-time" not in checker.checkers:
+        pytest.skip("needs jsonschema[format-nongpl]")
+    return Draft202012Validator(found, format_checker=checker).is_valid(value)
 
 
 def structures(types: TypeTable, annotation: Any, value: Any) -> bool:

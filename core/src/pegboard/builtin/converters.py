@@ -15,7 +15,6 @@ _SIGNATURES: Final[tuple[tuple[bytes, bytes, type[ImageBlock | AudioBlock | Vide
     (b"\xff\xd8\xff", b"", ImageBlock, "image/jpeg"),
     (b"GIF87a", b"", ImageBlock, "image/gif"),
     (b"GIF89a", b"", ImageBlock, "image/gif"),
-    (b"BM", b"", ImageBlock, "image/bmp"),
     (b"RIFF", b"WEBP", ImageBlock, "image/webp"),
     (b"RIFF", b"WAVE", AudioBlock, "audio/wav"),
     (b"ID3", b"", AudioBlock, "audio/mpeg"),
@@ -25,13 +24,22 @@ _SIGNATURES: Final[tuple[tuple[bytes, bytes, type[ImageBlock | AudioBlock | Vide
     (b"\x1aE\xdf\xa3", b"", VideoBlock, "video/webm"),
     (b"%PDF-", b"", FileBlock, "application/pdf"),
 )
+# ISO base media files say after a length and "ftyp" what they are; most are video.
+_BRANDS: Final[dict[bytes, tuple[type[ImageBlock | AudioBlock], str]]] = {
+    b"M4A ": (AudioBlock, "audio/mp4"),
+    b"avif": (ImageBlock, "image/avif"),
+    b"heic": (ImageBlock, "image/heic"),
+}
 
 
 def bytes_block(content: bytes | bytearray | memoryview) -> Block:
     """The block that suits `content`: by its leading bytes an image, audio or video, else a file."""
     raw = bytes(content)
-    if raw[4:8] == b"ftyp":  # ISO base media: the brand follows a length
-        return VideoBlock.from_bytes(raw, "video/mp4")
+    if raw[4:8] == b"ftyp":
+        kind, label = _BRANDS.get(raw[8:12], (VideoBlock, "video/mp4"))
+        return kind.from_bytes(raw, label)
+    if raw.startswith(b"BM") and raw[6:10] == bytes(4):  # two letters alone would make a bitmap of any text about BMW
+        return ImageBlock.from_bytes(raw, "image/bmp")
     for head, brand, block, media_type in _SIGNATURES:
         if raw.startswith(head) and raw[8 : 8 + len(brand)] == brand:
             return block.from_bytes(raw, media_type)
