@@ -102,6 +102,7 @@ FLOORS: Final[dict[str, int]] = {
     "pegboard._batch": 8,
     "pegboard._registration": 8,
     "pegboard._session": 8,
+    "pegboard._standalone": 8,
     "pegboard._toolkit": 8,
     # 9: testing, __main__; the face, which names everything and imports nothing until it is asked
     "pegboard.testing": 9,

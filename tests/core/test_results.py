@@ -63,7 +63,7 @@ class Pair(NamedTuple):
     right: str
 
 
-Plain = namedtuple("Plain", "b a")  # noqa: PYI024 - the untyped form is returned by tools too
+Plain = namedtuple("Plain", "b a")
 
 
 class Colour(enum.Enum):
@@ -244,17 +244,17 @@ def _read(text: str) -> Any:
 
 
 class TestUnconvertible:
-    def circular_list() -> Any:  # type: ignore[misc] # noqa: N805 - makes a value for the table below
+    def circular_list() -> Any:  # type: ignore[misc]
         value: list[Any] = []
         value.append(value)
         return value
 
-    def circular_dict() -> Any:  # type: ignore[misc] # noqa: N805
+    def circular_dict() -> Any:  # type: ignore[misc]
         value: dict[str, Any] = {}
         value["self"] = {"again": value}
         return value
 
-    def deep() -> Any:  # type: ignore[misc] # noqa: N805
+    def deep() -> Any:  # type: ignore[misc]
         value: Any = 1
         for _ in range(50_000):
             value = [value]

@@ -4,7 +4,6 @@ import json
 import subprocess
 import sys
 import venv
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -61,8 +60,8 @@ class Environment:
 
 
 @pytest.fixture(scope="module")
-def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
-    yield Environment(tmp_path_factory.mktemp("stranger"))
+def environment(tmp_path_factory: pytest.TempPathFactory) -> Environment:
+    return Environment(tmp_path_factory.mktemp("stranger"))
 
 
 def test_a_strangers_pack_comes_breaks_and_goes(environment: Environment) -> None:

@@ -100,7 +100,7 @@ def _structured(
     if mode != "off":
         repaired, repairs = _repaired(plan, arguments, mode, redact)
         try:
-            return Admission(repaired, plan.accept(repaired, 0, None), (*notes, *repairs))
+            return Admission(arguments, plan.accept(repaired, 0, None), (*notes, *repairs))
         except BaseException as error:  # as above; only what could not be mended is explained below
             if is_interrupt(error):
                 raise

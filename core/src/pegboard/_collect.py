@@ -202,7 +202,8 @@ def _not_a_tool(source: Any) -> RegistrationError:
     kind = type(source).__qualname__
     return RegistrationError(
         f"an object of class {kind} has no tools: register a typed function, an object with @tool methods, a Tool, or "
-        "an object with name, description, parameters and call(call); an object of another framework needs the pack that knows it"
+        "an object with name, description, parameters and call(call); an object of another framework needs the pack "
+        "that knows it"
     )
 
 

@@ -14,12 +14,12 @@ from attrs import frozen
 
 from pegboard._problems import got, spell
 from pegboard._result import Note
+from pegboard._strict import count_members
 
 __all__ = [
     "DecodeError",
     "Limits",
     "check_value",
-    "count_keys",
     "decode",
     "decode_twice",
     "exact_keys",
@@ -71,7 +71,7 @@ def decode(sent: Sent, limits: Limits = DEFAULT_LIMITS) -> dict[str, Any]:
 def fast_decode(text: str) -> tuple[dict[str, Any], int]:
     """`decode` of short text without the search for duplicate keys, and at most how many keys the text has.
 
-    Where the arguments turn out to have fewer keys than that, compare `count_keys(arguments)` with
+    Where the arguments turn out to have fewer keys than that, compare `count_members(arguments)` with
     `exact_keys(text)`: a difference means duplicates, which `decode(text)` then reports. Raises `DecodeError`.
     """
     if len(text) <= DEFAULT_LIMITS.size and text.count("{") + text.count("[") <= DEFAULT_LIMITS.depth:
@@ -83,21 +83,12 @@ def fast_decode(text: str) -> tuple[dict[str, Any], int]:
             if end == len(text) and type(value) is dict:
                 return value, text.count(":")
     value = decode(text)
-    return value, count_keys(value)
+    return value, count_members(value)
 
 
 def exact_keys(text: str) -> int:
     """How many keys well-formed JSON text has, duplicates included, at all levels."""
     return _STRING.sub("", text).count(":")
-
-
-def count_keys(value: Any) -> int:
-    """How many keys a decoded value has at all levels."""
-    if isinstance(value, dict):
-        return len(value) + sum(count_keys(member) for member in value.values() if type(member) in (dict, list))
-    if isinstance(value, list):
-        return sum(count_keys(item) for item in value if type(item) in (dict, list))
-    return 0
 
 
 def repair_text(sent: Sent, limits: Limits = DEFAULT_LIMITS) -> tuple[dict[str, Any], Note]:

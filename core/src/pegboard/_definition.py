@@ -148,8 +148,6 @@ class FunctionDefinition:
         beside: dict[str, Any] = {}
         if description := self._describe(slot):
             beside["description"] = description
-        if slot.examples:
-            beside["examples"] = list(slot.examples)
         default = json_default(slot.plan, slot.default)
         # A null default says only that the parameter may be left out, which `required` says already.
         if default is not MISSING and default is not None:

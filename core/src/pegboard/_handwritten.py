@@ -7,7 +7,7 @@ from typing import Any, Final, final
 
 from pegboard._call import ToolCall
 from pegboard._conversion import Renderers
-from pegboard._decode import count_keys, exact_keys
+from pegboard._decode import exact_keys
 from pegboard._definition import Assembly
 from pegboard._errors import Mismatch, RegistrationError, Suspend, suggestion
 from pegboard._invocation import Invocation
@@ -15,6 +15,7 @@ from pegboard._markers import MISSING
 from pegboard._plan import Kind, function_kind
 from pegboard._schema import embed, render
 from pegboard._shapes import JsonSchema, TypePlan
+from pegboard._strict import count_members
 from pegboard._tool import Parameter, SchemaRequest, ToolOptions
 
 __all__ = ["HandwrittenDefinition", "HandwrittenPlan", "is_handwritten"]
@@ -164,7 +165,7 @@ class HandwrittenPlan:
         """The arguments as they are, if the schema accepts them and no key of the text came twice."""
         if not self.hidden.isdisjoint(arguments):
             raise Mismatch("an argument that only the program sets")
-        if text is not None and keys != count_keys(arguments) and exact_keys(text) != count_keys(arguments):
+        if text is not None and keys != count_members(arguments) and exact_keys(text) != count_members(arguments):
             raise Mismatch("a key came twice")
         return (self.record.structure(arguments),)
 

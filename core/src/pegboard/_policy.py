@@ -52,8 +52,9 @@ class ExecutionPolicy:
         retry_on: Any = MISSING,
     ) -> None:
         arguments = {name: value for name, value in locals().items() if name in _DEFAULTS and value is not MISSING}
-        if isinstance(arguments.get("retry_on"), type):
-            arguments["retry_on"] = (arguments["retry_on"],)
+        if "retry_on" in arguments:
+            kinds = arguments["retry_on"]
+            arguments["retry_on"] = (kinds,) if isinstance(kinds, type) else tuple(kinds)
         for name, value in {**_DEFAULTS, **arguments}.items():
             _validate(name, value)
             object.__setattr__(self, name, value)

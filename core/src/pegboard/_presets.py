@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Protocol, final
 
@@ -75,6 +76,11 @@ class Presets:
         locked = isinstance(given, Secret | Locked) or not self._override
         value = reveal(given)
         if isinstance(value, Computed):
+            if inspect.iscoroutinefunction(value.function):
+                raise RegistrationError(
+                    f"the preset of {name!r} is computed by an async function; Computed takes a plain one, an Injector "
+                    "may be async"
+                )
             target.structure_preset(name, None)  # the name must be known, whatever will be computed
             return Preset(None, locked, secret, _structured(target, name, value.function))
         return Preset(target.structure_preset(name, value), locked, secret)

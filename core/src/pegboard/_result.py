@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 from typing import Any, NoReturn, TypeAlias, final
 
@@ -54,13 +54,17 @@ class Note(str):
         return (str(self),), {"kind": self.kind, "path": self.path}
 
 
+def _as_tuple(blocks: Iterable[Block]) -> tuple[Block, ...]:
+    return tuple(blocks)
+
+
 @frozen
 class ToolOutput:
     """A tool's return value with `metadata` for the application (never shown to the model) and `attachments`."""
 
     value: Any
     metadata: Mapping[str, Any] = field(factory=dict)
-    attachments: tuple[Block, ...] = field(default=(), converter=tuple)
+    attachments: tuple[Block, ...] = field(default=(), converter=_as_tuple)
 
 
 class ResultDraft:

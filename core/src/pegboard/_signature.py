@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, Final, Unpack, final, get_args, get_origin
+from typing import Any, Final, Unpack, final, get_args, get_origin
 
 from attrs import frozen
 
+from pegboard._annotations import read_metadata, split
 from pegboard._errors import ConflictError, PegboardError, RegistrationError, suggestion
 from pegboard._hints import plain_function, read_hints
 from pegboard._injection import InjectorTable, Provider
-from pegboard._markers import MISSING, Param
+from pegboard._markers import MISSING
 from pegboard._shapes import Member, Record, TypePlan
 from pegboard._types import TypeTable
 
@@ -21,7 +22,6 @@ KEYWORD: Final = inspect.Parameter.KEYWORD_ONLY
 POSITIONAL: Final = inspect.Parameter.POSITIONAL_ONLY
 STAR: Final = inspect.Parameter.VAR_POSITIONAL
 STARS: Final = inspect.Parameter.VAR_KEYWORD
-_NO_NOTES: Final = Param()
 
 
 @final
@@ -37,7 +37,6 @@ class Slot:
     plan: TypePlan | None = None
     provider: Provider | None = None
     description: str = ""
-    examples: tuple[Any, ...] = ()
     spread: bool = False
     """The members of an `Unpack[TypedDict]`: they travel as keywords of their own."""
 
@@ -101,7 +100,7 @@ def _read(
         return [Slot(name, name, parameter.kind, annotation, default, provider=provider)]
     if parameter.kind is STARS and get_origin(annotation) is Unpack:
         return _spread(name, get_args(annotation)[0], types)
-    notes = _notes(annotation)
+    notes = read_metadata(split(annotation)[1])
     if parameter.kind is STAR:
         plan = types.plan(list[annotation])
     elif parameter.kind is STARS:
@@ -117,7 +116,6 @@ def _read(
             default,
             plan,
             description=notes.description or "",
-            examples=notes.examples,
         )
     ]
 
@@ -142,23 +140,6 @@ def _spread_slot(member: Member, record: Any) -> Slot:
         description=description,
         spread=not member.required,
     )
-
-
-def _notes(annotation: Any) -> Param:
-    """What `Annotated` says of a parameter: the outermost text or `Param` wins."""
-    if get_origin(annotation) is not Annotated:
-        return _NO_NOTES
-    found = _NO_NOTES
-    for marker in get_args(annotation)[1:]:
-        if isinstance(marker, str):
-            found = Param(marker, name=found.name, examples=found.examples)
-        elif isinstance(marker, Param):
-            found = Param(
-                marker.description or found.description,
-                name=marker.name or found.name,
-                examples=marker.examples or found.examples,
-            )
-    return found
 
 
 def bound_keywords(function: Any) -> frozenset[str]:

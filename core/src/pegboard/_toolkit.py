@@ -10,15 +10,14 @@ from typing import Any, Literal, Self, final
 from pegboard import builtin
 from pegboard._admission import RepairMode
 from pegboard._approval import Permission
-from pegboard._assembling import Overflow, assemble, standard_assembly
+from pegboard._assembling import Overflow, assemble
 from pegboard._batch import Event
 from pegboard._board import OnConflict
 from pegboard._call import Listener, ToolCall
-from pegboard._collect import Collector, Registration
+from pegboard._collect import Registration
 from pegboard._errors import PegboardError, RegistrationError
 from pegboard._extension import Converter, Injector, TypeHandler
 from pegboard._groups import Group
-from pegboard._handwritten import HandwrittenDefinition
 from pegboard._outcome import ExposeErrors
 from pegboard._plugin_record import PluginFailure, PluginRecord
 from pegboard._plugins import Plugins
@@ -26,8 +25,8 @@ from pegboard._policy import ExecutionPolicy
 from pegboard._registration import describe_failure, hang_up_packs, register, register_type, reread
 from pegboard._result import ToolResult
 from pegboard._session import Session
-from pegboard._signature import check_name
-from pegboard._tool import Origin, Tool, ToolOptions, Toolset
+from pegboard._standalone import external_tool, read_tool
+from pegboard._tool import Origin, Tool, Toolset
 from pegboard._types import TypeTable
 
 __all__ = ["Tool", "Toolkit"]
@@ -101,7 +100,7 @@ class Toolkit:
         *sources: Any,
         name: str | None = None,
         description: str | None = None,
-        group: str | Iterable[str] = (),
+        group: str | Iterable[str] | None = None,
         presets: Mapping[str, Any] | None = None,
         extended_model: Any = None,
         enable: Iterable[str] | None = None,
@@ -125,7 +124,7 @@ class Toolkit:
         registration = Registration(
             name,
             description,
-            self._core.groups.check((group,) if isinstance(group, str) else group),
+            self._core.groups.check((group,) if isinstance(group, str) else group or ()),
             extended_model,
             None if enable is None else tuple(enable),
             tuple(disable),
@@ -392,20 +391,6 @@ class Toolkit:
         return f"Toolkit({len(self)} tools, {active} of {len(self.plugins)} plugins active)"
 
 
-def _read(function: Callable[..., Any], *, name: str | None = None, description: str | None = None) -> Tool:
-    collector = Collector(standard_assembly(), tuple, lambda source: None)
-    return collector.collect(function, Registration(name, description), Origin(), None, _unexpected).tools[0]
-
-
-def _external(name: str, description: str = "", parameters: Mapping[str, Any] | None = None) -> Tool:
-    definition = HandwrittenDefinition(name, description, parameters, None, ToolOptions(), standard_assembly())
-    return Tool(check_name(name), definition)
-
-
-def _unexpected(reason: str, error: BaseException | None) -> None:
-    """A lazy tool outside a toolkit: its own error says everything."""
-
-
 # The record stands floors below the reader that it needs: it is handed down here, where both are known.
-Tool._factory = _read
-Tool._external_factory = _external
+Tool._factory = read_tool
+Tool._external_factory = external_tool

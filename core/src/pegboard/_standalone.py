@@ -1,0 +1,30 @@
+"""Tools outside a toolkit: `Tool.from_function` and `Tool.external`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pegboard._assembling import standard_assembly
+from pegboard._collect import Collector, Registration
+from pegboard._handwritten import HandwrittenDefinition
+from pegboard._signature import check_name
+from pegboard._tool import Origin, Tool, ToolOptions
+
+__all__ = ["external_tool", "read_tool"]
+
+
+def read_tool(function: Callable[..., Any], *, name: str | None = None, description: str | None = None) -> Tool:
+    """A tool from a typed function, read with the types of the installed plugins."""
+    collector = Collector(standard_assembly(), tuple, lambda source: None)
+    return collector.collect(function, Registration(name, description), Origin(), None, _unexpected).tools[0]
+
+
+def external_tool(name: str, description: str = "", parameters: Mapping[str, Any] | None = None) -> Tool:
+    """A tool that is a schema alone."""
+    definition = HandwrittenDefinition(name, description, parameters, None, ToolOptions(), standard_assembly())
+    return Tool(check_name(name), definition)
+
+
+def _unexpected(reason: str, error: BaseException | None) -> None:
+    """A lazy tool outside a toolkit: its own error says everything."""
