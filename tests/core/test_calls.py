@@ -2,6 +2,7 @@
 
 import asyncio
 import collections
+import contextlib
 import json
 import threading
 import time
@@ -134,7 +135,7 @@ class TestIdentity:
     def test_a_call_that_no_toolkit_prepared(self) -> None:
         call = ToolCall("c1", "add", {"a": 1})
         for act in (call.execute_sync, call.stop, lambda: asyncio.run(call.execute())):
-            with pytest.raises(PegboardError, match="toolkit.prepare"):
+            with pytest.raises(PegboardError, match=r"toolkit\.prepare"):
                 act()
 
 
@@ -194,7 +195,12 @@ class TestStates:
     def test_awaiting_approval(self) -> None:
         seen: list[Status] = []
         made: list[ToolCall] = []
-        toolkit = Toolkit(plugins=(), approver=lambda request: seen.append(made[0].status) or True)
+
+        def approve(request: Any) -> bool:
+            seen.append(made[0].status)
+            return True
+
+        toolkit = Toolkit(plugins=(), approver=approve)
         toolkit.register(tool(requires_approval=True)(lambda: 1), name="asks")
         made.append(toolkit.prepare("asks"))
         assert made[0].status is Status.AWAITING_APPROVAL
@@ -306,7 +312,7 @@ class TestMany:
             return True
 
         toolkit.register(meet)
-        calls = [("meet", {})] * 8
+        calls = ["meet"] * 8
         results = toolkit.call_many_sync(calls) if sync else asyncio.run(toolkit.call_many(calls))
         assert [result.value for result in results] == [True] * 8
 
@@ -331,7 +337,14 @@ class TestMany:
 
     def test_every_form_of_a_call(self, toolkit: Toolkit) -> None:
         same = ToolCall("same", "add", {"a": 5})
-        calls = [("add", {"a": 1}), ["add", '{"a": 2}'], {"name": "add", "arguments": {"a": 3}}, same, same, "nope"]
+        calls: list[Any] = [
+            ("add", {"a": 1}),
+            ["add", '{"a": 2}'],
+            {"name": "add", "arguments": {"a": 3}},
+            same,
+            same,
+            "nope",
+        ]
         results = toolkit.call_many_sync(calls)
         assert [result.value for result in results] == [3, 4, 5, 7, 7, None]
         assert results[3] is results[4]
@@ -352,11 +365,13 @@ class TestMany:
         assert [each.value for each in toolkit.call_many_sync(("add", {"a": n}) for n in range(3))] == [2, 3, 4]
 
     def test_cancelling_the_caller_cancels_all(self, toolkit: Toolkit) -> None:
-        begun, cancelled = [], []
+        all_begun = asyncio.Event()
+        cancelled: list[int] = []
 
         @tool
         async def wait(n: int) -> None:
-            begun.append(n)
+            if n == 2:
+                all_begun.set()
             try:
                 await asyncio.Event().wait()
             except asyncio.CancelledError:
@@ -367,8 +382,7 @@ class TestMany:
 
         async def main() -> None:
             task = asyncio.create_task(toolkit.call_many([("wait", {"n": n}) for n in range(3)]))
-            while len(begun) < 3:
-                await asyncio.sleep(0.001)
+            await all_begun.wait()
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
@@ -401,7 +415,8 @@ class TestStream:
         toolkit.register(wait)
 
         async def main() -> list[Any]:
-            return [event.value async for event in toolkit.stream([("wait", {"n": n}) for n in (2, 0, 1)])]
+            events: Any = toolkit.stream([("wait", {"n": n}) for n in (2, 0, 1)])
+            return [event.value async for event in events]
 
         assert asyncio.run(main()) == [0, 1, 2]
 
@@ -429,7 +444,8 @@ class TestStream:
 
     def test_bad_calls_stream_their_results(self, toolkit: Toolkit) -> None:
         async def main() -> list[Status]:
-            return [event.status async for event in toolkit.stream([("nope", {}), ("add", "{")]) if event]
+            events: Any = toolkit.stream([("nope", {}), ("add", "{")])
+            return [event.status async for event in events]
 
         assert sorted(asyncio.run(main())) == [Status.INVALID, Status.NOT_FOUND]
 
@@ -451,7 +467,10 @@ class TestFromAnywhere:
         assert in_time(lambda: asyncio.run(main())) == (3, [2, 3, 4], 3)
 
     def test_call_sync_of_a_sync_tool_stays_in_its_thread(self, toolkit: Toolkit) -> None:
-        toolkit.register(lambda: threading.get_ident(), name="where")  # noqa: PLW0108 - a builtin has no signature
+        def where() -> int:
+            return threading.get_ident()
+
+        toolkit.register(where)
         assert toolkit.call_sync("where").value == threading.get_ident()
 
     def test_sync_tools_do_not_block_the_loop(self, toolkit: Toolkit) -> None:
@@ -559,9 +578,10 @@ class TestNested:
             pytest.skip("asyncio.run refuses to run on a thread whose loop is running")
         with Toolkit(plugins=(), max_threads=2) as toolkit:
             nest(toolkit)
-            sent = {"kinds": [second, first], "depth": 5 if "sync_many" not in (first, second) else 3}
-            assert in_time(lambda: toolkit.call_sync(first, sent)).value == sent["depth"] + 1
-            assert in_time(lambda: asyncio.run(toolkit.call(first, sent))).value == sent["depth"] + 1
+            depth = 3 if "sync_many" in (first, second) else 5
+            sent = {"kinds": [second, first], "depth": depth}
+            assert in_time(lambda: toolkit.call_sync(first, sent)).value == depth + 1
+            assert in_time(lambda: asyncio.run(toolkit.call(first, sent))).value == depth + 1
 
     @pytest.mark.parametrize("size", [1, 2, 3])
     def test_a_saturated_pool(self, size: int) -> None:
@@ -651,10 +671,8 @@ class TestStop:
     def test_a_tool_that_swallows_it_leaves_no_mark_on_the_caller(self, toolkit: Toolkit) -> None:
         @tool
         async def stubborn() -> str:
-            try:
+            with contextlib.suppress(asyncio.CancelledError):
                 await asyncio.Event().wait()
-            except asyncio.CancelledError:
-                pass
             return "done anyway"
 
         toolkit.register(stubborn)

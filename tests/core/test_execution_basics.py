@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +57,16 @@ def wait_for(condition: Callable[[], object]) -> None:
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.002)
+
+
+def noting(seen: list[Any], answer: Any, of: Callable[[Any], Any] = lambda given: given) -> Callable[..., Any]:
+    """A function that remembers what it was given, and answers the same to everybody."""
+
+    def note(given: Any = None) -> Any:
+        seen.append(of(given))
+        return answer() if callable(answer) else answer
+
+    return note
 
 
 class TestTimeout:
@@ -128,7 +138,10 @@ class TestTimeout:
                 assert result.status is Status.TIMEOUT
 
     def test_the_default_does_not_move_a_sync_tool(self, toolkit: Toolkit) -> None:
-        toolkit.register(lambda: threading.get_ident(), name="where")  # noqa: PLW0108 - a builtin has no signature
+        def where() -> int:
+            return threading.get_ident()
+
+        toolkit.register(where)
         here = threading.get_ident()
         assert toolkit.call_sync("where").value == here
         assert toolkit.call_sync("where", policy=ExecutionPolicy(max_attempts=2)).value == here
@@ -181,9 +194,9 @@ class TestTimeout:
         go = threading.Event()
         pool = WorkerPool(2, max_abandoned=3)
         for _ in range(3):
-            begun = threading.Event()
-            ticket = pool.submit(lambda begun=begun: begun.set() or go.wait(PATIENCE), lambda outcome: None)
-            assert begun.wait(PATIENCE)
+            begun: list[Any] = []
+            ticket = pool.submit(noting(begun, lambda: go.wait(PATIENCE)), lambda outcome: None)
+            wait_for(begun.copy)
             assert pool.abandon(ticket)
         with pytest.raises(RuntimeError, match="3 threads hang"):
             pool.submit(lambda: None, lambda outcome: None)
@@ -242,7 +255,13 @@ class TestRetries:
 
     @pytest.mark.parametrize(
         ("error", "ran"),
-        [(ConnectionError("x"), 3), (ValueError("x"), 1), (Suspend("x"), 1), (SystemExit(1), 1), (KeyboardInterrupt(), 1)],
+        [
+            (ConnectionError("x"), 3),
+            (ValueError("x"), 1),
+            (Suspend("x"), 1),
+            (SystemExit(1), 1),
+            (KeyboardInterrupt(), 1),
+        ],
     )
     def test_retry_on(self, toolkit: Toolkit, error: BaseException, ran: int) -> None:
         flaky = Flaky(9, error)
@@ -251,12 +270,12 @@ class TestRetries:
         assert flaky.ran == ran
 
     def test_bad_calls_are_never_retried(self, toolkit: Toolkit) -> None:
-        asked: list[int] = []
-        toolkit = Toolkit(plugins=(), approver=lambda request: asked.append(1) or False)
+        asked: list[Any] = []
+        toolkit = Toolkit(plugins=(), approver=noting(asked, False))
         toolkit.register(tool(requires_approval=True)(lambda: 1), name="asks")
         policy = ExecutionPolicy(max_attempts=3, **QUICK)
         assert toolkit.call_sync("asks", policy=policy).status is Status.DENIED
-        assert asked == [1]
+        assert len(asked) == 1
         assert toolkit.call_sync("asks", {"x": 1}, policy=policy).status is Status.INVALID
 
     def test_timeouts_are_retried(self, toolkit: Toolkit) -> None:
@@ -278,9 +297,14 @@ class TestRetries:
         self, toolkit: Toolkit, idempotent: bool | None, ran: int
     ) -> None:
         go = threading.Event()
-        begun: list[int] = []
-        wait = tool(idempotent=idempotent)(lambda: begun.append(1) or go.wait(PATIENCE))
-        toolkit.register(wait, name="wait")
+        begun: list[Any] = []
+
+        @tool(idempotent=idempotent)
+        def wait() -> bool:
+            begun.append(1)
+            return go.wait(PATIENCE)
+
+        toolkit.register(wait)
         result = toolkit.call_sync("wait", policy=ExecutionPolicy(timeout=SHORT, max_attempts=2, **QUICK))
         assert result.status is Status.TIMEOUT
         assert len(begun) == result.attempts == ran
@@ -292,7 +316,12 @@ class TestRetries:
 
     def test_backoff_is_waited_for_with_jitter(self, toolkit: Toolkit, monkeypatch: pytest.MonkeyPatch) -> None:
         asked: list[tuple[float, float]] = []
-        monkeypatch.setattr(random, "uniform", lambda low, high: asked.append((low, high)) or 0.0)
+
+        def uniform(low: float, high: float) -> float:
+            asked.append((low, high))
+            return 0.0
+
+        monkeypatch.setattr(random, "uniform", uniform)
         toolkit.register(Flaky(9), name="flaky", description="Fail.")
         policy = ExecutionPolicy(max_attempts=3, initial_backoff=50, max_backoff=80)
         started = time.perf_counter()
@@ -309,7 +338,7 @@ def _as(kind: str, function: Callable[[], Any]) -> Callable[..., Any]:
         await asyncio.sleep(0)
         return function()
 
-    return later if kind == "async" else lambda: function()
+    return later if kind == "async" else (lambda: function())  # noqa: PLW0108 - an object would bring its own signature
 
 
 class TestPolicy:
@@ -407,8 +436,11 @@ class TestLocks:
             for name in ("a", "b", "c"):
                 toolkit.call_sync(name)
 
+        def in_loop() -> None:
+            asyncio.run(toolkit.call_many(["a", "b", "c"] * 3))
+
         with ThreadPoolExecutor(3) as pool:
-            futures = [pool.submit(plain), pool.submit(lambda: asyncio.run(toolkit.call_many(["a", "b", "c"] * 3)))]
+            futures: list[Future[Any]] = [pool.submit(plain), pool.submit(in_loop)]
             for future in futures:
                 future.result(PATIENCE)
         assert overlap.most == 1
@@ -552,7 +584,7 @@ class TestApproval:
 
     def test_the_request(self) -> None:
         seen: list[ApprovalRequest] = []
-        toolkit, _ = self.make(lambda request: seen.append(request) or True)
+        toolkit, _ = self.make(noting(seen, True))
         toolkit.call_sync("delete", '{"path": "/a"}', call_id="c1")
         (request,) = seen
         assert (request.tool.name, request.call_id, request.arguments) == ("delete", "c1", {"path": "/a"})
@@ -607,8 +639,10 @@ class TestApproval:
     def test_a_predicate(self) -> None:
         asked: list[str] = []
         toolkit, ran = self.make(
-            lambda request: asked.append(request.reason) or False,
-            requires_approval=lambda arguments: "outside of /tmp" if not arguments["path"].startswith("/tmp") else False,
+            noting(asked, False, lambda request: request.reason),
+            requires_approval=lambda arguments: (
+                "outside of /tmp" if not arguments["path"].startswith("/tmp") else False
+            ),
         )
         assert toolkit.call_sync("delete", {"path": "/tmp/a"}).status is Status.SUCCESS
         assert toolkit.call_sync("delete", {"path": "/etc"}).status is Status.DENIED
@@ -779,6 +813,9 @@ user = contextvars.ContextVar("user", default="nobody")
 
 class TestContextVariables:
     def test_reach_every_kind_of_tool(self, toolkit: Toolkit) -> None:
+        def who() -> str:
+            return user.get()
+
         async def later() -> str:
             await asyncio.sleep(0)
             return user.get()
@@ -786,8 +823,8 @@ class TestContextVariables:
         def drawn() -> Iterator[str]:
             yield user.get()
 
-        toolkit.register(lambda: user.get(), name="plain")  # noqa: PLW0108 - a builtin has no signature
-        toolkit.register(tool(timeout=5)(lambda: user.get()), name="thread")
+        toolkit.register(who, name="plain")
+        toolkit.register(tool(timeout=5)(lambda: who()), name="thread")  # noqa: PLW0108 - `who` itself stays plain
         toolkit.register(later, drawn)
 
         def work() -> None:
@@ -799,7 +836,11 @@ class TestContextVariables:
         contextvars.copy_context().run(work)
 
     def test_what_a_thread_sets_stays_there(self, toolkit: Toolkit) -> None:
-        toolkit.register(tool(timeout=5)(lambda: user.set("bob") and None), name="set")
+        @tool(name="set", timeout=5)
+        def change() -> None:
+            user.set("bob")
+
+        toolkit.register(change)
         toolkit.call_sync("set")
         asyncio.run(toolkit.call("set"))
         assert user.get() == "nobody"
@@ -958,7 +999,13 @@ class TestClose:
     def test_waits_for_sync_tools(self) -> None:
         done: list[int] = []
         toolkit = Toolkit(plugins=())
-        toolkit.register(tool(timeout=5)(lambda: time.sleep(0.05) or done.append(1)), name="work")
+
+        @tool(timeout=5)
+        def work() -> None:
+            time.sleep(0.05)
+            done.append(1)
+
+        toolkit.register(work)
         caller = threading.Thread(target=lambda: toolkit.call_sync("work"))
         caller.start()
         wait_for(lambda: toolkit.stats["running"] == 1)

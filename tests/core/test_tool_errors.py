@@ -27,10 +27,9 @@ class MuteByExit(Exception):
         raise SystemExit(3)
 
 
-
 class Wordless(Exception):
     def __str__(self) -> Any:
-        return 7
+        return 7  # noqa: PLE0307 - the mistake is the point
 
 
 class Own(BaseException):
@@ -444,6 +443,9 @@ async def later() -> None:
 
 cleaned = []
 
+async def idle() -> None:
+    await asyncio.sleep(10)
+
 async def cleans() -> None:
     threading.Timer(0.1, interrupt).start()
     try:
@@ -452,7 +454,7 @@ async def cleans() -> None:
         cleaned.append(1)
 
 toolkit = Toolkit(plugins=())
-toolkit.register(busy, sleepy, later, cleans)
+toolkit.register(busy, sleepy, later, cleans, idle)
 how, name = sys.argv[1:]
 retry = ExecutionPolicy(max_attempts=5, retry_on=(BaseException,), initial_backoff=0.0)
 try:
@@ -461,7 +463,7 @@ try:
     elif how == "retry":
         toolkit.call_sync(name, policy=retry)
     elif how == "many":
-        toolkit.call_many_sync([name, name])
+        toolkit.call_many_sync([name, "idle"])
     else:
         asyncio.run(toolkit.call(name))
 except KeyboardInterrupt:

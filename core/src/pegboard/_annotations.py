@@ -66,6 +66,8 @@ _NOTHING = Metadata()
 def split(annotation: Any) -> tuple[Any, tuple[Any, ...]]:
     """The bare type and its metadata: `Annotated` and wrappers such as `Final[...]` and `Required[...]` taken off."""
     metadata: tuple[Any, ...] = ()
+    if type(annotation) is type:
+        return annotation, metadata
     while True:
         origin = get_origin(annotation)
         if origin is Annotated:

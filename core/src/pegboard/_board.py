@@ -15,6 +15,7 @@ from pegboard._tool import Tool, Toolset
 __all__ = ["Board", "Clash", "OnConflict", "Registry"]
 
 OnConflict: TypeAlias = Literal["raise", "replace", "skip", "rename"]
+_ON_CONFLICT = get_args(OnConflict)
 
 
 @frozen
@@ -114,14 +115,15 @@ class Registry:
 
         The tools of `displaced` packs go. Raises `ConflictError`.
         """
-        if on_conflict not in get_args(OnConflict):
-            known = ", ".join(map(repr, get_args(OnConflict)))
+        if on_conflict not in _ON_CONFLICT:
+            known = ", ".join(map(repr, _ON_CONFLICT))
             raise RegistrationError(f"on_conflict takes one of {known}, got {on_conflict!r}")
         with self._lock:
             pending: dict[str, Tool] = {}
+            hanging = ChainMap(pending, self._own)
             added: list[Tool | None] = []
             for tool in tools:
-                placed = _place(ChainMap(pending, self._own), tool, on_conflict)
+                placed = _place(hanging, tool, on_conflict)
                 if placed is not None:
                     pending[placed.name] = placed
                 added.append(placed)

@@ -164,8 +164,10 @@ class Collector:
         return Tool(name, definition, None, registration.groups, origin, pack=pack)
 
     def _check_backend(self, name: str, options: ToolOptions) -> None:
+        if options.backend is None:
+            return
         known = ("inline", "thread", *sorted(self.backends()))
-        if options.backend is not None and options.backend not in known:
+        if options.backend not in known:
             known_ones = suggestion(options.backend, known, noun="backends")
             raise RegistrationError(f"tool {name!r}: there is no backend {options.backend!r}. {known_ones}")
 
@@ -209,6 +211,8 @@ def _not_a_tool(source: Any) -> RegistrationError:
 
 def _selected(tools: tuple[Tool, ...], registration: Registration) -> tuple[Tool, ...]:
     """Enabled minus disabled, by the names that the source itself uses."""
+    if registration.enable is None and not registration.disable:
+        return tools
     known = [tool.name for tool in tools]
     for name in (*(registration.enable or ()), *registration.disable):
         if name not in known:

@@ -3,8 +3,17 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
-from typing import Any, final
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Generator,
+    Iterator,
+    Mapping,
+)
+from typing import Any, final, get_args, get_origin
 
 from attrs import evolve
 
@@ -89,7 +98,9 @@ class FunctionDefinition:
 
     def _documentation(self) -> Docstring:
         if self._docstring is None:
-            self._docstring = parse_docstring(inspect.getdoc(plain_function(self._function)))
+            function = plain_function(self._function)
+            # The parser takes margins off itself; `getdoc` is for methods that inherit their docstring.
+            self._docstring = parse_docstring(function.__doc__ or inspect.getdoc(function))
         return self._docstring
 
     def parameters(self, hidden: frozenset[str]) -> tuple[Parameter, ...]:
@@ -210,9 +221,6 @@ class FunctionDefinition:
 
 def streamed(annotation: Any) -> Any:
     """What a generator's annotation promises as the result: nothing that a schema could say."""
-    from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Coroutine, Generator, Iterator
-    from typing import get_args, get_origin
-
     origin = get_origin(annotation) or annotation
     if origin in (Generator, Iterator, AsyncGenerator, AsyncIterator):
         return MISSING
@@ -257,8 +265,6 @@ def _says_nothing(plan: TypePlan) -> bool:
 
 
 def _is_instance(value: Any, annotation: Any) -> bool:
-    from typing import get_origin
-
     from pegboard._injection import unwrap
 
     inner = unwrap(annotation)[0]

@@ -5,12 +5,20 @@ from __future__ import annotations
 import functools
 import inspect
 import typing
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from types import FunctionType
+from typing import Any, Final
 
 from pegboard._errors import RegistrationError, describe_exception
+from pegboard._markers import MISSING
 
-__all__ = ["plain_function", "read_hints"]
+__all__ = ["plain_function", "read_hints", "read_parameters"]
+
+_KIND: Final = inspect._ParameterKind
+_DISGUISES: Final = frozenset(
+    {"__no_type_check__", "__partialmethod__", "__signature__", "__wrapped__", "_partialmethod"}
+)
+"""Attributes that make a function look other than its code says."""
 
 
 def plain_function(target: Any) -> Any:
@@ -34,12 +42,47 @@ def plain_function(target: Any) -> Any:
             return target
 
 
+def read_parameters(function: Callable[..., Any]) -> list[tuple[str, Any, Any]]:
+    """Name, kind (as in `inspect.Parameter`) and default (`MISSING` without one) of each parameter, in order.
+
+    Raises what `inspect.signature` raises: TypeError or ValueError where there is no signature.
+    """
+    if _is_plain(function):
+        # A fifth of the time of a `Signature`, which is half of what reading a tool takes.
+        return list(_written_parameters(function))
+    parameters = inspect.signature(function).parameters.values()
+    return [(each.name, each.kind, MISSING if each.default is each.empty else each.default) for each in parameters]
+
+
+def _is_plain(function: Any) -> bool:
+    return type(function) is FunctionType and _DISGUISES.isdisjoint(function.__dict__)
+
+
+def _written_parameters(function: Any) -> Iterator[tuple[str, Any, Any]]:
+    code = function.__code__
+    names, positional = code.co_varnames, code.co_argcount
+    defaults = function.__defaults__ or ()
+    required = positional - len(defaults)
+    for index in range(positional):
+        kind = _KIND.POSITIONAL_ONLY if index < code.co_posonlyargcount else _KIND.POSITIONAL_OR_KEYWORD
+        yield names[index], kind, MISSING if index < required else defaults[index - required]
+    behind = positional + code.co_kwonlyargcount
+    if code.co_flags & inspect.CO_VARARGS:
+        yield names[behind], _KIND.VAR_POSITIONAL, MISSING
+    for name in names[positional:behind]:
+        yield name, _KIND.KEYWORD_ONLY, (function.__kwdefaults__ or {}).get(name, MISSING)
+    if code.co_flags & inspect.CO_VARKEYWORDS:
+        yield names[behind + bool(code.co_flags & inspect.CO_VARARGS)], _KIND.VAR_KEYWORD, MISSING
+
+
 def read_hints(function: Callable[..., Any], namespace: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """The annotations of `function` with strings resolved; `namespace` adds local names.
 
     Raises `RegistrationError` naming the first parameter whose annotation cannot be resolved, and what to do.
     """
     target = plain_function(function)
+    if _is_plain(target) and all(type(note) is type for note in target.__annotations__.values()):
+        return dict(target.__annotations__)  # nothing but classes: there is nothing to resolve
     local_names = {**_closure(target), **(namespace or {})}
     try:
         return typing.get_type_hints(target, localns=local_names or None, include_extras=True)

@@ -72,9 +72,7 @@ def record_member(
     """
     _, items = split(annotation)
     metadata = read_metadata(items) if items else _NO_METADATA
-    plan = types.plan(annotation)
-    if default is None:
-        plan, _ = optional_member(types, annotation, default)
+    plan, _ = optional_member(types, annotation, default)
     keywords: dict[str, Any] = {}
     if description and "description" not in plan.schema:
         keywords["description"] = description

@@ -60,7 +60,8 @@ def register(
     on_conflict: OnConflict,
 ) -> list[Tool]:
     """Register the program's objects, all or none; the tools as they hang there."""
-    pack_of = [(source, _pack_of(core, source)) for source in sources]
+    packs = _packs(core)
+    pack_of = [(source, _pack_of(packs, source) if packs else None) for source in sources]
     found = [core.collector.collect(source, registration, Origin(), pack, _no_pack) for source, pack in pack_of]
     tools = [tool for collected in found for tool in collected.tools]
     for tool in tools:
@@ -81,14 +82,20 @@ def register(
     return [session.view(hung) for hung in added if hung is not None]
 
 
-def _pack_of(core: Core, source: Any) -> str | None:
-    """The pack whose own tools an object holds: `register(FileTools(dir))` takes the place of the pack's tools."""
-    module = getattr(source if isinstance(source, type) else type(source), "__module__", "") or ""
+def _packs(core: Core) -> dict[str, str | None]:
+    """The packs that contribute tools, by the top-level package that each comes from; the first of several counts."""
+    packs: dict[str, str | None] = {}
     for contribution in core.plugins.tools():
         top = (contribution.origin.entry_point or "").partition(":")[0].partition(".")[0]
-        if top and module.partition(".")[0] == top:
-            return contribution.pack
-    return None
+        if top:
+            packs.setdefault(top, contribution.pack)
+    return packs
+
+
+def _pack_of(packs: Mapping[str, str | None], source: Any) -> str | None:
+    """The pack whose own tools an object holds: `register(FileTools(dir))` takes the place of the pack's tools."""
+    module = getattr(source if isinstance(source, type) else type(source), "__module__", "") or ""
+    return packs.get(module.partition(".")[0])
 
 
 def _no_pack(reason: str, error: BaseException | None) -> None:

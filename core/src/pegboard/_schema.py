@@ -7,12 +7,12 @@ JSON Schema 2020-12 or as OpenAPI 3.0.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Literal, TypeAlias
 
 from pegboard._errors import PegboardError
 from pegboard._openapi import to_openapi
-from pegboard._subschemas import JsonSchema, map_subschemas, subschemas
+from pegboard._subschemas import JsonSchema, has_subschemas, map_subschemas, subschemas
 
 __all__ = [
     "Dialect",
@@ -35,11 +35,37 @@ Refs: TypeAlias = Literal["defs", "inline"]
 class SchemaNode(dict[str, Any]):
     """A JSON Schema that also knows the full name of the type that it describes, beside its members."""
 
-    __slots__ = ("_title",)
+    __slots__ = ("_inlined", "_references", "_title")
 
     def __init__(self, schema: Mapping[str, Any], title: Callable[[], str] | None = None) -> None:
         super().__init__(schema)
         self._title = title
+        self._references: tuple[SchemaRef, ...] | None = None
+        self._inlined: tuple[frozenset[int], JsonSchema] | None = None
+
+    def references(self) -> tuple[SchemaRef, ...]:
+        """The references inside, in the order of the document; found once, for many tools share a type."""
+        if self._references is None:
+            self._references = tuple(_references(self))
+        return self._references
+
+    def refers_as(self, other: JsonSchema) -> None:
+        """Take over what `other` refers to, as an extension by mere words does."""
+        if isinstance(other, SchemaRef) and isinstance(self, SchemaRef):
+            self._references = (self, *other.references()[1:])
+        elif isinstance(other, SchemaNode):
+            self._references = other.references()
+
+    def inlined(self, render: Callable[[], JsonSchema], shared: Collection[int]) -> JsonSchema:
+        """What `render` gives, remembered for every rendering in which no type inside is one of the `shared` ones."""
+        if self._inlined is None:
+            inside: set[int] = set()
+            _reach(self, inside)
+            if not inside.isdisjoint(shared):
+                return render()
+            self._inlined = frozenset(inside), render()
+        inside_it, rendered = self._inlined
+        return rendered if inside_it.isdisjoint(shared) else render()
 
     @property
     def title(self) -> str | None:
@@ -88,6 +114,8 @@ def extend(schema: JsonSchema, keywords: Mapping[str, Any]) -> JsonSchema:
         return schema
     extended = schema.copy()
     extended.update(keywords)
+    if isinstance(extended, SchemaNode) and not has_subschemas(keywords):
+        extended.refers_as(schema)
     return extended
 
 
@@ -103,7 +131,8 @@ def render(
     """`root` as plain dicts that stand on their own.
 
     Types used once are inlined; repeated and recursive ones become `$defs` of the root under short names. OpenAPI 3.0
-    has no `$defs`, so everything is inlined there. Raises `PegboardError` where a recursive type would be inlined.
+    has no `$defs`, so everything is inlined there. Renderings share what they have in common: copy before you edit.
+    Raises `PegboardError` where a recursive type would be inlined.
     """
     renderer = _Renderer(titles == "qualified")
     if refs == "defs" and dialect == "2020-12":
@@ -158,31 +187,31 @@ class _Renderer:
         """Find the types that are met more than once and give them names."""
         met: dict[int, list[Any]] = {}
 
-        def visit(node: Any) -> None:
-            if isinstance(node, SchemaRef):
-                entry = met.setdefault(id(node.target), [0, node])
+        def visit(node: JsonSchema) -> None:
+            for reference in _inside(node):
+                entry = met.setdefault(id(reference.target), [0, reference])
                 entry[0] += 1
                 if entry[0] == 1:
-                    visit(node.target)
-            if isinstance(node, (dict, Mapping)):
-                for inner in subschemas(node):
-                    visit(inner)
+                    visit(reference.target)
 
         visit(root)
         repeated = [node for count, node in met.values() if count > 1]
+        if not repeated:
+            return
         names = _short_names([node.name for node in repeated])
         self._shared = {id(node.target): (name, node.target) for name, node in zip(names, repeated, strict=True)}
 
     def document(self, root: JsonSchema) -> JsonSchema:
         """The root with the definitions that it needs, sorted by name."""
         rendered: JsonSchema = self._node(root)
-        definitions = {name: self._plain(target, {}) for name, target in sorted(self._shared.values(), key=_first)}
+        shared = sorted(self._shared.values(), key=_first)
+        definitions = {name: self._titled(target, self._body(target)) for name, target in shared}
         return {**rendered, "$defs": definitions} if definitions else rendered
 
     def _node(self, node: Any) -> Any:
         if isinstance(node, SchemaRef):
             return self._reference(node)
-        return self._plain(node, {}) if isinstance(node, (dict, Mapping)) else node
+        return self._titled(node, map_subschemas(node, self._node)) if isinstance(node, (dict, Mapping)) else node
 
     def _reference(self, node: SchemaRef) -> JsonSchema:
         target = node.target
@@ -191,17 +220,43 @@ class _Renderer:
         if id(target) in self._open:
             raise PegboardError(f"{node.name} contains itself, so its schema cannot be inlined; use refs='defs'")
         self._open.append(id(target))
-        rendered = self._plain(target, node.beside)
+        rendered = {**self._body(target), **map_subschemas(node.beside, self._node)}
         self._open.pop()
-        return rendered
+        return self._titled(target, rendered)
 
-    def _plain(self, node: Mapping[str, Any], beside: Mapping[str, Any]) -> JsonSchema:
-        rendered = map_subschemas({**node, **beside}, self._node)
+    def _body(self, node: Mapping[str, Any]) -> JsonSchema:
+        """A type's own schema, without what stands beside a reference to it."""
+        if isinstance(node, SchemaNode) and not self._titles:
+            return node.inlined(lambda: map_subschemas(node, self._node), self._shared)
+        return map_subschemas(node, self._node)
+
+    def _titled(self, node: Mapping[str, Any], rendered: JsonSchema) -> JsonSchema:
         title = node.title if self._titles and isinstance(node, SchemaNode) else None
         if title is None:
             return rendered
-        rendered.pop("title", None)
-        return {"title": title, **rendered}
+        return {"title": title, **{keyword: value for keyword, value in rendered.items() if keyword != "title"}}
+
+
+def _inside(node: Any) -> Iterable[SchemaRef]:
+    return node.references() if isinstance(node, SchemaNode) else _references(node)
+
+
+def _references(node: Any) -> list[SchemaRef]:
+    """The references in a schema, itself included, but not what is inside their targets."""
+    found = [node] if isinstance(node, SchemaRef) else []
+    if isinstance(node, (dict, Mapping)):
+        for inner in subschemas(node):
+            found += _inside(inner)
+    return found
+
+
+def _reach(node: Any, found: set[int]) -> None:
+    """Add the types that a schema mentions at any depth."""
+    for reference in _inside(node):
+        target = reference.target
+        if id(target) not in found:
+            found.add(id(target))
+            _reach(target, found)
 
 
 def _first(pair: tuple[str, JsonSchema]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Unpack, final, get_args, get_origin
 
@@ -10,7 +11,7 @@ from attrs import frozen
 
 from pegboard._annotations import read_metadata, split
 from pegboard._errors import ConflictError, PegboardError, RegistrationError, suggestion
-from pegboard._hints import plain_function, read_hints
+from pegboard._hints import plain_function, read_hints, read_parameters
 from pegboard._injection import InjectorTable, Provider
 from pegboard._markers import MISSING
 from pegboard._shapes import Member, Record, TypePlan
@@ -18,6 +19,7 @@ from pegboard._types import TypeTable
 
 __all__ = ["Reading", "Slot", "bound_keywords", "check_name", "read_signature", "tool_name", "unknown_parameter"]
 
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 KEYWORD: Final = inspect.Parameter.KEYWORD_ONLY
 POSITIONAL: Final = inspect.Parameter.POSITIONAL_ONLY
 STAR: Final = inspect.Parameter.VAR_POSITIONAL
@@ -66,7 +68,7 @@ def read_signature(
 ) -> Reading:
     """Read every parameter. Raises `RegistrationError` naming tool, parameter, annotation and remedy."""
     try:
-        signature = inspect.signature(function)
+        parameters = read_parameters(function)
     except (TypeError, ValueError) as error:
         raise RegistrationError(
             f"{label}: {function!r} has no readable signature; wrap it in a Python function with annotated parameters"
@@ -74,36 +76,35 @@ def read_signature(
     hints = read_hints(function, namespace)
     bound = bound_keywords(function)
     slots: list[Slot] = []
-    for name, parameter in signature.parameters.items():
+    for name, kind, default in parameters:
         if name in bound:
             continue
         annotation = hints.get(name, Any)
         try:
-            slots.extend(_read(name, parameter, annotation, types, injectors))
+            slots.extend(_read(name, kind, default, annotation, types, injectors))
         except (PegboardError, TypeError, ValueError) as error:
-            kind = ConflictError if isinstance(error, ConflictError) else RegistrationError
-            raise kind(f"{label}: parameter {name!r}: {error}") from error
+            category = ConflictError if isinstance(error, ConflictError) else RegistrationError
+            raise category(f"{label}: parameter {name!r}: {error}") from error
     _refuse_twins(label, slots)
     return Reading(tuple(slots), hints.get("return", MISSING))
 
 
 def _read(
-    name: str, parameter: inspect.Parameter, annotation: Any, types: TypeTable, injectors: InjectorTable
+    name: str, kind: Any, default: Any, annotation: Any, types: TypeTable, injectors: InjectorTable
 ) -> list[Slot]:
-    default = MISSING if parameter.default is parameter.empty else parameter.default
     provider = injectors.provider_for(annotation, default)
     if provider is not None:
-        if parameter.kind in (STAR, STARS):
+        if kind in (STAR, STARS):
             raise RegistrationError(
                 "a value from the program cannot fill *args or **kwargs; give it a parameter of its own"
             )
-        return [Slot(name, name, parameter.kind, annotation, default, provider=provider)]
-    if parameter.kind is STARS and get_origin(annotation) is Unpack:
+        return [Slot(name, name, kind, annotation, default, provider=provider)]
+    if kind is STARS and get_origin(annotation) is Unpack:
         return _spread(name, get_args(annotation)[0], types)
     notes = read_metadata(split(annotation)[1])
-    if parameter.kind is STAR:
+    if kind is STAR:
         plan = types.plan(list[annotation])
-    elif parameter.kind is STARS:
+    elif kind is STARS:
         plan = types.plan(annotation)
     else:
         plan = types.optional_member(annotation, default)[0]
@@ -111,7 +112,7 @@ def _read(
         Slot(
             name,
             notes.name or name,
-            parameter.kind,
+            kind,
             annotation,
             default,
             plan,
@@ -174,9 +175,7 @@ def tool_name(function: Any, name: str | None) -> str:
 
 def check_name(name: str) -> str:
     """`name`, if every provider can carry it: 1 to 64 letters, digits, `_` and `-`, first a letter or `_`."""
-    import re
-
-    if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_-]{0,63}", name):
+    if _NAME.fullmatch(name):
         return name
     raise RegistrationError(
         f"{name!r} cannot be a tool name: providers accept 1 to 64 letters, digits, '_' and '-', starting with a "

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-__all__ = ["JsonSchema", "copied", "map_subschemas", "subschemas"]
+__all__ = ["JsonSchema", "copied", "has_subschemas", "map_subschemas", "subschemas"]
 
 JsonSchema: TypeAlias = dict[str, Any]
 
@@ -43,24 +43,34 @@ def map_subschemas(schema: Mapping[str, Any], convert: Callable[[Any], Any]) -> 
     return mapped
 
 
-def subschemas(schema: Mapping[str, Any]) -> Iterator[Any]:
+def subschemas(schema: Mapping[str, Any]) -> list[Any]:
     """The schemas directly inside, booleans included."""
+    found: list[Any] = []
     for keyword, value in schema.items():
         kind = _KIND.get(keyword)
+        if kind is None:
+            continue
         if kind == "named" and isinstance(value, _MAPPING):
-            yield from value.values()
+            found.extend(value.values())
         elif (kind == "list" or keyword == "items") and isinstance(value, list):
-            yield from value
+            found.extend(value)
         elif kind == "one" and isinstance(value, _SCHEMA):
-            yield value
+            found.append(value)
+    return found
+
+
+def has_subschemas(keywords: Mapping[str, Any]) -> bool:
+    """Whether one of these keywords can hold a schema."""
+    return not _KIND.keys().isdisjoint(keywords)
 
 
 def copied(value: Any) -> Any:
     """A deep copy of JSON-able data, in plain dicts and lists."""
     if type(value) in _ATOMS:
         return value
+    # Most members are atoms, which need no call of their own.
     if isinstance(value, _MAPPING):
-        return {key: copied(inner) for key, inner in value.items()}
+        return {key: inner if type(inner) in _ATOMS else copied(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):
-        return [copied(inner) for inner in value]
+        return [inner if type(inner) in _ATOMS else copied(inner) for inner in value]
     return value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Literal, NoReturn, Protocol, Self, TypeAlias, cast, final
+from typing import Any, ClassVar, Literal, NamedTuple, NoReturn, Protocol, Self, TypeAlias, cast, final
 
 from attrs import evolve, field, frozen
 
@@ -108,9 +108,8 @@ class ToolOptions:
         return (self.group,) if isinstance(self.group, str) else tuple(self.group)
 
 
-@frozen
-class SchemaRequest:
-    """Which rendering of a tool's schema is wanted; see `Tool.json_schema`."""
+class SchemaRequest(NamedTuple):
+    """Which rendering of a tool's schema is wanted; see `Tool.json_schema`. A tuple, for it is a key that is hashed."""
 
     of: Literal["parameters", "returns"] = "parameters"
     titles: Literal["none", "qualified"] = "none"

@@ -127,7 +127,7 @@ class TestMoments:
         assert arrive(types, np.datetime64, written) == moment
 
     def test_not_a_time_is_null(self, types: TypeTable) -> None:
-        assert types.plan(np.datetime64).unstructure(np.datetime64("NaT")) is None
+        assert types.plan(np.datetime64).unstructure(np.datetime64("NaT", "us")) is None
 
     def test_years_that_text_cannot_say_are_an_error(self, types: TypeTable) -> None:
         with pytest.raises(ValueError, match="1 to 9999"):
