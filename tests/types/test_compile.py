@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import pytest
 
-from pegboard._compile import check_function, emit, structurer
+from pegboard._compile import emit, structurer
 from pegboard._errors import Mismatch
 from pegboard._plans import shaped
 from pegboard._shapes import (
@@ -270,10 +270,6 @@ class TestShapes:
             structure = structurer(shape)
             assert structure(good) == good
             assert refused(structure, bad)
-
-    def test_a_bound_is_a_function_too(self) -> None:
-        assert check_function(Check("minimum", 2, "{value} >= {limit}"))(2) is True
-        assert check_function(Check("pattern", "^a", "{limit}.search({value})"))("ba") is False
 
     def test_nesting_without_end_is_refused_and_not_an_accident(self) -> None:
         node: TypePlan = record(Member("next", "next", shaped({}, Deferred(lambda: node)), required=False))

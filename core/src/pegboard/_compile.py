@@ -47,7 +47,7 @@ from pegboard._strict import (
 )
 from pegboard._writer import Writer
 
-__all__ = ["Writer", "check_function", "emit", "structurer"]
+__all__ = ["Writer", "emit", "structurer"]
 
 
 def structurer(shape: Shape) -> Callable[[Any], Any]:
@@ -65,14 +65,6 @@ def structurer(shape: Shape) -> Callable[[Any], Any]:
         return compiled(value)
 
     return structure
-
-
-def check_function(check: Check) -> Callable[[Any], bool]:
-    """A bound as a function of the value: true where it holds."""
-    writer = Writer()
-    with writer.block("def holds(value):"):
-        writer.line(f"return bool({_condition(writer, check, 'value')})")
-    return writer.build("holds", f"pegboard {check.keyword}")
 
 
 def emit(writer: Writer, plan: TypePlan, source: str, target: str) -> None:

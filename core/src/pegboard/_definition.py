@@ -214,10 +214,6 @@ class FunctionDefinition:
             f"got an object of class {type(value).__name__}"
         )
 
-    def preset_names(self) -> frozenset[str]:
-        """The parameters that a preset may fill."""
-        return frozenset(slot.name for slot in self.slots)
-
 
 def streamed(annotation: Any) -> Any:
     """What a generator's annotation promises as the result: nothing that a schema could say."""

@@ -156,12 +156,6 @@ class Session:
         self._activation.set([names] if isinstance(names, str) else names)
         self._core.registry.changed()
 
-    def activate_managed(self, names: Iterable[str]) -> None:
-        """What the meta tool does: the final set of the groups that the model manages."""
-        managed = [group.name for group in self._core.groups.all() if group.managed_by == "model"]
-        self._activation.set(names, among=managed)
-        self._core.registry.changed()
-
     def forget_groups(self, names: Iterable[str]) -> None:
         """Drop what was said of groups that are gone."""
         self._activation.forget(names)

@@ -21,7 +21,6 @@ __all__ = ["Reading", "Slot", "bound_keywords", "check_name", "read_signature", 
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 KEYWORD: Final = inspect.Parameter.KEYWORD_ONLY
-POSITIONAL: Final = inspect.Parameter.POSITIONAL_ONLY
 STAR: Final = inspect.Parameter.VAR_POSITIONAL
 STARS: Final = inspect.Parameter.VAR_KEYWORD
 
@@ -55,7 +54,6 @@ class Reading:
 
     slots: tuple[Slot, ...]
     returns: Any
-    spread_required: frozenset[str] = frozenset()
 
 
 def read_signature(

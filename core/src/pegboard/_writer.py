@@ -7,7 +7,7 @@ import keyword
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, ClassVar
+from typing import Any
 
 __all__ = ["Writer"]
 
@@ -27,9 +27,6 @@ class Writer:
     With `count=True` the emitted code adds the size of every JSON object that it consumes to a local `members`, so that
     the caller can tell duplicate keys by comparing with the number of keys in the text.
     """
-
-    countable: ClassVar[bool] = True
-    """Every object is counted, also those inside values that are handed to a third party's function."""
 
     def __init__(self, *, count: bool = False) -> None:
         self.count = count
