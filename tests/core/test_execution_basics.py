@@ -968,10 +968,11 @@ class TestMiddleware:
 class TestClose:
     def test_leaves_no_thread_and_no_task(self) -> None:
         before = set(threading.enumerate())
-        cancelled: list[int] = []
+        begun, cancelled = threading.Event(), list[int]()
 
         async def wait() -> None:
             try:
+                begun.set()
                 await asyncio.Event().wait()
             finally:
                 cancelled.append(1)
@@ -984,7 +985,7 @@ class TestClose:
         box: list[ToolResult] = []
         caller = threading.Thread(target=lambda: box.append(toolkit.call_sync("wait")))
         caller.start()
-        wait_for(lambda: toolkit.stats["running"] == 1)
+        assert begun.wait(PATIENCE)
         toolkit.close()
         caller.join(PATIENCE)
         assert box[0].status is Status.CANCELLED

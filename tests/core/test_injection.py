@@ -299,6 +299,7 @@ class TestInjectable:
             Toolkit(plugins=()).injectable("Memory")  # type: ignore[arg-type]
 
     def test_a_record_may_be_context_or_argument(self) -> None:
+        pytest.importorskip("pegboard_dataclasses")
         @dataclass
         class Point:
             x: int

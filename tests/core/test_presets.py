@@ -256,6 +256,7 @@ class Limits(TypedDict, total=False):
 
 class TestTypes:
     def test_values_are_structured(self) -> None:
+        pytest.importorskip("pegboard_dataclasses")
         def f(day: date, home: Path, point: Point, numbers: tuple[int, ...]) -> str:
             return f"{day!r} {home!r} {point!r} {numbers!r}"
 
@@ -299,6 +300,7 @@ class TestTypes:
 
     @pytest.mark.parametrize("wrap", [lambda value: value, Locked])
     def test_of_unpacked_keys(self, wrap: Callable[[Any], Any]) -> None:
+        pytest.importorskip("pegboard_dataclasses")
         def f(q: str, **limits: Unpack[Limits]) -> str:
             return f"{q} {limits}"
 
@@ -533,6 +535,7 @@ class TestSecrets:
         assert repr(session.presets_of("call_api")) == "{'api_key': <secret preset>, 'user_id': <plain preset>}"
 
     def test_inside_records_and_containers(self) -> None:
+        pytest.importorskip("pegboard_dataclasses")
         @dataclass
         class Login:
             user: str

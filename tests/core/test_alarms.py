@@ -1,0 +1,176 @@
+"""Deadlines of jobs in worker threads: one timer for each loop, whatever it waits for."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, cast
+
+import pytest
+
+from pegboard import Status, Toolkit
+from pegboard._alarms import Alarms, alarms
+from pegboard._effects import AttemptTimeoutError
+from pegboard._pool import Ticket
+
+
+class Clock:
+    """A loop whose time is set by hand."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.timers: list[tuple[float, Callable[..., None], tuple[Any, ...]]] = []
+
+    def time(self) -> float:
+        return self.now
+
+    def call_at(self, when: float, callback: Callable[..., None], *arguments: Any) -> None:
+        self.timers.append((when, callback, arguments))
+
+    def advance(self, seconds: float) -> None:
+        self.now += seconds
+        due = [timer for timer in self.timers if timer[0] <= self.now]
+        self.timers = [timer for timer in self.timers if timer[0] > self.now]
+        for _, callback, arguments in due:
+            callback(*arguments)
+
+
+class Wait:
+    """A future, as far as alarms know."""
+
+    def __init__(self) -> None:
+        self.error: BaseException | None = None
+
+    def done(self) -> bool:
+        return self.error is not None
+
+    def set_exception(self, error: BaseException) -> None:
+        self.error = error
+
+
+class Job:
+    """A ticket that a worker picked up `ago` seconds ago."""
+
+    def __init__(self, ago: float) -> None:
+        self.ago = ago
+
+    def elapsed(self) -> float:
+        return self.ago
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+def watched(own: Alarms, clock: Clock, timeout: float, ago: float = 1e9) -> Wait:
+    wait = Wait()
+    own.set(cast("Any", clock), cast("Any", wait), cast("Ticket", Job(ago)), timeout)
+    return wait
+
+
+def test_rings_at_the_deadline_and_not_before(clock: Clock) -> None:
+    wait = watched(Alarms(), clock, 5)
+    clock.advance(4.9)
+    assert not wait.done()
+    clock.advance(0.2)
+    assert isinstance(wait.error, AttemptTimeoutError)
+    assert wait.error.seconds == 5
+
+
+def test_each_at_its_own_deadline(clock: Clock) -> None:
+    own = Alarms()
+    late, early, later = watched(own, clock, 10), watched(own, clock, 1), watched(own, clock, 20)
+    clock.advance(1)
+    assert [wait.done() for wait in (late, early, later)] == [False, True, False]
+    clock.advance(9)
+    assert [wait.done() for wait in (late, early, later)] == [True, True, False]
+    clock.advance(10)
+    assert later.done()
+
+
+def test_queueing_does_not_count(clock: Clock) -> None:
+    own, wait, job = Alarms(), Wait(), Job(0)
+    own.set(cast("Any", clock), cast("Any", wait), cast("Ticket", job), 5)
+    clock.advance(5)
+    assert not wait.done()
+    job.ago = 3.0
+    clock.advance(5)
+    assert not wait.done()
+    job.ago = 5.0
+    clock.advance(2)
+    assert wait.done()
+
+
+def test_a_forgotten_wait_is_left_alone(clock: Clock) -> None:
+    own = Alarms()
+    wait = watched(own, clock, 5)
+    own.forget(cast("Any", wait))
+    own.forget(cast("Any", wait))
+    clock.advance(10)
+    assert not wait.done()
+    assert clock.timers == []
+
+
+def test_many_waits_need_one_timer(clock: Clock) -> None:
+    own = Alarms()
+    for _ in range(1000):
+        own.forget(cast("Any", watched(own, clock, 300)))
+        clock.advance(0.001)
+    assert len(clock.timers) == 1
+
+
+def test_one_for_each_loop() -> None:
+    async def own() -> Alarms:
+        loop = asyncio.get_running_loop()
+        assert alarms(loop) is alarms(loop)
+        return alarms(loop)
+
+    assert asyncio.run(own()) is not asyncio.run(own())
+
+
+def test_tools_with_several_deadlines_at_once() -> None:
+    release = threading.Event()
+
+    def hang() -> str:
+        """Wait for the end of the test."""
+        release.wait(30)
+        return "back"
+
+    async def both(toolkit: Toolkit) -> list[Any]:
+        slow = asyncio.ensure_future(toolkit.call("hang", policy=policy(20)))
+        started = time.monotonic()
+        quick = await toolkit.call("hang", policy=policy(0.05))
+        assert time.monotonic() - started < 10
+        release.set()
+        return [quick, await slow]
+
+    with Toolkit(plugins=()) as toolkit:
+        toolkit.register(hang)
+        quick, slow = asyncio.run(both(toolkit))
+    assert quick.status is Status.TIMEOUT
+    assert slow.text == "back"
+
+
+def policy(timeout: float) -> Any:
+    from pegboard import ExecutionPolicy
+
+    return ExecutionPolicy(timeout=timeout)
+
+
+def test_calls_one_after_another_share_one_thread() -> None:
+    """A worker counts as idle before anybody hears of its outcome: the next call starts no other thread."""
+    seen: set[int] = set()
+
+    def note() -> None:
+        """Note the thread."""
+        seen.add(threading.get_ident())
+
+    async def many(toolkit: Toolkit) -> None:
+        for _ in range(300):
+            await toolkit.call("note")
+
+    with Toolkit(plugins=()) as toolkit:
+        toolkit.register(note)
+        asyncio.run(many(toolkit))
+    assert len(seen) == 1
