@@ -175,5 +175,15 @@ def bench(session: nox.Session) -> None:
     session.run("python", "-m", "tests.benchmarks", *session.posargs)
 
 
+@nox.session
+def mutants(session: nox.Session) -> None:
+    """Change each structuring check in turn and print what no test noticed (a quarter of an hour).
+
+    Arguments after `--` go to `python -m tests.mutants`.
+    """
+    session.install(*editable(*MEMBERS), *group("test"))
+    session.run("python", "-m", "tests.mutants", *session.posargs)
+
+
 if __name__ == "__main__":
     nox.main()

@@ -9,6 +9,7 @@ FLOORS: Final[dict[str, int]] = {
     "pegboard._errors": 1,
     "pegboard._jsonable": 1,
     "pegboard._markers": 1,
+    "pegboard._records": 1,
     "pegboard._openapi": 1,
     "pegboard._patterns": 1,
     "pegboard._schema": 1,
@@ -79,6 +80,7 @@ FLOORS: Final[dict[str, int]] = {
     "pegboard.builtin.texts": 6,
     "pegboard.builtin.types": 6,
     # 7: board, groups, execution, approval
+    "pegboard._alarms": 7,
     "pegboard._board": 7,
     "pegboard._collect": 7,
     "pegboard._core": 7,

@@ -1,4 +1,4 @@
-"""Prints the table: `python -m tests.benchmarks [B1 B3 ...] [--quick] [--json]`."""
+"""Prints the table: `python -m tests.benchmarks [B1 B3 ...] [--quick] [--json] [--check]`."""
 
 from __future__ import annotations
 
@@ -46,10 +46,11 @@ def _limit(value: float | None, unit: str) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure and print; the exit code is 1 where a figure is not where it must be."""
+    """Measure and print; with `--check` the exit code is 1 where a figure is not where it must be."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description="Ratios to floors.")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"which rows: {' '.join(BENCHMARKS)}")
     parser.add_argument("--quick", action="store_true", help="fewer and shorter rounds")
+    parser.add_argument("--check", action="store_true", help="exit with 1 where a figure is not where it must be")
     parser.add_argument("--json", action="store_true", help="print a JSON array")
     options = parser.parse_args(arguments)
     unknown = sorted(set(options.names) - set(BENCHMARKS))
@@ -65,7 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(line(figure), flush=True)
     if options.json:
         print(json.dumps([{**asdict(each), "verdict": each.verdict} for each in found], indent=2))
-    return 1 if any(each.verdict == "MISSED" for each in found) else 0
+    return 1 if options.check and any(each.verdict == "MISSED" for each in found) else 0
 
 
 if __name__ == "__main__":

@@ -300,6 +300,7 @@ class TestInjectable:
 
     def test_a_record_may_be_context_or_argument(self) -> None:
         pytest.importorskip("pegboard_dataclasses")
+
         @dataclass
         class Point:
             x: int

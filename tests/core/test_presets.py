@@ -257,6 +257,7 @@ class Limits(TypedDict, total=False):
 class TestTypes:
     def test_values_are_structured(self) -> None:
         pytest.importorskip("pegboard_dataclasses")
+
         def f(day: date, home: Path, point: Point, numbers: tuple[int, ...]) -> str:
             return f"{day!r} {home!r} {point!r} {numbers!r}"
 
@@ -301,6 +302,7 @@ class TestTypes:
     @pytest.mark.parametrize("wrap", [lambda value: value, Locked])
     def test_of_unpacked_keys(self, wrap: Callable[[Any], Any]) -> None:
         pytest.importorskip("pegboard_dataclasses")
+
         def f(q: str, **limits: Unpack[Limits]) -> str:
             return f"{q} {limits}"
 
@@ -536,6 +538,7 @@ class TestSecrets:
 
     def test_inside_records_and_containers(self) -> None:
         pytest.importorskip("pegboard_dataclasses")
+
         @dataclass
         class Login:
             user: str

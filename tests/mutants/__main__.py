@@ -16,12 +16,31 @@ MODULES = (
     *("_bounds", "_compile", "_kinds", "_plan", "_strict", "_unions"),
     *("builtin/choices", "builtin/containers", "builtin/scalars", "builtin/texts"),
 )
+ACCEPTING = {
+    "_member",
+    "build",
+    "_is_extension",
+    "_read",
+    "_absent",
+    "_refuse_surplus",
+    "_argument",
+    "_value",
+    "_passed",
+}
+"""What of the call plan checks arguments and hands them over; the rest says how a function is run."""
 
 
 def all_mutants(modules: Sequence[str]) -> list[Mutant]:
     """The mutants of modules of the core."""
     source = ROOT / "core" / "src" / "pegboard"
-    return [mutant for name in modules for mutant in mutants(name, (source / f"{name}.py").read_text("utf-8"))]
+    found = [mutant for name in modules for mutant in mutants(name, (source / f"{name}.py").read_text("utf-8"))]
+    return [mutant for mutant in found if mutant.module != "_plan" or mutant.function in ACCEPTING]
+
+
+def originals(modules: Sequence[str]) -> list[Mutant]:
+    """Modules as they are: the tests have to be green for them."""
+    source = ROOT / "core" / "src" / "pegboard"
+    return [Mutant(name, "", 0, "", "", (source / f"{name}.py").read_text("utf-8")) for name in modules]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -34,6 +53,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     unknown = sorted(set(options.modules) - set(MODULES))
     if unknown:
         parser.error(f"there is no module {unknown[0]} to change; known: {' '.join(MODULES)}")
+    if any(verdict.killed for verdict in judged(originals(options.modules), options.jobs)):
+        print("the tests are red without any mutant")
+        return 2
     made, killed, excused, alive = Counter[str](), Counter[str](), Counter[str](), []
     for verdict in judged(all_mutants(options.modules)[:: options.every], options.jobs):
         module = verdict.mutant.module

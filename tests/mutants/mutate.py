@@ -20,7 +20,15 @@ _SWAPPED: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.In: ast.NotIn,
     ast.NotIn: ast.In,
 }
-_EMITTED = {" is not ": " is ", " != ": " == ", " == ": " != ", " >= ": " > ", " <= ": " < ", " > ": " >= ", " < ": " <= "}
+_EMITTED = {
+    " is not ": " is ",
+    " != ": " == ",
+    " == ": " != ",
+    " >= ": " > ",
+    " <= ": " < ",
+    " > ": " >= ",
+    " < ": " <= ",
+}
 """Operators in the text of generated code."""
 
 
@@ -70,9 +78,7 @@ class _Changes:
         self._tests = {id(test) for node in ast.walk(tree) for test in _tests(node)}
         left_alone = {id(inner) for node in ast.walk(tree) for inner in _left_alone(node)}
         self.nodes = [
-            node
-            for node in ast.walk(tree)
-            if isinstance(node, (ast.stmt, ast.expr)) and id(node) not in left_alone
+            node for node in ast.walk(tree) if isinstance(node, (ast.stmt, ast.expr)) and id(node) not in left_alone
         ]
 
     def of(self, node: ast.stmt | ast.expr) -> Iterator[str]:
@@ -138,10 +144,11 @@ def _shortened(node: ast.BoolOp) -> Iterator[str]:
 def _changed_text(node: ast.Constant | ast.JoinedStr) -> Iterator[str]:
     """Generated code with one operator changed or one operand gone; a pattern without one of its anchors."""
     text = ast.unparse(node)
-    if isinstance(node, ast.Constant) and not isinstance(node.value, str):
-        return
-    if isinstance(node, ast.Constant) and node.value.startswith("^"):
-        yield from (repr(node.value[1:]), repr(node.value[:-1]))
+    if isinstance(node, ast.Constant):
+        if not isinstance(node.value, str):
+            return
+        if node.value.startswith("^"):
+            yield from (repr(node.value[1:]), repr(node.value[:-1]))
     for operator, other in _EMITTED.items():
         for found in re.finditer(re.escape(operator), text):
             yield text[: found.start()] + other + text[found.end() :]

@@ -23,7 +23,10 @@ from tests.workspace.project import ROOT
 SECONDS = 120
 """A mutant that runs longer hangs: the tests would not end, so it is as good as red."""
 TYPES = ("test_compile.py", "test_battery.py", "test_types.py", "test_kinds.py", "test_schema.py", "test_limits.py")
-CORE = ("test_calls.py", "test_bad_calls.py", "test_signatures.py", "test_injection.py", "test_presets.py")
+CORE = (
+    *("test_signatures.py", "test_schemas.py", "test_presets.py", "test_injection.py"),
+    *("test_bad_calls.py", "test_calls.py"),
+)
 
 
 @frozen
@@ -100,6 +103,7 @@ def _is_caught(mutant: Mutant) -> bool:
 def _battery_is_red() -> bool:
     """The quickest tests without a test runner, since collecting takes longer than most mutants live."""
     from tests.types import test_battery
+    from tests.types.battery import BATTERY
 
     tests = (
         test_battery.test_good_values_arrive_as_the_python_type,
@@ -109,7 +113,7 @@ def _battery_is_red() -> bool:
     )
     try:
         for test in tests:
-            for entry in test_battery.BATTERY:
+            for entry in BATTERY:
                 test(entry)
     except BaseException:  # noqa: BLE001 - whatever it is, the test would be red
         return True
@@ -124,7 +128,5 @@ def _pytest_is_red(mutant: Mutant) -> bool:
     files = [str(Path("tests", "types", name)) for name in TYPES]
     if mutant.module == "_plan":
         files = [*(str(Path("tests", "core", name)) for name in CORE), *files]
-    elif mutant.module in ("builtin/texts", "_compile"):
-        files += [str(Path("tests", "core", name)) for name in CORE[:2]]
     os.chdir(ROOT)
     return pytest.main([*options, *(name for name in files if Path(name).exists())]) != pytest.ExitCode.OK

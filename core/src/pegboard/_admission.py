@@ -47,12 +47,16 @@ def admit(
     mode: RepairMode = "safe",
     read_only: bool = False,
     redact: Callable[[str], str] | None = None,
+    refused: dict[str, Any] | None = None,
 ) -> Admission:
     """Decode strictly, drop what the model may not set, structure, repair, explain. Never raises for what was sent.
 
-    `redact` goes over every text that a message or a note takes from the arguments.
+    `redact` goes over every text that a message or a note takes from the arguments. `refused` is what `sent` was
+    decoded to by somebody who then found that it does not fit.
     """
     notes: list[Note] = []
+    if refused is not None and plan.hidden.isdisjoint(refused):
+        return _mended(plan, refused, notes, mode, redact)
     try:
         arguments = _decoded(sent, mode, read_only, notes)
     except DecodeError as error:
@@ -96,11 +100,23 @@ def _structured(
     except BaseException as error:  # type handlers may raise anything for a value that does not fit
         if is_interrupt(error):
             raise
-        repaired = arguments
+        return _mended(plan, arguments, notes, mode, redact)
+
+
+def _mended(
+    plan: AdmissionPlan,
+    arguments: dict[str, Any],
+    notes: list[Note],
+    mode: RepairMode,
+    redact: Callable[[str], str] | None,
+) -> Admission:
+    """Arguments that do not fit, repaired; or every reason why that cannot be."""
+    repaired = arguments
     if mode != "off":
         repaired, repairs = _repaired(plan, arguments, mode, redact)
         try:
-            return Admission(arguments, plan.accept(repaired, 0, None), (*notes, *repairs))
+            if repairs:  # what nobody changed does not fit now either
+                return Admission(arguments, plan.accept(repaired, 0, None), (*notes, *repairs))
         except BaseException as error:  # as above; only what could not be mended is explained below
             if is_interrupt(error):
                 raise

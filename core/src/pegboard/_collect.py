@@ -24,7 +24,7 @@ _IMPORT_STRING = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 
 
 @final
-@frozen
+@frozen(repr=False)
 class Registration:
     """The options of `register(...)`; empty for what plugins contribute."""
 
@@ -48,7 +48,7 @@ class Registration:
 
 
 @final
-@frozen(eq=False)
+@frozen(eq=False, repr=False)
 class Collected:
     """The tools of one registered object, their `names` before prefix and rename, and the toolset that they form."""
 
@@ -58,7 +58,7 @@ class Collected:
 
 
 @final
-@frozen(eq=False)
+@frozen(eq=False, repr=False)
 class Collector:
     """Turns objects into tools for one toolkit."""
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from types import NoneType
 from typing import Any
 
-from pegboard._errors import Mismatch
+from pegboard._errors import BareMismatch
 from pegboard._kinds import candidates
 from pegboard._shapes import (
     Check,
@@ -98,7 +98,7 @@ def _through(shape: Deferred) -> Callable[[Any], Any]:
         try:
             return structure(value)
         except RecursionError:
-            raise Mismatch("nested too deeply") from None
+            raise BareMismatch("nested too deeply") from None
 
     return structure_nested
 
@@ -110,7 +110,7 @@ def _assign(writer: Writer, target: str, source: str) -> None:
 
 def _refuse_if(writer: Writer, condition: str) -> None:
     with writer.block(f"if {condition}:"):
-        writer.line(f"raise {writer.constant(Mismatch, 'Mismatch')}")
+        writer.line(f"raise {writer.constant(BareMismatch, 'Mismatch')}")
 
 
 def _emit_call(writer: Writer, function: Callable[..., Any], hint: str, source: str, target: str) -> None:
@@ -192,7 +192,7 @@ def _emit_lookup(writer: Writer, names: list[str], lookups: list[str]) -> None:
         for name, lookup in zip(names, lookups, strict=True):
             writer.line(f"{name} = {lookup}")
     with writer.block("except KeyError:"):
-        writer.line(f"raise {writer.constant(Mismatch, 'Mismatch')} from None")
+        writer.line(f"raise {writer.constant(BareMismatch, 'Mismatch')} from None")
 
 
 def _emit_array(writer: Writer, source: str, target: str) -> str:

@@ -7,6 +7,8 @@ from typing import Any, Self
 
 from attrs import asdict, field, frozen
 
+from pegboard._records import Shown
+
 __all__ = [
     "AudioBlock",
     "Block",
@@ -19,8 +21,8 @@ __all__ = [
 ]
 
 
-@frozen
-class Block:
+@frozen(repr=False)
+class Block(Shown):
     """The base of all content blocks. Blocks are immutable and compare by value."""
 
     @property
@@ -39,14 +41,14 @@ class Block:
         return {"type": self.kind, **{name: value for name, value in members.items() if value is not None}}
 
 
-@frozen
+@frozen(repr=False)
 class TextBlock(Block):
     """Plain text."""
 
     text: str
 
 
-@frozen
+@frozen(repr=False)
 class DataBlock(Block):
     """JSON-able data beside or instead of text; `data` holds only JSON types."""
 
@@ -57,7 +59,7 @@ class DataBlock(Block):
         return {"type": "data", "data": self.data}
 
 
-@frozen
+@frozen(repr=False)
 class _Media(Block):
     """Bytes as base64 text in `data`, or a reference in `url`: exactly one of the two."""
 
@@ -82,29 +84,29 @@ class _Media(Block):
         return base64.b64decode(self.data)
 
 
-@frozen
+@frozen(repr=False)
 class ImageBlock(_Media):
     """An image, as base64 `data` or a `url`."""
 
 
-@frozen
+@frozen(repr=False)
 class AudioBlock(_Media):
     """Audio, as base64 `data` or a `url`."""
 
 
-@frozen
+@frozen(repr=False)
 class VideoBlock(_Media):
     """Video, as base64 `data` or a `url`."""
 
 
-@frozen
+@frozen(repr=False)
 class FileBlock(_Media):
     """Any other file, as base64 `data` or a `url`."""
 
     name: str | None = None
 
 
-@frozen
+@frozen(repr=False)
 class LinkBlock(Block):
     """A reference to a resource that the reader may fetch; nothing is fetched by Pegboard."""
 

@@ -24,6 +24,7 @@ __all__ = [
     "decode_twice",
     "exact_keys",
     "fast_decode",
+    "has_every_key",
     "parse",
     "repair_text",
 ]
@@ -71,8 +72,8 @@ def decode(sent: Sent, limits: Limits = DEFAULT_LIMITS) -> dict[str, Any]:
 def fast_decode(text: str) -> tuple[dict[str, Any], int]:
     """`decode` of short text without the search for duplicate keys, and at most how many keys the text has.
 
-    Where the arguments turn out to have fewer keys than that, compare `count_members(arguments)` with
-    `exact_keys(text)`: a difference means duplicates, which `decode(text)` then reports. Raises `DecodeError`.
+    Where the arguments turn out to have fewer keys than that, ask `has_every_key`: keys that are not there came twice,
+    which `decode(text)` then reports. Raises `DecodeError`.
     """
     if len(text) <= DEFAULT_LIMITS.size and text.count("{") + text.count("[") <= DEFAULT_LIMITS.depth:
         try:
@@ -84,6 +85,12 @@ def fast_decode(text: str) -> tuple[dict[str, Any], int]:
                 return value, text.count(":")
     value = decode(text)
     return value, count_members(value)
+
+
+def has_every_key(decoded: dict[str, Any], keys: int, text: str) -> bool:
+    """Whether what `fast_decode(text)` gave has all keys of the text: none came twice."""
+    members = count_members(decoded)
+    return members == keys or members == exact_keys(text)
 
 
 def exact_keys(text: str) -> int:

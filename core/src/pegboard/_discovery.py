@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 from attrs import frozen
@@ -57,6 +58,7 @@ class _Installed:
     place: str
 
 
+@lru_cache(4096)
 def normalise(name: str) -> str:
     """A distribution or entry-point name as installers compare it: `My_Pack.x` is `my-pack-x`."""
     return re.sub(r"[-_.]+", "-", name).lower()
@@ -109,9 +111,23 @@ def _distributions(unreadable: list[str]) -> Iterator[Any]:
 
 def _text(distribution: Any, unreadable: list[str]) -> str:
     try:
-        return distribution.read_text("entry_points.txt") or ""
+        return _entry_points(distribution)
     except Exception as error:  # noqa: BLE001 - a stranger's damaged metadata may raise anything
         unreadable.append(f"{_place(distribution)}: entry points cannot be read: {describe_exception(error)}")
+        return ""
+
+
+def _entry_points(distribution: Any) -> str:
+    from pathlib import Path
+
+    # Nearly every distribution lies in a folder, from which this takes a third of the library's time.
+    folder = getattr(distribution, "_path", None)
+    if not isinstance(folder, Path):
+        return distribution.read_text("entry_points.txt") or ""
+    try:
+        with open(f"{folder}/entry_points.txt", "rb", buffering=0) as file:  # noqa: PTH123 - joining paths takes longer than reading
+            return file.read().decode()
+    except (FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError):  # as the library has it
         return ""
 
 

@@ -50,7 +50,7 @@ def parse_docstring(text: str | None) -> Docstring:
     return Docstring("\n".join(prose).strip(), params, returns)
 
 
-@frozen
+@frozen(repr=False)
 class _Section:
     end: int
     """The line behind the section."""

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Coroutine, Generator
 from typing import Any, TypeVar, final
 
+from pegboard._alarms import alarms
 from pegboard._call import CancelToken
 from pegboard._effects import (
     TIMED_OUT,
@@ -179,7 +180,9 @@ class Drivers:
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Outcome] = loop.create_future()
         ticket = self.pool.submit(job, _deliver_on(loop, future))
-        alarm = None if timeout is None else _Alarm(loop, ticket, future, timeout)
+        watch = alarms(loop)
+        if timeout is not None:
+            watch.set(loop, future, ticket, timeout)
         try:
             with lending():
                 return await future
@@ -189,8 +192,7 @@ class Drivers:
                 error.abandoned = hanging
             raise
         finally:
-            if alarm is not None:
-                alarm.cancel()
+            watch.forget(future)
 
     # From plain code -------------------------------------------------------------------------------------------
 
@@ -336,30 +338,6 @@ def _deliver_on(loop: asyncio.AbstractEventLoop, future: asyncio.Future[Outcome]
 def _set(future: asyncio.Future[Outcome], outcome: Outcome) -> None:
     if not future.done():
         future.set_result(outcome)
-
-
-@final
-class _Alarm:
-    """Ends the wait for a job `timeout` seconds after a worker began it; queueing does not count."""
-
-    def __init__(
-        self, loop: asyncio.AbstractEventLoop, ticket: Ticket, future: asyncio.Future[Outcome], timeout: float
-    ) -> None:
-        self._loop = loop
-        self._ticket = ticket
-        self._future = future
-        self._timeout = timeout
-        self._handle = loop.call_later(timeout, self._ring)
-
-    def _ring(self) -> None:
-        left = self._timeout - self._ticket.elapsed()
-        if left > 0:
-            self._handle = self._loop.call_later(left, self._ring)
-        elif not self._future.done():
-            self._future.set_exception(AttemptTimeoutError(self._timeout))
-
-    def cancel(self) -> None:
-        self._handle.cancel()
 
 
 def _in_time(ready: threading.Event, ticket: Ticket, timeout: float) -> bool:

@@ -38,7 +38,7 @@ TIMED_OUT: Final = "timed out"
 """The reason of a token that was set because the call's time is up: its task needs no further cancelling."""
 
 
-@frozen(eq=False)
+@frozen(eq=False, repr=False)
 class Await:
     """Await something that `start()` gives, for at most `timeout` seconds."""
 
@@ -46,7 +46,7 @@ class Await:
     timeout: float | None = None
 
 
-@frozen(eq=False)
+@frozen(eq=False, repr=False)
 class Work:
     """Run the sync function `job` where its `backend` says, for at most `timeout` seconds.
 
@@ -60,14 +60,14 @@ class Work:
     interruptible: bool = False
 
 
-@frozen(eq=False)
+@frozen(eq=False, repr=False)
 class Sleep:
     """Wait `seconds`, or less when the call is asked to stop."""
 
     seconds: float
 
 
-@frozen(eq=False)
+@frozen(eq=False, repr=False)
 class Around:
     """Run middleware: `function(call, proceed)`, where `proceed()` drives the steps that `inner()` makes."""
 
@@ -77,7 +77,7 @@ class Around:
     is_async: bool
 
 
-@frozen(eq=False)
+@frozen(eq=False, repr=False)
 class Turn:
     """Wait until `future` is done: the turn at a lock. `behind` are the drivers of the calls that come first."""
 

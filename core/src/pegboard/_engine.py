@@ -105,13 +105,16 @@ class Engine:
 
     # Preparing -------------------------------------------------------------------------------------------------
 
-    def prepare(self, session: Any, call: ToolCall, found: Ready | Absent) -> ToolCall:
-        """Admit the arguments of a call of the tool that was found. Never raises: a bad call has its result at once."""
+    def prepare(self, session: Any, call: ToolCall, found: Ready | Absent, refused: Any = None) -> ToolCall:
+        """Admit the arguments of a call of the tool that was found. Never raises: a bad call has its result at once.
+
+        `refused` are the arguments as the straight path decoded them, if it found that they do not fit.
+        """
         call._runner = self
         state = call._state = Prepared(session)
         try:
             if isinstance(found, Ready):
-                self._admit(call, state, found)
+                self._admit(call, state, found, refused)
                 return call
         except BaseException as error:  # a plugin's handlers and predicates are at work here
             if is_interrupt(error):
@@ -121,13 +124,13 @@ class Engine:
         self._settle(call, self.outcomes.refusal(call, *reasons))
         return call
 
-    def _admit(self, call: ToolCall, state: Prepared, ready: Ready) -> None:
+    def _admit(self, call: ToolCall, state: Prepared, ready: Ready, refused: Any) -> None:
         if ready.permission is Permission.NEVER:
             message = f"{call.name} is not permitted"
             remedy = {"remedy": f'toolkit.set_permission({call.name!r}, "always") or "prompt"'}
             self._settle(call, self.outcomes.refusal(call, Status.DENIED, "denied", message, remedy))
             return
-        admission = self.admission(ready, call.arguments)
+        admission = self.admission(ready, call.arguments, refused)
         call.notes.extend(admission.notes)
         call.arguments = admission.arguments
         if admission.refusal is not None:
@@ -138,11 +141,12 @@ class Engine:
         if ready.approval_reason(call.typed) is not None:
             call.status = Status.AWAITING_APPROVAL
 
-    def admission(self, ready: Ready, sent: Any) -> Admission:
-        """Admit what was sent to a tool."""
+    def admission(self, ready: Ready, sent: Any, refused: Any = None) -> Admission:
+        """Admit what was sent to a tool; `refused` as in `prepare`."""
         secrets = ready.secrets
         redact = partial(masked, secrets=secrets) if secrets else None
-        return admit(ready.plan, sent, mode=self.repair, read_only=ready.tool.hints.read_only is True, redact=redact)
+        read_only = ready.tool.options.read_only is True
+        return admit(ready.plan, sent, mode=self.repair, read_only=read_only, redact=redact, refused=refused)
 
     def _refused(self, call: ToolCall, admission: Admission) -> ToolResult:
         details = {"problems": [str(problem) for problem in admission.problems] or [str(admission.refusal)]}

@@ -8,6 +8,7 @@ from typing import Any
 from attrs import field, frozen
 
 __all__ = [
+    "BareMismatch",
     "ConflictError",
     "Fault",
     "Mismatch",
@@ -72,9 +73,17 @@ class Mismatch(ValueError):  # noqa: N818 - control flow between compiled checks
     the value to its part, and what is wrong there.
     """
 
+    located: tuple[tuple[Sequence[str | int], str], ...] = ()
+
     def __init__(self, *args: object, located: Iterable[tuple[Sequence[str | int], str]] = ()) -> None:
         super().__init__(*args)
         self.located = tuple(located)
+
+
+class BareMismatch(Mismatch):
+    """A mismatch that says no more than that: what compiled checks raise, made without a call of `__init__`."""
+
+    __init__ = ValueError.__init__
 
 
 class MissingContextError(Exception):
@@ -85,7 +94,7 @@ class MissingContextError(Exception):
         self.details = dict(details)
 
 
-@frozen
+@frozen(slots=False)  # half the time of slots, and every failed call makes one
 class Fault:
     """What went wrong in a call: `message` is written for the model, `details` and `exception` for the program."""
 

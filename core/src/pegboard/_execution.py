@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import random
 import time
 from collections.abc import Callable
 from functools import partial
@@ -188,7 +187,7 @@ class Execution:
             if error is None or not self._retries(error, self._attempts):
                 return self._conclude(value, error)
             delay = self.policy.backoff(self._attempts)
-            _, stopped = yield Sleep(random.uniform(0, delay) if self.policy.jitter else delay)  # noqa: S311 - spreads load
+            _, stopped = yield Sleep(_spread(delay) if self.policy.jitter else delay)
             if stopped is not None or self.token.cancelled:
                 return self._cancelled()
 
@@ -274,3 +273,9 @@ class Execution:
         own = self.ready.tool.options.policy
         asked = own is not None and "max_attempts" in own.given
         return asked or not (hints.idempotent is False or hints.destructive is True)
+
+
+def _spread(delay: float) -> float:
+    import random  # with hashlib behind it, which few programs need
+
+    return random.uniform(0, delay)  # noqa: S311 - spreads load

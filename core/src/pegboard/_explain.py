@@ -282,6 +282,8 @@ def _after_colon(reason: str) -> str:
 def expected(plan: TypePlan) -> str:
     """What a plan expects, in words."""
     match plan.shape:
+        case Scalar() | Text():  # most are
+            return _in_words(plan)
         case Choice(pairs=pairs):
             return one_of(spelling for spelling, _ in pairs)
         case Nullable(inner=inner):
@@ -294,8 +296,12 @@ def expected(plan: TypePlan) -> str:
             inner = settled(plan)
             return "any value" if isinstance(inner.shape, Deferred) else expected(inner)
         case _:
-            schema = plan.schema
-            return expectation(schema.target if isinstance(schema, SchemaRef) else schema)
+            return _in_words(plan)
+
+
+def _in_words(plan: TypePlan) -> str:
+    schema = plan.schema
+    return expectation(schema.target if isinstance(schema, SchemaRef) else schema)
 
 
 def _common_keys(shape: Shape | None, value: Mapping[str, Any]) -> int:

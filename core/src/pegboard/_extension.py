@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 from attrs import field, frozen
 
 from pegboard._call import ToolCall
+from pegboard._records import Shown
 from pegboard._result import ToolResult
 from pegboard._shapes import TypePlan
 from pegboard._tool import Tool
@@ -41,8 +42,8 @@ class Types(Protocol):
         """The `cattrs.Converter` whose hooks lead back to this table; strict, for handlers that stand on cattrs."""
 
 
-@frozen(eq=False)
-class TypeHandler:
+@frozen(eq=False, repr=False)
+class TypeHandler(Shown):
     """Maps a type: `matches` is a class or a predicate over annotations, `build(annotation, types)` returns its plan.
 
     Of handlers of one origin the higher `priority` wins; between origins: program, then plugins, then built-in.
@@ -56,8 +57,8 @@ class TypeHandler:
     whole: bool = field(default=False, kw_only=True)
 
 
-@frozen(eq=False)
-class Injector:
+@frozen(eq=False, repr=False)
+class Injector(Shown):
     """Provides parameters of a type: `matches` is a class or a predicate over annotations.
 
     `resolve` is a function whose own annotated parameters are provided in the same way (the `ToolCall`, context
@@ -70,8 +71,8 @@ class Injector:
     priority: int = 0
 
 
-@frozen(eq=False)
-class Converter:
+@frozen(eq=False, repr=False)
+class Converter(Shown):
     """Turns what a tool returns into something Pegboard knows: text, a block, a list of blocks, JSON-able data."""
 
     matches: Matches
@@ -79,8 +80,8 @@ class Converter:
     priority: int = 0
 
 
-@frozen(eq=False)
-class Middleware:
+@frozen(eq=False, repr=False)
+class Middleware(Shown):
     """Runs around calls: `around(call, proceed)` returns a `ToolResult`, usually that of `proceed()`.
 
     A sync function calls `proceed()`, an async one awaits it. `applies(tool)` is asked once, when a tool's
@@ -105,8 +106,8 @@ class Backend(Protocol):
         """Release what the backend holds. Called once, when the toolkit closes."""
 
 
-@frozen(eq=False)
-class Dialect:
+@frozen(eq=False, repr=False)
+class Dialect(Shown):
     """A model provider's format: `tools(tools)` renders the offered tools as that provider's definitions."""
 
     name: str
@@ -114,8 +115,8 @@ class Dialect:
     description: str = ""
 
 
-@frozen(eq=False)
-class Command:
+@frozen(eq=False, repr=False)
+class Command(Shown):
     """A command for the command line: `run(arguments)` returns the exit code."""
 
     name: str

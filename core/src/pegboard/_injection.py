@@ -26,7 +26,7 @@ Cleanup: TypeAlias = list[Any]
 _EMPTY_HANDED: Final = "its injector gave nothing; give the parameter a default, or allow None"
 
 
-@frozen(eq=False)
+@frozen(eq=False, repr=False)
 class Provider:
     """Provides one parameter. `fetch(invocation)` answers at once, unless the provider is `managed`.
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Any, Final, Literal, Protocol, TypeAlias, final
+from typing import Any, Final, Literal, Protocol, TypeAlias, cast, final
 
 from pegboard._content import Block, TextBlock
 from pegboard._conversion import Renderers
 from pegboard._effects import AttemptTimeoutError, is_cancellation, is_interrupt
 from pegboard._errors import Fault, MissingContextError, Suspend, ToolError, describe_exception
-from pegboard._result import Note, Rendering, Status, ToolOutput, ToolResult
+from pegboard._result import Note, Rendering, ResultDraft, Status, ToolOutput, ToolResult
 
 __all__ = ["ExposeErrors", "Outcomes", "shortened"]
 
@@ -181,18 +181,21 @@ class Outcomes:
     def _result(
         self, call: Called, status: Status, fault: Fault | None, text: str, metadata: Mapping[str, Any] | None = None
     ) -> ToolResult:
-        return ToolResult(
-            call.id,
-            call.name,
-            status,
-            (TextBlock(text),),
-            None,
-            fault,
-            notes=tuple(call.notes),
-            logs=tuple(call.logs),
-            attachments=tuple(call.attachments),
-            metadata=metadata or {},
-        )
+        draft = ResultDraft()
+        draft.call_id = call.id
+        draft.name = call.name
+        draft.status = status
+        draft._rendered = text
+        draft._value = None
+        draft.error = fault
+        draft.duration = 0.0
+        draft.attempts = 1
+        draft.notes = tuple(call.notes)
+        draft.logs = tuple(call.logs)
+        draft.attachments = tuple(call.attachments)
+        draft.metadata = metadata or {}
+        draft.__class__ = ToolResult  # closes the draft
+        return cast("ToolResult", draft)
 
 
 def finished(result: ToolResult, duration: float, attempts: int, notes: Iterable[Note] = ()) -> ToolResult:

@@ -27,8 +27,11 @@ __all__ = ["arrives_raw", "covers"]
 _ANNOTATIONS = frozenset({"title", "description", "examples", "default", "deprecated"})
 
 
-def covers(plan: TypePlan, other: TypePlan) -> bool:
-    """Whether `plan` provably accepts every JSON value that `other` accepts, as its exact type. False when in doubt."""
+def covers(plan: TypePlan, other: TypePlan, *, inside: bool = False) -> bool:
+    """Whether `plan` provably accepts every JSON value that `other` accepts, as its exact type. False when in doubt.
+
+    `inside` an array or object exactness does not count: `list[float]` takes the integers of `list[int]` for itself.
+    """
     shape, inner = plan.shape, other.shape
     if isinstance(shape, Deferred) or isinstance(inner, Deferred):
         return False
@@ -36,17 +39,19 @@ def covers(plan: TypePlan, other: TypePlan) -> bool:
         return True
     match shape, inner:
         case Union(members=members), _:
-            return any(covers(member, other) for member in members)
+            return any(covers(member, other, inside=inside) for member in members)
         case _, Union(members=members):
-            return all(covers(plan, member) for member in members)
-        case Scalar(type=kind, checks=()), Scalar() | Choice():
-            return kinds(other).keys() <= kinds(plan).keys() and kinds(other).get(kind) is True
+            return all(covers(plan, member, inside=inside) for member in members)
+        case Scalar(type=kind, checks=()), Scalar(type=other_kind):
+            return _takes(kind, other_kind, inside)
+        case Scalar(type=kind, checks=()), Choice(pairs=pairs):
+            return all(_takes(kind, type(value), inside) for value, _ in pairs)
         case Text(parse=parse, checks=()), Text(parse=other_parse):
             return parse is other_parse
         case Choice(), Choice():
             return _values(inner) <= _values(shape)
         case Nullable(inner=optional), _:
-            return kinds(other).keys() == {NoneType} or covers(optional, other)
+            return kinds(other).keys() == {NoneType} or covers(optional, other, inside=inside)
     return _covers_container(shape, inner)
 
 
@@ -71,13 +76,13 @@ def arrives_raw(plan: TypePlan) -> bool:
 def _covers_container(shape: Any, inner: Any) -> bool:
     match shape, inner:
         case Items(checks=(), unique=False), Items():
-            return covers(shape.item, inner.item)
+            return covers(shape.item, inner.item, inside=True)
         case Items(checks=(), unique=False), FixedItems():
-            return all(covers(shape.item, item) for item in inner.items)
+            return all(covers(shape.item, item, inside=True) for item in inner.items)
         case Mapped(key=None, checks=()), Mapped():
-            return covers(shape.value, inner.value)
+            return covers(shape.value, inner.value, inside=True)
         case Mapped(key=None, checks=()), Record(open=False):
-            return all(covers(shape.value, member.plan) for member in inner.members)
+            return all(covers(shape.value, member.plan, inside=True) for member in inner.members)
         case Record(), Record():
             return _covers_record(shape, inner)
     return False
@@ -93,7 +98,11 @@ def _covers_record(record: Record, other: Record) -> bool:
     # An open record may be sent anything under a key that only this one knows.
     if other.open and not members.keys() <= others.keys():
         return False
-    return all(covers(members[key].plan, others[key].plan) for key in members.keys() & others.keys())
+    return all(covers(members[key].plan, others[key].plan, inside=True) for key in members.keys() & others.keys())
+
+
+def _takes(kind: type, other: type, inside: bool) -> bool:
+    return kind is other or (inside and (kind, other) == (float, int))
 
 
 def _always_there(member: Member | None) -> bool:

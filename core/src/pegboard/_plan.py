@@ -14,7 +14,7 @@ from attrs import frozen
 
 from pegboard._compile import Writer, emit
 from pegboard._decode import exact_keys
-from pegboard._errors import Mismatch
+from pegboard._errors import BareMismatch
 from pegboard._injection import Provider
 from pegboard._kinds import passes_anything
 from pegboard._markers import MISSING
@@ -137,7 +137,7 @@ def keyword_names(function: Any) -> frozenset[str]:
 
 def _refuse(value: Any) -> Any:
     """Explaining and repairing begin where `accept` has refused, so the record as a whole never fits."""
-    raise Mismatch("the arguments do not fit")
+    raise BareMismatch("the arguments do not fit")
 
 
 def _member(slot: Slot, view: View) -> Member:
@@ -164,7 +164,7 @@ class _AcceptWriter:
         self._hidden = hidden
         self._stars = frozenset(slot.name for slot in slots if slot.kind is STAR)
         self._spread = frozenset(slot.name for slot in slots if slot.spread)
-        self._mismatch = self.writer.constant(Mismatch, "Mismatch")
+        self._mismatch = self.writer.constant(BareMismatch, "Mismatch")
         self._locals: dict[str, str] = {}
 
     def build(self, name: str) -> Callable[..., Any]:

@@ -50,14 +50,15 @@ class Ticket:
         """Seconds since a worker began; 0 while the job still queues."""
         return 0.0 if self.thread is None else time.monotonic() - self._since
 
-    def finish(self, outcome: Outcome) -> bool:
-        """Deliver the outcome; False when nobody waits for it any more."""
+    def finish(self) -> bool:
+        """Whether somebody still waits for the outcome when the job is done."""
         with self._lock:
             self.finished = True
-            if self.abandoned:
-                return False
+            return not self.abandoned
+
+    def deliver(self, outcome: Outcome) -> None:
+        """Hand the outcome over."""
         self._done(outcome)
-        return True
 
     def abandon(self) -> bool:
         """Stop waiting. Whether the job is running in a thread that is now left to itself."""
@@ -131,13 +132,18 @@ class WorkerPool:
             ticket = self._jobs.get()
             if ticket is None:
                 break
-            if ticket.start() and not ticket.finish(_perform(ticket)):
+            outcome = _perform(ticket) if ticket.start() else None
+            if outcome is not None and not ticket.finish():
                 # The caller left long ago: this thread was counted as lost, and ends now that it is back.
                 with self._lock:
                     self._lost.discard(threading.current_thread())
                 return
-            del ticket
-            if not self._stays():
+            # Before anybody hears of the outcome: who calls again at once finds this thread idle and starts no other.
+            stays = self._stays()
+            if outcome is not None:
+                ticket.deliver(outcome)
+            del ticket, outcome
+            if not stays:
                 break
         with self._lock:
             self._threads.discard(threading.current_thread())

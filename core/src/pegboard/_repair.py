@@ -66,6 +66,8 @@ def repair(
 @define
 class _Ladder:
     redact: Callable[[str], str] | None = None
+    wrapping: tuple[tuple[str, TypePlan], ...] = ()
+    """Where an array is being put around a value, and of what: a list of lists of lists has no end of its own."""
     notes: list[Note] = field(factory=list)
 
     def mend(self, plan: TypePlan, value: Any, path: str) -> Any:
@@ -107,7 +109,7 @@ class _Ladder:
 
     def union(self, members: Iterable[TypePlan], plan: TypePlan, value: Any, path: str) -> Any:
         for member in members:
-            attempt = _Ladder(self.redact)
+            attempt = _Ladder(self.redact, self.wrapping)
             mended = attempt.mend(member, value, path)
             if attempt.notes and refusal(member, mended) is None and refusal(plan, mended) is None:
                 self.notes.extend(attempt.notes)
@@ -154,7 +156,9 @@ class _Ladder:
         """
         if value is None or (isinstance(value, str) and not isinstance(shape_of(settled(item)), Choice)):
             return value
-        attempt = _Ladder(self.redact)
+        if (path, item) in self.wrapping:
+            return value
+        attempt = _Ladder(self.redact, (*self.wrapping, (path, item)))
         mended = attempt.mend(item, value, path)
         if refusal(item, mended) is not None:
             return value

@@ -15,6 +15,8 @@ __all__ = ["Note", "Rendering", "ResultDraft", "Status", "ToolOutput", "ToolResu
 
 Rendering: TypeAlias = tuple[tuple[Block, ...], Any]
 """What a value becomes: its content blocks and its JSON-able data."""
+Unrendered: TypeAlias = Callable[[Any], Rendering] | str
+"""What gives the rendering of a value on first use; a text stands for a block of it and no data."""
 
 
 class Status(StrEnum):
@@ -89,7 +91,7 @@ class ResultDraft:
         "status",
     )
 
-    _rendered: Rendering | Callable[[Any], Rendering]
+    _rendered: Rendering | Unrendered
     _value: Any
     call_id: str
     name: str
@@ -160,7 +162,7 @@ class ToolResult(ResultDraft):
     def _render(self) -> Rendering:
         rendered = self._rendered
         if not isinstance(rendered, tuple):
-            rendered = rendered(self._value)
+            rendered = ((TextBlock(rendered),), None) if isinstance(rendered, str) else rendered(self._value)
             object.__setattr__(self, "_rendered", rendered)
         return rendered
 

@@ -12,7 +12,7 @@ from attrs import define, evolve, field
 from pegboard._discovery import Discovery, Found, normalise, pack_name
 from pegboard._errors import suggestion
 from pegboard._plugin_record import PluginRecord, PluginState
-from pegboard._selection import Rule, Selection
+from pegboard._selection import Selection
 from pegboard._versions import conflicts
 
 __all__ = ["Slot", "groups", "roster", "shadow"]
@@ -128,9 +128,9 @@ def _decide(slot: Slot, blocked: str, left_out: str) -> None:
 def _missing(selection: Selection, slots: list[Slot]) -> Iterator[Slot]:
     known = {(slot.record.name, slot.record.distribution) for slot in slots}
     names = {name for pair in known for name in pair if name}
+    meant = set(map(normalise, names))
     for name in selection.requested:
-        rule = Rule("plugins", (name,))
-        if not any(rule.matches(*pair) for pair in known):
+        if normalise(name) not in meant:
             hint = suggestion(name, names, noun="installed plugins")
             short = normalise(name).removeprefix("pegboard-")
             # Only names of our own: advice to install a guessed name would be an invitation to register it.

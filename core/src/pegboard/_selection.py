@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
+from functools import cached_property
 from typing import Any
 
 from attrs import frozen
@@ -13,6 +14,7 @@ from pegboard._discovery import normalise
 __all__ = ["INSTALLED", "Rule", "Selection"]
 
 INSTALLED = "installed"
+_WILDCARDS = frozenset("*?[")
 
 
 @frozen
@@ -24,9 +26,16 @@ class Rule:
 
     def matches(self, *candidates: str | None) -> bool:
         """Whether one of the candidates' names is meant."""
-        patterns = [normalise(name) for name in self.names]
         known = [normalise(name) for name in candidates if name]
-        return any(fnmatchcase(name, pattern) for name in known for pattern in patterns)
+        exact, patterns = self._normalised
+        return not exact.isdisjoint(known) or any(fnmatchcase(name, each) for name in known for each in patterns)
+
+    @cached_property
+    def _normalised(self) -> tuple[frozenset[str], list[str]]:
+        """The names as they are, which are looked up, and those with wildcards, which have to be tried."""
+        names = [normalise(name) for name in self.names]
+        patterns = [name for name in names if set(name) & _WILDCARDS]
+        return frozenset(names) - frozenset(patterns), patterns
 
     def __str__(self) -> str:
         return f"{self.source}={','.join(self.names)}"
@@ -64,7 +73,7 @@ class Selection:
             allow=tuple(allow),
             block=tuple(rule for rule in blocked if rule.names),
             objects=objects,
-            requested=tuple(sorted({name for name in names if not set(name) & set("*?[")})),
+            requested=tuple(sorted({name for name in names if not set(name) & _WILDCARDS})),
             scan=everything or bool(names),
         )
 

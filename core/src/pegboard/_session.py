@@ -284,11 +284,15 @@ class Session:
         if self._generation != core.registry.generation:
             self._refresh()
         ready = self._cache.get(name) or self.ready(name)
+        refused = None
         if type(ready) is Ready and ready.straight_sync and on_chunk is None and policy is None:
             result = core.straight.run(self, ready, arguments, call_id, context, agent)
-            if result is not None:
+            if type(result) is ToolResult:
                 return result
-        call = core.engine.prepare(self, ToolCall(call_id or "", name, arguments), ready)
+            refused = result
+        call = core.engine.prepare(self, ToolCall(call_id or "", name, arguments), ready, refused)
+        if call.result is not None:
+            return call.result
         return call.execute_sync(context, agent, on_chunk, policy)
 
     async def call(
@@ -309,11 +313,15 @@ class Session:
         if self._generation != core.registry.generation:
             self._refresh()
         ready = self._cache.get(name) or self.ready(name)
+        refused = None
         if type(ready) is Ready and ready.straight_async and on_chunk is None and policy is None:
             result = await core.straight.run_async(self, ready, arguments, call_id, context, agent)
-            if result is not None:
+            if type(result) is ToolResult:
                 return result
-        call = core.engine.prepare(self, ToolCall(call_id or "", name, arguments), ready)
+            refused = result
+        call = core.engine.prepare(self, ToolCall(call_id or "", name, arguments), ready, refused)
+        if call.result is not None:
+            return call.result
         return await call.execute(context, agent, on_chunk, policy)
 
     async def call_many(

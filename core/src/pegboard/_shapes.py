@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 from attrs import field, frozen
 
 from pegboard._markers import MISSING
+from pegboard._records import Shown
 
 __all__ = [
     "Check",
@@ -41,8 +42,8 @@ def identity(value: Any) -> Any:
     return value
 
 
-@frozen(eq=False)
-class TypePlan:
+@frozen(eq=False, repr=False)
+class TypePlan(Shown):
     """How one type travels: its JSON Schema, JSON -> Python and Python -> JSON.
 
     `structure` takes a decoded JSON value and returns the Python value, or raises any exception when the
@@ -56,13 +57,13 @@ class TypePlan:
     shape: Shape | None = field(default=None, repr=False)
 
 
-@frozen(eq=False)
-class Shape:
+@frozen(eq=False, repr=False)
+class Shape(Shown):
     """The base of all shapes."""
 
 
-@frozen
-class Check:
+@frozen(repr=False)
+class Check(Shown):
     """One bound: its schema keyword, its limit, and a Python expression over `{value}` and `{limit}`."""
 
     keyword: str
@@ -70,7 +71,7 @@ class Check:
     expression: str
 
 
-@frozen(eq=False)
+@frozen(eq=False, repr=False)
 class Scalar(Shape):
     """A JSON scalar that arrives as `type`: str, int, float, bool, NoneType, or object for any JSON value at all."""
 
@@ -78,7 +79,7 @@ class Scalar(Shape):
     checks: tuple[Check, ...] = ()
 
 
-@frozen(eq=False)
+@frozen(eq=False, repr=False)
 class Text(Shape):
     """A JSON string that `parse` turns into a value; `parse` raises for text that the schema refuses."""
 
@@ -86,7 +87,7 @@ class Text(Shape):
     checks: tuple[Check, ...] = ()
 
 
-@frozen(eq=False)
+@frozen(eq=False, repr=False)
 class Choice(Shape):
     """One of some JSON scalars, each with the Python value that it stands for (Literal, Enum)."""
 
@@ -95,7 +96,7 @@ class Choice(Shape):
     """Other spellings that repair may accept, such as an enum's member names."""
 
 
-@frozen(eq=False)
+@frozen(eq=False, repr=False)
 class Items(Shape):
     """A JSON array of one item type, built into `build` (list, tuple, set, frozenset ...)."""
 
@@ -105,7 +106,7 @@ class Items(Shape):
     unique: bool = False
 
 
-@frozen(eq=False)
+@frozen(eq=False, repr=False)
 class FixedItems(Shape):
     """A JSON array of a fixed length with a type for each position."""
 
@@ -113,7 +114,7 @@ class FixedItems(Shape):
     build: Callable[[list[Any]], Any] = tuple
 
 
-@frozen(eq=False)
+@frozen(eq=False, repr=False)
 class Mapped(Shape):
     """A JSON object with free keys; `key` takes the key's text."""
 
@@ -123,8 +124,8 @@ class Mapped(Shape):
     checks: tuple[Check, ...] = ()
 
 
-@frozen(eq=False)
-class Member:
+@frozen(eq=False, repr=False)
+class Member(Shown):
     """One member of a record: `key` in JSON, `name` as the keyword of the record's `build`."""
 
     name: str
@@ -135,7 +136,7 @@ class Member:
     """Only for the explainer and repair; an absent optional member is simply not passed to `build`."""
 
 
-@frozen(eq=False)
+@frozen(eq=False, repr=False)
 class Record(Shape):
     """A JSON object with named members, built by `build(**members)`; surplus keys are refused unless `open`."""
 
@@ -147,21 +148,21 @@ class Record(Shape):
     """Keys that are accepted but that no message offers: the model does not know of them."""
 
 
-@frozen(eq=False)
+@frozen(eq=False, repr=False)
 class Nullable(Shape):
     """JSON null, which arrives as None, or `inner`."""
 
     inner: TypePlan
 
 
-@frozen(eq=False)
+@frozen(eq=False, repr=False)
 class Union(Shape):
     """One of several types: exact JSON type first (1 is an int before it is a float), then the members as written."""
 
     members: tuple[TypePlan, ...]
 
 
-@frozen(eq=False)
+@frozen(eq=False, repr=False)
 class Tagged(Shape):
     """A union of records told apart by the value of one member."""
 
@@ -169,7 +170,7 @@ class Tagged(Shape):
     members: Mapping[str | int | bool, TypePlan]
 
 
-@frozen(eq=False)
+@frozen(eq=False, repr=False)
 class Deferred(Shape):
     """A plan that is known only later: what makes recursive types possible."""
 

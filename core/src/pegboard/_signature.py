@@ -26,7 +26,7 @@ STARS: Final = inspect.Parameter.VAR_KEYWORD
 
 
 @final
-@frozen(eq=False)
+@frozen(eq=False, repr=False)
 class Slot:
     """One parameter of a function: its Python `name`, its `key` in JSON, and either a type plan or a provider."""
 
@@ -48,7 +48,7 @@ class Slot:
 
 
 @final
-@frozen(eq=False)
+@frozen(eq=False, repr=False)
 class Reading:
     """What a function's signature says."""
 

@@ -60,7 +60,7 @@ class Stats:
 
     def of(self, tool: str) -> ToolStats:
         """The counts of a tool."""
-        return self._tools.setdefault(tool, ToolStats())
+        return self._tools.get(tool) or self._tools.setdefault(tool, ToolStats())
 
     def to_dict(self, *, abandoned_threads: int = 0) -> dict[str, Any]:
         """Everything as JSON-able data."""

@@ -16,7 +16,7 @@ from typing import Any, Final, final
 
 from pegboard._call import ToolCall, new_call_id
 from pegboard._content import Block
-from pegboard._decode import check_value, fast_decode
+from pegboard._decode import check_value, fast_decode, has_every_key
 from pegboard._effects import is_cancellation, is_interrupt
 from pegboard._engine import Engine, call_scope
 from pegboard._invocation import Invocation
@@ -57,13 +57,16 @@ class Straight:
 
     def run(
         self, session: Any, ready: Ready, arguments: Any, call_id: str | None, context: Any, agent: Any
-    ) -> ToolResult | None:
-        """Run a sync tool in the caller's thread; None when the call needs more than that (nothing has run then)."""
+    ) -> ToolResult | dict[str, Any] | None:
+        """Run a sync tool in the caller's thread; no result when the call needs more than that (nothing has run then).
+
+        It is then the decoded arguments, if they are what does not fit.
+        """
         started = perf_counter()
         call_id = call_id or new_call_id()
         begun = _begin(session, ready, arguments, call_id, context, agent)
-        if begun is None:
-            return None
+        if not isinstance(begun, tuple):
+            return begun
         values, invocation = begun
         try:
             value = ready.invoke(values, invocation)
@@ -79,16 +82,16 @@ class Straight:
 
     async def run_async(
         self, session: Any, ready: Ready, arguments: Any, call_id: str | None, context: Any, agent: Any
-    ) -> ToolResult | None:
-        """Run an async tool on the caller's loop, a sync one in a worker thread; None as above.
+    ) -> ToolResult | dict[str, Any] | None:
+        """Run an async tool on the caller's loop, a sync one in a worker thread; no result as above.
 
         The deadline of an async tool is armed only if the tool suspends.
         """
         started = perf_counter()
         call_id = call_id or new_call_id()
         begun = _begin(session, ready, arguments, call_id, context, agent)
-        if begun is None:
-            return None
+        if not isinstance(begun, tuple):
+            return begun
         values, invocation = begun
         cancelling = 0
         try:
@@ -172,12 +175,18 @@ class Straight:
 
 def _begin(
     session: Any, ready: Ready, arguments: Any, call_id: str, context: Any, agent: Any
-) -> tuple[tuple[Any, ...], Invocation | None] | None:
-    """Decode and structure; None for whatever does not fit: the steps decode it strictly, repair and explain it."""
+) -> tuple[tuple[Any, ...], Invocation | None] | dict[str, Any] | None:
+    """Decode and structure; for whatever does not fit the arguments as decoded, or None if the steps have to decode.
+
+    The steps repair and explain it.
+    """
+    decoded = text = None
+    keys = 0
     try:
         if type(arguments) is str:
             decoded, keys = fast_decode(arguments)
-            values = ready.accept(decoded, keys, arguments)
+            text = arguments
+            values = ready.accept(decoded, keys, text)
         elif type(arguments) is dict:
             if ready.passes_anything:
                 check_value(arguments)
@@ -195,7 +204,7 @@ def _begin(
     except BaseException as error:
         if is_interrupt(error):
             raise
-        return None
+        return decoded if decoded is not None and text is not None and has_every_key(decoded, keys, text) else None
 
 
 def _left(ready: Ready, invocation: Invocation | None, seconds: float) -> None:

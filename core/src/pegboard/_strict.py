@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import NoneType
 from typing import Any
 
-from pegboard._errors import Mismatch
+from pegboard._errors import BareMismatch
 
 __all__ = [
     "JSON_TYPES",
@@ -41,7 +41,7 @@ def plain(value: Any) -> Any:
     """A value of a subclass of a JSON type as that JSON type itself. Raises `Mismatch` for anything else."""
     kind = json_type(value)
     if kind is None or kind is type(value):
-        raise Mismatch
+        raise BareMismatch
     convert: Callable[[Any], Any] = {str: str.__str__, int: int.__int__, float: float.__float__}.get(kind, kind)
     return convert(value)
 
@@ -50,7 +50,7 @@ def to_text(value: Any) -> str:
     """A string; a subclass of `str` arrives as a plain one."""
     if isinstance(value, str):
         return str.__str__(value)
-    raise Mismatch
+    raise BareMismatch
 
 
 def to_integer(value: Any) -> int:
@@ -59,19 +59,19 @@ def to_integer(value: Any) -> int:
         return int.__int__(value)
     if isinstance(value, float) and value.is_integer():
         return int(value)
-    raise Mismatch
+    raise BareMismatch
 
 
 def to_number(value: Any) -> float:
     """A finite float; integers are numbers, unless they are beyond the range of floats."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise Mismatch
+        raise BareMismatch
     try:
         number = float(value)
     except OverflowError:
-        raise Mismatch from None
+        raise BareMismatch from None
     if number - number != 0.0:  # only infinities and NaN
-        raise Mismatch
+        raise BareMismatch
     return number
 
 
@@ -79,14 +79,14 @@ def to_array(value: Any) -> list[Any]:
     """A JSON array."""
     if isinstance(value, list):
         return value
-    raise Mismatch
+    raise BareMismatch
 
 
 def to_object(value: Any) -> dict[str, Any]:
     """A JSON object."""
     if isinstance(value, dict):
         return value
-    raise Mismatch
+    raise BareMismatch
 
 
 def has_duplicates(values: Sequence[Any]) -> bool:
@@ -126,7 +126,7 @@ def choose(table: Mapping[Any, Any], value: Any) -> Any:
     try:
         return table[_frozen(value)]
     except KeyError:
-        raise Mismatch from None
+        raise BareMismatch from None
 
 
 def first_of(structures: Sequence[Callable[[Any], Any]], value: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Literal, NamedTuple, NoReturn, Protocol, Self, TypeAlias, cast, final
+from typing import Any, ClassVar, Final, Literal, NamedTuple, NoReturn, Protocol, Self, TypeAlias, cast, final
 
 from attrs import evolve, field, frozen
 
@@ -12,6 +12,7 @@ from pegboard._approval import Permission
 from pegboard._errors import PegboardError
 from pegboard._markers import MISSING
 from pegboard._policy import ExecutionPolicy
+from pegboard._records import Shown
 from pegboard._subschemas import copied
 
 __all__ = [
@@ -32,8 +33,8 @@ Source: TypeAlias = Literal["model", "preset", "context", "injected"]
 """Where a parameter's value comes from."""
 
 
-@frozen
-class Parameter:
+@frozen(repr=False)
+class Parameter(Shown):
     """One parameter of a tool's function. `source` says who provides it: only `model` parameters are in the schema."""
 
     name: str
@@ -44,8 +45,8 @@ class Parameter:
     source: Source = "model"
 
 
-@frozen
-class Hints:
+@frozen(repr=False)
+class Hints(Shown):
     """What a tool says about its effects; None where it says nothing. Hints are advice, not enforcement."""
 
     read_only: bool | None = None
@@ -54,8 +55,8 @@ class Hints:
     open_world: bool | None = None
 
 
-@frozen
-class Origin:
+@frozen(repr=False)
+class Origin(Shown):
     """Where a tool comes from; all None for what the program registered itself."""
 
     plugin: str | None = None
@@ -69,8 +70,8 @@ class Origin:
         return self.plugin or "the program"
 
 
-@frozen
-class ToolOptions:
+@frozen(repr=False)
+class ToolOptions(Shown):
     """Everything that `@tool(...)` can say; None means that the author said nothing."""
 
     name: str | None = None
@@ -117,6 +118,10 @@ class SchemaRequest(NamedTuple):
     refs: Literal["defs", "inline"] = "defs"
 
 
+_PARAMETERS: Final = SchemaRequest()
+_RETURNS: Final = SchemaRequest(of="returns")
+
+
 class CallPlan(Protocol):
     """A tool compiled for calls: decode, structure, inject, invoke, convert."""
 
@@ -155,8 +160,8 @@ class Definition(Protocol):
         ...
 
 
-@frozen
-class ToolSchema:
+@frozen(repr=False)
+class ToolSchema(Shown):
     """A tool as a model sees it."""
 
     name: str
@@ -223,12 +228,12 @@ class Tool:
     @property
     def parameters(self) -> dict[str, Any]:
         """The JSON Schema of the arguments as the model sees them."""
-        return self.json_schema()
+        return cast("dict[str, Any]", self._schema(_PARAMETERS))  # which there always are
 
     @property
     def returns(self) -> dict[str, Any] | None:
         """The JSON Schema of the return value; None where the annotation says nothing."""
-        return self._schema(SchemaRequest(of="returns"))
+        return self._schema(_RETURNS)
 
     @property
     def params(self) -> tuple[Parameter, ...]:
@@ -324,8 +329,8 @@ Tool._factory = None
 Tool._external_factory = None
 
 
-@frozen
-class Toolset:
+@frozen(repr=False)
+class Toolset(Shown):
     """Tools that belong together: a class with `@tool` methods, or a pack."""
 
     name: str

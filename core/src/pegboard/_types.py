@@ -32,7 +32,7 @@ Level: TypeAlias = Literal["program", "plugin", "builtin"]
 _LEVELS: tuple[Level, ...] = ("program", "plugin", "builtin")
 
 
-@frozen(eq=False)
+@frozen(eq=False, repr=False)
 class _Entry:
     """A handler with where it comes from."""
 
@@ -42,7 +42,7 @@ class _Entry:
     number: int
 
 
-@frozen(eq=False)
+@frozen(eq=False, repr=False)
 class _Match:
     """An entry that maps an annotation, and how closely: the smaller the rank, the more specific."""
 

@@ -1,0 +1,155 @@
+"""Every type of the battery in every rendering: 2020-12, OpenAPI 3.0, with full names, inlined."""
+
+import datetime as dt
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import pytest
+from annotated_types import MaxLen
+from jsonschema import Draft4Validator, Draft202012Validator
+
+from pegboard._annotations import qualified_name
+from pegboard._errors import PegboardError
+from pegboard._subschemas import map_subschemas
+from tests.types.battery import BATTERY, Bound, Color, Entry, Json, Names, Pair, Picked, Slug, Tree, UserId
+from tests.types.table import plan, schema
+
+RECURSIVE = [Json, Tree]
+NOT_RECURSIVE = [entry for entry in BATTERY if entry.annotation not in RECURSIVE]
+each = pytest.mark.parametrize("entry", BATTERY, ids=str)
+each_finite = pytest.mark.parametrize("entry", NOT_RECURSIVE, ids=str)
+
+# The Schema Object of the OpenAPI Specification 3.0.3, section 4.7.24.
+OPENAPI_KEYWORDS = frozenset(
+    [
+        *(
+            "title",
+            "multipleOf",
+            "maximum",
+            "exclusiveMaximum",
+            "minimum",
+            "exclusiveMinimum",
+            "maxLength",
+            "minLength",
+        ),
+        *("pattern", "maxItems", "minItems", "uniqueItems", "maxProperties", "minProperties", "required", "enum"),
+        *("type", "allOf", "oneOf", "anyOf", "not", "items", "properties", "additionalProperties", "description"),
+        *("format", "default", "nullable", "discriminator", "readOnly", "writeOnly", "xml", "externalDocs"),
+        *("example", "deprecated"),
+    ]
+)
+OPENAPI_TYPES = ["array", "boolean", "integer", "number", "object", "string"]
+
+
+def subschemas(found: Any) -> Iterator[Any]:
+    """A schema and all schemas inside it."""
+    yield found
+    if isinstance(found, dict):
+        inside: list[Any] = []
+        map_subschemas(found, inside.append)
+        for inner in inside:
+            yield from subschemas(inner)
+
+
+def complaints(found: Any) -> Iterator[str]:
+    """What is wrong with one OpenAPI 3.0 schema object, leaving out what stands inside it."""
+    if not isinstance(found, dict):
+        yield f"{found!r} is no object"
+        return
+    yield from (f"{keyword} is no keyword" for keyword in sorted(found.keys() - OPENAPI_KEYWORDS))
+    if found.get("type", "string") not in OPENAPI_TYPES:
+        yield f"{found['type']!r} is no type"
+    if found.get("type") == "array" and "items" not in found:
+        yield "an array needs items"
+    for bound in ("exclusiveMinimum", "exclusiveMaximum"):
+        if not isinstance(found.get(bound, False), bool):
+            yield f"{bound} is not boolean"
+    if "enum" in found and not found["enum"]:
+        yield "enum is empty"
+
+
+@each
+def test_is_valid_under_the_metaschema(entry: Entry) -> None:
+    Draft202012Validator.check_schema(schema(entry.annotation))
+    Draft202012Validator.check_schema(schema(entry.annotation, titles="qualified"))
+
+
+@each_finite
+def test_is_a_schema_object_of_openapi(entry: Entry) -> None:
+    found = schema(entry.annotation, dialect="openapi-3.0")
+    objects = [inner for inner in subschemas(found) if not isinstance(inner, bool)]
+    assert [complaint for inner in objects for complaint in complaints(inner)] == []
+
+
+@each_finite
+def test_openapi_accepts_the_good_values(entry: Entry) -> None:
+    """Draft 4 is what OpenAPI 3.0 extends: the good values have to pass, null where it is nullable."""
+    found = schema(entry.annotation, dialect="openapi-3.0")
+    for sent, _ in entry.good:
+        Draft4Validator(nullable_as_null(found)).validate(sent)
+
+
+def nullable_as_null(found: Any) -> Any:
+    """`nullable` as Draft 4 has it."""
+    if not isinstance(found, dict):
+        return found
+    inner = map_subschemas(found, nullable_as_null)
+    if inner.get("type") == "integer":  # 1.0 is one today, but was none in Draft 4
+        inner |= {"type": "number", "multipleOf": inner.get("multipleOf", 1)}
+    return {"anyOf": [inner, {"enum": [None]}]} if inner.pop("nullable", False) else inner
+
+
+@pytest.mark.parametrize("annotation", RECURSIVE)
+@pytest.mark.parametrize("options", [{"dialect": "openapi-3.0"}, {"refs": "inline"}])
+def test_a_recursive_type_cannot_be_inlined(annotation: Any, options: dict[str, Any]) -> None:
+    with pytest.raises(PegboardError, match="contains itself"):
+        schema(annotation, **options)
+
+
+@each_finite
+def test_inlined_there_are_no_references(entry: Entry) -> None:
+    found = list(subschemas(schema(entry.annotation, refs="inline")))
+    assert not [inner for inner in found if isinstance(inner, dict) and inner.keys() & {"$ref", "$defs"}]
+
+
+ALIASES = {
+    UserId: "int",
+    Names: "list[str]",
+    Pair[int]: "tuple[int, int]",
+    Json: "str | int | list[tests.types.battery.Json] | dict[str, tests.types.battery.Json] | None",
+    Tree: "dict[str, tests.types.battery.Tree]",
+    Bound: "int",
+    Picked: "int | str",
+    Annotated[Slug, MaxLen(3)]: "str",
+}
+"""Another name for a type: the title is that of the type itself, which a recursive alias names inside."""
+
+
+@each
+def test_is_named_in_full(entry: Entry) -> None:
+    found = schema(entry.annotation, titles="qualified")
+    title = found["$defs"][found["$ref"].rpartition("/")[2]]["title"] if "$ref" in found else found["title"]
+    aliases = [title for alias, title in ALIASES.items() if alias == entry.annotation]
+    assert title == (aliases[0] if aliases else qualified_name(entry.annotation))
+
+
+def test_names_are_those_of_seed_004() -> None:
+    """A list of mappings to a class of one's own, named all the way down."""
+    found = schema(list[dict[str, Color]], titles="qualified")
+    titles = [inner["title"] for inner in subschemas(found) if isinstance(inner, dict)]
+    own = "tests.types.battery.Color"
+    assert titles == [f"list[dict[str, {own}]]", f"dict[str, {own}]", own]
+
+
+@each
+def test_is_the_same_every_time(entry: Entry) -> None:
+    assert schema(entry.annotation) == schema(entry.annotation)
+    assert str(schema(entry.annotation)) == str(schema(entry.annotation))
+
+
+def test_complaints_are_made() -> None:
+    bad = {"type": ["string", "null"], "const": 1, "$defs": {}, "prefixItems": []}
+    assert len(list(complaints(bad))) == 4
+    assert list(complaints({"type": "array"})) == ["an array needs items"]
+    assert list(complaints({"exclusiveMinimum": 1, "enum": []})) == ["exclusiveMinimum is not boolean", "enum is empty"]
+    assert plan(dt.date).schema == {"type": "string", "format": "date"}

@@ -1,0 +1,117 @@
+"""Overlapping unions in both orders, whatever was registered before: exact JSON type first, then as written."""
+
+import dataclasses
+import datetime as dt
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pegboard_dataclasses
+from pegboard import RegistrationError, Toolkit, tool
+from pegboard._tool import Origin
+from pegboard._types import TypeTable
+from tests.types.table import refused, same, type_table
+
+
+@dataclasses.dataclass
+class Leaf:
+    """A leaf."""
+
+    weight: int
+
+
+@dataclasses.dataclass
+class Branch:
+    """A branch: everything that a leaf has, and more."""
+
+    weight: int
+    leaves: list[Leaf]
+
+
+@dataclasses.dataclass
+class Spot:
+    """Overlaps with a leaf in every value that a float takes from an integer."""
+
+    weight: float
+
+
+CASES: list[tuple[Any, Any, Any]] = [
+    *((annotation, 1, 1) for annotation in (int | str, str | int, bool | int, int | bool, float | int, int | float)),
+    *((annotation, "1", "1") for annotation in (int | str, str | int)),
+    *((annotation, True, True) for annotation in (bool | int, int | bool)),
+    *((annotation, 1.0, 1) for annotation in (int | str, str | int, bool | int, int | bool)),
+    *((annotation, 1.0, 1.0) for annotation in (float | int, int | float)),
+    *((annotation, 1.5, 1.5) for annotation in (float | int, int | float)),
+    (list[int] | list[str], ["a"], ["a"]),
+    (list[str] | list[int], [1], [1]),
+    (list[int] | list[str], [], []),
+    (list[int] | list[float], [1], [1]),
+    (list[float] | list[int], [1], [1.0]),
+    (list[int] | list[float], [1, 2.5], [1.0, 2.5]),
+    (dt.datetime | str, "2024-05-06T07:08:09Z", dt.datetime(2024, 5, 6, 7, 8, 9, tzinfo=dt.UTC)),
+    (dt.datetime | str, "soon", "soon"),
+    (Path | str, "a", Path("a")),
+    (Leaf | Branch, {"weight": 1}, Leaf(1)),
+    (Branch | Leaf, {"weight": 1}, Leaf(1)),
+    (Leaf | Branch, {"weight": 1, "leaves": []}, Branch(1, [])),
+    (Branch | Leaf, {"weight": 1, "leaves": []}, Branch(1, [])),
+    (Leaf | Spot, {"weight": 1}, Leaf(1)),
+    (Leaf | Spot, {"weight": 1.5}, Spot(1.5)),
+    (Spot | Branch, {"weight": 2, "leaves": []}, Branch(2, [])),
+    (Leaf | dict[str, int], {"weight": 1}, Leaf(1)),
+    (Leaf | dict[str, int], {"height": 1}, {"height": 1}),
+]
+ANNOTATIONS = [annotation for annotation, _, _ in CASES]
+REFUSED: list[tuple[Any, Any]] = [
+    *((annotation, value) for annotation in (int | str, str | int) for value in (1.5, True, None, [1])),
+    *((annotation, value) for annotation in (bool | int, int | bool) for value in (1.5, "1", None)),
+    *((annotation, value) for annotation in (float | int, int | float) for value in (True, "1", None)),
+    *((annotation, [1, "a"]) for annotation in (list[int] | list[str], list[str] | list[int])),
+    *((annotation, "a") for annotation in (list[int] | list[str], list[str] | list[int])),
+    *((annotation, {"weight": "1"}) for annotation in (Leaf | Branch, Branch | Leaf)),
+]
+
+
+def table(before: Sequence[Any]) -> TypeTable:
+    """A type table that has planned other types before."""
+    made = type_table()
+    for handler in pegboard_dataclasses.provide_types():
+        made.add(handler, Origin("dataclasses", "pegboard-dataclasses", "1.0"), "plugin")
+    for annotation in before:
+        made.plan(annotation)
+    return made
+
+
+@pytest.mark.parametrize("before", [[], ANNOTATIONS, ANNOTATIONS[::-1]], ids=["first", "after all", "after reversed"])
+class TestWhateverCameBefore:
+    @pytest.mark.parametrize(("annotation", "sent", "wanted"), CASES)
+    def test_arrives_as(self, annotation: Any, sent: Any, wanted: Any, before: list[Any]) -> None:
+        assert same(table(before).plan(annotation).structure(sent), wanted)
+        assert same(table(before).plan(list[annotation]).structure([sent]), [wanted])
+
+    @pytest.mark.parametrize(("annotation", "sent"), REFUSED)
+    def test_is_refused(self, annotation: Any, sent: Any, before: list[Any]) -> None:
+        assert refused(table(before).plan(annotation).structure, sent)
+
+    @pytest.mark.parametrize("annotation", [str | dt.datetime, str | Path, dict[str, int] | Leaf, Spot | Leaf])
+    def test_can_never_win(self, annotation: Any, before: list[Any]) -> None:
+        with pytest.raises(RegistrationError, match="can never win"):
+            table(before).plan(annotation)
+
+
+def test_two_tools_with_both_orders_on_one_board() -> None:
+    @tool
+    def narrow(value: list[int] | list[float]) -> str:
+        return repr(value)
+
+    @tool
+    def wide(value: list[float] | list[int]) -> str:
+        return repr(value)
+
+    for order in ([narrow, wide], [wide, narrow]):
+        with Toolkit(plugins=()) as toolkit:
+            toolkit.register(*order)
+            found = [toolkit.call_sync(name, {"value": [1]}).text for name in ("narrow", "wide")]
+        assert found == ["[1]", "[1.0]"]
