@@ -4,6 +4,7 @@ from __future__ import annotations
 
 SPEED = "the same answer by a slower way"
 CALLED = "a nested type is called instead of inlined, or inlined instead of called"
+WRAPPERS = "only a TypedDict is both, and nothing else that is one of them gets a plan"
 
 EQUIVALENT: dict[tuple[str, str, str, str], str] = {
     ("_bounds", "_rebuilt", "title is None", "False"): "a title of None is left out",
@@ -40,6 +41,51 @@ EQUIVALENT: dict[tuple[str, str, str, str], str] = {
         'f"if text is not None and keys != members and {exact}(text) != members:"',
         "f'if text is not None and {exact}(text) != members:'",
     ): SPEED,
+    ("_plan", "_refuse_surplus", "self._hidden", "True"): "nothing is in an empty set",
+    (
+        "_plan",
+        "_refuse_surplus",
+        "self._extra.plan or _UNCHANGED",
+        "(self._extra.plan)",
+    ): "what a model sends has a plan",
+    (
+        "_plan",
+        "_argument",
+        "slot.kind is STARS and slot.name in local",
+        "(slot.kind is STARS)",
+    ): "`**kwargs` can be neither preset nor injected, so its value is always sent",
+    ("_plan", "_passed", "spelled", "False"): SPEED,
+    ("_plan", "_value", "slot.name in self._view.presets", "True"): SPEED,
+    ("_unions", "union_plan", "len(plans) == 1", "False"): "a union of one type is that type",
+    ("_unions", "_tags", "isinstance(value, str)", "True"): "the next condition asks the same of all",
+    ("_unions", "_unstructurer", "all(plan.unstructure is identity for plan in plans)", "False"): SPEED,
+    **{
+        ("_unions", "_instance_test", before, after): "a Literal writes values of its types as they are, fit or not"
+        for before, after in (
+            ("type(value) is type(choice) and value == choice", "(value == choice)"),
+            ("type(value) is type(choice) and value == choice", "(type(value) is type(choice))"),
+        )
+    },
+    **{
+        ("_unions", "_instance_test", 'issubclass(cls, dict) and hasattr(cls, "__total__")', after): WRAPPERS
+        for after in ("(hasattr(cls, '__total__'))", "(issubclass(cls, dict))")
+    },
+    ("builtin/containers", "_array_writer", "build is list and write is identity", "False"): SPEED,
+    ("builtin/containers", "_rank", "isinstance(value, str)", "False"): "another order, as fixed as this one",
+    ("builtin/containers", "_mapping_writer", "write is identity", "False"): SPEED,
+    (
+        "builtin/texts",
+        "build",
+        "get_origin(annotation) is cls and get_args(annotation) == (str,)",
+        "(get_args(annotation) == (str,))",
+    ): "the handler is found by the origin",
+    (
+        "builtin/texts",
+        "_is_path",
+        "isinstance(annotation, type) and issubclass(annotation, PurePath)",
+        "(issubclass(annotation, PurePath))",
+    ): "a predicate that raises does not match",
+    ("builtin/texts", "_duration", "value < dt.timedelta(0)", "(value <= dt.timedelta(0))"): "zero is written alone",
     **{
         ("_plan", "_absent", "default is None or default is True or default is False", after): SPEED
         for after in (

@@ -22,7 +22,15 @@ from tests.workspace.project import ROOT
 
 SECONDS = 120
 """A mutant that runs longer hangs: the tests would not end, so it is as good as red."""
-TYPES = ("test_compile.py", "test_battery.py", "test_types.py", "test_kinds.py", "test_schema.py", "test_limits.py")
+TYPES = (
+    "test_compile.py",
+    "test_battery.py",
+    "test_types.py",
+    "test_kinds.py",
+    "test_schema.py",
+    "test_limits.py",
+    "test_edges.py",
+)
 CORE = (
     *("test_signatures.py", "test_schemas.py", "test_presets.py", "test_injection.py"),
     *("test_bad_calls.py", "test_calls.py"),

@@ -1,5 +1,6 @@
 """The edges of structuring: each of these is the only test that notices one check (found by `nox -s mutants`)."""
 
+import dataclasses
 import datetime as dt
 import functools
 import json
@@ -8,11 +9,13 @@ import traceback
 from collections import abc
 from decimal import Decimal
 from enum import Enum
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, TypedDict, Unpack
 
 import pytest
 from annotated_types import Ge, Le, Len, MaxLen, MultipleOf, Predicate
 
+import pegboard_dataclasses
+from pegboard import Toolkit
 from pegboard._compile import structurer
 from pegboard._errors import Mismatch, RegistrationError
 from pegboard._kinds import candidates, passes_anything
@@ -32,6 +35,7 @@ from pegboard._shapes import (
     TypePlan,
     Union,
 )
+from pegboard._tool import Origin
 from pegboard._writer import Writer
 from tests.types.battery import Color
 from tests.types.table import plan, refused, same, schema, type_table
@@ -168,6 +172,61 @@ class TestNeverWins:
         assert plan(list[Annotated[float, Ge(0)]] | tuple[int, ...]).structure([-1]) == (-1,)
 
 
+def test_generated_names_are_told_apart_as_python_does() -> None:
+    writer = Writer()
+    assert [writer.fresh(name) for name in ("fi", "\ufb01", "\uff46\uff49")] == ["fi", "fi_2", "fi_3"]
+
+
 def test_lengths_are_those_of_what_arrives() -> None:
     assert refused(plan(Annotated[list[int], Len(0, 2)]).structure, [1, 2, 3])
     assert math.isclose(plan(Annotated[float, Le(1)]).structure(1), 1.0)
+
+
+@dataclasses.dataclass
+class Plain:
+    kind: Literal["plain"] = "plain"
+
+
+@dataclasses.dataclass
+class Fancy:
+    kind: Literal["fancy"] = "fancy"
+
+
+@dataclasses.dataclass
+class Numbered:
+    kind: Literal["first", 1]
+
+
+class TestTags:
+    """Records are told apart by a member only if it is always there and always text."""
+
+    def structure(self, annotation: Any) -> Any:
+        table = type_table()
+        for handler in pegboard_dataclasses.provide_types():
+            table.add(handler, Origin("dataclasses", "pegboard-dataclasses", "1.0"), "plugin")
+        found = table.plan(annotation)
+        assert "discriminator" not in render(found.schema)
+        return found.structure
+
+    def test_a_tag_that_may_be_left_out_is_none(self) -> None:
+        structure = self.structure(Plain | Fancy)
+        assert [structure({}), structure({"kind": "fancy"})] == [Plain(), Fancy()]
+
+    def test_a_tag_that_may_be_a_number_is_none(self) -> None:
+        structure = self.structure(Numbered | Fancy)
+        assert [structure({"kind": 1}), structure({"kind": "fancy"})] == [Numbered(1), Fancy()]
+
+
+@pytest.mark.parametrize("name", ["class", "\ufb01", "two words", "plain"])
+def test_a_preset_keyword_may_be_called_anything(name: str) -> None:
+    # Python would read the ligature of "fi" as two letters.
+    keys: Any = TypedDict("keys", {name: int})  # type: ignore[misc]  # made at run time
+
+    def keep(**given: Any) -> str:
+        return json.dumps(given)
+
+    keep.__annotations__["given"] = Unpack[keys]
+    with Toolkit(plugins=[pegboard_dataclasses]) as toolkit:
+        toolkit.register(keep, presets={name: 5})
+        assert json.loads(toolkit.call_sync("keep", {}).text) == {name: 5}
+        assert json.loads(toolkit.call_sync("keep", {name: 6}).text) == {name: 6}

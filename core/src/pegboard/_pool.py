@@ -88,6 +88,7 @@ class WorkerPool:
         self._idle = 0  # threads without a job that are not promised one
         self._backlog = 0  # queued jobs that are not promised a thread
         self._lent = 0
+        self._leaving = 0  # threads that deliver their last outcome, and take no other job
         self._closed = False
 
     @property
@@ -110,9 +111,14 @@ class WorkerPool:
             self._jobs.put(ticket)
         return ticket
 
+    @property
+    def _slots(self) -> int:
+        """How much of the pool is used up; lent slots, leaving and abandoned threads do not count."""
+        return len(self._threads) - self._lent - self._leaving
+
     def _grow(self) -> bool:
-        # Called under the lock. Lent slots and abandoned threads do not use up the pool.
-        if len(self._threads) - self._lent >= self.size:
+        # Called under the lock.
+        if self._slots >= self.size:
             return False
         thread = threading.Thread(target=self._work, name=f"{self._name}-{next(_numbers)}", daemon=True)
         thread.start()
@@ -128,7 +134,8 @@ class WorkerPool:
 
     def _work(self) -> None:
         _local.pool = self
-        while True:
+        leaving = False
+        while not leaving:
             ticket = self._jobs.get()
             if ticket is None:
                 break
@@ -139,19 +146,20 @@ class WorkerPool:
                     self._lost.discard(threading.current_thread())
                 return
             # Before anybody hears of the outcome: who calls again at once finds this thread idle and starts no other.
-            stays = self._stays()
+            leaving = not self._stays()
             if outcome is not None:
                 ticket.deliver(outcome)
             del ticket, outcome
-            if not stays:
-                break
         with self._lock:
             self._threads.discard(threading.current_thread())
+            self._leaving -= leaving
 
     def _stays(self) -> bool:
         """Whether a worker takes another job: one that queues, or the next that comes."""
         with self._lock:
-            if len(self._threads) - self._lent > self.size:
+            if self._slots > self.size:
+                # Said under the same lock that was asked under: two that both saw one too many would both go.
+                self._leaving += 1
                 return False
             if self._backlog:
                 self._backlog -= 1

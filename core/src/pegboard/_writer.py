@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import keyword
 import re
+import unicodedata
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -67,6 +68,8 @@ class Writer:
 
     def fresh(self, hint: str) -> str:
         """A name that nothing else has, as close to `hint` as an identifier can be."""
+        # Python reads names in this form too: the ligature of "fi" as two letters, and so as the same name.
+        hint = hint if hint.isascii() else unicodedata.normalize("NFKC", hint)
         base = re.sub(r"\W+", "_", hint.replace("<locals>", "")).strip("_") or "value"
         base = f"_{base}" if base[0].isdigit() or keyword.iskeyword(base) else base
         name = next(name for name in _numbered(base) if name not in self._names)
