@@ -130,7 +130,7 @@ def _is_hashable(shape: Shape | None) -> bool:
 
 def _tuple(annotation: Any, types: Types) -> TypePlan:
     arguments = get_args(annotation)
-    if annotation is tuple or annotation is tuple:  # tuple[()] has no arguments either
+    if not hasattr(annotation, "__args__"):  # `tuple` and `typing.Tuple`; those of `tuple[()]` are there, but none
         arguments = (Any, ...)
     if any(getattr(argument, "__unpacked__", False) or _is_unpack(argument) for argument in arguments):
         name = qualified_name(annotation)
