@@ -77,7 +77,8 @@ class Entry:
     """Members that the schema has to have."""
 
     def __str__(self) -> str:
-        return str(self.annotation).replace("tests.types.battery.", "").replace("typing.", "")
+        name = str(self.annotation).replace("tests.types.battery.", "").replace("typing.", "")
+        return name.replace("pathlib._local.", "pathlib.")  # where Python 3.13 moved them
 
 
 def is_a(*types: type) -> Fits:

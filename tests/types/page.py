@@ -189,7 +189,8 @@ def named(found: Any) -> str:
             f"bound={spelled(found.__bound__)}" if found.__bound__ else ", ".join(map(spelled, found.__constraints__))
         )
         return f"TypeVar({found.__name__!r}, {limit})"
-    module = getattr(found, "__module__", "")
+    # Python 3.13 moved the classes of pathlib into a module of their own.
+    module = str(getattr(found, "__module__", "")).replace("pathlib._local", "pathlib")
     name = getattr(found, "__qualname__", None) or getattr(found, "__name__", None) or str(found)
     return name if module in ("builtins", "typing", __package__ + ".battery") else f"{module}.{name}"
 

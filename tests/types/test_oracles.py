@@ -13,8 +13,13 @@ import pegboard_dataclasses
 from pegboard._schema import render
 from pegboard._tool import Origin
 from tests.types.battery import BATTERY, Entry
-from tests.types.oracles import msgspec_schema, normal, pydantic_schema
 from tests.types.table import schema, type_table
+
+# The lists below are those of current releases; older ones differ in more.
+pytest.importorskip("msgspec", minversion="0.20")
+pytest.importorskip("pydantic", minversion="2.12")
+
+from tests.types.oracles import msgspec_schema, normal, pydantic_schema
 
 Make: TypeAlias = Callable[[Any], dict[str, Any]]
 Reasons: TypeAlias = dict[str, str]
