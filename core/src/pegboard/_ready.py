@@ -112,7 +112,17 @@ class Ready:
         self.backend = tool.options.backend or "thread"
         self.stats = stats
         self._asks = None if explicit_permission else tool.options.requires_approval
-        plain = not (
+        plain = self._is_plain(bounded_output)
+        in_caller = self.backend == "inline" or (self.backend == "thread" and "timeout" not in self.policy.given)
+        self.straight_sync = plain and self.plan.kind == "sync" and in_caller
+        # In a thread, a tool that can be told to stop (it may ask for the token) has to be told so: it takes the steps.
+        in_thread = self.plan.kind == "sync" and self.backend == "thread" and not self.uses_invocation
+        self.straight_thread = plain and in_thread
+        self.straight_async = plain and (self.plan.kind == "async" or in_thread)
+
+    def _is_plain(self, bounded_output: bool) -> bool:
+        """Whether a call has nothing to wait for, to mask or to cut but what the function itself does."""
+        return not (
             self.computed
             or self.secrets
             or self.middleware
@@ -120,17 +130,11 @@ class Ready:
             or self.plan.managed
             or self.plan.opens_call
             or bounded_output
-            or tool.options.max_output
+            or self.tool.options.max_output
             or self.policy.max_attempts > 1
-            or permission is not Permission.ALWAYS
+            or self.permission is not Permission.ALWAYS
             or callable(self._asks)
         )
-        in_caller = self.backend == "inline" or (self.backend == "thread" and "timeout" not in self.policy.given)
-        self.straight_sync = plain and self.plan.kind == "sync" and in_caller
-        # In a thread, a tool that can be told to stop (it may ask for the token) has to be told so: it takes the steps.
-        in_thread = self.plan.kind == "sync" and self.backend == "thread" and not self.uses_invocation
-        self.straight_thread = plain and in_thread
-        self.straight_async = plain and (self.plan.kind == "async" or in_thread)
 
     def approval_reason(self, arguments: Mapping[str, Any]) -> str | None:
         """Why this call has to be approved; None if it need not be. `arguments` are the structured ones."""
