@@ -102,6 +102,7 @@ FLOORS: Final[dict[str, int]] = {
     # 8: session, toolkit
     "pegboard._assembling": 8,
     "pegboard._batch": 8,
+    "pegboard._calls": 8,
     "pegboard._registration": 8,
     "pegboard._session": 8,
     "pegboard._standalone": 8,

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, final
 
 from attrs import evolve
 
 from pegboard._approval import Permission
-from pegboard._batch import Batch, Event, as_call
-from pegboard._call import Listener, ToolCall
+from pegboard._call import ToolCall
+from pegboard._calls import Calls
 from pegboard._core import Core
 from pegboard._effects import is_interrupt
 from pegboard._errors import UnknownNameError
@@ -19,7 +19,7 @@ from pegboard._permissions import Permissions
 from pegboard._policy import DEFAULT_POLICY, ExecutionPolicy
 from pegboard._presets import Preset, Presets
 from pegboard._ready import Absent, Ready
-from pegboard._result import Status, ToolResult
+from pegboard._result import Status
 from pegboard._scope import Scope
 from pegboard._tool import Tool, ToolSchema, Toolset
 
@@ -27,7 +27,7 @@ __all__ = ["Session"]
 
 
 @final
-class Session:
+class Session(Calls):
     """Owns group activation, presets, approver, permissions, policy, context and agent of one user of a toolkit.
 
     Get one from `toolkit.session(...)`; a toolkit has a root session that it delegates to. What a session does not
@@ -88,6 +88,10 @@ class Session:
             self.set_presets(tool, values)
         if groups is not None:
             self._activation.set(groups)
+
+    @property
+    def _caller(self) -> Session:
+        return self
 
     # What this session decides ---------------------------------------------------------------------------------
 
@@ -260,108 +264,6 @@ class Session:
             explicit_permission=explicit is not None,
             bounded_output=self._core.engine.outcomes.max_output is not None,
         )
-
-    def prepare(self, name: str | ToolCall, arguments: Any = None, *, call_id: str | None = None) -> ToolCall:
-        """A call that may run later. Never raises: a bad call has its result already (`not_found`, `invalid`, ...)."""
-        call = as_call(name, arguments, call_id)
-        return call if call._runner is not None else self._core.engine.prepare(self, call, self.ready(call.name))
-
-    def call_sync(
-        self,
-        name: str | ToolCall,
-        arguments: Any = None,
-        *,
-        call_id: str | None = None,
-        context: Any = (),
-        agent: Any = None,
-        on_chunk: Listener | None = None,
-        policy: ExecutionPolicy | None = None,
-    ) -> ToolResult:
-        """Call a tool from plain code. `arguments`: a mapping, JSON text or bytes; empty text or None for none."""
-        if type(name) is not str:
-            return self.prepare(name, arguments, call_id=call_id).execute_sync(context, agent, on_chunk, policy)
-        core = self._core
-        if self._generation != core.registry.generation:
-            self._refresh()
-        ready = self._cache.get(name) or self.ready(name)
-        refused = None
-        if type(ready) is Ready and ready.straight_sync and on_chunk is None and policy is None:
-            result = core.straight.run(self, ready, arguments, call_id, context, agent)
-            if type(result) is ToolResult:
-                return result
-            refused = result
-        call = core.engine.prepare(self, ToolCall(call_id or "", name, arguments), ready, refused)
-        if call.result is not None:
-            return call.result
-        return call.execute_sync(context, agent, on_chunk, policy)
-
-    async def call(
-        self,
-        name: str | ToolCall,
-        arguments: Any = None,
-        *,
-        call_id: str | None = None,
-        context: Any = (),
-        agent: Any = None,
-        on_chunk: Listener | None = None,
-        policy: ExecutionPolicy | None = None,
-    ) -> ToolResult:
-        """Call a tool. Ends in one `ToolResult` whatever the tool does; only the caller's own cancellation leaves."""
-        if type(name) is not str:
-            return await self.prepare(name, arguments, call_id=call_id).execute(context, agent, on_chunk, policy)
-        core = self._core
-        if self._generation != core.registry.generation:
-            self._refresh()
-        ready = self._cache.get(name) or self.ready(name)
-        refused = None
-        if type(ready) is Ready and ready.straight_async and on_chunk is None and policy is None:
-            result = await core.straight.run_async(self, ready, arguments, call_id, context, agent)
-            if type(result) is ToolResult:
-                return result
-            refused = result
-        call = core.engine.prepare(self, ToolCall(call_id or "", name, arguments), ready, refused)
-        if call.result is not None:
-            return call.result
-        return await call.execute(context, agent, on_chunk, policy)
-
-    async def call_many(
-        self,
-        calls: Iterable[Any],
-        *,
-        context: Any = (),
-        agent: Any = None,
-        on_chunk: Listener | None = None,
-        policy: ExecutionPolicy | None = None,
-    ) -> list[ToolResult]:
-        """Run several calls; results in call order. Each is a `ToolCall`, a `(name, arguments)` pair or a mapping."""
-        return await Batch(self, calls, context, agent, on_chunk, policy).run(parallel=self._core.parallel)
-
-    def call_many_sync(
-        self,
-        calls: Iterable[Any],
-        *,
-        context: Any = (),
-        agent: Any = None,
-        on_chunk: Listener | None = None,
-        policy: ExecutionPolicy | None = None,
-    ) -> list[ToolResult]:
-        """`call_many` from plain code."""
-        batch = Batch(self, calls, context, agent, on_chunk, policy)
-        drivers = self._core.engine.drivers
-        if not drivers.available:  # closed, or the interpreter is shutting down: each call says so itself
-            return batch.run_one_by_one()
-        results: list[ToolResult] = drivers.block_on(lambda: batch.run(parallel=self._core.parallel))
-        return results
-
-    def stream(
-        self, calls: Iterable[Any], *, context: Any = (), agent: Any = None, policy: ExecutionPolicy | None = None
-    ) -> AsyncIterator[Event]:
-        """Run several calls and yield their chunks and results as they come."""
-        return Batch(self, calls, context, agent, None, policy).stream(parallel=self._core.parallel)
-
-    def resume(self, call_id: str, value: Any) -> ToolResult:
-        """Complete a suspended call with its answer. Raises `PegboardError` naming the ids that are owed."""
-        return self._core.engine.resume(call_id, value, self.pending)
 
     @property
     def pending(self) -> list[ToolCall]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self, final
@@ -11,9 +11,8 @@ from pegboard import builtin
 from pegboard._admission import RepairMode
 from pegboard._approval import Permission
 from pegboard._assembling import Overflow, assemble
-from pegboard._batch import Event
 from pegboard._board import OnConflict
-from pegboard._call import Listener, ToolCall
+from pegboard._calls import Calls
 from pegboard._collect import Registration
 from pegboard._errors import PegboardError, RegistrationError
 from pegboard._extension import Converter, Injector, TypeHandler
@@ -23,7 +22,6 @@ from pegboard._plugin_record import PluginFailure, PluginRecord
 from pegboard._plugins import Plugins
 from pegboard._policy import ExecutionPolicy
 from pegboard._registration import describe_failure, hang_up_packs, register, register_type, reread
-from pegboard._result import ToolResult
 from pegboard._session import Session
 from pegboard._standalone import external_tool, read_tool
 from pegboard._tool import Origin, Tool, Toolset
@@ -33,7 +31,7 @@ __all__ = ["Tool", "Toolkit"]
 
 
 @final
-class Toolkit:
+class Toolkit(Calls):
     """The tools of one program: those of the installed packs and those that it registers.
 
     `Toolkit()` assembles whatever is installed; `Toolkit(plugins=())` is empty. `plugins` and `block` select by
@@ -92,6 +90,10 @@ class Toolkit:
             self._core, context=context, policy=policy, approver=approver, agent=agent, permissions=permissions
         )
         hang_up_packs(self._core)
+
+    @property
+    def _caller(self) -> Session:
+        return self._root
 
     # Registering -----------------------------------------------------------------------------------------------
 
@@ -306,63 +308,6 @@ class Toolkit:
     def set_permission(self, name: str, permission: str) -> None:
         """`"always"`, `"prompt"` or `"never"`; saved with `Toolkit(permissions=path)`."""
         self._root.set_permission(name, permission)
-
-    def prepare(self, name: str | ToolCall, arguments: Any = None, *, call_id: str | None = None) -> ToolCall:
-        """A call that may run later. Never raises: a bad call has its result already."""
-        return self._root.prepare(name, arguments, call_id=call_id)
-
-    async def call(
-        self,
-        name: str | ToolCall,
-        arguments: Any = None,
-        *,
-        call_id: str | None = None,
-        context: Any = (),
-        agent: Any = None,
-        on_chunk: Listener | None = None,
-        policy: ExecutionPolicy | None = None,
-    ) -> ToolResult:
-        """Call a tool; ends in one `ToolResult` whatever the tool does."""
-        return await self._root.call(
-            name, arguments, call_id=call_id, context=context, agent=agent, on_chunk=on_chunk, policy=policy
-        )
-
-    def call_sync(
-        self,
-        name: str | ToolCall,
-        arguments: Any = None,
-        *,
-        call_id: str | None = None,
-        context: Any = (),
-        agent: Any = None,
-        on_chunk: Listener | None = None,
-        policy: ExecutionPolicy | None = None,
-    ) -> ToolResult:
-        """`call` from plain code, from any thread."""
-        return self._root.call_sync(
-            name, arguments, call_id=call_id, context=context, agent=agent, on_chunk=on_chunk, policy=policy
-        )
-
-    async def call_many(self, calls: Iterable[Any], **options: Any) -> list[ToolResult]:
-        """Run several calls, `(name, arguments)` pairs or `ToolCall`s; results in call order."""
-        return await self._root.call_many(calls, **options)
-
-    def call_many_sync(self, calls: Iterable[Any], **options: Any) -> list[ToolResult]:
-        """`call_many` from plain code."""
-        return self._root.call_many_sync(calls, **options)
-
-    def stream(self, calls: Iterable[Any], **options: Any) -> AsyncIterator[Event]:
-        """Run several calls and yield their chunks and results as they come."""
-        return self._root.stream(calls, **options)
-
-    def resume(self, call_id: str, value: Any) -> ToolResult:
-        """Complete a suspended call with its answer."""
-        return self._root.resume(call_id, value)
-
-    @property
-    def pending(self) -> list[ToolCall]:
-        """The suspended calls whose answers are owed."""
-        return self._root.pending
 
     # Closing ---------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,158 @@
+"""Calls: the verbs that a session and a toolkit share, written once."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable
+from typing import Any, Protocol
+
+from pegboard._batch import Batch, Event, as_call
+from pegboard._call import Listener, ToolCall
+from pegboard._core import Core
+from pegboard._policy import ExecutionPolicy
+from pegboard._ready import Absent, Ready
+from pegboard._result import ToolResult
+
+__all__ = ["Caller", "Calls"]
+
+
+class Caller(Protocol):
+    """The session in whose name a call is made."""
+
+    _core: Core
+    _cache: dict[str, Ready]
+    _generation: int
+
+    def ready(self, name: Any) -> Ready | Absent:
+        """The tool made ready for calls, or why it cannot be called. Never raises."""
+
+    def _refresh(self) -> None: ...
+
+    @property
+    def pending(self) -> list[ToolCall]:
+        """The suspended calls whose answers are owed here."""
+
+
+class Calls:
+    """Makes calls in the name of `_caller`: a session is its own, that of a toolkit is its root session."""
+
+    __slots__ = ()
+
+    @property
+    def _caller(self) -> Caller:
+        raise NotImplementedError
+
+    def prepare(self, name: str | ToolCall, arguments: Any = None, *, call_id: str | None = None) -> ToolCall:
+        """A call that may run later. Never raises: a bad call has its result already (`not_found`, `invalid`, ...)."""
+        session = self._caller
+        call = as_call(name, arguments, call_id)
+        if call._runner is None:
+            session._core.engine.prepare(session, call, session.ready(call.name))
+        return call
+
+    def call_sync(
+        self,
+        name: str | ToolCall,
+        arguments: Any = None,
+        *,
+        call_id: str | None = None,
+        context: Any = (),
+        agent: Any = None,
+        on_chunk: Listener | None = None,
+        policy: ExecutionPolicy | None = None,
+    ) -> ToolResult:
+        """Call a tool from plain code. `arguments`: a mapping, JSON text or bytes; empty text or None for none."""
+        if type(name) is not str:
+            return self.prepare(name, arguments, call_id=call_id).execute_sync(context, agent, on_chunk, policy)
+        session = self._caller
+        core = session._core
+        if session._generation != core.registry.generation:
+            session._refresh()
+        ready = session._cache.get(name) or session.ready(name)
+        refused = None
+        if type(ready) is Ready and ready.straight_sync and on_chunk is None and policy is None:
+            result = core.straight.run(session, ready, arguments, call_id, context, agent)
+            if type(result) is ToolResult:
+                return result
+            refused = result
+        call = core.engine.prepare(session, ToolCall(call_id or "", name, arguments), ready, refused)
+        if call.result is not None:
+            return call.result
+        return call.execute_sync(context, agent, on_chunk, policy)
+
+    async def call(
+        self,
+        name: str | ToolCall,
+        arguments: Any = None,
+        *,
+        call_id: str | None = None,
+        context: Any = (),
+        agent: Any = None,
+        on_chunk: Listener | None = None,
+        policy: ExecutionPolicy | None = None,
+    ) -> ToolResult:
+        """Call a tool. Ends in one `ToolResult` whatever the tool does; only the caller's own cancellation leaves."""
+        if type(name) is not str:
+            return await self.prepare(name, arguments, call_id=call_id).execute(context, agent, on_chunk, policy)
+        session = self._caller
+        core = session._core
+        if session._generation != core.registry.generation:
+            session._refresh()
+        ready = session._cache.get(name) or session.ready(name)
+        refused = None
+        if type(ready) is Ready and ready.straight_async and on_chunk is None and policy is None:
+            result = await core.straight.run_async(session, ready, arguments, call_id, context, agent)
+            if type(result) is ToolResult:
+                return result
+            refused = result
+        call = core.engine.prepare(session, ToolCall(call_id or "", name, arguments), ready, refused)
+        if call.result is not None:
+            return call.result
+        return await call.execute(context, agent, on_chunk, policy)
+
+    async def call_many(
+        self,
+        calls: Iterable[Any],
+        *,
+        context: Any = (),
+        agent: Any = None,
+        on_chunk: Listener | None = None,
+        policy: ExecutionPolicy | None = None,
+    ) -> list[ToolResult]:
+        """Run several calls; results in call order. Each is a `ToolCall`, a `(name, arguments)` pair or a mapping."""
+        session = self._caller
+        return await Batch(session, calls, context, agent, on_chunk, policy).run(parallel=session._core.parallel)
+
+    def call_many_sync(
+        self,
+        calls: Iterable[Any],
+        *,
+        context: Any = (),
+        agent: Any = None,
+        on_chunk: Listener | None = None,
+        policy: ExecutionPolicy | None = None,
+    ) -> list[ToolResult]:
+        """`call_many` from plain code."""
+        session = self._caller
+        batch = Batch(session, calls, context, agent, on_chunk, policy)
+        drivers = session._core.engine.drivers
+        if not drivers.available:  # closed, or the interpreter is shutting down: each call says so itself
+            return batch.run_one_by_one()
+        results: list[ToolResult] = drivers.block_on(lambda: batch.run(parallel=session._core.parallel))
+        return results
+
+    def stream(
+        self, calls: Iterable[Any], *, context: Any = (), agent: Any = None, policy: ExecutionPolicy | None = None
+    ) -> AsyncIterator[Event]:
+        """Run several calls and yield their chunks and results as they come."""
+        session = self._caller
+        return Batch(session, calls, context, agent, None, policy).stream(parallel=session._core.parallel)
+
+    def resume(self, call_id: str, value: Any) -> ToolResult:
+        """Complete a suspended call with its answer. Raises `PegboardError` naming the ids that are owed."""
+        session = self._caller
+        return session._core.engine.resume(call_id, value, session.pending)
+
+    @property
+    def pending(self) -> list[ToolCall]:
+        """The suspended calls whose answers are owed."""
+        return self._caller.pending
