@@ -235,6 +235,12 @@ class TestTyped:
         assert line in refused(toolkit, "forecast", sent).splitlines()
         assert line in refused(toolkit, "forecast", json.dumps(sent)).splitlines()
 
+    def test_free_keywords(self, toolkit: Toolkit) -> None:
+        assert refused(toolkit, "keyed", {"a": 1, "b": "x", "c d": None}).splitlines()[1:] == [
+            'b: expected integer, got string "x"',
+            "c d: expected integer, got null",
+        ]
+
     def test_paths_into_containers(self, toolkit: Toolkit) -> None:
         text = refused(toolkit, "tags", {"tags": [{"a": 1}, {"b": "x", "c d": "y"}, 7]})
         assert "tags[1].b: expected integer" in text

@@ -9,13 +9,15 @@ from hypothesis import strategies as st
 
 from pegboard._errors import Mismatch
 from pegboard._explain import explain
+from pegboard._plans import shaped
 from pegboard._problems import Problem, expectation, got, join, message, spell
-from pegboard._shapes import TypePlan
+from pegboard._shapes import Check, Mapped, Member, Record, Text, TypePlan
 from tests.core import shapes
 from tests.core.shapes import BOOLEAN, DATE, DAYS, INTEGER, NULL, NUMBER, TEXT, UNIT
 
 FORECAST = shapes.record(city=TEXT, days=INTEGER, unit=UNIT, defaults={"days": 1, "unit": "C"})
 CIRCLE = shapes.record(kind=shapes.literal("circle"), radius=NUMBER)
+POINT = shapes.record(x=INTEGER, y=INTEGER, defaults={"y": 0})
 SQUARE = shapes.record(kind=shapes.literal("square"), side=NUMBER)
 
 
@@ -51,6 +53,8 @@ class TestMessages:
             (shapes.optional(INTEGER), "x", 'expected integer or null, got string "x"'),
             (shapes.either(INTEGER, TEXT), None, "expected integer or string, got null"),
             (shapes.either(INTEGER, TEXT), 1.5, "expected integer, got number 1.5"),
+            (shapes.either(CIRCLE, POINT), {}, "expected object with kind, radius or object with x, got object {}"),
+            (shapes.either(CIRCLE, INTEGER), None, "expected object or integer, got null"),
             (CIRCLE, 3, "expected object, got integer 3"),
             (shapes.tagged("kind", circle=CIRCLE), 3, "expected object, got integer 3"),
         ],
@@ -73,6 +77,24 @@ class TestMessages:
             'days: expected integer, got string "three"',
             'unit: expected one of "C", "F", got string "c", did you mean "C"?',
             "dais: unknown argument, did you mean 'days'?",
+        ]
+
+    def test_an_array_s_own_bounds_come_before_its_items(self) -> None:
+        plan = shapes.record(days=shapes.array(DAYS, least=3, unique=True))
+        assert told(plan, {"days": [0, 0]}) == [
+            "days: expected array of at least 3 items and of unique items, got array [0, 0]",
+            "days[0]: expected integer >= 1, got integer 0",
+            "days[1]: expected integer >= 1, got integer 0",
+        ]
+        assert told(plan, {"days": [0, 1, 2]}) == ["days[0]: expected integer >= 1, got integer 0"]
+
+    def test_a_mapping_s_own_bounds_come_before_its_members(self) -> None:
+        check = Check("minProperties", 2, "len({value}) >= {limit}")
+        plan = shaped({"type": "object", "minProperties": 2}, Mapped(UNIT, INTEGER, checks=(check,)))
+        assert told(plan, {"K": "x"}) == [
+            'expected object of at least 2 members, got object {"K": "x"}',
+            'K: expected a key that is one of "C", "F", got string "K"',
+            'K: expected integer, got string "x"',
         ]
 
     def test_a_surplus_name_like_no_other_gets_the_known_ones(self) -> None:
@@ -115,6 +137,15 @@ class TestPaths:
     def test_a_key_is_explained_too(self) -> None:
         plan = shapes.mapping(INTEGER, key=UNIT)
         assert told(plan, {"K": 1}) == ['K: expected a key that is one of "C", "F", got string "K"']
+
+    def test_a_key_gets_the_nearest_or_the_parser_s_reason(self) -> None:
+        choices = shapes.mapping(INTEGER, key=shapes.literal("celsius", "kelvin"))
+        assert told(choices, {"celcius": 1})[0].endswith('got string "celcius", did you mean "celsius"?')
+        assert told(shapes.mapping(INTEGER, key=DATE), {"2024-02-30": 1})[0].endswith("day is out of range for month")
+
+    def test_two_spellings_of_one_key(self) -> None:
+        plan = shapes.mapping(INTEGER, key=shaped({"type": "string"}, Text(str.lower)))
+        assert told(plan, {"a": 1, "b": 2, "A": 3}) == ['A: means the same key as "a"; send it once']
 
     @pytest.mark.parametrize(
         ("key", "path"), [("a", "x.a"), ("a b", 'x["a b"]'), (0, "x[0]"), ("é", "x.é"), ("", 'x[""]')]
@@ -181,6 +212,15 @@ class TestAuthorsOwnChecks:
         group = ExceptionGroup("outer", [ValueError("one"), ExceptionGroup("inner", [ValueError("two")])])
         assert told(self.refuse(group), {"point": {"x": 1}}) == ["point: one; two"]
 
+    def test_of_several_arguments_the_first_is_the_message(self) -> None:
+        """As validators of attrs raise them."""
+        assert told(self.refuse(ValueError("x must be even", object(), 1)), {"point": {"x": 1}}) == [
+            "point: x must be even"
+        ]
+        assert told(self.refuse(ValueError(1, 2)), {"point": {"x": 1}}) == ["point: (1, 2)"]
+        error = UnicodeDecodeError("utf-8", b"x", 0, 1, "why")
+        assert told(self.refuse(error), {"point": {"x": 1}}) == [f"point: {error}"]
+
     def test_a_keyboard_interrupt_leaves(self) -> None:
         with pytest.raises(KeyboardInterrupt):
             explain(self.refuse(KeyboardInterrupt()), {"point": {"x": 1}})
@@ -209,6 +249,41 @@ class TestWithoutShape:
     def test_a_schema_that_cannot_stand_alone_is_no_reason_to_fail(self) -> None:
         plan = shapes.opaque({"$ref": "#/$defs/elsewhere"}, self.refuse)
         assert told(plan, "3 km") == ['expected elsewhere, got string "3 km": only whole kilometres']
+
+
+class TestJudges:
+    """A type's own judge may find several problems at once, each with the way to it: `Mismatch(located=...)`."""
+
+    LOCATED: ClassVar[list[tuple[list[str | int], str]]] = [(["days", 1], "is a holiday"), ([], "too long by hunter2")]
+
+    def refuse(self, *args: Any) -> Any:
+        raise Mismatch("the calendar refuses it", located=self.LOCATED)
+
+    @pytest.mark.parametrize("made", ["record", "text", "opaque"])
+    def test_each_problem_has_its_place(self, made: str) -> None:
+        plan = {
+            "record": shaped({"type": "object"}, Record(lambda **members: self.refuse(), ())),
+            "text": shaped({"type": "string"}, Text(self.refuse)),
+            "opaque": shapes.opaque({"type": "object"}, self.refuse),
+        }[made]
+        assert told(shapes.record(trip=plan), {"trip": "" if made == "text" else {}}) == [
+            "trip.days[1]: is a holiday",
+            "trip: too long by hunter2",
+        ]
+
+    def test_problems_inside_come_first(self) -> None:
+        plan = shaped({"type": "object"}, Record(lambda **members: self.refuse(), (Member("x", "x", INTEGER),)))
+        assert told(plan, {"x": "a"}) == ['x: expected integer, got string "a"']
+
+    def test_its_words_are_redacted(self) -> None:
+        plan = shapes.opaque({"type": "object"}, self.refuse)
+        assert "hunter2" not in "".join(told(plan, {}, redact=lambda text: text.replace("hunter2", "***")))
+
+    def test_a_walk_ends(self) -> None:
+        def refuse(value: Any) -> Any:
+            raise Mismatch(located=[([number], "no") for number in range(5000)])
+
+        assert len(explain(shapes.opaque({"type": "array"}, refuse), [])) == 1000
 
 
 class TestDiscretion:

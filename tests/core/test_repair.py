@@ -2,6 +2,7 @@
 
 import copy
 import json
+import math
 from typing import Any
 
 import pytest
@@ -58,6 +59,10 @@ class TestRungs:
                 "JSON text read as object",
             ),
             (shapes.either(INTEGER, BOOLEAN), "true", True, 'text "true" read as boolean true'),
+            (shapes.opaque({"type": "integer"}, int.bit_count), "3", 3, 'text "3" read as integer 3'),
+            (shapes.opaque({"type": "number"}, math.sqrt), "2.5", 2.5, 'text "2.5" read as number 2.5'),
+            (shapes.opaque({"type": "boolean"}, [0, 1].__getitem__), "true", True, 'text "true" read as boolean true'),
+            (shapes.either(shapes.array(TEXT), TEXT), 5, "5", 'integer 5 read as string "5"'),
             (shapes.either(NUMBER, INTEGER), "3", 3.0, 'text "3" read as number 3.0'),
             (shapes.either(INTEGER, NUMBER), "3", 3, 'text "3" read as integer 3'),
             (shapes.either(INTEGER, POINT), '{"x": 1}', {"x": 1}, "JSON text read as object"),
@@ -79,6 +84,11 @@ class TestRungs:
             'tags["a b"]: text "true" read as boolean true',
         ]
         assert [note.path for note in notes] == ["orders", "orders[0].qty", 'tags["a b"]']
+
+    def test_keys_of_a_mapping(self) -> None:
+        value, notes = repair(shapes.mapping(INTEGER, COLOUR), {"RED": "1", "#0f0": 2})
+        assert value == {"#f00": 1, "#0f0": 2}
+        assert notes == ['RED: text "RED" read as string "#f00"', 'RED: text "1" read as integer 1']
 
     def test_a_recursive_type(self) -> None:
         value, _ = repair(shapes.tree(), {"name": "a", "children": [{"name": 1, "children": '[{"name": 2}]'}]})
@@ -168,7 +178,11 @@ class TestLeftAlone:
             (POINT, 3),
             (shapes.tagged("kind", circle=CIRCLE), {"kind": "square"}),
             (shapes.either(INTEGER, BOOLEAN), "x"),
-            (shapes.opaque({"type": "integer"}, int.bit_count), "3"),
+            (shapes.opaque({"type": "integer"}, int.bit_count), "three"),
+            (shapes.opaque({"type": "string"}, str.swapcase), 3),
+            (shapes.opaque({}, int.bit_count), "3"),
+            (shapes.mapping(INTEGER, COLOUR), {"RED": 1, "#f00": 2}),
+            (shapes.mapping(INTEGER, COLOUR), {"blue": 1}),
         ],
     )
     def test_what_would_be_a_guess(self, plan: TypePlan, sent: Any) -> None:
@@ -216,6 +230,7 @@ PLANS = [
     shapes.tagged("a", circle=shapes.record(a=shapes.literal("circle"), b=NUMBER, c=COLOUR)),
     shapes.array(shapes.fixed(INTEGER, BOOLEAN)),
     shapes.mapping(shapes.optional(shapes.array(INTEGER))),
+    shapes.mapping(INTEGER, key=shapes.literal("x", "C")),
     shapes.tree(),
 ]
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=3)

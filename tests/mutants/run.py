@@ -30,6 +30,7 @@ TYPES = (
     "test_schema.py",
     "test_limits.py",
     "test_edges.py",
+    "test_results.py",
 )
 CORE = (
     *("test_signatures.py", "test_schemas.py", "test_presets.py", "test_injection.py"),

@@ -38,7 +38,8 @@ and with random JSON, against another validator of JSON Schema.
 - **Unions: the exact JSON type first, then the alternatives as written.** `1` is an `int` and `1.0` a `float` in both
   `int | float` and `float | int`; `datetime | str` tries the moment first. An alternative that can never win, as the
   second of `str | datetime`, is refused when the tool is registered, with the remedy. Records that a `Literal` member
-  tells apart become `oneOf` with a discriminator.
+  tells apart become `oneOf` with a discriminator. (`typing` itself takes `Annotated[A | B, x]` for the same as
+  `Annotated[B | A, x]` and gives the one that a program wrote first; put the metadata on the alternatives.)
 - **`Optional[T] = None` is plain `T` that may be left out;** without a default it is required and nullable.
 - **Bounds are enforced:** those of `annotated_types`, of `Param`, of `pydantic.Field` and of `msgspec.Meta`.
 - **A type that nobody maps is refused at registration** in one line that names the parameter, the annotation and what
@@ -63,6 +64,9 @@ promise (what is repaired has to fit the schema afterwards), each of these is tr
 | `3` | an array of integers | `[3]` |
 | `3` | a string | `"3"` |
 
+Keys of mappings are read as values are. Of the alternatives of a union the one wins that needs the fewest repairs. A
+handler without a [shape](overriding-types.md) has numbers, booleans and null repaired by the `type` of its schema.
+
 Never repaired: text for a `str` parameter, which is never parsed; `5.7` or `"5.7"` for an integer; `"abc"` for an array
 of numbers; `1` or `"yes"` for a boolean; malformed JSON for a tool that is not `read_only`. `Toolkit(repair="off")`
 repairs nothing.
@@ -75,9 +79,34 @@ No schema can say these; what fits the schema is refused then, and never arrives
 |---|---|---|
 | `float` | integers beyond 1.8e308 are refused | a JSON number, but no float holds it |
 | `datetime`, `time` | leap seconds (`23:59:60Z`) are refused | RFC 3339 has them, Python has not; validators differ |
+| mappings | two spellings of one key are refused, as of a `UUID` or a moment | one member would be lost |
 | `Annotated[T, Predicate(...)]` | the author's function decides | a schema has no functions |
 | records | validators, converters and `__post_init__` decide | as above; what they raise is an argument error |
 | pydantic's `Decimal` with bounds | the bound is pydantic's | text has no minimum |
+| numpy arrays | rows of different lengths are refused | a schema does not compare lengths |
+| Pillow images | base64 text that is no image file is refused | a schema does not read files |
+
+## Results
+
+The return annotation goes through the same handlers: `tool.returns` is the schema of `result.data`. It is None where
+`data` could not keep to it:
+
+- without an annotation, with `Any` or a generator, and for a type that nobody maps;
+- for content blocks, arrays of them and `ToolOutput`, which are content and not data;
+- for types that a converter takes, such as `bytes`, and with `@tool(converter=...)`;
+- for records that are written otherwise than they are read: an `InitVar` without a default, an attrs converter that
+  takes another type, computed fields, serializers and validation aliases of pydantic. A handler of your own says so
+  with `Record(..., one_way=True)`.
+
+Values that JSON or the schema does not have are written all the same: NaN and infinities as null, a moment without an
+offset without one, and whatever a function returns instead of what it promised. Two plugins that map the returned type
+equally well are refused at registration, as for a parameter.
+
+## Names
+
+`tool.json_schema(titles="qualified")` names every type in full, type arguments included. A NewType and a `type` alias
+stand for another type, and have its title; only where they are an argument of a type does their own name show, as in
+`list[shop.UserId]`, since that is how the type is written.
 
 ## The table
 

@@ -9,18 +9,20 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Protocol, TypedDict, Unpack
 
 import pytest
-from annotated_types import MinLen
+from annotated_types import MinLen, Predicate
 
 import pegboard_dataclasses
 from pegboard._errors import RegistrationError
+from pegboard._explain import explain
 from pegboard._extension import TypeHandler
 from pegboard._plans import shaped
+from pegboard._repair import repair
 from pegboard._schema import render
-from pegboard._shapes import Items, Tagged, TypePlan
+from pegboard._shapes import Items, Mapped, Tagged, TypePlan
 from pegboard._tool import Origin
 from pegboard._types import TypeTable
-from tests.types.battery import Color
-from tests.types.table import plan, refused, schema, type_table
+from tests.types.battery import Color, Size
+from tests.types.table import plan, refused, same, schema, type_table
 
 
 class Words(str):
@@ -194,3 +196,61 @@ class TestTexts:
 
     def test_a_path_is_told_from_what_is_no_class(self) -> None:
         assert plan(list[Path]).structure(["a"]) == [Path("a")]
+
+
+def is_short(value: Any) -> bool:
+    return len(value) < 2
+
+
+class TestPredicates:
+    """A predicate is asked about the value that arrives, inside whatever builds it, and says its name to the model."""
+
+    @pytest.mark.parametrize(
+        ("annotation", "good", "bad", "wanted"),
+        [
+            (list[int], [1], [1, 2], [1]),
+            (set[int], [1.0], [1, 2], {1}),
+            (tuple[int, ...], [1], [1, 2], (1,)),
+            (dict[str, int], {"a": 1}, {"a": 1, "b": 2}, {"a": 1}),
+            (dict[Color, int], {"red": 1}, {"red": 1, "blue": 2}, {Color.RED: 1}),
+            (bytes, "QQ==", "QUI=", b"A"),
+            (str, "a", "ab", "a"),
+        ],
+    )
+    def test_of_whole_values(self, annotation: Any, good: Any, bad: Any, wanted: Any) -> None:
+        found = plan(Annotated[annotation, Predicate(is_short)])
+        assert same(found.structure(good), wanted)
+        (problem,) = explain(found, bad)
+        assert "refused by the check is_short" in problem.message
+        assert found.schema == plan(annotation).schema
+
+    def test_of_a_mapping_that_is_built(self) -> None:
+        def build(annotation: Any, types: Any) -> TypePlan:
+            schema = {"type": "object", "additionalProperties": {"type": "integer"}}
+            return shaped(schema, Mapped(None, types.plan(int), Settings))
+
+        table = type_table(TypeHandler(Settings, build))
+        found = table.plan(Annotated[Settings, Predicate(lambda settings: settings.known["a"] > 1)])
+        assert found.structure({"a": 2}).known == {"a": 2}
+        (problem,) = explain(found, {"a": 1})
+        assert problem.message == "refused by a check of the tool's own"
+
+    def test_what_is_inside_is_still_repaired(self) -> None:
+        assert repair(plan(Annotated[list[int], Predicate(is_short)]), ["1"])[0] == [1]
+
+    def test_one_that_raises_speaks(self) -> None:
+        def positive(value: int) -> bool:
+            raise ValueError("only positive ones")
+
+        (problem,) = explain(plan(Annotated[int, Predicate(positive)]), -1)
+        assert problem.message == "expected integer, got integer -1: only positive ones"
+
+
+class Settings:
+    def __init__(self, known: dict[str, int]) -> None:
+        self.known = known
+
+
+@pytest.mark.parametrize(("sent", "wanted"), [("SMALL", 1), ("small", 1), ("LARGE", "LARGE"), ("X", "x")])
+def test_members_in_a_literal_are_known_by_name(sent: str, wanted: Any) -> None:
+    assert repair(plan(Literal[Size.SMALL, "x"]), sent)[0] == wanted

@@ -638,7 +638,7 @@ class TestRefusals:
             (Money | None, "Money"),
             (dict[str, Money], "Money"),
             (Cat, "pip install pegboard-dataclasses"),
-            (Callable[[int], str], "functions and classes cannot be sent as JSON"),
+            (Callable[[int], str], r"Callable\[\[int\], str\]: functions and classes cannot be sent as JSON"),
             (Callable, "functions and classes"),
             (type, "functions and classes"),
             (type[int], "functions and classes"),
@@ -684,10 +684,15 @@ class TestRefusals:
         with pytest.raises(RegistrationError, match=f"it would arrive as a {base.__name__}, not as a Own"):
             plan(type("Own", (base,), {}))
 
-    @pytest.mark.parametrize("base", [dt.datetime, dt.date, set])
-    def test_other_subclasses_are_refused_too(self, base: type) -> None:
-        with pytest.raises(RegistrationError, match="Own"):
+    @pytest.mark.parametrize("base", [dt.datetime, dt.date, dt.time, dt.timedelta])
+    def test_as_would_one_of_a_moment(self, base: type) -> None:
+        """Such as `pandas.Timestamp`."""
+        with pytest.raises(RegistrationError, match=rf"not as a Own; annotate datetime\.{base.__name__}, register"):
             plan(type("Own", (base,), {}))
+
+    def test_one_of_a_set_too(self) -> None:
+        with pytest.raises(RegistrationError, match="not as a Own; annotate set, register"):
+            plan(type("Own", (set,), {}))
 
     @pytest.mark.parametrize(
         ("attributes", "pack"),
@@ -695,12 +700,23 @@ class TestRefusals:
             ({"__module__": "pydantic.main"}, "pegboard-pydantic"),
             ({"__pydantic_core_schema__": 1}, "pegboard-pydantic"),
             ({"__struct_fields__": ()}, "pegboard-msgspec"),
-            ({"__module__": "numpy"}, "pegboard-numpy"),
         ],
     )
     def test_the_pack_is_named_for_classes_of_known_libraries(self, attributes: dict[str, Any], pack: str) -> None:
         with pytest.raises(RegistrationError, match=f"pip install {pack}$"):
             plan(type("Model", (), attributes))
+
+    @pytest.mark.parametrize(
+        ("module", "name"), [("numpy", "ndarray"), ("numpy", "generic"), ("pandas.core.frame", "DataFrame")]
+    )
+    def test_a_pack_is_named_for_what_it_maps(self, module: str, name: str) -> None:
+        with pytest.raises(RegistrationError, match=r"pip install pegboard-numpy$"):
+            plan(type("Own", (type(name, (), {"__module__": module}),), {}))
+
+    def test_no_pack_is_named_for_what_it_does_not_map(self) -> None:
+        with pytest.raises(RegistrationError, match="register a TypeHandler") as caught:
+            plan(type("Generator", (), {"__module__": "numpy.random"}))
+        assert "pip install" not in str(caught.value)
 
     def test_the_pack_is_named_for_every_kind_of_record(self) -> None:
         from typing import NamedTuple, TypedDict

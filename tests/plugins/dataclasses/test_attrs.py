@@ -70,6 +70,22 @@ def test_validators_run_and_speak_for_themselves(types: TypeTable) -> None:
     assert wrong(types, list[Order], [{"item": "a", "quantity": 0}]) == ["[0]: quantity must be positive"]
 
 
+@pytest.mark.parametrize(
+    ("validator", "sent", "says"),
+    [
+        (attrs.validators.in_(["a", "b"]), "c", "'word' must be in ['a', 'b'] (got 'c')"),
+        (attrs.validators.matches_re("[a-z]"), "C", "'word' must match regex '[a-z]' ('C' doesn't)"),
+        (attrs.validators.max_len(1), "cc", "Length of 'word' must be <= 1: 2"),
+    ],
+)
+def test_validators_of_attrs_itself(types: TypeTable, validator: Any, sent: str, says: str) -> None:
+    @attrs.define
+    class Worded:
+        word: str = attrs.field(validator=validator)
+
+    assert wrong(types, Worded, {"word": sent}) == [says]
+
+
 def test_recursive(types: TypeTable) -> None:
     assert arrive(types, Node, {"name": "a", "next": {"name": "b"}}) == Node("a", Node("b"))
 

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 import numpy as np
 import pytest
 
-from pegboard import Param, RegistrationError, Toolkit
+from pegboard import Param, RegistrationError, Status, Toolkit
 from pegboard._types import TypeTable
 from tests.plugins.numpy.promise import arrive, keeps_promise, leave, refused, schema
 
@@ -156,3 +156,31 @@ def test_mistakes_are_explained(toolkit: Toolkit) -> None:
 
     toolkit.register(level)
     assert "to: expected integer >= 0 and <= 255, got integer 256" in toolkit.call_sync("level", {"to": 256}).text
+
+
+class TestRepairs:
+    """Scalars climb the same ladder as int, float and bool."""
+
+    @pytest.fixture
+    def toolkit(self, toolkit: Toolkit) -> Toolkit:
+        def mix(count: np.int64, share: np.float32, on: np.bool_, more: list[np.uint8] | None = None) -> list[str]:
+            return [type(each).__name__ for each in (count, share, on, *(more or ()))]
+
+        toolkit.register(mix)
+        return toolkit
+
+    def test_texts_that_spell_a_value(self, toolkit: Toolkit) -> None:
+        sent = {"count": "5", "share": "2.5", "on": "true", "more": ["1", 2.0]}
+        result = toolkit.call_sync("mix", sent)
+        assert result.data == [np.int64.__name__, np.float32.__name__, np.bool_.__name__] + [np.uint8.__name__] * 2
+        assert [note.path for note in result.notes] == ["count", "share", "on", "more[0]"]
+        assert toolkit.call_sync("mix", sent | {"more": 7}).notes[-1] == "more: integer 7 read as array of one item"
+
+    @pytest.mark.parametrize("wrong", [{"count": "5.5"}, {"count": "9e9"}, {"on": 1}, {"on": "yes"}, {"share": "nan"}])
+    def test_no_guesses(self, toolkit: Toolkit, wrong: dict[str, Any]) -> None:
+        result = toolkit.call_sync("mix", {"count": 1, "share": 1, "on": True} | wrong)
+        assert result.status is Status.INVALID
+
+    def test_none_out_of_range(self, toolkit: Toolkit) -> None:
+        result = toolkit.call_sync("mix", {"count": str(2**63), "share": 1, "on": True, "more": "256"})
+        assert [line.partition(":")[0] for line in result.text.splitlines()[1:]] == ["count", "more"]

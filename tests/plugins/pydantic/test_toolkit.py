@@ -3,6 +3,7 @@ import sys
 from dataclasses import dataclass
 
 import pytest
+from pydantic import BaseModel, Field, computed_field, field_serializer
 
 from pegboard import Status, Toolkit
 from tests.plugins.pydantic.models import Item, Money, Order, Span
@@ -48,6 +49,59 @@ def test_repairs_reach_into_models(toolkit: Toolkit) -> None:
     result = toolkit.call_sync("total", {"order": '{"items": [{"sku": "a", "qty": "2", "note": null}]}'})
     assert result.data == {"items": [{"sku": "a", "qty": 2}]}
     assert result.notes
+
+
+class Area(BaseModel):
+    width: int
+    height: int
+
+    @computed_field  # type: ignore[prop-decorator]  # as pydantic's own documentation has it
+    @property
+    def size(self) -> int:
+        return self.width * self.height
+
+
+class Masked(BaseModel):
+    card: str
+
+    @field_serializer("card")
+    def mask(self, card: str) -> dict[str, str]:
+        return {"ends": card[-4:]}
+
+
+class Renamed(BaseModel):
+    size: int = Field(validation_alias="Size")
+
+
+class Alias(BaseModel):
+    size: int = Field(alias="Size")
+
+
+@pytest.mark.parametrize(
+    ("value", "data"),
+    [
+        (Area(width=2, height=3), {"width": 2, "height": 3, "size": 6}),
+        (Masked(card="12345678"), {"card": {"ends": "5678"}}),
+        (Renamed.model_validate({"Size": 1}), {"size": 1}),
+    ],
+)
+def test_models_that_are_written_otherwise_promise_no_schema(toolkit: Toolkit, value: BaseModel, data: object) -> None:
+    def give() -> list[BaseModel]:
+        return [value]
+
+    give.__annotations__["return"] = list[type(value)]  # type: ignore[misc]  # known only now
+    toolkit.register(give)
+    assert toolkit.call_sync("give").data == [data]
+    assert toolkit["give"].returns is None
+
+
+def test_other_models_do(toolkit: Toolkit) -> None:
+    def give() -> Alias:
+        return Alias(Size=1)
+
+    toolkit.register(give)
+    assert toolkit.call_sync("give").data == {"Size": 1}
+    assert list((toolkit["give"].returns or {})["properties"]) == ["Size"]
 
 
 def test_inside_a_dataclass() -> None:

@@ -7,6 +7,7 @@ from typing import Any, get_type_hints
 
 from pegboard import MISSING, TypePlan, Types
 from pegboard_dataclasses._hints import field_types
+from pegboard_dataclasses._oneway import one_way
 from pegboard_dataclasses._record import Field, class_of, record
 
 __all__ = ["build", "matches"]
@@ -22,7 +23,9 @@ def matches(annotation: Any) -> bool:
 
 def build(annotation: Any, types: Types) -> TypePlan:
     """The plan of an attrs class: members carry the names of the constructor, so `_token` is `token`."""
-    return record(annotation, types, _fields(annotation), class_of(annotation), getattr)
+    fields = list(_fields(annotation))
+    plan = record(annotation, types, fields, class_of(annotation), getattr)
+    return one_way(plan) if any(field.read_as is not MISSING for field in fields) else plan
 
 
 def _fields(annotation: Any) -> Iterator[Field]:
@@ -34,6 +37,8 @@ def _fields(annotation: Any) -> Iterator[Field]:
             continue
         stored = hints.get(attribute.name, attribute.type or Any)
         taken = _converter_input(attribute.converter)
+        if taken == stored:
+            taken = MISSING
         default, optional = _default(attribute.default)
         yield Field(
             attribute.name,

@@ -9,6 +9,7 @@ from typing import Any
 
 from pegboard import MISSING, RegistrationError, TypePlan, Types
 from pegboard_dataclasses._hints import field_types
+from pegboard_dataclasses._oneway import one_way
 from pegboard_dataclasses._record import Field, class_of, record
 
 __all__ = ["build", "matches"]
@@ -25,7 +26,10 @@ def matches(annotation: Any) -> bool:
 
 def build(annotation: Any, types: Types) -> TypePlan:
     """The plan of a dataclass: what its constructor takes, `InitVar`s included."""
-    return record(annotation, types, _fields(annotation), class_of(annotation), getattr)
+    fields = list(_fields(annotation))
+    plan = record(annotation, types, fields, class_of(annotation), getattr)
+    # An `InitVar` has to be sent, but no instance has it.
+    return one_way(plan) if any(not field.stored and field.default is MISSING for field in fields) else plan
 
 
 def _fields(annotation: Any) -> Iterator[Field]:

@@ -32,6 +32,7 @@ from pegboard import (
 )
 from pegboard_pydantic._generate import MARK, Described
 from pegboard_pydantic._leaves import as_is, bounds, kept, leaf
+from pegboard_pydantic._marks import writes_otherwise
 from pegboard_pydantic._tidy import tidy_items, tidy_members, tidy_one_of, tidy_record, tidy_tagged
 
 __all__ = ["Classes", "promise"]
@@ -79,7 +80,10 @@ class _Reader:
         plan = self._known.get(cls)
         if plan is None:
             body = {word: value for word, value in node.items() if word not in (MARK, "$defs")}
-            plan = self._known[cls] = self._definition(f"{MARK}:{mark}", qualified_name(cls), body)
+            plan = self._definition(f"{MARK}:{mark}", qualified_name(cls), body)
+            if isinstance(plan.shape, Record) and writes_otherwise(cls):
+                plan = evolve(plan, shape=evolve(plan.shape, one_way=True))
+            self._known[cls] = plan
         return plan
 
     def _definition(self, key: str, name: str, body: Mapping[str, Any]) -> TypePlan:
