@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pegboard import ToolError
-from pegboard_files import _lines
+from pegboard_files import _bytes, _lines
 from pegboard_files._lines import Excerpt, Range, parse_range, read_excerpt
 
 LIMIT = 1_000
@@ -18,7 +18,8 @@ LIMIT = 1_000
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks of three bytes, so that short contents cross many of them."""
-    monkeypatch.setattr(_lines, "_BLOCK", 3)
+    monkeypatch.setattr(_bytes, "BLOCK", 3)
+    monkeypatch.setattr(_lines, "BLOCK", 3)
 
 
 @pytest.fixture(scope="module")
@@ -164,7 +165,8 @@ class TestLargeFiles:
             return real(descriptor, length, offset)
 
         real = os.pread
-        monkeypatch.setattr(os, "pread", pread)
+        monkeypatch.setattr(_bytes, "read_at", pread)
+        monkeypatch.setattr(_lines, "read_at", pread)
         return reads
 
     def test_the_end_is_read_from_the_end(self, huge: Path, reads: list[int]) -> None:
@@ -195,7 +197,7 @@ class TestLargeFiles:
     def test_file_that_shrinks_meanwhile(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         path = tmp_path / "log"
         path.write_bytes(b"x\n" * LIMIT)
-        monkeypatch.setattr(os, "pread", lambda *_: b"")
+        monkeypatch.setattr(_lines, "read_at", lambda *_: b"")
         assert "became shorter" in refusal(lambda: opened(path, Range(5, 9)))
 
     def test_file_that_grows_meanwhile(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

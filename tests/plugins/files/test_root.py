@@ -15,8 +15,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pegboard_files import _root
-from pegboard_files._root import Opener, Root, open_beneath, open_by_walking
+from pegboard_files import _opening
+from pegboard_files._opening import Opener, open_beneath, open_by_walking
+from pegboard_files._root import Root
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the pack needs a POSIX system")
 
@@ -70,12 +71,12 @@ def engine(request: pytest.FixtureRequest) -> Opener:
 
 @pytest.fixture
 def root(tree: Path, engine: Opener) -> Root:
-    return Root(str(tree), engine)
+    return Root(str(tree), opener=engine)
 
 
 def read(root: Root, path: str) -> str:
-    with root.file(path) as descriptor:
-        return os.read(descriptor, 100).decode()
+    with root.file(path) as file:
+        return os.read(file.descriptor, 100).decode()
 
 
 def refused(action: Callable[[], object]) -> str:
@@ -150,13 +151,14 @@ def test_attack_is_refused(root: Root, path: str, reason: str) -> None:
 
 
 def test_directory_is_opened(root: Root) -> None:
-    with root.directory("to_dir/..") as descriptor, os.scandir(descriptor) as entries:
-        assert sorted(entry.name for entry in entries) == ["a.txt", "deep", "far", "up"]
+    with root.folder("to_dir/..") as folder:
+        assert folder.path == "docs"
+        assert sorted(entry.name for entry in folder.entries()) == ["a.txt", "deep", "far", "up"]
 
 
 @pytest.mark.parametrize("path", ["docs/a.txt", "fifo", "loop", "out_dir", "..", "nowhere", "missing/x", "proc"])
 def test_only_directories_inside_open_as_directories(root: Root, path: str) -> None:
-    assert refused(lambda: root.directory(path).__enter__()) in {"EXDEV", "ELOOP", "ENOENT", "ENOTDIR"}
+    assert refused(lambda: root.folder(path).__enter__()) in {"EXDEV", "ELOOP", "ENOENT", "ENOTDIR"}
 
 
 def test_absolute_path_inside_is_taken_as_relative(root: Root, tree: Path) -> None:
@@ -168,13 +170,13 @@ def test_absolute_path_inside_is_taken_as_relative(root: Root, tree: Path) -> No
 
 @pytest.mark.skipif(not Path("/dev/null").is_char_device(), reason="there is no /dev")
 def test_devices_are_refused(engine: Opener) -> None:
-    assert refused(lambda: read(Root("/dev", engine), "null")) == "ENXIO"
+    assert refused(lambda: read(Root("/dev", opener=engine), "null")) == "ENXIO"
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="there is no /proc")
 def test_magic_links_are_refused(engine: Opener, tree: Path) -> None:
     with (tree.parent / "outside" / "secret").open() as secret:
-        reason = refused(lambda: read(Root("/proc/self", engine), f"fd/{secret.fileno()}"))
+        reason = refused(lambda: read(Root("/proc/self", opener=engine), f"fd/{secret.fileno()}"))
     assert reason in {"EXDEV", "ELOOP"}
 
 
@@ -201,11 +203,11 @@ def test_walk_is_bounded(tree: Path) -> None:
     (tree / "long").symlink_to(deep)
     (tree / deep / "long").symlink_to(deep)
     (tree / deep / deep).mkdir(parents=True)
-    root = Root(str(tree), open_by_walking)
+    root = Root(str(tree), opener=open_by_walking)
     before = open_descriptors()
-    with root.directory("long"):
+    with root.folder("long"):
         assert open_descriptors() == before + 1
-    assert refused(lambda: root.directory("long/long/.").__enter__()) == "ENAMETOOLONG"
+    assert refused(lambda: root.folder("long/long/.").__enter__()) == "ENAMETOOLONG"
     assert open_descriptors() == before
 
 
@@ -247,11 +249,6 @@ def test_root_must_be_a_directory(tree: Path) -> None:
     assert refused(lambda: Root(str(tree / "docs" / "a.txt"))) == "ENOTDIR"
 
 
-def test_system_without_relative_opens_is_refused(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "supports_dir_fd", set())
-    assert refused(lambda: Root(str(tree))) == "ENOTSUP"
-
-
 class TestFallback:
     """Where the kernel does not or must not know `openat2`, the walk takes over, with the same answers."""
 
@@ -263,31 +260,31 @@ class TestFallback:
             calls.append(path)
             return -int(request.param)
 
-        monkeypatch.setattr(_root, "_openat2", lambda: failing)
+        monkeypatch.setattr(_opening, "_openat2", lambda: failing)
         return calls
 
     @pytest.mark.parametrize(
         ("calls", "expected"),
-        [(errno.ENOSYS, 1), (errno.EPERM, 1), (errno.EAGAIN, _root._ATTEMPTS), (errno.EINTR, _root._ATTEMPTS)],
+        [(errno.ENOSYS, 1), (errno.EPERM, 1), (errno.EAGAIN, _opening._ATTEMPTS), (errno.EINTR, _opening._ATTEMPTS)],
         indirect=["calls"],
     )
     def test_takes_over(self, tree: Path, calls: list[str], expected: int) -> None:
-        root = Root(str(tree), open_beneath)
+        root = Root(str(tree), opener=open_beneath)
         assert read(root, "docs/a.txt") == "inside"
         assert calls == ["docs/a.txt"] * expected
         assert refused(lambda: read(root, "docs/far")) == "EXDEV"
 
     @pytest.mark.parametrize("calls", [errno.EACCES], indirect=True)
     def test_other_errors_are_answers(self, tree: Path, calls: list[str]) -> None:
-        assert refused(lambda: read(Root(str(tree), open_beneath), "docs/a.txt")) == "EACCES"
+        assert refused(lambda: read(Root(str(tree), opener=open_beneath), "docs/a.txt")) == "EACCES"
 
     def test_works_without_ctypes(self, tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "ctypes", None)
-        _root._openat2.cache_clear()
+        _opening._openat2.cache_clear()
         try:
-            assert read(Root(str(tree), open_beneath), "docs/a.txt") == "inside"
+            assert read(Root(str(tree), opener=open_beneath), "docs/a.txt") == "inside"
         finally:
-            _root._openat2.cache_clear()
+            _opening._openat2.cache_clear()
 
 
 COMPONENTS = st.sampled_from(
@@ -313,7 +310,7 @@ COMPONENTS = st.sampled_from(
 
 @pytest.mark.skipif(len(ENGINES) < 2, reason="there is one engine")
 def test_engines_agree(tree: Path) -> None:
-    roots = [Root(str(tree), opener) for opener in ENGINES]
+    roots = [Root(str(tree), opener=opener) for opener in ENGINES]
 
     @given(st.lists(COMPONENTS, min_size=1, max_size=6).map("/".join))
     def agree(path: str) -> None:

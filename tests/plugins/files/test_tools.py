@@ -21,7 +21,7 @@ def base(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def tools(base: Path) -> FileTools:
-    return FileTools(base, max_bytes=1_000)
+    return FileTools(base, read_only=True, max_bytes=1_000)
 
 
 def refusal(action: Callable[[], object]) -> str:
@@ -99,9 +99,11 @@ class TestView:
         (base / "blob").write_bytes(content)
         assert reason in refusal(lambda: tools.view_text_file("blob"))
 
-    def test_carriage_returns_stay(self, base: Path, tools: FileTools) -> None:
+    def test_line_ends_are_mentioned_and_not_shown(self, base: Path, tools: FileTools) -> None:
         (base / "dos").write_bytes(b"a\r\nb\r\n")
-        assert tools.view_text_file("dos") == "dos: lines 1-2 of 2\n1: a\r\n2: b\r"
+        (base / "mixed").write_bytes(b"a\r\nb\nc\rd\n")
+        assert tools.view_text_file("dos") == "dos: lines 1-2 of 2; CRLF ends them\n1: a\n2: b"
+        assert tools.view_text_file("mixed") == "mixed: lines 1-3 of 3; CRLF ends 1 line of them\n1: a\n2: b\n3: c\rd"
 
     def test_absolute_path_inside_is_shown_as_relative(self, base: Path, tools: FileTools) -> None:
         assert tools.view_text_file(f"{base}/notes.txt") == tools.view_text_file("notes.txt")
@@ -131,7 +133,7 @@ class TestRefusals:
         (base / "absolute").symlink_to(base.parent / "outside")
         (base / "loop").symlink_to("loop")
         (base / "sub").mkdir()
-        for action in (lambda: tools.view_text_file(path), lambda: tools.list_directory(f"{path}/x")):
+        for action in (lambda: tools.view_text_file(path), lambda: tools.list_directory(f"{path}/x").text):
             message = refusal(action)
             assert str(base.parent) not in message
             assert "outside/" not in message
@@ -156,17 +158,17 @@ class TestList:
         (base / "a" / "inner").touch()
         (base / "link").symlink_to("/etc")
         os.mkfifo(base / "pipe")
-        assert tools.list_directory() == (
+        assert tools.list_directory().text == (
             ".: 4 entries\na/\nb.txt (1,234 bytes)\nlink (symbolic link)\npipe (not a regular file)"
         )
-        assert tools.list_directory("a") == "a: 1 entry\ninner (0 bytes)"
+        assert tools.list_directory("a").text == "a: 1 entry\ninner (0 bytes)"
 
     def test_empty_directory(self, base: Path, tools: FileTools) -> None:
-        assert tools.list_directory("") == tools.list_directory(str(base)) == ".: 0 entries"
+        assert tools.list_directory("").text == tools.list_directory(str(base)).text == ".: 0 entries"
 
     def test_no_name_forges_an_entry(self, base: Path, tools: FileTools) -> None:
         (base / "a\nb (1 bytes)").touch()
-        assert tools.list_directory() == ".: 1 entry\na\\nb (1 bytes) (0 bytes)"
+        assert tools.list_directory().text == ".: 1 entry\na\\nb (1 bytes) (0 bytes)"
 
     @pytest.mark.skipif(os.fsencode("\udcff") != b"\xff", reason="file names are not bytes here")
     def test_name_that_is_no_utf8_can_be_opened_as_shown(self, base: Path, tools: FileTools) -> None:
@@ -174,19 +176,19 @@ class TestList:
             (base / "\udcff").write_text("found\n")
         except OSError:
             pytest.skip("this file system has only UTF-8 names")
-        assert tools.list_directory() == ".: 1 entry\n\\udcff (6 bytes)"
+        assert tools.list_directory().text == ".: 1 entry\n\\udcff (6 bytes)"
         assert tools.view_text_file("\udcff") == "\\udcff: line 1 of 1\n1: found"
 
     def test_what_is_left_out_is_counted(self, base: Path, tools: FileTools, monkeypatch: pytest.MonkeyPatch) -> None:
         for name in "edcba":
             (base / name).touch()
         monkeypatch.setattr(_views, "MAX_ENTRIES", 2)
-        assert tools.list_directory() == ".: 5 entries\na (0 bytes)\nb (0 bytes)\n... and 3 more"
+        assert tools.list_directory().text == ".: 5 entries\na (0 bytes)\nb (0 bytes)\n... and 3 more"
 
     @pytest.mark.parametrize("path", ["..", "/", "notes.txt", "missing"])
     def test_only_directories_inside(self, base: Path, tools: FileTools, path: str) -> None:
         (base / "notes.txt").touch()
-        assert refusal(lambda: tools.list_directory(path)).startswith(f"Cannot open {path}: ")
+        assert refusal(lambda: tools.list_directory(path).text).startswith(f"Cannot open {path}: ")
 
 
 class TestBaseDirectory:
@@ -195,7 +197,7 @@ class TestBaseDirectory:
         monkeypatch.chdir(base)
         tools = FileTools()
         monkeypatch.chdir("/")
-        assert tools.list_directory() == ".: 1 entry\nhere (0 bytes)"
+        assert tools.list_directory().text == ".: 1 entry\nhere (0 bytes)"
         assert tools.base_dir == str(base)
 
     def test_must_exist(self, base: Path) -> None:

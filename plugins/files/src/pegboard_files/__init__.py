@@ -7,18 +7,34 @@ from collections.abc import Iterable
 import attrs
 
 import pegboard
-from pegboard_files._tools import DEFAULT_MAX_BYTES, FileTools
+from pegboard_files._errors import (
+    ChangedError,
+    DeniedError,
+    FileToolError,
+    MissingError,
+    OutsideError,
+    RangeError,
+    StorageError,
+    UnsuitableError,
+)
+from pegboard_files._settings import DEFAULT_DENY, Settings
+from pegboard_files._tools import FileTools
 
-__all__ = ["FileTools", "Settings", "provide_tools", "settings_type"]
-
-
-@attrs.frozen
-class Settings:
-    """The section `files` of the settings; `max_bytes` is the largest amount of text that one call shows."""
-
-    base_dir: str = "."
-    read_only: bool = False
-    max_bytes: int = DEFAULT_MAX_BYTES
+__all__ = [
+    "DEFAULT_DENY",
+    "ChangedError",
+    "DeniedError",
+    "FileToolError",
+    "FileTools",
+    "MissingError",
+    "OutsideError",
+    "RangeError",
+    "Settings",
+    "StorageError",
+    "UnsuitableError",
+    "provide_tools",
+    "settings_type",
+]
 
 
 @pegboard.hookimpl
@@ -30,4 +46,4 @@ def settings_type() -> type[Settings]:
 @pegboard.hookimpl
 def provide_tools(settings: Settings) -> Iterable[FileTools]:
     """File tools for the configured directory, by default the current one of the moment of assembly."""
-    return [FileTools(settings.base_dir, read_only=settings.read_only, max_bytes=settings.max_bytes)]
+    return [FileTools(**attrs.asdict(settings))]

@@ -12,11 +12,12 @@ from collections.abc import Sequence
 
 from attrs import frozen
 
-from pegboard import ToolError
+from pegboard_files._bytes import BLOCK, blocks, read_at, read_span
+from pegboard_files._errors import ChangedError, RangeError, UnsuitableError
+from pegboard_files._messages import counted
 
-__all__ = ["Excerpt", "Range", "parse_range", "read_excerpt"]
+__all__ = ["Excerpt", "LineIndex", "Range", "parse_range", "read_excerpt"]
 
-_BLOCK = 1 << 18  # bytes
 _MAX_SCAN = 1 << 30  # bytes that are searched for line ends; about a second
 _PAIR = re.compile(r"(-?[0-9]{1,15})\s*[,\uff0c]\s*(-?[0-9]{1,15})")
 
@@ -32,11 +33,11 @@ class Range:
         return f"{self.first},{self.last}"
 
     def within(self, total: int) -> Range:
-        """The same lines of a file of `total` lines, counted from 1. Raises ToolError if there are none."""
+        """The same lines of a file of `total` lines, counted from 1. Raises RangeError if there are none."""
         first, last = (number if number > 0 else total + 1 + number for number in (self.first, self.last))
         first, last = max(first, 1), min(last, total)
         if first > last:
-            raise ToolError(f"Lines {self} do not exist: the file has {_count(total, 'line')}.")
+            raise RangeError(f"Lines {self} do not exist: the file has {counted(total, 'line')}.")
         return Range(first, last)
 
 
@@ -59,17 +60,17 @@ class Excerpt:
 
 
 def parse_range(ranges: str | Sequence[int] | None) -> Range | None:
-    """Read "1,100", "[1,100]" or [1, 100]; None for all lines. Raises ToolError, saying what a range looks like."""
+    """Read "1,100", "[1,100]" or [1, 100]; None for all lines. Raises RangeError, saying what a range looks like."""
     if ranges is None or (isinstance(ranges, str) and not ranges.strip()):
         return None
     numbers = _numbers(ranges)
     if len(numbers) != 2:
-        raise ToolError(f'ranges must be "first,last", such as "1,100" or "-50,-1", not {str(ranges)[:60]!r}.')
+        raise RangeError(f'ranges must be "first,last", such as "1,100" or "-50,-1", not {str(ranges)[:60]!r}.')
     first, last = numbers
     if first == 0 or last == 0:
-        raise ToolError("Lines are counted from 1, or from -1 backwards; there is no line 0.")
+        raise RangeError("Lines are counted from 1, or from -1 backwards; there is no line 0.")
     if (first > 0) == (last > 0) and first > last:
-        raise ToolError(f'The range is reversed: use "{last},{first}".')
+        raise RangeError(f'The range is reversed: use "{last},{first}".')
     return Range(first, last)
 
 
@@ -87,18 +88,18 @@ def read_excerpt(descriptor: int, wanted: Range | None, limit: int) -> Excerpt:
     """Read the wanted lines of a regular file, all for None.
 
     Files of up to `limit` bytes are read whole. Of larger ones only the wanted lines are kept, and what follows them,
-    or stands before lines counted from the end, is not read at all. Raises ToolError if more than `limit` bytes are
+    or stands before lines counted from the end, is not read at all. Raises RangeError if more than `limit` bytes are
     wanted or the lines do not exist.
     """
     size = os.fstat(descriptor).st_size
     if size <= limit:
         # One byte more than the limit tells a file that grows meanwhile.
-        content = _read(descriptor, 0, limit + 1)
+        content = read_span(descriptor, 0, limit + 1)
         if len(content) <= limit:
             return _of_content(content, wanted)
         size = max(os.fstat(descriptor).st_size, len(content))
     if wanted is None:
-        raise ToolError(
+        raise RangeError(
             f"The file has {size:,} bytes; without ranges only files of up to {limit:,} bytes are shown. "
             'Ask for lines: "1,100" for the first 100, "-100,-1" for the last 100.'
         )
@@ -117,17 +118,19 @@ def _of_content(content: bytes, wanted: Range | None) -> Excerpt:
 
 
 def _of_large_file(descriptor: int, size: int, wanted: Range, limit: int) -> Excerpt:
-    file = _Large(descriptor, size)
+    file = LineIndex(descriptor, size)
     if wanted.first < 0 < wanted.last:
         wanted = wanted.within(file.count())
     start = file.start_of(wanted.first)
     # Lines between two positive numbers are found from the first of them on.
     end = file.end_of(wanted.last) if wanted.last < 0 else file.skip(start, wanted.last - wanted.first + 1)[0]
     if end <= start:
-        raise ToolError(f"Lines {wanted} do not exist: the file is shorter, or the range is reversed.")
+        raise RangeError(f"Lines {wanted} do not exist: the file is shorter, or the range is reversed.")
     if end - start > limit:
-        raise ToolError(f"Lines {wanted} have {end - start:,} bytes; at most {limit:,} are shown. Ask for fewer lines.")
-    excerpt = Excerpt(_read(descriptor, start, end - start), wanted.first, None)
+        raise RangeError(
+            f"Lines {wanted} have {end - start:,} bytes; at most {limit:,} are shown. Ask for fewer lines."
+        )
+    excerpt = Excerpt(read_span(descriptor, start, end - start), wanted.first, None)
     if wanted.first > 0:
         last = wanted.first + len(excerpt.lines) - 1
         return Excerpt(excerpt.content, wanted.first, last if end == size else None)
@@ -135,7 +138,7 @@ def _of_large_file(descriptor: int, size: int, wanted: Range, limit: int) -> Exc
 
 
 @frozen
-class _Large:
+class LineIndex:
     """Positions of lines in a file that is not read whole. Blocks are read by offset, so threads may share it."""
 
     descriptor: int
@@ -143,29 +146,37 @@ class _Large:
 
     def count(self) -> int:
         """The number of lines."""
+        if not self.size:
+            return 0
         _, missing = self.skip(0, self.size)
         return self.size - missing + self._has_open_end()
 
     def start_of(self, line: int) -> int:
-        """Where a line starts; 0 for lines further back than the first. Raises ToolError behind the last."""
+        """Where a line starts; 0 for lines further back than the first. Raises RangeError behind the last."""
         if line < 0:
             return self._back(-line)
         start, missing = self.skip(0, line - 1)
         if start < self.size:
             return start
         total = line - 1 - missing + (self._has_open_end() if missing else 0)
-        raise ToolError(f"Line {line} does not exist: the file has {_count(total, 'line')}.")
+        raise RangeError(f"Line {line} does not exist: the file has {counted(total, 'line')}.")
 
     def end_of(self, line: int) -> int:
-        """Where a line that is counted from the end is over."""
+        """Where a line is over, its line feed included."""
+        if line > 0:
+            return self.skip(0, line)[0]
         return self.size if line == -1 else self._back(-line - 1)
+
+    def line_of(self, offset: int) -> int:
+        """The number of the line that the byte at `offset` is in."""
+        return 1 + sum(block.count(b"\n") for block in blocks(self.descriptor, 0, offset))
 
     def skip(self, start: int, line_feeds: int) -> tuple[int, int]:
         """The offset behind the given number of line feeds, or the file's end and how many are missing."""
         at = start
         while line_feeds and at < self.size:
             self._check_scanned(at - start)
-            block = self._block(at, _BLOCK)
+            block = self._block(at, BLOCK)
             found = block.count(b"\n")
             if found >= line_feeds:
                 return at + _behind(block, line_feeds), 0
@@ -179,7 +190,7 @@ class _Large:
         at = end
         while at > 0:
             self._check_scanned(end - at)
-            start = max(at - _BLOCK, 0)
+            start = max(at - BLOCK, 0)
             block = self._block(start, at - start)
             found = block.count(b"\n")
             if found >= lines:
@@ -193,14 +204,14 @@ class _Large:
         return self._block(self.size - 1, 1) != b"\n"
 
     def _block(self, start: int, length: int) -> bytes:
-        block = os.pread(self.descriptor, min(length, self.size - start), start)
+        block = read_at(self.descriptor, min(length, self.size - start), start)
         if not block:
-            raise ToolError("The file became shorter while it was read. Try again.")
+            raise ChangedError("The file became shorter while it was read. Try again.")
         return block
 
     def _check_scanned(self, scanned: int) -> None:
         if scanned > _MAX_SCAN:
-            raise ToolError(
+            raise UnsuitableError(
                 f"These lines are more than {_MAX_SCAN:,} bytes away. Count from the file's nearer end: "
                 "positive numbers from the start, negative ones from the end."
             )
@@ -214,22 +225,8 @@ def _behind(block: bytes, line_feeds: int) -> int:
     return at
 
 
-def _read(descriptor: int, start: int, length: int) -> bytes:
-    """Up to `length` bytes, fewer at the end of the file."""
-    blocks: list[bytes] = []
-    while length > 0 and (block := os.pread(descriptor, min(length, _BLOCK), start)):
-        blocks.append(block)
-        start += len(block)
-        length -= len(block)
-    return b"".join(blocks)
-
-
 def _split(content: bytes) -> list[bytes]:
     lines = content.split(b"\n")
     if not lines[-1]:
         lines.pop()  # behind the last line feed begins no line
     return lines
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

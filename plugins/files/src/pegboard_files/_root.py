@@ -1,64 +1,86 @@
-"""Confinement: files are opened relative to a directory that is held open, and never outside it.
-
-Checking a resolved path and opening it afterwards can be raced by whoever swaps a directory with a link in between.
-Here nothing is checked first: the kernel refuses to leave the directory while it opens (`openat2`), or, where there is
-no such call, each component is opened relative to the one before without following links.
-"""
+"""The base directory: paths of the model in, open files and directories out, none of them outside."""
 
 from __future__ import annotations
 
 import errno
-import functools
 import os
-import stat
 import sys
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeAlias
 
-__all__ = ["Opener", "Root", "open_beneath", "open_by_walking"]
+from pegboard_files._folder import READING, Folder, OpenFile, Rules
+from pegboard_files._messages import ODD_NAME, os_error
+from pegboard_files._names import Denied, check_path, folded, is_odd
+from pegboard_files._opening import MAX_LINKS, Opened, Opener, open_beneath, open_by_walking
 
-Opener: TypeAlias = Callable[[int, str, int], int]
-"""Opens a relative path beneath a directory: (its descriptor, path, `os.open` flags) -> descriptor, or OSError."""
+__all__ = ["Root", "open_root"]
 
-_MAX_LINKS = 40  # as Linux
-_MAX_DEPTH = 256  # the walk holds a descriptor for each level
-_MAX_PATH = 4096  # bytes, as Linux
+_ALL_ALLOWED = Rules(Denied(()), max_depth=256)
 
 
 class Root:
     """A directory that is held open for life: it stays the same one, whatever happens to its path.
 
-    Links are followed as long as they stay inside; absolute links are refused, wherever they lead. Raises OSError if
-    the directory cannot be opened, and on systems that cannot open files relative to a directory (Windows).
+    Links are followed as long as they stay inside; absolute links are refused, wherever they lead. Whoever changes
+    files holds `writing`, so that two edits of one program never work on the same text. Raises OSError if the
+    directory cannot be opened.
     """
 
-    def __init__(self, path: str, opener: Opener | None = None) -> None:
-        if os.open not in os.supports_dir_fd:
-            raise OSError(errno.ENOTSUP, "this system cannot confine file tools to a directory", path)
+    def __init__(self, path: str, rules: Rules = _ALL_ALLOWED, opener: Opener | None = None) -> None:
         self.path = str(Path(path).absolute())
-        # Opened without O_PATH where that is unknown; either way relative opens need no more than this descriptor.
+        self.rules = rules
+        self.writing = threading.Lock()
+        self._opener = opener or (open_beneath if sys.platform == "linux" else open_by_walking)
+        self._hold()
+
+    def _hold(self) -> None:
+        # Without O_PATH where that is unknown; either way relative opens need no more than this descriptor.
         self._descriptor = os.open(self.path, getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY)
-        self._open = opener or (open_beneath if sys.platform == "linux" else open_by_walking)
 
     @contextmanager
-    def file(self, path: str) -> Iterator[int]:
+    def file(self, path: str) -> Iterator[OpenFile]:
         """A regular file, open for reading.
 
         Raises OSError, with EISDIR for a directory and ENXIO for what is neither. Never waits for a FIFO's writer.
         """
-        with self._opened(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY) as descriptor:
-            mode = os.fstat(descriptor).st_mode
-            if not stat.S_ISREG(mode):
-                raise _os_error(errno.EISDIR if stat.S_ISDIR(mode) else errno.ENXIO)
-            yield descriptor
+        opened = self._open(self._checked(path), READING)
+        try:
+            self.rules.check(opened.path)
+            status = os.fstat(opened.descriptor)
+            self.rules.check_file(status)
+            yield OpenFile(opened.descriptor, opened.path, status)
+        finally:
+            os.close(opened.descriptor)
 
     @contextmanager
-    def directory(self, path: str) -> Iterator[int]:
+    def folder(self, path: str) -> Iterator[Folder]:
         """A directory, open for listing. Raises OSError."""
-        with self._opened(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NONBLOCK) as descriptor:
-            yield descriptor
+        with self._folder(self._checked(path)) as folder:
+            self.rules.check(folder.path)
+            yield folder
+
+    @contextmanager
+    def place(self, path: str, *, make_parents: bool = False) -> Iterator[tuple[Folder, str]]:
+        """Where a file is or may be made: an open directory and a name in it that is no link.
+
+        Raises OSError. Links are followed, also those that lead to nothing yet; with `make_parents`, directories that
+        are missing on the way are made.
+        """
+        path = self._checked(path)
+        for _ in range(MAX_LINKS):
+            parent, _, name = path.rpartition("/")
+            if name in ("", ".", ".."):
+                raise os_error(errno.EISDIR)
+            with self._parent(parent or ".", make_parents) as folder:
+                self.rules.check(folder.path_of(name))
+                target = folder.link_target(name)
+                if target is None:
+                    yield folder, name
+                    return
+                path = self._checked(self._followed(folder, target))
+        raise os_error(errno.ELOOP)
 
     def relative(self, path: str) -> str:
         """An absolute path inside the directory as a relative one; any other path as it is."""
@@ -67,23 +89,62 @@ class Root:
         prefix = self.path.rstrip("/") + "/"
         return path[len(prefix) :].lstrip("/") or "." if path.startswith(prefix) else path
 
-    @contextmanager
-    def _opened(self, path: str, flags: int) -> Iterator[int]:
-        relative = self.relative(path)
-        if relative.startswith("/"):
-            raise _os_error(errno.EXDEV)
-        encoded = _encoded(relative)
-        if encoded.count(b"/") >= _MAX_DEPTH or len(encoded) >= _MAX_PATH:
-            raise _os_error(errno.ENAMETOOLONG)
-        descriptor = self._open(self._descriptor, relative, flags | os.O_CLOEXEC)
-        try:
-            yield descriptor
-        finally:
-            os.close(descriptor)
+    def _checked(self, path: str) -> str:
+        """The path as a relative one that may be looked up. What is denied is so whether it is there or not."""
+        path = self.relative(path)
+        if path.startswith("/"):
+            raise os_error(errno.EXDEV)
+        check_path(path, self.rules.max_depth)
+        if ".." not in path:
+            self.rules.check(folded(path))
+        return path
 
-    def __reduce__(self) -> tuple[type[Root], tuple[str, Opener]]:
+    def _open(self, path: str, flags: int) -> Opened:
+        return self._opener(self._descriptor, path, flags | os.O_CLOEXEC)
+
+    @contextmanager
+    def _folder(self, path: str) -> Iterator[Folder]:
+        opened = self._open(path, READING | os.O_DIRECTORY)
+        try:
+            yield Folder(opened.path, self.rules, opened.descriptor)
+        finally:
+            os.close(opened.descriptor)
+
+    @contextmanager
+    def _parent(self, path: str, make: bool) -> Iterator[Folder]:
+        if make and not self._is_there(path):
+            self._make(path)
+        with self._folder(path) as folder:
+            yield folder
+
+    def _is_there(self, path: str) -> bool:
+        try:
+            with self._folder(path):
+                return True
+        except FileNotFoundError:
+            return False
+
+    def _make(self, path: str) -> None:
+        """Make the directories that are missing. Nothing is made behind `..`, which would lead elsewhere."""
+        names = [name for name in path.split("/") if name not in ("", ".")]
+        if ".." in names:
+            raise os_error(errno.ENOENT)
+        for end, name in enumerate(names):
+            with self._folder("/".join(names[:end]) or ".") as folder:
+                self.rules.check(folder.path_of(name))
+                if is_odd(name) and folder.status(name) is None:
+                    raise os_error(ODD_NAME)
+                folder.make(name)
+
+    def _followed(self, folder: Folder, target: str) -> str:
+        """The path of a link's target; `folder` is the link's directory."""
+        if target.startswith("/"):
+            raise os_error(errno.EXDEV)
+        return f"{folder.path}/{target}"
+
+    def __reduce__(self) -> tuple[type[Root], tuple[str, Rules, Opener]]:
         """Copies and other processes open the directory anew: a copied number would be somebody else's file."""
-        return Root, (self.path, self._open)
+        return type(self), (self.path, self.rules, self._opener)
 
     def __del__(self) -> None:
         descriptor = self.__dict__.pop("_descriptor", None)
@@ -91,118 +152,10 @@ class Root:
             os.close(descriptor)
 
 
-def _encoded(path: str) -> bytes:
-    """The path as the system knows it. Raises OSError for text that can be no path."""
-    try:
-        encoded = os.fsencode(path)
-    except UnicodeEncodeError:
-        raise _os_error(errno.EILSEQ) from None
-    # C would read only what stands before a NUL.
-    if not encoded or b"\0" in encoded:
-        raise _os_error(errno.EINVAL)
-    return encoded
+def open_root(path: str, rules: Rules) -> Root:
+    """The directory, confined as well as this system can. Raises OSError if it cannot be opened."""
+    if os.open in os.supports_dir_fd:
+        return Root(path, rules)
+    from pegboard_files._named_root import NamedRoot
 
-
-def open_by_walking(root: int, path: str, flags: int) -> int:
-    """Open component by component, resolving links by hand. An `Opener` for every POSIX system.
-
-    `..` goes back to the descriptor that was opened before, so that a directory that is moved away meanwhile leads
-    nowhere.
-    """
-    opened: list[int] = []
-    names = path.split("/")[::-1]
-    links = 0
-    try:
-        while names:
-            here = opened[-1] if opened else root
-            name = names.pop()
-            if name == "..":
-                _leave(opened)
-            elif name in ("", "."):
-                continue
-            elif (target := _link_target(here, name)) is not None:
-                links += 1
-                if links > _MAX_LINKS:
-                    raise _os_error(errno.ELOOP)
-                if target.startswith("/"):
-                    raise _os_error(errno.EXDEV)
-                names.extend(target.split("/")[::-1])
-            elif names:
-                _enter(opened, here, name)
-            else:
-                return os.open(name, flags | os.O_NOFOLLOW, dir_fd=here)
-        return os.open(".", flags, dir_fd=opened[-1] if opened else root)
-    finally:
-        for descriptor in opened:
-            os.close(descriptor)
-
-
-def _enter(opened: list[int], here: int, name: str) -> None:
-    if len(opened) >= _MAX_DEPTH:
-        raise _os_error(errno.ENAMETOOLONG)
-    # O_DIRECTORY: with O_PATH, O_NOFOLLOW alone would open a link itself.
-    flags = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-    opened.append(os.open(name, flags, dir_fd=here))
-
-
-def _leave(opened: list[int]) -> None:
-    if not opened:
-        raise _os_error(errno.EXDEV)
-    os.close(opened.pop())
-
-
-def _link_target(directory: int, name: str) -> str | None:
-    """Where a link leads; None if it is none. Raises OSError if it is not there."""
-    try:
-        return os.readlink(name, dir_fd=directory)
-    except OSError as error:
-        if error.errno == errno.EINVAL:
-            return None
-        raise
-
-
-_SYS_OPENAT2 = 437
-_RESOLVE_NO_MAGICLINKS = 0x02
-_RESOLVE_BENEATH = 0x08
-_ATTEMPTS = 64
-
-
-def open_beneath(root: int, path: str, flags: int) -> int:
-    """Open by `openat2`, in one call of the kernel. An `Opener` for Linux.
-
-    Falls back to walking where the kernel is older, a sandbox forbids the call, or directories are being moved so
-    fast that the kernel gives up.
-    """
-    for _ in range(_ATTEMPTS):
-        result = _openat2()(root, path, flags)
-        if result >= 0:
-            return result
-        if -result in (errno.ENOSYS, errno.EPERM):
-            break
-        if -result not in (errno.EAGAIN, errno.EINTR):
-            raise _os_error(-result)
-    return open_by_walking(root, path, flags)
-
-
-@functools.cache
-def _openat2() -> Opener:
-    """`openat2` as the C library does not offer it: a descriptor, or the negative error number."""
-    try:
-        import ctypes
-    except ImportError:
-        return lambda *_: -errno.ENOSYS
-    syscall = ctypes.CDLL(None, use_errno=True).syscall
-    syscall.restype = ctypes.c_long
-    syscall.argtypes = [ctypes.c_long, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t]
-
-    def call(root: int, path: str, flags: int) -> int:
-        # struct open_how: flags, mode, resolve
-        how = (ctypes.c_uint64 * 3)(flags, 0, _RESOLVE_BENEATH | _RESOLVE_NO_MAGICLINKS)
-        result = int(syscall(_SYS_OPENAT2, root, os.fsencode(path), ctypes.byref(how), ctypes.sizeof(how)))
-        return result if result >= 0 else -ctypes.get_errno()
-
-    return call
-
-
-def _os_error(number: int) -> OSError:
-    return OSError(number, os.strerror(number))
+    return NamedRoot(path, rules)
