@@ -1,0 +1,28 @@
+"""Seatbelt: confinement by the kernel of macOS."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pegboard_shell._places import Places
+
+__all__ = ["SEATBELT", "seatbelt_arguments"]
+
+SEATBELT: Final = "/usr/bin/sandbox-exec"
+
+
+def seatbelt_arguments(places: Places, executable: str, *, network: bool) -> list[str]:
+    """The command line that goes before a command. Of several rules about a path the last one counts."""
+    rules = ["(version 1)", "(allow default)", "(deny file-write*)", '(allow file-write* (subpath "/dev"))']
+    rules += [f"(deny file-read-data {_below(path)})" for path in places.private]
+    rules += [f"(allow file-read-data {_below(path)})" for path in places.shown(executable)]
+    if places.writable is not None:
+        rules.append(f"(allow file-read* file-write* {_below(places.writable)})")
+    rules += [f"(deny file-write* {_below(path)})" for path in places.protected]
+    rules += [] if network else ["(deny network*)"]
+    return [SEATBELT, "-p", "\n".join(rules), executable]
+
+
+def _below(path: str) -> str:
+    quoted = path.replace("\\", "\\\\").replace('"', '\\"')
+    return f'(subpath "{quoted}")'

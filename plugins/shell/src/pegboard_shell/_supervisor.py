@@ -1,0 +1,222 @@
+"""The supervisor: the process between a program and the command that it runs. A script, and nothing but the library.
+
+It sets limits before the command begins, adopts what the command leaves behind, and ends only when nothing of that is
+left. Its standard input is a socket: lines about the command go out, and when the other side is shut down (the program
+said so, or is gone) the command is ended: TERM, `grace` seconds, KILL. Started as
+
+    python -I -S _supervisor.py '{"grace": 0.5, "limits": {}, "landlock": null, "monitor": false}' /a/program argument
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import resource
+import select
+import signal
+import struct
+import sys
+import time
+from contextlib import suppress
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # typing takes as long to load as all the rest of the supervisor
+    from typing import Any, NoReturn
+
+PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 36, 38
+LANDLOCK_CREATE_RULESET, LANDLOCK_ADD_RULE, LANDLOCK_RESTRICT_SELF = 444, 445, 446
+PATIENCE = 2.0
+"""Seconds after which what cannot be killed (a process of another user, one that hangs in the kernel) is left alone."""
+
+
+def main() -> None:
+    """Run one command to its end."""
+    config, argv = json.loads(sys.argv[1]), sys.argv[2:]
+    control = os.dup(0)
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])  # a program may have blocked any, and that is inherited
+    with suppress(OSError, AttributeError):
+        libc().prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    wake = awake_on_signals()
+    child = os.fork()
+    if child == 0:
+        become(config, argv, control)
+    silence = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1, 2):  # whoever reads the command's output must not wait for this process
+        os.dup2(silence, descriptor)
+    status = wait_for(child, control, wake)
+    left, status = end(child, status, config, wake)
+    tell(control, f"ended {status} {left}")
+    os._exit(0)
+
+
+def libc() -> Any:
+    """The C library."""
+    return ctypes.CDLL(None, use_errno=True)
+
+
+def tell(control: int, line: str) -> None:
+    """Say something to the program, if it is still there."""
+    with suppress(OSError):
+        os.write(control, f"{line}\n".encode())
+
+
+def awake_on_signals() -> int:
+    """A descriptor that can be read from whenever a child has ended or somebody wants this process to end."""
+    wake, write = os.pipe()
+    for descriptor in (wake, write):
+        os.set_blocking(descriptor, False)
+    for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, lambda *_: None)
+    signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+    return wake
+
+
+def signalled(wake: int) -> bytes:
+    """The numbers of the signals that came since the last time."""
+    with suppress(BlockingIOError):
+        return os.read(wake, 4096)
+    return b""
+
+
+def reaped(child: int) -> tuple[int | None, bool]:
+    """Reap whatever has ended: the wait status of `child` if it was among it, and whether any child is left."""
+    found = None
+    try:
+        while True:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+            if pid == 0:
+                return found, True
+            if pid == child:
+                found = status
+    except ChildProcessError:
+        return found, False
+
+
+def wait_for(child: int, control: int, wake: int) -> int | None:
+    """Wait until the child has ended, and give its wait status, or until somebody wants an end, and give None."""
+    while True:
+        status, _ = reaped(child)
+        if status is not None:
+            return status
+        ready, _, _ = select.select([control, wake], [], [])
+        if wake in ready and set(signalled(wake)) & {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}:
+            return None
+        if control in ready:
+            with suppress(OSError):
+                os.read(control, 1)
+            return None
+
+
+def end(child: int, status: int | None, config: dict[str, Any], wake: int) -> tuple[int, int]:
+    """End everything that is left: how many processes could not be ended, and the wait status of the child.
+
+    That the system knows no child any more is the proof that there is none.
+    """
+    began = time.monotonic()
+    told: set[int] = set()
+    while True:
+        found, any_left = reaped(child)
+        status = status if found is None else found
+        if not any_left:
+            kill(-child, signal.SIGKILL)  # where nothing is adopted, its group is all that can be found
+            return 0, -1 if status is None else status
+        elapsed = time.monotonic() - began
+        patient = elapsed < config["grace"]
+        left = descendants(child)
+        if elapsed > config["grace"] + PATIENCE:
+            return len(left), -1 if status is None else status
+        for pid in left - told if patient else left:
+            # The monitor of a sandbox hands no signal on; it ends when what it watches has ended.
+            if not (patient and config.get("monitor") and pid == child):
+                kill(pid, signal.SIGTERM if patient else signal.SIGKILL)
+        told |= left
+        select.select([wake], [], [], 0.01)
+        signalled(wake)
+
+
+def kill(pid: int, number: int) -> None:
+    """Send a signal; a stopped process is woken to hear it."""
+    with suppress(OSError):
+        os.kill(pid, number)
+        os.kill(pid, signal.SIGCONT)
+
+
+def descendants(child: int) -> set[int]:
+    """The processes below this one; without /proc those of the child's own group."""
+    parents = {}
+    try:
+        names = os.listdir("/proc")  # noqa: PTH208 - as light as can be
+    except OSError:
+        return {-child}
+    for name in names:
+        if name.isdigit():
+            with suppress(OSError, ValueError), open(f"/proc/{name}/stat", "rb") as file:  # noqa: PTH123 - as above
+                # After the name, which may hold anything: state, parent.
+                state, parent = file.read().rpartition(b")")[2].split()[:2]
+                if state != b"Z":
+                    parents[int(name)] = int(parent)
+    if os.getpid() not in parents:
+        return {-child}
+    found: set[int] = set()
+    ring = {os.getpid()}
+    while ring:
+        ring = {pid for pid, parent in parents.items() if parent in ring} - found
+        found |= ring
+    return found
+
+
+def become(config: dict[str, Any], argv: list[str], control: int) -> NoReturn:
+    """In the child: turn into the command, with no input, a session of its own, limits and confinement."""
+    try:
+        os.setsid()
+        # Told from here: before the command begins, which may begin by killing the supervisor.
+        tell(control, f"started {os.getpid()}")
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        signal.set_wakeup_fd(-1)
+        for number in signal.valid_signals():  # what is ignored here would be ignored by the command
+            with suppress(OSError, ValueError):
+                signal.signal(number, signal.SIG_DFL)
+        for name, value in config["limits"].items():
+            limit(getattr(resource, name), value)
+        if config.get("landlock"):
+            restrict(config["landlock"])
+        os.execv(argv[0], argv)  # noqa: S606 - that is what it is for
+    except OSError as error:
+        tell(control, f"failed {error.errno or 0}")
+    except BaseException:  # noqa: BLE001 - a process that is not the supervisor must not go on as one
+        tell(control, "failed 0")
+    os._exit(127)
+
+
+def limit(which: int, value: int) -> None:
+    """Set a limit, no higher than it already is."""
+    _, hard = resource.getrlimit(which)
+    value = value if hard == resource.RLIM_INFINITY else min(value, hard)
+    resource.setrlimit(which, (value, value))
+
+
+def restrict(plan: dict[str, Any]) -> None:
+    """Confine this process and all that it starts, for good. Raises OSError: then nothing may run."""
+    library = libc()
+    attributes = struct.pack("=QQQ", plan["files"], plan["network"], plan["scopes"])[: plan["size"]]
+    ruleset = checked(library.syscall(LANDLOCK_CREATE_RULESET, attributes, ctypes.c_size_t(len(attributes)), 0))
+    for path, access in plan["rules"]:
+        place = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        rule = struct.pack("=Qi", access, place)
+        checked(library.syscall(LANDLOCK_ADD_RULE, ruleset, 1, rule, 0))
+        os.close(place)
+    checked(library.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+    checked(library.syscall(LANDLOCK_RESTRICT_SELF, ruleset, 0))
+    os.close(ruleset)
+
+
+def checked(result: int) -> int:
+    """The result of a call of the system. Raises OSError for a failure."""
+    if result < 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    return result
+
+
+if __name__ == "__main__":
+    main()

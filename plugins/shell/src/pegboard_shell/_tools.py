@@ -1,0 +1,227 @@
+"""The tool: running commands under a policy, in a sandbox, with an end."""
+
+from __future__ import annotations
+
+import math
+import os
+import weakref
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from typing import Annotated, Any, Final, final
+
+import attrs
+
+import pegboard
+from pegboard import Approval, ApprovalRequest, Emitter, ExecutionPolicy, Param, Status, Tool, ToolCall, ToolResult
+from pegboard_shell._consent import Approver, consent
+from pegboard_shell._environment import minimal_environment, shell_arguments
+from pegboard_shell._limits import Limits
+from pegboard_shell._places import Places
+from pegboard_shell._policy import ArgumentPredicate, Decision, Policy, Verdict
+from pegboard_shell._programs import Programs, trusted_directories
+from pegboard_shell._results import NAME, refused
+from pegboard_shell._sandbox import MODES, SandboxMode, SandboxUnavailableError, available
+from pegboard_shell._surroundings import Surroundings
+
+__all__ = ["DEFAULT_MAX_OUTPUT", "DEFAULT_TIMEOUT", "ShellTools"]
+
+DEFAULT_TIMEOUT: Final = 300.0
+DEFAULT_MAX_OUTPUT: Final = 64 * 1024
+
+Seconds = Annotated[float | None, Param(gt=0)]
+
+
+@final
+class ShellTools:
+    """Runs commands in `base_dir`: those that `allow` lists at once, other ones if somebody approves, `deny` never.
+
+    Without `shell` no shell sees a command: it is read as words and quotes. With it nothing is read, and every command
+    needs approval or a sandbox. `arguments` has predicates by name: whether an allowed program may run with these
+    arguments. `approve` answers for commands that are not allowed; left out, the toolkit's approver does, and False
+    means that nobody is asked. `environment` names variables of this process that commands see, `variables` gives more;
+    `path` is where programs are looked up, instead of this process's PATH without what lies in `base_dir`.
+
+    `sandbox` is `"auto"` (what there is), `"required"` (no sandbox, no command) or `"none"`; `network` opens the
+    network to it, `readable` shows more of the private places. `timeout` is in seconds, for commands whose call gives
+    none, and `max_timeout` the longest that a call may ask for; `grace` the seconds between TERM and KILL; `max_output`
+    how many bytes of each output are kept. Raises OSError for a `base_dir` that is no directory, ValueError for values
+    that cannot be meant.
+    """
+
+    def __init__(
+        self,
+        base_dir: str | os.PathLike[str] = ".",
+        *,
+        allow: Iterable[str] = (),
+        deny: Iterable[str] = (),
+        arguments: Mapping[str, ArgumentPredicate] | None = None,
+        approve: Approver | bool | None = None,
+        shell: bool = False,
+        sandbox: SandboxMode = "auto",
+        network: bool = False,
+        readable: Iterable[str] = (),
+        environment: Iterable[str] = (),
+        variables: Mapping[str, str] | None = None,
+        path: str | None = None,
+        limits: Limits | Mapping[str, int | None] | None = None,
+        timeout: float = DEFAULT_TIMEOUT,
+        max_timeout: float = 24 * 3600.0,
+        grace: float = 0.5,
+        max_output: int = DEFAULT_MAX_OUTPUT,
+    ) -> None:
+        _check(approve, sandbox, timeout=timeout, max_timeout=max_timeout, grace=grace, max_output=max_output)
+        os.scandir(base_dir).close()  # raises for what is no directory
+        self.base_dir = os.path.realpath(base_dir)
+        directories = trusted_directories(os.environ.get("PATH", os.defpath) if path is None else path, self.base_dir)
+        seen = minimal_environment(os.environ, directories, passed=environment, variables=variables)
+        places = Places.of(self.base_dir, os.environ.get("HOME"), readable)
+        programs, started_by = Programs(directories, self.base_dir), shell_arguments(seen) if shell else ()
+        held = limits if isinstance(limits, Limits) else Limits(**(limits or {}))
+        self._policy = Policy(programs, allow=allow, deny=deny, arguments=arguments, shell=started_by)
+        self._around = Surroundings(self.base_dir, seen, places, sandbox, network, held, grace, max_output)
+        self._shell = shell
+        self._approve = approve
+        self._timeout, self._max_timeout = min(timeout, max_timeout), max_timeout
+        self._runs: weakref.WeakSet[Any] = weakref.WeakSet()
+
+    def __repr__(self) -> str:
+        return f"ShellTools({self.base_dir!r}, allow={self.allowed_commands}, sandbox={self._around.sandbox!r})"
+
+    # The policy ------------------------------------------------------------------------------------------------
+
+    @property
+    def allowed_commands(self) -> list[str]:
+        """The names on the allow-list, in order."""
+        return sorted(self._policy.allowed)
+
+    def add_allowed_command(self, *names: str) -> None:
+        """Put programs on the allow-list, by name or absolute path; they are looked up now. Raises ValueError."""
+        self._policy.add(names)
+
+    def remove_allowed_command(self, *names: str) -> None:
+        """Take programs off the allow-list, all or none. Raises KeyError for one that is not on it."""
+        self._policy.remove(names)
+
+    def clear_allowed_commands(self) -> None:
+        """Empty the allow-list: every command asks from now on."""
+        self._policy.clear()
+
+    def is_command_allowed(self, command: str) -> bool:
+        """Whether this command would run now without asking anybody."""
+        return self.decide(command).verdict is Verdict.ALLOW
+
+    def decide(self, command: str) -> Decision:
+        """What would become of this command now, why, and which arguments would be run. Nothing is started."""
+        decision = self._policy.decide(command)
+        if self._shell and decision.verdict is Verdict.ASK and self._is_confined():
+            return attrs.evolve(decision, verdict=Verdict.ALLOW)  # a shell needs approval or a sandbox
+        if decision.verdict is Verdict.ASK and self._approve is False:
+            return attrs.evolve(decision, verdict=Verdict.DENY)
+        return decision
+
+    def _is_confined(self) -> bool:
+        try:
+            return available(self._around.sandbox) != "none"
+        except SandboxUnavailableError:
+            return True  # it will not run at all
+
+    # The tool --------------------------------------------------------------------------------------------------
+
+    def tools(self) -> Iterator[Any]:
+        """The tool for toolkits. There the toolkit asks for approval, unless `approve` says who does."""
+        declare = pegboard.tool(
+            name=NAME,
+            requires_approval=self._approval_reason,
+            destructive=True,
+            idempotent=False,
+            open_world=True,
+            policy=ExecutionPolicy(timeout=None),  # the tool's own is the one that counts
+        )
+        yield declare(partial(self._execute))
+
+    def _approval_reason(self, arguments: Mapping[str, Any]) -> str | None:
+        if self._approve is not None:
+            return None
+        decision = self.decide(arguments["command"])
+        return decision.reason if decision.verdict is Verdict.ASK else None
+
+    # The model's own parameter is called `timeout`: the seed says so.
+    async def execute_shell_command(self, command: str, timeout: float | None = None) -> ToolResult:  # noqa: ASYNC109
+        """Run a command outside of a toolkit, under the same policy; see the tool of this name.
+
+        A command that is not allowed asks `approve`; without one it is refused. Never raises for what a command can be.
+        """
+        return await self._run(command, timeout)
+
+    async def _execute(
+        self,
+        command: str,
+        timeout: Seconds = None,  # noqa: ASYNC109 - as above
+        *,
+        emitter: Emitter | None = None,
+        call: ToolCall | None = None,
+    ) -> ToolResult:
+        """Run one program with its arguments and return its exit code and what it wrote.
+
+        No shell reads the command, unless this one was set up so: quotes work, but pipes, redirections, variables and
+        file name patterns do not. The program gets no input and ends with the call; nothing stays in the background.
+
+        Args:
+            command: The program and its arguments, such as: grep -n "two words" notes.txt
+            timeout: Seconds after which the command is ended; leave it out for the default
+        """
+        # A toolkit, whose call this is then, has asked for approval by now, or was told that it need not.
+        return await self._run(command, timeout, emitter, approved=self._approve is None and call is not None)
+
+    async def _run(
+        self, command: str, asked_for: float | None, emitter: Emitter | None = None, *, approved: bool = False
+    ) -> ToolResult:
+        seconds = self._timeout if asked_for is None else asked_for
+        if not 0 < seconds <= self._max_timeout:
+            most = f"{self._max_timeout:g} s"
+            return refused(Status.INVALID, "timeout", f"timeout must be above 0 and at most {most}, not {seconds!r}")
+        decision = self.decide(command)
+        around = self._around
+        if self._shell and decision.verdict is Verdict.ALLOW:  # for the sake of its sandbox, which it must have then
+            around = attrs.evolve(around, sandbox="required")
+        if decision.verdict is Verdict.ASK and not approved:
+            sent = {"command": command} | ({} if asked_for is None else {"timeout": asked_for})
+            answer = await self._answer(decision, sent)
+            if answer.decision == "deny":
+                return _not_run(answer.reason)
+            if answer.arguments is not None:  # what is denied stays denied, whoever edits
+                edited = {**sent, **answer.arguments}
+                return await self._run(str(edited["command"]), edited.get("timeout"), emitter, approved=True)
+        if decision.verdict is Verdict.INVALID:
+            return refused(Status.INVALID, "command", decision.reason)
+        if decision.verdict is Verdict.DENY:
+            return _not_run(decision.reason)
+        from pegboard_shell._performing import perform
+
+        return await perform(decision.argv, around, seconds, emitter, self._runs)
+
+    async def _answer(self, decision: Decision, arguments: Mapping[str, Any]) -> Approval:
+        if not callable(self._approve):
+            remedy = "ShellTools(allow=[...]) lists what runs unasked, approve= says who is asked"
+            return Approval.deny(f"{decision.reason}, and nobody can approve it (to allow it: {remedy})")
+        tool = Tool.from_function(self._execute, name=NAME)
+        return await consent(self._approve, ApprovalRequest(tool, "", dict(arguments), decision.reason))
+
+    def close(self) -> None:
+        """Stop what runs. Commands that are started later run as before."""
+        for run in list(self._runs):
+            run.stop()
+
+
+def _not_run(reason: str) -> ToolResult:
+    return refused(Status.DENIED, "denied", f"The command was not run: {reason or 'it was not approved'}")
+
+
+def _check(approve: object, sandbox: str, **amounts: float) -> None:
+    if approve is True:
+        raise ValueError("approve takes a function that is asked, or False; allow= lists what runs unasked")
+    if sandbox not in MODES:
+        raise ValueError(f"sandbox takes one of {', '.join(MODES)}, not {sandbox!r}")
+    for name, amount in amounts.items():
+        if not (amount > 0 and math.isfinite(amount)):
+            raise ValueError(f"{name} must be positive and finite, not {amount}")

@@ -1,0 +1,88 @@
+"""What the tests of the pack share: running commands, looking for processes, and being fair to a slow machine."""
+
+import asyncio
+import itertools
+import os
+import random
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pegboard import ToolResult
+from pegboard_shell import ShellTools, _sandbox
+from pegboard_shell._bubblewrap import find_bubblewrap
+from pegboard_shell._landlock import landlock_version
+
+SANDBOXES = ("none", "landlock", "bubblewrap")
+
+_numbers = itertools.count(random.SystemRandom().randrange(10**6, 10**8))
+
+
+def run(tools: ShellTools, command: str, timeout: float | None = None) -> ToolResult:
+    """Run a command outside of a toolkit, in an event loop of its own."""
+    return asyncio.run(tools.execute_shell_command(command, timeout))
+
+
+def output(result: ToolResult) -> str:
+    """What a command wrote. Fails if it did not end well."""
+    assert result.data is not None, result.text
+    assert result.data["exit_code"] == 0, result.text
+    return str(result.data["stdout"])
+
+
+def unique_seconds() -> str:
+    """How long a sleeper sleeps: far too long, and known by that number."""
+    return f"597.{next(_numbers)}"
+
+
+def processes(marker: str) -> list[str]:
+    """The command lines of processes that mention `marker`, this one and the dead not counted."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            line = (folder / "cmdline").read_bytes()
+        except OSError:
+            continue
+        if marker.encode() in line and folder.name != str(os.getpid()):
+            found.append(line.replace(b"\0", b" ").decode("utf-8", "replace"))
+    return found
+
+
+def gone(marker: str, seconds: float = 1.0) -> bool:
+    """Whether no process mentions `marker`, now or soon: the system takes a moment to forget what was killed."""
+    until = time.monotonic() + seconds
+    while processes(marker):
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def wait_for(condition: Callable[[], Any], seconds: float = 20.0) -> None:
+    """Wait until something is so. Fails if it takes too long."""
+    until = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < until, "it never happened"
+        time.sleep(0.01)
+
+
+def baseline(tools: ShellTools) -> float:
+    """Seconds that a command takes here that does nothing: what a busy machine adds to everything else."""
+    times = []
+    for _ in range(5):
+        began = time.monotonic()
+        run(tools, "true")
+        times.append(time.monotonic() - began)
+    return statistics.median(times)
+
+
+def use_sandbox(sandbox: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have this sandbox and no other, or skip."""
+    there = {"none": True, "landlock": landlock_version() > 0, "bubblewrap": find_bubblewrap() is not None}
+    if not there[sandbox]:
+        pytest.skip(f"{sandbox} cannot be had here")
+    monkeypatch.setattr(_sandbox, "_best", lambda: sandbox)

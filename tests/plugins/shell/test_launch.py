@@ -1,0 +1,123 @@
+"""How commands are started, on every platform: what is told to the system."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from pegboard_shell._direct import DirectProcess, killer
+from pegboard_shell._environment import shell_arguments
+from pegboard_shell._launch import Launch, can_supervise, supervisor_arguments
+from pegboard_shell._limits import Limits
+from pegboard_shell._running import Outcome, Run
+from pegboard_shell._sandbox import Confined
+from tests.plugins.shell.helpers import gone, unique_seconds
+
+
+def launch(folder: Path, *argv: str) -> Launch:
+    return Launch(Confined("none", argv), str(folder), {"PATH": os.defpath}, grace=0.2)
+
+
+class TestOptions:
+    def test_everywhere(self, tmp_path: Path) -> None:
+        for windows in (False, True):
+            options = launch(tmp_path, "x").options(windows=windows)
+            assert options["cwd"] == str(tmp_path)
+            assert options["env"] == {"PATH": os.defpath}
+            assert options["stdin"] is subprocess.DEVNULL
+            assert options["close_fds"] is True
+            assert "shell" not in options
+
+    def test_posix_has_its_own_session(self, tmp_path: Path) -> None:
+        options = launch(tmp_path, "x").options(windows=False)
+        assert options["start_new_session"] is True
+        assert "creationflags" not in options
+
+    def test_windows_has_its_own_group_and_no_console(self, tmp_path: Path) -> None:
+        options = launch(tmp_path, "x").options(windows=True)
+        assert options["creationflags"] == 0x200 | 0x08000000
+        assert "start_new_session" not in options
+
+
+class TestCommandLines:
+    def test_supervisor(self, tmp_path: Path) -> None:
+        confined = Confined("landlock", ("/bin/ls", "-l"), {"rules": []}, monitor=True)
+        told = supervisor_arguments(Launch(confined, str(tmp_path), {}, Limits(cpu=3), grace=1.5))
+        assert told[:3] == [sys.executable, "-I", "-S"]
+        assert Path(told[3]).is_file()
+        assert json.loads(told[4]) == {
+            "grace": 1.5,
+            "limits": {"RLIMIT_CORE": 0, "RLIMIT_CPU": 3, "RLIMIT_FSIZE": 2 * 1024**3},
+            "landlock": {"rules": []},
+            "monitor": True,
+        }
+        assert told[5:] == ["/bin/ls", "-l"]
+
+    def test_shells(self) -> None:
+        assert shell_arguments({}, windows=False) == ("/bin/sh", "-c")
+        assert shell_arguments({"COMSPEC": r"D:\cmd.exe"}, windows=True) == (r"D:\cmd.exe", "/d", "/s", "/c")
+        assert shell_arguments({}, windows=True)[0].endswith("cmd.exe")
+
+    def test_killer_of_windows_takes_the_tree(self) -> None:
+        assert killer(7) == ["taskkill", "/PID", "7", "/T", "/F"]
+
+    def test_frozen_programs_have_no_interpreter_for_a_supervisor(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        assert can_supervise() == (os.name == "posix")
+        monkeypatch.setattr(sys, "frozen", True, raising=False)
+        assert not can_supervise()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sh")
+class TestDirect:
+    """Without a supervisor, as in a frozen program."""
+
+    @staticmethod
+    def end(folder: Path, script: str, timeout: float) -> Outcome:
+        return (
+            Run(lambda: DirectProcess(launch(folder, "/bin/sh", "-c", script)), timeout, 0.2, 1000).begin().result(20)
+        )
+
+    def test_ends_by_itself(self, tmp_path: Path) -> None:
+        outcome = self.end(tmp_path, "echo out; echo err >&2; exit 7", 10)
+        assert (outcome.stdout.text(), outcome.stderr.text()) == ("out\n", "err\n")
+        assert os.waitstatus_to_exitcode(outcome.status or 0) == 7
+
+    def test_is_ended_with_its_group(self, tmp_path: Path) -> None:
+        seconds = unique_seconds()
+        began = time.monotonic()
+        outcome = self.end(tmp_path, f"trap '' TERM; echo up; sleep {seconds} & sleep {seconds}", 0.3)
+        assert outcome.timed_out
+        assert outcome.stdout.text() == "up\n"
+        assert time.monotonic() - began < 5
+        assert gone(seconds)
+
+    def test_what_holds_the_pipe_is_not_waited_for(self, tmp_path: Path) -> None:
+        seconds = unique_seconds()
+        began = time.monotonic()
+        outcome = self.end(tmp_path, f"sleep {seconds} & echo done", 10)
+        assert outcome.stdout.text() == "done\n"
+        assert time.monotonic() - began < 5
+        assert gone(seconds)
+
+    def test_output_without_end(self, tmp_path: Path) -> None:
+        outcome = self.end(tmp_path, "yes", 0.3)
+        assert outcome.timed_out
+        assert outcome.stdout.cut > 0
+
+    def test_program_that_is_not_there(self, tmp_path: Path) -> None:
+        outcome = Run(lambda: DirectProcess(launch(tmp_path, "/nothing")), 1, 0.2, 1000).begin().result(20)
+        assert outcome.error == 2
+
+    def test_windows_kills_the_tree_at_once(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """As far as can be shown here: what is told to the system, and that the command itself is gone."""
+        told: list[list[str]] = []
+        monkeypatch.setattr(subprocess, "run", lambda command, **options: told.append(command))
+        process = DirectProcess(launch(tmp_path, "/bin/sh", "-c", "exec sleep 597"), windows=True)
+        outcome = Run(lambda: process, 0.2, 0.2, 1000).begin().result(20)
+        assert outcome.timed_out
+        assert told == [killer(process._process.pid)]
+        assert process._process.poll() == -9
