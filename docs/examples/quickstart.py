@@ -161,7 +161,8 @@ def print_board(toolkit: Toolkit) -> None:
 
 def parameters(tool: Tool) -> str:
     """Name the parameters of a tool; those that the model does not see say where they come from."""
-    return ", ".join(p.name if p.source == "model" else f"{p.name} ({p.source})" for p in tool.params)
+    names = ", ".join(p.name if p.source == "model" else f"{p.name} ({p.source})" for p in tool.params)
+    return textwrap.shorten(names, 48, placeholder=" ...")
 
 
 def print_schemas(toolkit: Toolkit) -> None:

@@ -11,7 +11,7 @@ from tests.workspace.project import CORE, PACKS, ROOT, Member, each_pack
 
 MODULES = modules(CORE.path / "src")
 IMPORTS = [found for name, path in MODULES.items() for found in resolve(imports(name, path), MODULES)]
-FACES = {"pegboard", "pegboard.testing"}
+FACES = {"pegboard", "pegboard.inspection", "pegboard.testing"}
 
 
 class TestCore:

@@ -1,4 +1,4 @@
-"""Deadlines of jobs in worker threads: one timer for each loop, whatever it waits for."""
+"""Deadlines of jobs in worker threads and of coroutines: one timer for each loop, whatever it waits for."""
 
 import asyncio
 import threading
@@ -9,7 +9,8 @@ from typing import Any, cast
 import pytest
 
 from pegboard import Status, Toolkit
-from pegboard._alarms import Alarms, alarms
+from pegboard._alarms import Alarms, JobAlarm, alarms
+from pegboard._deadlines import bounded
 from pegboard._effects import AttemptTimeoutError
 from pegboard._pool import Ticket
 
@@ -63,9 +64,19 @@ def clock() -> Clock:
     return Clock()
 
 
+def alarm(wait: Wait, job: Job, timeout: float) -> JobAlarm:
+    return JobAlarm(cast("Any", wait), cast("Ticket", job), timeout, cast("Any", None))
+
+
+def own_task() -> asyncio.Task[Any]:
+    task = asyncio.current_task()
+    assert task is not None
+    return task
+
+
 def watched(own: Alarms, clock: Clock, timeout: float, ago: float = 1e9) -> Wait:
     wait = Wait()
-    own.set(cast("Any", clock), cast("Any", wait), cast("Ticket", Job(ago)), timeout)
+    own.set(cast("Any", clock), alarm(wait, Job(ago), timeout), timeout)
     return wait
 
 
@@ -91,7 +102,7 @@ def test_each_at_its_own_deadline(clock: Clock) -> None:
 
 def test_queueing_does_not_count(clock: Clock) -> None:
     own, wait, job = Alarms(), Wait(), Job(0)
-    own.set(cast("Any", clock), cast("Any", wait), cast("Ticket", job), 5)
+    own.set(cast("Any", clock), alarm(wait, job, 5), 5)
     clock.advance(5)
     assert not wait.done()
     job.ago = 3.0
@@ -103,10 +114,11 @@ def test_queueing_does_not_count(clock: Clock) -> None:
 
 
 def test_a_forgotten_wait_is_left_alone(clock: Clock) -> None:
-    own = Alarms()
-    wait = watched(own, clock, 5)
-    own.forget(cast("Any", wait))
-    own.forget(cast("Any", wait))
+    own, wait = Alarms(), Wait()
+    forgotten = alarm(wait, Job(1e9), 5)
+    own.set(cast("Any", clock), forgotten, 5)
+    own.forget(forgotten)
+    own.forget(forgotten)
     clock.advance(10)
     assert not wait.done()
     assert clock.timers == []
@@ -115,7 +127,9 @@ def test_a_forgotten_wait_is_left_alone(clock: Clock) -> None:
 def test_many_waits_need_one_timer(clock: Clock) -> None:
     own = Alarms()
     for _ in range(1000):
-        own.forget(cast("Any", watched(own, clock, 300)))
+        forgotten = alarm(Wait(), Job(1e9), 300)
+        own.set(cast("Any", clock), forgotten, 300)
+        own.forget(forgotten)
         clock.advance(0.001)
     assert len(clock.timers) == 1
 
@@ -127,6 +141,60 @@ def test_one_for_each_loop() -> None:
         return alarms(loop)
 
     assert asyncio.run(own()) is not asyncio.run(own())
+
+
+def test_a_coroutine_is_cancelled_and_nothing_of_it_stays() -> None:
+    async def check() -> None:
+        with pytest.raises(AttemptTimeoutError):
+            await bounded(asyncio.sleep(30), 0.01)
+        assert own_task().cancelling() == 0
+        assert await bounded(asyncio.sleep(0.01, "in time"), 30) == "in time"
+
+    asyncio.run(check())
+
+
+def test_a_cancellation_from_outside_is_no_timeout() -> None:
+    async def check() -> None:
+        task = asyncio.ensure_future(bounded(asyncio.sleep(30), 20))
+        await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(check())
+
+
+def test_a_coroutine_may_swallow_its_timeout() -> None:
+    async def check() -> None:
+        async def stubborn() -> str:
+            try:
+                await asyncio.sleep(30)
+            except asyncio.CancelledError:
+                await asyncio.sleep(0)
+                await asyncio.sleep(0)
+                return "at last"
+            return "never"
+
+        assert await bounded(stubborn(), 0.01) == "at last"
+        assert own_task().cancelling() == 0
+
+    asyncio.run(check())
+
+
+def test_what_a_coroutine_raises_instead_of_its_timeout_is_its_own() -> None:
+    async def check() -> None:
+        async def angry() -> None:
+            try:
+                await asyncio.sleep(30)
+            finally:
+                raise LookupError("own")
+
+        with pytest.raises(LookupError) as caught:
+            await bounded(angry(), 0.01)
+        assert isinstance(caught.value.__context__, asyncio.CancelledError)
+        assert caught.value.__context__.__context__ is None
+
+    asyncio.run(check())
 
 
 def test_tools_with_several_deadlines_at_once() -> None:

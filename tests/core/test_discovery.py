@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pegboard._discovery import Discovery, Found, core_version, discover, normalise, pack_name
+from pegboard._discovery import Discovery, Found, discover, normalise, pack_name
 from pegboard.testing import fake_distribution
 from tests.core.plugin_site import Site, fresh_site
 
@@ -100,7 +100,9 @@ class TestStrangers:
         monkeypatch.setattr(sys, "meta_path", [*sys.meta_path, Broken()])
         discovery = discover()
         assert names(discovery) == ["good"]
-        assert discovery.unreadable == ("listing the installed distributions stopped early: no listing today",)
+        assert discovery.unreadable == (
+            "the import hook Broken stopped listing its distributions early: no listing today",
+        )
 
     def test_stale_empty_directory_hides_nothing(self, site: Site) -> None:
         (site.path / "acme_good-0.9.dist-info").mkdir()
@@ -156,6 +158,20 @@ class TestDuplicates:
         (found,) = discover().found
         assert "comes first on the path" in found.hidden
 
+    def test_same_directory_under_other_names(
+        self, site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        site.add("dice")
+        (tmp_path / "link").symlink_to(site.path)
+        monkeypatch.chdir(site.path)
+        sys.path.extend(["", ".", f"{site.path}/", str(tmp_path / "link")])
+        assert [found.hidden for found in discover().found] == [""]
+
+    def test_newest_of_one_directory_counts(self, site: Site) -> None:
+        for version in ("0.9", "0.10", "0.10rc1", "0.2"):
+            site.add("dice", version=version)
+        assert [found.version for found in discover().found if not found.hidden] == ["0.10"]
+
     def test_same_directory_twice_on_the_path(self, site: Site) -> None:
         site.add("dice")
         sys.path.append(str(site.path))
@@ -172,9 +188,9 @@ def test_egg_info_requirements(site: Site) -> None:
 
 
 def test_core_version(site: Site) -> None:
-    assert core_version() is None
+    assert discover().core is None
     fake_distribution(site.path, "pegboard", "0.4")
-    assert core_version() == "0.4"
+    assert discover().core == "0.4"
 
 
 @pytest.mark.parametrize(

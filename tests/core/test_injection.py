@@ -20,6 +20,7 @@ from pegboard import (
     PegboardError,
     RegistrationError,
     Session,
+    Tool,
     ToolCall,
     Toolkit,
     ToolResult,
@@ -787,3 +788,15 @@ class TestPluginInjectors:
         toolkit = Toolkit(plugins=[plugin(lambda: Db("plugin"))])
         toolkit.register(ask)
         assert toolkit.call_sync("ask", {"question": "q"}, context=Db("context")).text == "q context"
+
+
+def test_a_tool_outside_a_toolkit_may_ask_for_session_and_toolkit() -> None:
+    def tell(x: int, session: Session, toolkit: Toolkit) -> str:
+        """Tell who calls."""
+        return f"{type(session).__name__} {len(toolkit)} {x}"
+
+    made = Tool.from_function(tell)
+    assert list(made.parameters["properties"]) == ["x"]
+    toolkit = Toolkit(plugins=())
+    toolkit.register(made)
+    assert toolkit.call_sync("tell", {"x": 1}).text == "Session 1 1"

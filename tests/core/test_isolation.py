@@ -113,6 +113,12 @@ class TestSharedModules:
         del json.extra2  # type: ignore[attr-defined]
 
 
+def test_closing_standard_output_closes_nothing() -> None:
+    assert isolated(lambda: sys.stdout.close()).error is None
+    assert not sys.stderr.closed
+    assert not sys.stdout.closed
+
+
 class TestTraceback:
     def test_names_the_line(self) -> None:
         text = traceback_text(isolated(lambda: 1 // 0).error)

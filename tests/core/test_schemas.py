@@ -326,7 +326,7 @@ class TestReturns:
 
         for each in Toolkit().register(f, g, h, k):
             assert each.returns is None
-            with pytest.raises(PegboardError, match=r"no return annotation|nothing"):
+            with pytest.raises(PegboardError, match=r"promises no data|nothing"):
                 each.json_schema(of="returns")
 
 

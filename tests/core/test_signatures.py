@@ -551,3 +551,27 @@ class TestRefusals:
         toolkit = board(f)
         assert toolkit["f"].returns is None
         assert toolkit.call_sync("f", {"x": 3}).value.x == 3
+
+
+class TestMarkersAsDefaults:
+    """The function would get the description itself."""
+
+    def test_param(self) -> None:
+        def wait(seconds: int = Param(ge=1)) -> None:  # type: ignore[assignment]
+            """Wait."""
+
+        with pytest.raises(
+            RegistrationError, match=r"parameter 'seconds': its default is a Param.*\[T, Param"
+        ):
+            Tool.from_function(wait)
+
+    def test_pydantic_field(self) -> None:
+        pydantic = pytest.importorskip("pydantic")
+
+        def wait(seconds: int = pydantic.Field(3, ge=1)) -> None:
+            """Wait."""
+
+        with pytest.raises(
+            RegistrationError, match=r"parameter 'seconds': its default is a Field.*\[T, Field"
+        ):
+            Tool.from_function(wait)

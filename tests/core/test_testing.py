@@ -1,12 +1,18 @@
 """What the core ships for the tests of packs."""
 
+import asyncio
+import os
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
+import attrs
 import importlib_metadata
 import pytest
 
-from pegboard.testing import fake_distribution
+import pegboard.testing
+from pegboard import Agent, Status, ToolError, ToolResult, hookimpl
+from pegboard.testing import ScriptedModel, fake_distribution, isolated_toolkit
 
 
 def test_distribution_is_found_as_an_installed_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,3 +60,115 @@ def test_writing_again_replaces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     fake_distribution(tmp_path, "acme-twice", requires=["x"])
     again = importlib_metadata.distribution("acme-twice")
     assert (again.requires, len(again.entry_points)) == (["x"], 0)
+
+
+class TestIsolatedToolkit:
+    def test_environment_does_not_reach_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("PEGBOARD_BLOCK", "*")
+        monkeypatch.setenv("PEGBOARD__PACK__UNIT", "kelvin")
+        with isolated_toolkit(Pack(), settings={"pack": {"unit": "celsius"}}) as toolkit:
+            assert toolkit.call_sync("unit").text == "celsius"
+            assert "PEGBOARD_BLOCK" not in os.environ
+        assert os.environ["PEGBOARD_BLOCK"] == "*"
+
+    def test_only_what_is_named(self) -> None:
+        with isolated_toolkit() as toolkit:
+            assert toolkit.plugins == []
+        with isolated_toolkit("files") as toolkit:
+            assert [record.name for record in toolkit.plugins if record.state == "active"] in (["files"], [])
+
+    def test_closes_and_restores_after_a_failure(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("PEGBOARD_BLOCK", "*")
+        with pytest.raises(ZeroDivisionError), isolated_toolkit(Pack()) as toolkit:
+            1 // 0  # noqa: B018 - it is to raise
+        assert os.environ["PEGBOARD_BLOCK"] == "*"
+        assert toolkit.call_sync("unit").text == "celsius"
+
+
+@attrs.frozen
+class Settings:
+    unit: str = "celsius"
+
+
+class Pack:
+    @hookimpl
+    def settings_type(self) -> type[Settings]:
+        return Settings
+
+    @hookimpl
+    def provide_tools(self, settings: Settings) -> list[object]:
+        def unit() -> str:
+            return settings.unit
+
+        return [unit]
+
+
+def double(number: int) -> int:
+    if number > 100:
+        raise ToolError("too much")
+    return number * 2
+
+
+class TestScriptedModel:
+    def test_plays_turn_by_turn(self) -> None:
+        model = ScriptedModel(
+            ("double", {"number": 2}),
+            lambda model: ("double", {"number": model.last.data}),
+            [("double", {"number": 1}), ("double", '{"number": 50}'), ("double", {"number": 101})],
+            "no_such_tool",
+        )
+        with isolated_toolkit() as toolkit:
+            toolkit.register(double)
+            results = model.run_sync(toolkit)
+        assert [result.data for result in results[:4]] == [4, 8, 2, 100]
+        assert [result.status for result in results[4:]] == [Status.ERROR, Status.NOT_FOUND]
+        assert results == model.results
+        assert [len(turn.results) for turn in model.turns] == [1, 1, 3, 1]
+        assert model.turns[0].calls == (("double", {"number": 2}),)
+        assert model.turns[-1].calls == (("no_such_tool", {}),)
+
+    def test_knows_what_was_offered(self) -> None:
+        with isolated_toolkit() as toolkit:
+            toolkit.create_group("more", active=False)
+            toolkit.register(double, group="more")
+            toolkit.register_meta_tool()
+            model = ScriptedModel(
+                "double",
+                ("reset_equipped_tools", {"to_activate": ["more"]}),
+                ("double", {"number": 1}),
+            )
+            model.run_sync(toolkit.session())
+        assert [result.status for result in model.results] == [Status.INACTIVE, Status.SUCCESS, Status.SUCCESS]
+        assert [turn.offered for turn in model.turns] == [
+            ("reset_equipped_tools",),
+            ("reset_equipped_tools",),
+            ("double", "reset_equipped_tools"),
+        ]
+
+    def test_from_coroutines(self) -> None:
+        async def play() -> list[ToolResult]:
+            with isolated_toolkit() as toolkit:
+                toolkit.register(double)
+                return await ScriptedModel(("double", {"number": 2}), ["double", "double"]).run(toolkit)
+
+        assert [result.status for result in asyncio.run(play())] == [Status.SUCCESS, Status.INVALID, Status.INVALID]
+
+    def test_options_reach_the_calls(self) -> None:
+        def who(agent: Agent) -> str:
+            return agent.name
+
+        with isolated_toolkit() as toolkit:
+            toolkit.register(who)
+            model = ScriptedModel("who")
+            model.run_sync(toolkit, agent=SimpleNamespace(name="Ada"))
+        assert model.last.text == "Ada"
+
+    def test_before_the_first_turn(self) -> None:
+        with pytest.raises(IndexError):
+            _ = ScriptedModel().last
+
+
+def test_every_name_is_documented() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "testing-packs.md").read_text("utf-8")
+    assert [name for name in pegboard.testing.__all__ if f"`{name}" not in page] == []
+    assert [name for name in pegboard.testing.__all__ if not getattr(pegboard.testing, name).__doc__] == []

@@ -83,6 +83,9 @@ from pegboard._errors import (
     PluginError as PluginError,
 )
 from pegboard._errors import (
+    ProcessDiedError as ProcessDiedError,
+)
+from pegboard._errors import (
     RegistrationError as RegistrationError,
 )
 from pegboard._errors import (
@@ -93,6 +96,9 @@ from pegboard._errors import (
 )
 from pegboard._errors import (
     ToolError as ToolError,
+)
+from pegboard._errors import (
+    TransferError as TransferError,
 )
 from pegboard._errors import (
     UnknownNameError as UnknownNameError,
@@ -113,6 +119,12 @@ from pegboard._extension import (
     Injector as Injector,
 )
 from pegboard._extension import (
+    Job as Job,
+)
+from pegboard._extension import (
+    LiveSource as LiveSource,
+)
+from pegboard._extension import (
     Middleware as Middleware,
 )
 from pegboard._extension import (
@@ -123,6 +135,9 @@ from pegboard._extension import (
 )
 from pegboard._extension import (
     Types as Types,
+)
+from pegboard._foreign import (
+    ForeignSchema as ForeignSchema,
 )
 from pegboard._groups import (
     Group as Group,
@@ -159,6 +174,9 @@ from pegboard._plans import (
 )
 from pegboard._plans import (
     shaped as shaped,
+)
+from pegboard._plugin_record import (
+    PluginChanges as PluginChanges,
 )
 from pegboard._plugin_record import (
     PluginFailure as PluginFailure,
@@ -235,6 +253,9 @@ from pegboard._shapes import (
 from pegboard._shapes import (
     Union as Union,
 )
+from pegboard._sources import (
+    SourceRecord as SourceRecord,
+)
 from pegboard._tool import (
     Hints as Hints,
 )
@@ -290,6 +311,7 @@ __all__ = [
     "Fault",
     "FileBlock",
     "FixedItems",
+    "ForeignSchema",
     "Group",
     "Hints",
     "ImageBlock",
@@ -297,7 +319,9 @@ __all__ = [
     "Injected",
     "Injector",
     "Items",
+    "Job",
     "LinkBlock",
+    "LiveSource",
     "Locked",
     "Mapped",
     "Member",
@@ -311,9 +335,11 @@ __all__ = [
     "PegboardError",
     "Permission",
     "PluginError",
+    "PluginChanges",
     "PluginFailure",
     "PluginRecord",
     "PluginState",
+    "ProcessDiedError",
     "Record",
     "RegistrationError",
     "Scalar",
@@ -322,6 +348,7 @@ __all__ = [
     "Session",
     "SettingsError",
     "Shape",
+    "SourceRecord",
     "Status",
     "Suspend",
     "Tagged",
@@ -336,6 +363,7 @@ __all__ = [
     "ToolSource",
     "Toolkit",
     "Toolset",
+    "TransferError",
     "TypeHandler",
     "TypePlan",
     "Types",

@@ -141,9 +141,13 @@ def _problems(plan: AdmissionPlan, arguments: dict[str, Any], redact: Callable[[
     from pegboard._explain import explain
 
     problems = explain(plan.record, arguments, redact=redact)
+    extra: list[Problem] = []
     if plan.extra is not None:
         for name in _extra_names(plan, arguments):
-            problems.extend(explain(plan.extra, arguments[name], name, redact=redact))
+            extra.extend(explain(plan.extra, arguments[name], name, redact=redact))
+    if extra:
+        # What is wrong with the whole was only that something is wrong inside.
+        problems = [problem for problem in problems if problem.path] + extra
     return problems or [Problem("", "the arguments do not fit together")]
 
 

@@ -1,19 +1,76 @@
-"""Alarms: when to stop waiting for jobs in worker threads, with one timer for all jobs that an event loop waits for.
+"""Alarms: when to stop waiting, with one timer for everything that an event loop waits for.
 
-A timer for each job takes a quarter of the whole way to a worker thread and back, and nearly none ever rings.
+A timer for each call takes a quarter of the whole way to a worker thread and back, and nearly none ever rings.
 """
 
 from __future__ import annotations
 
 import asyncio
 import math
-from typing import Any, final
+import threading
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, Protocol, cast, final
 from weakref import WeakKeyDictionary
 
 from pegboard._effects import AttemptTimeoutError
-from pegboard._pool import Ticket
+from pegboard._pool import Pool, Ticket
 
-__all__ = ["Alarms", "alarms"]
+__all__ = ["Alarm", "Alarms", "JobAlarm", "TaskAlarm", "alarms"]
+
+
+class Alarm(Protocol):
+    """What happens when the time is up."""
+
+    def ring(self) -> float:
+        """End the wait; or the seconds after which to ring again, if the time is not up after all."""
+
+
+@final
+class JobAlarm:
+    """Ends the wait for a job `timeout` seconds after a worker began it; queueing does not count."""
+
+    __slots__ = ("_future", "_pool", "_ticket", "_timeout")
+
+    def __init__(self, future: asyncio.Future[Any], ticket: Ticket, timeout: float, pool: Pool) -> None:
+        self._future = future
+        self._ticket = ticket
+        self._timeout = timeout
+        self._pool = pool
+
+    def ring(self) -> float:
+        """The wait ends with `AttemptTimeoutError`."""
+        left = self._timeout - self._ticket.elapsed()
+        if left > 0:
+            return left
+        if not self._future.done():
+            self._future.set_exception(AttemptTimeoutError(self._timeout))
+        return 0.0
+
+    def ring_unheard(self) -> float:
+        """The job is given up; its wait ends when the loop goes on."""
+        left = self._timeout - self._ticket.elapsed()
+        if left <= 0:
+            self._pool.abandon(self._ticket)
+        return left
+
+
+@final
+class TaskAlarm:
+    """Cancels a task. `rang` tells this cancellation from others, as in `asyncio.timeout`."""
+
+    __slots__ = ("_task", "rang")
+
+    def __init__(self, task: asyncio.Task[Any]) -> None:
+        self._task = task
+        self.rang = False
+
+    def ring(self) -> float:
+        """The task is cancelled; who set the alarm takes the cancellation back."""
+        self.rang = True
+        self._task.cancel()
+        return 0.0
 
 
 @final
@@ -26,48 +83,67 @@ class Alarms:
     __slots__ = ("_due", "_waiting")
 
     def __init__(self) -> None:
-        self._waiting: dict[asyncio.Future[Any], tuple[float, float, Ticket]] = {}
+        self._waiting: dict[Alarm, float] = {}
         self._due = math.inf
 
-    def set(self, loop: asyncio.AbstractEventLoop, future: asyncio.Future[Any], ticket: Ticket, timeout: float) -> None:
-        """End the wait for `future` `timeout` seconds after a worker began the job; queueing does not count."""
-        due = loop.time() + timeout
-        self._waiting[future] = (due, timeout, ticket)
-        self._arm(loop, due)
+    def set(self, loop: asyncio.AbstractEventLoop, alarm: Alarm, seconds: float) -> None:
+        """Ring after that time, unless the alarm is forgotten before."""
+        self._waiting[alarm] = due = loop.time() + seconds
+        if due < self._due:
+            self._arm(loop, due)
 
-    def forget(self, future: asyncio.Future[Any]) -> None:
+    def forget(self, alarm: Alarm) -> None:
         """Nobody waits any more. The timer stays: it will find nothing to do."""
-        self._waiting.pop(future, None)
+        self._waiting.pop(alarm, None)
+
+    @contextmanager
+    def handed_over(self) -> Iterator[None]:
+        """While the loop stands still, another thread gives up jobs whose time is up: the loop may wait for theirs."""
+        jobs = [alarm for alarm in self._waiting if isinstance(alarm, JobAlarm)]
+        back = threading.Event()
+        if jobs:
+            with suppress(RuntimeError):  # the interpreter is shutting down
+                threading.Thread(target=_ring_unheard, args=(jobs, back), name="pegboard-alarms", daemon=True).start()
+        try:
+            yield
+        finally:
+            back.set()
 
     def _arm(self, loop: asyncio.AbstractEventLoop, due: float) -> None:
-        if due < self._due:
-            self._due = due
-            loop.call_at(due, self._ring, loop, due)
+        self._due = due
+        loop.call_at(due, self._ring, loop, due)
 
     def _ring(self, loop: asyncio.AbstractEventLoop, due: float) -> None:
         if due != self._due:
             return  # another timer was set to ring before this one
         self._due = math.inf
-        for future, (expected, timeout, ticket) in list(self._waiting.items()):
-            if expected > due:
-                continue
-            left = timeout - ticket.elapsed()
+        for alarm in [alarm for alarm, expected in self._waiting.items() if expected <= due]:
+            del self._waiting[alarm]
+            left = alarm.ring()
             if left > 0:
-                self._waiting[future] = (loop.time() + left, timeout, ticket)
-            else:
-                del self._waiting[future]
-                if not future.done():
-                    future.set_exception(AttemptTimeoutError(timeout))
+                self._waiting[alarm] = loop.time() + left
         if self._waiting:
-            self._arm(loop, min(expected for expected, _, _ in self._waiting.values()))
+            self._arm(loop, min(self._waiting.values()))
+
+
+def _ring_unheard(jobs: list[JobAlarm], back: threading.Event) -> None:
+    left = dict.fromkeys(jobs, 0.0)
+    while left and not back.wait(min(left.values())):
+        left = {job: seconds for job in left if (seconds := job.ring_unheard()) > 0}
 
 
 _by_loop: WeakKeyDictionary[asyncio.AbstractEventLoop, Alarms] = WeakKeyDictionary()
+_local = threading.local()
 
 
 def alarms(loop: asyncio.AbstractEventLoop) -> Alarms:
     """The alarms of a loop."""
+    # A thread runs one loop for a long time, and looking into a weak dictionary is slow.
+    known = getattr(_local, "known", None)
+    if known is not None and known[0]() is loop:
+        return cast("Alarms", known[1])
     found = _by_loop.get(loop)
     if found is None:
         found = _by_loop[loop] = Alarms()
+    _local.known = weakref.ref(loop), found
     return found

@@ -252,9 +252,15 @@ def qualified_name(annotation: Any) -> str:
     if origin is not None and not arguments and origin is not tuple:
         return _plain_name(origin)
     if origin is not None:
-        inner = ", ".join("..." if argument is ... else qualified_name(argument) for argument in arguments)
+        inner = ", ".join(map(_argument_name, arguments))
         return f"{_plain_name(origin)}[{inner or '()'}]"
     return bare if isinstance(bare, str) else _plain_name(bare)
+
+
+def _argument_name(argument: Any) -> str:
+    if isinstance(argument, list):  # of a Callable
+        return f"[{', '.join(map(qualified_name, argument))}]"
+    return "..." if argument is ... else qualified_name(argument)
 
 
 def _plain_name(annotation: Any) -> str:

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Any, Literal
 
 from attrs import field, frozen
+from attrs.validators import in_
 
 __all__ = ["Approval", "ApprovalRequest", "Permission"]
 
@@ -21,7 +22,10 @@ class Permission(StrEnum):
 
 @frozen
 class ApprovalRequest:
-    """What an approver decides on. Injected and secret values are not in `arguments`."""
+    """What an approver decides on: `arguments` as the model sent them, without injected and secret values.
+
+    They are a copy. `reason` says why somebody is asked.
+    """
 
     tool: Any
     call_id: str
@@ -31,11 +35,18 @@ class ApprovalRequest:
 
 @frozen
 class Approval:
-    """An approver's answer. `True` and `False` stand for `Approval.approve()` and `Approval.deny()`."""
+    """An approver's answer. `True` and `False` stand for `Approval.approve()` and `Approval.deny()`.
 
-    decision: Literal["approve", "deny", "edit"]
+    Raises ValueError for a decision that is none, and for an edit without arguments.
+    """
+
+    decision: Literal["approve", "deny", "edit"] = field(validator=in_(("approve", "deny", "edit")))
     reason: str = ""
-    arguments: Mapping[str, Any] | None = field(default=None)
+    arguments: Mapping[str, Any] | None = None
+
+    def __attrs_post_init__(self) -> None:
+        if (self.arguments is None) is (self.decision == "edit"):
+            raise ValueError("the decision 'edit' goes with arguments, and no other does")
 
     @classmethod
     def approve(cls) -> Approval:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from functools import cache
+from functools import cache, partial
 from typing import Any, Final, Literal, TypeAlias
 
 from pegboard._admission import RepairMode
@@ -14,8 +14,12 @@ from pegboard._definition import Assembly
 from pegboard._engine import Engine
 from pegboard._errors import ConflictError
 from pegboard._extension import Dialect, Injector
+from pegboard._hooks import HookName
 from pegboard._injection import InjectorTable
 from pegboard._invocation import Invocation
+from pegboard._limits import checked_capacity
+from pegboard._markers import MISSING
+from pegboard._meta import search_tool
 from pegboard._outcome import ExposeErrors, Outcomes
 from pegboard._plugin_record import Contribution
 from pegboard._plugins import Plugins
@@ -29,7 +33,9 @@ Overflow: TypeAlias = Literal["truncate", "spill"]
 SPILL_PAGE: Final = 20_000
 """Characters of a page where only single tools bound their output."""
 
-__all__ = ["Overflow", "assemble", "standard_assembly", "tables"]
+Table: TypeAlias = list[tuple[Any, Origin]]
+
+__all__ = ["Overflow", "assemble", "forget_standard_assembly", "named", "standard_assembly", "tables", "tables_of"]
 
 
 def assemble(
@@ -43,18 +49,23 @@ def assemble(
     max_output: int | None,
     overflow: Overflow,
     max_threads: int,
+    max_concurrency: int | None,
+    defer_threshold: int,
 ) -> Core:
     """The core of a toolkit from its loaded plugins."""
+    plugins.ask_all()
     assembly = tables(plugins)
-    for injector in _own_injectors(toolkit):
+    for injector in _own_injectors(type(toolkit), toolkit):
         assembly.injectors.add(injector, Origin("pegboard"), "builtin")
-    backends = _by_name(plugins, plugins.contributions("provide_backends"))
+    backends = named(plugins, "provide_backends")
+    if defer_threshold < 0:
+        raise ValueError(f"defer_threshold takes a number of tools, 0 or more; got {defer_threshold}")
     if overflow not in ("truncate", "spill"):
         raise ValueError(f'overflow takes "truncate" or "spill", got {overflow!r}')
     spill = Spill(max_output or SPILL_PAGE) if overflow == "spill" else None
     outcomes = Outcomes(expose_errors, max_output, spill.keep if spill else None)
     engine = Engine(outcomes, repair=repair, max_threads=max_threads, backends=backends)
-    dialects: dict[str, Dialect] = _by_name(plugins, plugins.contributions("provide_dialects"))
+    dialects: dict[str, Dialect] = named(plugins, "provide_dialects")
 
     def foreign(source: Any) -> tuple[Any, ...] | None:
         answer = plugins.tools_from(source)
@@ -63,13 +74,16 @@ def assemble(
     return Core(
         plugins,
         assembly,
-        Collector(assembly, backends.keys, foreign),
+        Collector(assembly, engine.backends.keys, foreign, (Session, type(toolkit))),
         engine,
         middleware=[contribution.value for contribution in plugins.contributions("provide_middleware")],
         dialects=dialects,
         parallel=parallel,
         preset_override=preset_override,
+        max_concurrency=checked_capacity(max_concurrency, "max_concurrency"),
         own_tools=(spill,) if spill else (),
+        search_tool=cache(partial(search_tool, assembly)),
+        defer_threshold=defer_threshold,
     )
 
 
@@ -85,33 +99,51 @@ def tables(plugins: Plugins) -> Assembly:
     return assembly
 
 
-def standard_assembly() -> Assembly:
+def standard_assembly(toolkit_class: type) -> Assembly:
     """What `Tool.from_function` reads with: the installed plugins, and no program's own handlers."""
-    return _assembly_on(tuple(sys.path))
+    return _assembly_on(tuple(sys.path), toolkit_class)
 
 
 @cache
-def _assembly_on(path: tuple[str, ...]) -> Assembly:
+def _assembly_on(path: tuple[str, ...], toolkit_class: type) -> Assembly:
     from pegboard import builtin
 
-    return tables(Plugins.load(builtin=builtin.plugins()))
+    assembly = tables(Plugins.load(builtin=builtin.plugins()))
+    # Such a tool is read anew by the toolkit that it is registered with, which then provides itself.
+    for injector in _own_injectors(toolkit_class, MISSING):
+        assembly.injectors.add(injector, Origin("pegboard"), "builtin")
+    return assembly
 
 
-def _own_injectors(toolkit: Any) -> list[Injector]:
+def forget_standard_assembly() -> None:
+    """Other plugins are installed now."""
+    _assembly_on.cache_clear()
+
+
+def tables_of(plugins: Plugins) -> tuple[Table, Table, Table]:
+    """The types, injectors and converters that plugins bring, without the core's own."""
+    hooks: tuple[HookName, ...] = ("provide_types", "provide_injectors", "provide_converters")
+    types, injectors, converters = (
+        [(item.value, item.origin) for item in plugins.contributions(hook) if not item.builtin] for hook in hooks
+    )
+    return types, injectors, converters
+
+
+def _own_injectors(toolkit_class: type, toolkit: Any) -> list[Injector]:
     def session(invocation: Invocation) -> Any:
         return invocation.session
 
-    return [Injector(Session, session), Injector(type(toolkit), lambda: toolkit)]
+    return [Injector(Session, session), Injector(toolkit_class, lambda: toolkit)]
 
 
 def _level(contribution: Contribution) -> Level:
     return "builtin" if contribution.builtin else "plugin"
 
 
-def _by_name(plugins: Plugins, contributions: tuple[Contribution, ...]) -> dict[str, Any]:
-    """Contributions by their own names. Two of one name: neither plugin wins silently, both are reported."""
+def named(plugins: Plugins, hook: HookName) -> dict[str, Any]:
+    """Contributions by their own names. Of two with one name the first by plugin counts, and the other plugin fails."""
     found: dict[str, Contribution] = {}
-    for contribution in contributions:
+    for contribution in plugins.contributions(hook):
         name = contribution.value.name
         if name in found:
             sides = f"{found[name].origin} and {contribution.origin}"

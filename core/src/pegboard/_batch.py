@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Mapping
-from typing import Any, TypeAlias, final
+from collections import deque
+from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping
+from typing import Any, TypeAlias, TypeVar, final
 
 from pegboard._call import Chunk, Listener, ToolCall
+from pegboard._channel import Channel
 from pegboard._errors import PegboardError
 from pegboard._policy import ExecutionPolicy
 from pegboard._result import ToolResult
 
 __all__ = ["Batch", "Event", "as_call"]
+
+T = TypeVar("T")
 
 Event: TypeAlias = Chunk | ToolResult
 """What a stream yields: chunks while calls run, and each call's result."""
@@ -35,12 +39,9 @@ class Batch:
         self._on_chunk = on_chunk
 
     async def run(self, *, parallel: bool) -> list[ToolResult]:
-        """All results, in call order. Cancelling the caller cancels every call."""
-        if not parallel or len(self._calls) < 2:
-            return [await self._one(call, self._on_chunk) for call in self._calls]
-        import asyncio
-
-        return list(await asyncio.gather(*(self._one(call, self._on_chunk) for call in self._calls)))
+        """All results, in call order. Cancelling the caller cancels every call, and leaves when all have ended."""
+        calls = [self._one(call, self._on_chunk) for call in self._calls]
+        return await (_together(calls) if parallel else _in_turn(calls))
 
     def run_one_by_one(self) -> list[ToolResult]:
         """All results, in call order, from plain code: where no loop can be had."""
@@ -48,38 +49,75 @@ class Batch:
         return [self._session.call_sync(name, sent, call_id=call_id, **options) for name, sent, call_id in self._calls]
 
     async def stream(self, *, parallel: bool) -> AsyncIterator[Event]:
-        """Chunks and results as they come; leaving the iteration cancels what still runs."""
+        """Chunks and results as they come; leaving the iteration cancels what still runs.
+
+        Tools that report faster than somebody iterates have to wait. Results do not: they are as many as the calls.
+        """
         import asyncio
 
         events: asyncio.Queue[Event | None] = asyncio.Queue()
+        channel = Channel(events.put_nowait)
 
         async def one(call: Any) -> None:
-            events.put_nowait(await self._one(call, events.put_nowait))
+            events.put_nowait(await self._one(call, channel))
 
         async def everything() -> None:
+            calls = [one(call) for call in self._calls]
             try:
-                if parallel:
-                    await asyncio.gather(*(one(call) for call in self._calls))
-                else:
-                    for call in self._calls:
-                        await one(call)
+                await (_together(calls) if parallel else _in_turn(calls))
             finally:
                 events.put_nowait(None)
 
         running = asyncio.create_task(everything())
         try:
             while (event := await events.get()) is not None:
+                if isinstance(event, Chunk):
+                    channel.taken()
                 yield event
+            await running
         finally:
+            channel.close()
             running.cancel()
-            await asyncio.gather(running, return_exceptions=True)
+            await asyncio.wait([running])
 
-    async def _one(self, call: tuple[Any, Any, str | None], on_chunk: Listener | None) -> ToolResult:
+    def _one(self, call: tuple[Any, Any, str | None], on_chunk: Any) -> Coroutine[Any, Any, ToolResult]:
         name, arguments, call_id = call
-        result: ToolResult = await self._session.call(
+        running: Coroutine[Any, Any, ToolResult] = self._session.call(
             name, arguments, call_id=call_id, on_chunk=on_chunk, **self._options
         )
-        return result
+        return running
+
+
+async def _in_turn(calls: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    waiting = deque(calls)
+    results: list[T] = []
+    try:
+        while waiting:
+            results.append(await waiting.popleft())
+    finally:
+        for call in waiting:
+            call.close()  # it will never be awaited
+    return results
+
+
+async def _together(calls: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """All results, as of `asyncio.gather`, but when one raises, or the caller is cancelled, nothing stays running."""
+    calls = list(calls)
+    if len(calls) < 2:
+        return await _in_turn(calls)
+    import asyncio
+
+    tasks = [asyncio.create_task(call) for call in calls]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
+    finally:
+        left = [task for task in tasks if not task.done()]
+        for task in left:
+            task.cancel()
+        if left:
+            await asyncio.wait(left)
+    failed = [task for task in done if not task.cancelled() and task.exception() is not None]
+    return [task.result() for task in (failed or tasks)]
 
 
 def as_call(name: Any, arguments: Any, call_id: str | None) -> ToolCall:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import threading
 from collections import ChainMap
-from collections.abc import Iterable, Mapping
-from typing import Any, Literal, TypeAlias, final, get_args
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final, Literal, NamedTuple, TypeAlias, final, get_args
 
 from attrs import evolve, field, frozen
 
 from pegboard._errors import ConflictError, RegistrationError, UnknownNameError, suggestion
+from pegboard._groups import groups_of
 from pegboard._tool import Tool, Toolset
 
-__all__ = ["Board", "Clash", "OnConflict", "Registry"]
+__all__ = ["Board", "Clash", "Life", "OnConflict", "Registry", "no_such_tool"]
 
 OnConflict: TypeAlias = Literal["raise", "replace", "skip", "rename"]
 _ON_CONFLICT = get_args(OnConflict)
@@ -48,8 +50,23 @@ class Board:
         """Why there is no such tool, with the nearest names."""
         if name in self.clashes:
             return f"{self.clashes[name]}; use one of these names"
-        asked = name if len(name) <= 100 else f"{name[:97]}..."  # a model may ask for anything, at any length
-        return f"there is no tool {asked!r}. {suggestion(asked, self.tools, noun='tools')}"
+        return no_such_tool(name, self.tools)
+
+
+def no_such_tool(name: str, known: Iterable[str]) -> str:
+    """The sentence for a name that none of the `known` tools has."""
+    asked = name if len(name) <= 100 else f"{name[:97]}..."  # a model may ask for anything, at any length
+    return f"there is no tool {asked!r}. {suggestion(asked, known, noun='tools')}"
+
+
+class Life(NamedTuple):
+    """Which of all tools of one name hangs there: how many were taken down before, how many made room for another."""
+
+    removals: int = 0
+    successions: int = 0
+
+
+_FIRST: Final = Life()
 
 
 @final
@@ -62,6 +79,8 @@ class Registry:
         self._own: dict[str, Tool] = {}
         self._pack_sets: list[Toolset] = []
         self._own_sets: list[Toolset] = []
+        self._pack_names: frozenset[str] | None = None
+        self._lives: dict[str, Life] = {}
         self._board: Board | None = None
         self.generation = 0
 
@@ -78,11 +97,22 @@ class Registry:
         """The tool of that name or alias. The program's own are found without making the board."""
         return self._own.get(name) or self.board.find(name)
 
-    def changed(self) -> None:
-        """Forget the snapshot; whoever keeps plans by generation compiles them anew."""
+    def life(self, name: str) -> Life:
+        """What tells the tool of that name from its namesakes before and after: settings of one are not another's."""
+        return self._lives.get(name, _FIRST)
+
+    def removals(self, name: str) -> int:
+        """How often a tool of that name was taken down."""
+        return self.life(name).removals
+
+    def touched(self) -> None:
+        """Something that tools are made ready with has changed: whoever keeps plans by generation makes them anew."""
         with self._lock:
-            self._board = None
             self.generation += 1
+
+    def _changed(self) -> None:
+        self._board = None
+        self.generation += 1
 
     def add_pack(self, pack: str, tools: Iterable[Tool], toolsets: Iterable[Toolset] = ()) -> None:
         """Hang up a pack's tools. Raises `ConflictError` when a pack names two of its own tools alike."""
@@ -93,16 +123,19 @@ class Registry:
             if twice:
                 raise ConflictError(f"pack {pack!r} offers {', '.join(map(repr, twice))} twice; give one another name")
             self._packs[pack] = merged
+            self._pack_names = None
             self._pack_sets.extend(toolsets)
-            self.changed()
+            self._changed()
 
     def drop_pack(self, pack: str) -> None:
         """Take down a pack's tools; nothing happens if it has none."""
         with self._lock:
             gone = self._packs.pop(pack, [])
             if gone:
+                self._pack_names = None
                 self._pack_sets = [each for each in self._pack_sets if not set(each.tools) & set(gone)]
-                self.changed()
+                self._succeed(name for tool in gone for name in (tool.name, f"{pack}__{tool.name}"))
+                self._changed()
 
     def add(
         self,
@@ -129,55 +162,108 @@ class Registry:
                 added.append(placed)
             for pack in displaced:
                 self.drop_pack(pack)
+            self._succeed(name for name in pending if name in self._own or name in self._names_of_packs())
             self._own.update(pending)
             self._own_sets.extend(toolsets)
-            self.changed()
+            self._changed()
             return added
 
-    def leave_groups(self, groups: Iterable[str]) -> list[str]:
-        """Take away the tools that belong to no other group than `groups`; the names of these tools."""
+    def swap(
+        self, gone: Iterable[str], kept: Mapping[str, Tool], new: Iterable[Tool], on_conflict: OnConflict
+    ) -> list[Tool | None]:
+        """Take down, exchange and hang up tools of the program, all at once; for each new one what now hangs there.
+
+        A name that is taken is skipped with `"raise"` too: nobody is there who could be told.
+        """
+        with self._lock:
+            lost = set(gone)
+            for name in lost:
+                self._lives[name] = Life(self.removals(name) + 1)
+            self._own = {name: kept.get(name, tool) for name, tool in self._own.items() if name not in lost}
+            self._changed()
+            return self.add(new, (), "skip" if on_conflict == "raise" else on_conflict)
+
+    @contextmanager
+    def atomically(self) -> Iterator[None]:
+        """Nobody else sees the board until this ends; if it raises, everything hangs as it did."""
+        with self._lock:
+            packs = {pack: list(tools) for pack, tools in self._packs.items()}
+            before = dict(self._own), packs, list(self._pack_sets), list(self._own_sets), dict(self._lives)
+            try:
+                yield
+            except BaseException:
+                self._own, self._packs, self._pack_sets, self._own_sets, self._lives = before
+                self._pack_names = None
+                self._changed()
+                raise
+
+    def _succeed(self, names: Iterable[str]) -> None:
+        for name in names:
+            life = self.life(name)
+            self._lives[name] = life._replace(successions=life.successions + 1)
+
+    def _names_of_packs(self) -> frozenset[str]:
+        if self._pack_names is None:
+            self._pack_names = frozenset(tool.name for tools in self._packs.values() for tool in tools)
+        return self._pack_names
+
+    def resolve(self, names: Iterable[str]) -> list[str]:
+        """The names on the board that names and aliases stand for. Raises `UnknownNameError`."""
+        board = self.board
+        found = {name: board.find(name) for name in names}
+        for name, tool in found.items():
+            if tool is None:
+                raise UnknownNameError(board.absence(name))
+        definitions = {id(tool.definition) for tool in found.values() if tool is not None}
+        return [name for name, tool in board.tools.items() if id(tool.definition) in definitions]
+
+    def only_in(self, groups: Iterable[str]) -> list[str]:
+        """The names of the tools that belong to no other group than `groups`."""
+        gone = set(groups)
+        of_tools = [(name, groups_of(tool)) for name, tool in self.board.tools.items()]
+        return [name for name, groups in of_tools if groups and gone.issuperset(groups)]
+
+    def leave_groups(self, groups: Iterable[str]) -> None:
+        """Take away the tools that belong to no other group than `groups`, and the others out of these groups."""
         gone = set(groups)
         with self._lock:
-            tools = list(self.board.tools.values())
-            lost = [tool.name for tool in tools if tool.groups and set(tool.groups) <= gone]
-            self.remove(lost)
-            self.update(
-                tool.evolve(groups=tuple(group for group in tool.groups if group not in gone))
-                for tool in tools
-                if gone & set(tool.groups) and not set(tool.groups) <= gone
-            )
-            return lost
+            staying = {
+                id(tool.definition): tool.evolve(groups=left)
+                for tool in self.board.tools.values()
+                if (left := tuple(group for group in groups_of(tool) if group not in gone)) != groups_of(tool) and left
+            }
+            self.remove(self.only_in(gone))
+            self._update(staying)
 
     def remove(self, names: Iterable[str]) -> None:
         """Take tools down, all or none. Raises `UnknownNameError` for a name that does not hang there."""
         with self._lock:
-            board = self.board
-            found: dict[str, Tool] = {}
-            for name in names:
-                tool = board.find(name)
-                if tool is None:
-                    raise UnknownNameError(board.absence(name))
-                found[name] = tool
+            tools = self.board.tools
+            lost = self.resolve(names)
             # A tool on the board may be a renamed copy of the pack's; what it is made from is the same.
-            gone = {id(tool.definition) for tool in found.values()}
+            gone = {id(tools[name].definition) for name in lost}
             self._own = {name: tool for name, tool in self._own.items() if id(tool.definition) not in gone}
-            for pack, tools in self._packs.items():
-                self._packs[pack] = [tool for tool in tools if id(tool.definition) not in gone]
-            self.changed()
+            for pack, offered in self._packs.items():
+                self._packs[pack] = [tool for tool in offered if id(tool.definition) not in gone]
+            self._pack_names = None
+            for name in lost:
+                self._lives[name] = Life(self.removals(name) + 1)
+            self._changed()
 
     def update(self, fresh: Iterable[Tool]) -> None:
         """Put other versions of tools in the places of those that hang on the board under the same names."""
         with self._lock:
-            known = {id(self.board.tools[tool.name].definition): tool for tool in fresh}
+            self._update({id(self.board.tools[tool.name].definition): tool for tool in fresh})
 
-            def newest(tool: Tool) -> Tool:
-                return known[id(tool.definition)].evolve(name=tool.name) if id(tool.definition) in known else tool
+    def _update(self, fresh: Mapping[int, Tool]) -> None:
+        def newest(tool: Tool) -> Tool:
+            return fresh[id(tool.definition)].evolve(name=tool.name) if id(tool.definition) in fresh else tool
 
-            self._own = {name: newest(tool) for name, tool in self._own.items()}
-            self._packs = {pack: list(map(newest, tools)) for pack, tools in self._packs.items()}
-            for toolsets in (self._pack_sets, self._own_sets):
-                toolsets[:] = [evolve(each, tools=tuple(map(newest, each.tools))) for each in toolsets]
-            self.changed()
+        self._own = {name: newest(tool) for name, tool in self._own.items()}
+        self._packs = {pack: list(map(newest, tools)) for pack, tools in self._packs.items()}
+        for toolsets in (self._pack_sets, self._own_sets):
+            toolsets[:] = [evolve(each, tools=tuple(map(newest, each.tools))) for each in toolsets]
+        self._changed()
 
     def _build(self) -> Board:
         tools: dict[str, Tool] = {}

@@ -11,9 +11,9 @@ from attrs import evolve
 
 from pegboard._annotations import Metadata, qualified_name
 from pegboard._compile import structurer
-from pegboard._errors import Mismatch, RegistrationError
+from pegboard._errors import BareMismatch, RegistrationError
 from pegboard._schema import JsonSchema, SchemaNode, extend
-from pegboard._shapes import Check, Items, Mapped, Nullable, Scalar, Shape, Text, TypePlan, Union
+from pegboard._shapes import Check, FixedItems, Items, Mapped, Nullable, Scalar, Shape, Text, TypePlan, Union, identity
 
 __all__ = ["alternatives", "bounded"]
 
@@ -134,19 +134,36 @@ def _checked(structure: Callable[[Any], Any], checks: tuple[Check, ...]) -> Call
 
 def _with_predicates(plan: TypePlan, predicates: tuple[Callable[[Any], Any], ...]) -> TypePlan:
     """`plan` with functions of the author's that the structured value must pass; no schema can say them."""
-    if isinstance(plan.shape, Scalar):
-        checks = tuple(Check("predicate", predicate, "{limit}({value})") for predicate in predicates)
-        shape = evolve(plan.shape, checks=plan.shape.checks + checks)
-        return evolve(plan, structure=structurer(shape), shape=shape)
-    structure = plan.structure
 
-    def structure_checked(value: Any) -> Any:
-        structured = structure(value)
-        if not all(predicate(structured) for predicate in predicates):
-            raise Mismatch
-        return structured
+    def passed(value: Any) -> Any:
+        for predicate in predicates:
+            if not predicate(value):
+                raise BareMismatch(f"refused by {_called(predicate)}")
+        return value
 
-    return evolve(plan, structure=structure_checked, shape=None)
+    shape: Shape
+    match plan.shape:
+        case Scalar() as scalar:
+            # Not the value itself, which may be falsy.
+            check = Check("predicate", lambda value: (passed(value),), "{limit}({value})")
+            shape = evolve(scalar, checks=(*scalar.checks, check))
+        case Text(parse=parse) as text:
+            shape = evolve(text, parse=lambda value: passed(parse(value)))
+        case Items(build=build) | FixedItems(build=build) as array:
+            shape = evolve(array, build=lambda items: passed(build(items)))
+        case Mapped(build=make) as mapping:
+            finish = make or identity
+            shape = evolve(mapping, build=lambda members: passed(finish(members)))
+        case _:
+            structure = plan.structure
+            return evolve(plan, structure=lambda value: passed(structure(value)), shape=None)
+    return evolve(plan, structure=structurer(shape), shape=shape)
+
+
+def _called(predicate: Callable[[Any], Any]) -> str:
+    """The name of a check, if it has one that says something."""
+    name = str(getattr(predicate, "__name__", "<"))
+    return "a check of the tool's own" if name.startswith("<") else f"the check {name}"
 
 
 _NULL = TypePlan({"type": "null"}, structurer(Scalar(type(None))), shape=Scalar(type(None)))

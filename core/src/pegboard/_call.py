@@ -64,14 +64,30 @@ Listener: TypeAlias = Callable[[Chunk], Any]
 
 @final
 class Emitter:
-    """Reports progress: ask for it by type, `def work(items: list[str], emitter: Emitter)`."""
+    """Reports progress: ask for it by type, `def work(items: list[str], emitter: Emitter)`.
 
-    __slots__ = ("_call_id", "_listener", "_name")
+    A sync tool that reports faster than anybody listens waits in `emit`; an async tool that reports much says
+    `await emitter.drain()` now and then.
+    """
 
-    def __init__(self, call_id: str = "", name: str = "", listener: Listener | None = None) -> None:
+    __slots__ = ("_call_id", "_drain", "_listener", "_name")
+
+    def __init__(
+        self,
+        call_id: str = "",
+        name: str = "",
+        listener: Listener | None = None,
+        drain: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
         self._call_id = call_id
         self._name = name
         self._listener = listener
+        self._drain = drain
+
+    @property
+    def heard(self) -> bool:
+        """Whether anybody listens."""
+        return self._listener is not None
 
     def emit(self, content: str | Block) -> None:
         """Send text or a block to whoever listens; without a listener nothing happens."""
@@ -79,6 +95,11 @@ class Emitter:
             return
         block = content if isinstance(content, Block) else TextBlock(str(content))
         self._listener(Chunk(self._call_id, self._name, block))
+
+    async def drain(self) -> None:
+        """Wait until whoever listens has caught up, as far as to leave room for more."""
+        if self._drain is not None:
+            await self._drain()
 
 
 @final
@@ -151,6 +172,7 @@ class ToolCall:
     """
 
     __slots__ = (
+        "_invocation",
         "_lock",
         "_runner",
         "_state",
@@ -185,6 +207,7 @@ class ToolCall:
         self.attachments: list[Block] = []
         self._runner: Runner | None = None
         self._state: Any = None  # the engine's own record of this call
+        self._invocation: Any = None  # what surrounds the call of a tool by hand
         self._lock = threading.Lock()
 
     async def execute(
@@ -215,6 +238,17 @@ class ToolCall:
     def stop(self) -> None:
         """Ask the call to stop: its `CancelToken` is set and its task cancelled; one that has not begun never will."""
         self._prepared().stop(self)
+
+    @property
+    def emitter(self) -> Emitter:
+        """Where a tool by hand reports progress; nobody listens to any other call's."""
+        emitter: Emitter = Emitter(self.id, self.name) if self._invocation is None else self._invocation.emitter
+        return emitter
+
+    @property
+    def session(self) -> Any:
+        """The `Session` that a tool by hand is called in; None for any other call."""
+        return None if self._invocation is None else self._invocation.session
 
     def log(self, message: str) -> None:
         """Add a line to `result.logs`."""

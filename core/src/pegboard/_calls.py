@@ -117,10 +117,14 @@ class Calls:
         agent: Any = None,
         on_chunk: Listener | None = None,
         policy: ExecutionPolicy | None = None,
+        parallel: bool | None = None,
     ) -> list[ToolResult]:
-        """Run several calls; results in call order. Each is a `ToolCall`, a `(name, arguments)` pair or a mapping."""
+        """Run several calls; results in call order. Each is a `ToolCall`, a `(name, arguments)` pair or a mapping.
+
+        `parallel` beats what the toolkit says. Raises `PegboardError` for what is no call, before any of them runs.
+        """
         session = self._caller
-        return await Batch(session, calls, context, agent, on_chunk, policy).run(parallel=session._core.parallel)
+        return await Batch(session, calls, context, agent, on_chunk, policy).run(parallel=self._at_once(parallel))
 
     def call_many_sync(
         self,
@@ -130,6 +134,7 @@ class Calls:
         agent: Any = None,
         on_chunk: Listener | None = None,
         policy: ExecutionPolicy | None = None,
+        parallel: bool | None = None,
     ) -> list[ToolResult]:
         """`call_many` from plain code."""
         session = self._caller
@@ -137,18 +142,31 @@ class Calls:
         drivers = session._core.engine.drivers
         if not drivers.available:  # closed, or the interpreter is shutting down: each call says so itself
             return batch.run_one_by_one()
-        results: list[ToolResult] = drivers.block_on(lambda: batch.run(parallel=session._core.parallel))
+        results: list[ToolResult] = drivers.block_on(lambda: batch.run(parallel=self._at_once(parallel)))
         return results
 
     def stream(
-        self, calls: Iterable[Any], *, context: Any = (), agent: Any = None, policy: ExecutionPolicy | None = None
+        self,
+        calls: Iterable[Any],
+        *,
+        context: Any = (),
+        agent: Any = None,
+        policy: ExecutionPolicy | None = None,
+        parallel: bool | None = None,
     ) -> AsyncIterator[Event]:
-        """Run several calls and yield their chunks and results as they come."""
-        session = self._caller
-        return Batch(session, calls, context, agent, None, policy).stream(parallel=session._core.parallel)
+        """Run several calls and yield their chunks and results as they come. Leaving early cancels the rest."""
+        batch = Batch(self._caller, calls, context, agent, None, policy)
+        return batch.stream(parallel=self._at_once(parallel))
 
-    def resume(self, call_id: str, value: Any) -> ToolResult:
-        """Complete a suspended call with its answer. Raises `PegboardError` naming the ids that are owed."""
+    def _at_once(self, parallel: bool | None) -> bool:
+        return self._caller._core.parallel if parallel is None else parallel
+
+    def resume(self, call_id: str | ToolCall, value: Any) -> ToolResult:
+        """Complete a suspended call with its answer. `call_id` may be the call itself, as `pending` lists it.
+
+        Raises `PegboardError` for an id that nobody waits for, naming those that are owed, and for one that two wait
+        for.
+        """
         session = self._caller
         return session._core.engine.resume(call_id, value, session.pending)
 

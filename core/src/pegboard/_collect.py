@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any, final
 
 from attrs import evolve, field, frozen
@@ -14,6 +15,8 @@ from pegboard._errors import RegistrationError, UnknownNameError, suggestion
 from pegboard._extension import ToolSource
 from pegboard._handwritten import HandwrittenDefinition, is_handwritten
 from pegboard._lazy import LazyDefinition
+from pegboard._legal_names import legal_name, legal_names
+from pegboard._portable import check_portable
 from pegboard._signature import check_name, tool_name
 from pegboard._tool import Origin, Tool, ToolOptions, Toolset
 
@@ -36,6 +39,8 @@ class Registration:
     disable: tuple[str, ...] = ()
     prefix: str = ""
     rename: Mapping[str, str] | Callable[[str], str] | None = None
+    lenient: bool = False
+    """Whether unknown names in `enable` and `disable` are nothing to speak of: the source may be away."""
 
     def options(self, declared: ToolOptions) -> ToolOptions:
         """What the tool declares, with what the registration says instead."""
@@ -66,6 +71,8 @@ class Collector:
     backends: Callable[[], Iterable[str]]
     foreign: Callable[[Any], Iterable[Any] | None] = field(repr=False)
     """Asks the plugins' `tools_from` hooks about an object that the core does not know."""
+    bound: tuple[type, ...] = ()
+    """Classes whose instances cannot leave this process: the session, the toolkit."""
 
     def collect(
         self, source: Any, registration: Registration, origin: Origin, pack: str | None, failed: Callable[..., None]
@@ -75,16 +82,12 @@ class Collector:
         kept = _selected(found.tools, registration)
         tools = tuple(_renamed(tool, registration) for tool in kept)
         toolset = None if found.toolset is None else evolve(found.toolset, tools=tools)
-        return Collected(tools, toolset, tuple(tool.name for tool in kept))
+        return Collected(tools, toolset, tuple(map(_own_name, kept)))
 
     def _collect(
         self, source: Any, registration: Registration, origin: Origin, pack: str | None, failed: Callable[..., None]
     ) -> Collected:
-        def one(definition: Any, name: str, options: ToolOptions) -> Tool:
-            groups = registration.groups or options.groups
-            self._check_backend(name, options)
-            return Tool(name, definition, options, groups, origin, pack=pack)
-
+        one = partial(self._made, registration, origin, pack)
         if isinstance(source, str):
             return Collected((self._lazy(source, registration, origin, pack, failed),))
         if isinstance(source, Tool):
@@ -98,11 +101,46 @@ class Collector:
             return Collected((self._handwritten(source, registration, one),))
         if callable(source):
             return Collected((self._function(source, registration, one),))
-        several = list(source.tools()) if isinstance(source, ToolSource) else self.foreign(source)
+        if isinstance(source, ToolSource):
+            collect = partial(self._collect, registration=registration, origin=origin, pack=pack, failed=failed)
+            return Collected(tuple(self._from_source(list(source.tools()), registration, one, collect)))
+        several = self.foreign(source)
         if several is None:
             raise _not_a_tool(source)
         tools = [tool for each in several for tool in self._collect(each, registration, origin, pack, failed).tools]
         return Collected(tuple(tools))
+
+    def _from_source(
+        self,
+        several: list[Any],
+        registration: Registration,
+        one: Callable[..., Tool],
+        collect: Callable[[Any], Collected],
+    ) -> Iterator[Tool]:
+        """The tools of a source: those by hand may have any name there, and get a legal one here."""
+        names = legal_names(each.name for each in several if is_handwritten(each))
+        for each in several:
+            if is_handwritten(each):
+                yield self._handwritten(each, registration, one, names[each.name])
+            else:
+                yield from collect(each).tools
+
+    def _made(
+        self,
+        registration: Registration,
+        origin: Origin,
+        pack: str | None,
+        definition: Any,
+        name: str,
+        options: ToolOptions,
+    ) -> Tool:
+        groups = registration.groups or options.groups
+        self._check_backend(name, options, definition)
+        return Tool(name, definition, options, groups, origin, pack=pack)
+
+    def function(self, function: Any, registration: Registration, origin: Origin) -> Tool:
+        """The tool that a plain function is: what `collect` would find, sooner."""
+        return self._function(function, registration, partial(self._made, registration, origin, None))
 
     def _function(self, function: Any, registration: Registration, one: Callable[..., Tool]) -> Tool:
         declared = declared_options(function) or _NOTHING_SAID
@@ -118,22 +156,33 @@ class Collector:
             options = evolve(options, group=tool.groups)
         return one(definition.rebuilt(name, options, self.assembly), name, options)
 
-    def _handwritten(self, source: Any, registration: Registration, one: Callable[..., Tool]) -> Tool:
-        name = check_name(registration.name or source.name)
+    def _handwritten(
+        self, source: Any, registration: Registration, one: Callable[..., Tool], name: str | None = None
+    ) -> Tool:
+        foreign, name = name is not None, check_name(registration.name or name or source.name)
 
         def says(hint: str) -> bool | None:
             said = getattr(source, hint, None)
             return said if isinstance(said, bool) else None
 
         declared = ToolOptions(
+            tags=tuple(getattr(source, "tags", ())),
             read_only=says("read_only"),
             destructive=says("destructive"),
             idempotent=says("idempotent"),
             open_world=says("open_world"),
         )
         options = registration.options(declared)
+        returns = getattr(source, "returns", None)
         definition = HandwrittenDefinition(
-            name, source.description, source.parameters, source.call, options, self.assembly
+            name,
+            source.description,
+            source.parameters,
+            source.call,
+            options,
+            self.assembly,
+            returns=returns if isinstance(returns, Mapping) else None,
+            source_name=source.name if foreign else None,
         )
         return one(definition, name, options)
 
@@ -160,13 +209,17 @@ class Collector:
         if not _IMPORT_STRING.fullmatch(target):
             raise RegistrationError(f'{target!r} is no import string; write "package.module:function"')
         name = check_name(registration.name or target.rpartition(".")[2].rpartition(":")[2])
-        definition = LazyDefinition(target, name, self.assembly, failed, registration.options)
+        definition = LazyDefinition(target, name, self.assembly, failed, registration.options, self._check_backend)
         return Tool(name, definition, None, registration.groups, origin, pack=pack)
 
-    def _check_backend(self, name: str, options: ToolOptions) -> None:
+    def _check_backend(self, name: str, options: ToolOptions, definition: Any) -> None:
         if options.backend is None:
             return
-        known = ("inline", "thread", *sorted(self.backends()))
+        plugged = sorted(self.backends())
+        if options.backend == "process" and "process" not in plugged:
+            check_portable(name, definition, self.bound)
+            return
+        known = ("inline", "thread", "process", *plugged)
         if options.backend not in known:
             known_ones = suggestion(options.backend, known, noun="backends")
             raise RegistrationError(f"tool {name!r}: there is no backend {options.backend!r}. {known_ones}")
@@ -213,25 +266,38 @@ def _selected(tools: tuple[Tool, ...], registration: Registration) -> tuple[Tool
     """Enabled minus disabled, by the names that the source itself uses."""
     if registration.enable is None and not registration.disable:
         return tools
-    known = [tool.name for tool in tools]
+    known = list(map(_own_name, tools))
     for name in (*(registration.enable or ()), *registration.disable):
-        if name not in known:
+        if name not in known and not registration.lenient:
             raise UnknownNameError(f"this registration has no tool {name!r}. {suggestion(name, known, noun='tools')}")
     return tuple(
         tool
         for tool in tools
-        if (registration.enable is None or tool.name in registration.enable) and tool.name not in registration.disable
+        if (registration.enable is None or _own_name(tool) in registration.enable)
+        and _own_name(tool) not in registration.disable
     )
 
 
 def _renamed(tool: Tool, registration: Registration) -> Tool:
-    rename, name = registration.rename, tool.name
+    rename, own, name = registration.rename, _own_name(tool), tool.name
     if isinstance(rename, Mapping):
-        name = rename.get(name, name)
+        name = rename.get(own, name)
     elif rename is not None:
-        name = rename(name)
+        name = rename(own)
     name = f"{registration.prefix}{name}"
+    if _is_foreign(tool):
+        # Where others chose the name, it must not depend on its length whether their tools can be used.
+        name = legal_name(name)
     return tool if name == tool.name else tool.evolve(name=check_name(name))
+
+
+def _own_name(tool: Tool) -> str:
+    """The name that the tool's source knows it by."""
+    return getattr(tool.definition, "source_name", None) or tool.name
+
+
+def _is_foreign(tool: Tool) -> bool:
+    return getattr(tool.definition, "source_name", None) is not None
 
 
 def _first_line(doc: str | None) -> str:

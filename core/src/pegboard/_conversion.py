@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Final, TypeAlias, final
 
 from attrs import define, field
@@ -12,17 +12,30 @@ from pegboard._content import Block, DataBlock, TextBlock
 from pegboard._errors import ConflictError
 from pegboard._extension import Converter
 from pegboard._jsonable import Unstructure, dump_json, jsonable, spellable
-from pegboard._result import Rendering
+from pegboard._result import Rendering, ToolOutput, ToolResult
+from pegboard._shapes import FixedItems, Items, Nullable, Record, TypePlan, Union
 from pegboard._tool import Origin
 from pegboard._types import Level
 
-__all__ = ["ConverterTable", "Renderer", "Renderers"]
+__all__ = ["ConverterTable", "Renderer", "Renderers", "is_content"]
 
 Renderer: TypeAlias = Callable[[Any], Rendering]
 Convert: TypeAlias = Callable[[Any], Any]
 
 # Values of these classes cannot change after the call, so that they may be rendered when somebody looks.
 _IMMUTABLE: Final = frozenset({str, int, float, bool, type(None)})
+
+
+def is_content(plan: TypePlan) -> bool:
+    """Whether values of this type are content, alone or in an array, and not data, although somebody maps the class."""
+    match plan.shape:
+        case Record(build=build):
+            return isinstance(build, type) and issubclass(build, Block | ToolOutput | ToolResult)
+        case Items(item=inner) | Nullable(inner=inner):
+            return is_content(inner)
+        case FixedItems(items=several) | Union(members=several):
+            return any(map(is_content, several))
+    return False
 
 
 @define
@@ -32,13 +45,32 @@ class ConverterTable:
     _levels: dict[Level, list[tuple[Converter, Origin]]] = field(
         factory=lambda: {"program": [], "plugin": [], "builtin": []}
     )
+    _found: dict[type, Convert | None] = field(factory=dict)
 
     def add(self, converter: Converter, origin: Origin, level: Level) -> None:
         """Register one; its level says whether the program, a plugin or Pegboard itself brings it."""
         self._levels[level].append((converter, origin))
+        self._found = {}
+
+    def exchange(self, converters: Iterable[tuple[Converter, Origin]]) -> Callable[[], None]:
+        """Put these in the place of all that plugins brought; what is returned takes it back."""
+        before = self._levels["plugin"]
+
+        def hold(held: list[tuple[Converter, Origin]]) -> None:
+            self._levels["plugin"] = held
+            self._found = {}
+
+        hold(list(converters))
+        return lambda: hold(before)
 
     def find(self, cls: type) -> Convert | None:
         """The converter for values of `cls`, or None. Raises `ConflictError` for a tie of plugins."""
+        found = self._found
+        if cls not in found:
+            found[cls] = self._choose(cls)
+        return found[cls]
+
+    def _choose(self, cls: type) -> Convert | None:
         for level in self._levels.values():
             ranked = [((item.priority, _nearness(item, cls)), item, origin) for item, origin in level]
             fitting = [entry for entry in ranked if entry[0][1] is not None]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, final
 
 from pegboard._board import Board, Registry
@@ -12,7 +12,9 @@ from pegboard._engine import Engine
 from pegboard._errors import PegboardError, UnknownNameError, suggestion
 from pegboard._extension import Dialect, Middleware
 from pegboard._groups import Groups
+from pegboard._limits import Limit
 from pegboard._plugins import Plugins
+from pegboard._search import Catalogue
 from pegboard._straight import Straight
 from pegboard._tool import Tool, ToolSchema
 
@@ -34,7 +36,10 @@ class Core:
         dialects: Mapping[str, Dialect],
         parallel: bool,
         preset_override: bool,
+        max_concurrency: int | None = None,
         own_tools: tuple[Any, ...] = (),
+        search_tool: Callable[[], Tool],
+        defer_threshold: int,
     ) -> None:
         self.plugins = plugins
         self.assembly = assembly
@@ -43,11 +48,16 @@ class Core:
         self.straight = Straight(engine)
         self.registry = Registry()
         self.groups = Groups()
-        self.middleware = sorted(middleware, key=lambda each: each.order)
+        self.set_middleware(middleware)
         self.dialects = dialects
         self.parallel = parallel
         self.preset_override = preset_override
+        self.max_concurrency = max_concurrency
         self.own_tools = own_tools
+        self.search_tool = search_tool
+        self.defer_threshold = defer_threshold
+        self.catalogue = Catalogue()
+        self.live: list[Any] = []  # the registrations of live sources, each with a `record`
 
     @property
     def board(self) -> Board:
@@ -55,14 +65,30 @@ class Core:
         return self.registry.board
 
     def absence(self, name: str) -> str:
-        """Why there is no such tool: the nearest names, and a plugin that failed if it may be its."""
-        reason = self.board.absence(name)
+        """Why there is no such tool: the nearest names, and a plugin or a source that failed if it may be theirs."""
         plugin = self.plugins.explain_absent(name)
-        return f"{reason} {plugin}" if plugin else reason
+        away = [each.record.problems[0] for each in self.live if each.record.problems and not each.record.tools]
+        return " ".join([self.board.absence(name), *([plugin] if plugin else []), *away])
+
+    def set_middleware(self, middleware: Iterable[Middleware]) -> None:
+        """Use this middleware from now on, by its order."""
+        self.middleware = sorted(middleware, key=lambda each: each.order)
 
     def middleware_for(self, tool: Tool) -> list[Middleware]:
         """The middleware that applies to a tool, outermost first."""
         return [each for each in self.middleware if each.applies is None or each.applies(tool)]
+
+    def limits_for(self, tool: Tool) -> list[Limit]:
+        """The limits that calls of a tool need a place in, in an order that is the same for all tools."""
+        capacities = {f"the lock {name!r}": 1 for name in tool.options.locks}
+        if tool.options.exclusive:
+            capacities[f"the exclusive tool {tool.name!r}"] = 1
+        if self.max_concurrency is not None:
+            capacities["max_concurrency of the toolkit"] = self.max_concurrency
+        for group in self.groups.of(tool):
+            if group.max_concurrency is not None:
+                capacities[f"max_concurrency of the group {group.name!r}"] = group.max_concurrency
+        return [self.engine.limits.named(label, capacity) for label, capacity in sorted(capacities.items())]
 
     def dialect(self, name: str) -> Dialect:
         """The provider dialect of that name. Raises `UnknownNameError` naming the pack to install."""

@@ -25,6 +25,7 @@ __all__ = [
     "exact_keys",
     "fast_decode",
     "has_every_key",
+    "owned",
     "parse",
     "repair_text",
 ]
@@ -62,11 +63,23 @@ def decode(sent: Sent, limits: Limits = DEFAULT_LIMITS) -> dict[str, Any]:
     """
     if isinstance(sent, Mapping):
         check_value(sent, limits)
-        return dict(sent)
+        return owned(sent)
     value = parse(_as_text(sent, limits), limits)
     if not isinstance(value, dict):
         raise DecodeError(f"arguments must be a JSON object, got {got(value)}")
     return value
+
+
+def owned(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """A copy of checked arguments that shares no dict and no list with them."""
+    return {name: _owned(value) for name, value in arguments.items()}
+
+
+def _owned(value: Any) -> Any:
+    kind = type(value)
+    if kind is dict:
+        return {name: _owned(member) for name, member in value.items()}
+    return [_owned(item) for item in value] if kind is list else value
 
 
 def fast_decode(text: str) -> tuple[dict[str, Any], int]:

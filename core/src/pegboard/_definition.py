@@ -17,19 +17,21 @@ from typing import Any, final, get_args, get_origin
 
 from attrs import evolve
 
-from pegboard._annotations import qualified_name
-from pegboard._conversion import ConverterTable, Renderers
+from pegboard._annotations import is_union, qualified_name, runtime_class
+from pegboard._conversion import ConverterTable, Renderers, is_content
 from pegboard._declare import declared_namespace
 from pegboard._docstrings import Docstring, parse_docstring
-from pegboard._errors import PegboardError, RegistrationError
+from pegboard._errors import ConflictError, PegboardError, RegistrationError
 from pegboard._hints import plain_function
 from pegboard._injection import InjectorTable
+from pegboard._kinds import is_one_way
 from pegboard._markers import MISSING
 from pegboard._plan import FunctionPlan, View, compile_plan, extension_member
 from pegboard._plans import json_default
-from pegboard._schema import embed, extend, object_schema, render
+from pegboard._schema import Described, embed, object_schema, render
 from pegboard._shapes import JsonSchema, Member, Record, TypePlan
 from pegboard._signature import STARS, Slot, read_signature, unknown_parameter
+from pegboard._subschemas import copied
 from pegboard._tool import Parameter, SchemaRequest, ToolOptions
 from pegboard._types import TypeTable
 
@@ -48,11 +50,24 @@ class Assembly:
         self.converters = converters
 
     def unstructure(self, cls: type) -> Callable[[Any], Any] | None:
-        """The function that turns values of `cls` into JSON-able data, or None where no handler maps it."""
+        """The function that turns values of `cls` into JSON-able data, or None where no handler maps it.
+
+        Raises `ConflictError` for a tie of plugins.
+        """
         try:
             return self.types.plan(cls).unstructure
+        except ConflictError:
+            raise
         except PegboardError:
             return None
+
+    def converts(self, annotation: Any) -> bool:
+        """Whether a converter takes values of this type, or of one of its alternatives: they end as what it makes."""
+        if type(annotation) is type:
+            return self.converters.find(annotation) is not None
+        alternatives = get_args(annotation) if is_union(annotation) else (annotation,)
+        classes = filter(None, map(runtime_class, alternatives))
+        return any(self.converters.find(cls) is not None for cls in classes)
 
 
 @final
@@ -69,7 +84,8 @@ class FunctionDefinition:
             function, assembly.types, assembly.injectors, label=f"tool {name!r}", namespace=namespace
         )
         self.slots = reading.slots
-        self._annotation = reading.returns
+        self._annotation = streamed(reading.returns)
+        self._promise = self._return_plan()
         self._extension = self._read_extension(options.extended_model)
         self._docstring: Docstring | None = None
         self._plans: dict[View, FunctionPlan] = {}
@@ -128,18 +144,24 @@ class FunctionDefinition:
         return render(root, titles=request.titles, dialect=request.dialect, refs=request.refs)
 
     def _returns(self) -> JsonSchema | None:
-        plan = self._return_plan()
-        return None if plan is None else plan.schema
+        """The schema of the data; None where none is promised, or where data is written otherwise than it is read."""
+        plan = self._promise
+        if plan is None or is_one_way(plan) or self._options.converter is not None:
+            return None
+        return None if self._assembly.converts(self._annotation) else plan.schema
 
     def _return_plan(self) -> TypePlan | None:
-        """The plan of the return annotation; None where nothing is promised or nobody maps it: results need none."""
-        annotation = streamed(self._annotation)
+        """The plan of the return annotation; None where no data is promised or nobody maps it: results need none."""
+        annotation = self._annotation
         if annotation in (MISSING, Any, inspect.Signature.empty):
             return None
         try:
-            return self._assembly.types.plan(annotation)
+            plan = self._assembly.types.plan(annotation)
+        except ConflictError as error:
+            raise ConflictError(f"tool {self._name!r}: return annotation: {error}") from error
         except (PegboardError, TypeError):
             return None
+        return None if is_content(plan) else plan
 
     def _root(self, hidden: frozenset[str]) -> JsonSchema:
         visible = [slot for slot in self.slots if slot.plan is not None and slot.name not in hidden]
@@ -153,17 +175,16 @@ class FunctionDefinition:
         surplus: Any = extra or extra is not False
         return {**object_schema(properties, required), "additionalProperties": surplus}
 
-    def _property(self, slot: Slot) -> JsonSchema:
+    def _property(self, slot: Slot) -> Any:
         assert slot.plan is not None  # noqa: S101 - only the model's slots have properties
-        schema = slot.plan.schema
         beside: dict[str, Any] = {}
         if description := self._describe(slot):
             beside["description"] = description
         default = json_default(slot.plan, slot.default)
         # A null default says only that the parameter may be left out, which `required` says already.
         if default is not MISSING and default is not None:
-            beside["default"] = default
-        return extend(schema, beside)
+            beside["default"] = copied(default)
+        return Described(slot.plan.schema, beside)
 
     def _read_extension(self, model: Any) -> tuple[Member, ...]:
         if model is None:
@@ -188,7 +209,7 @@ class FunctionDefinition:
     def renderers(self) -> Renderers:
         """How returned values become content."""
         if self._renderers is None:
-            plan = self._return_plan()
+            plan = self._promise
             promised = None if plan is None or _says_nothing(plan) else plan.unstructure
             tables = self._assembly
             self._renderers = tables.converters.renderers(tables.unstructure, self._options.converter, promised)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
-from functools import lru_cache
-from typing import Any
 
 from attrs import frozen
 
-from pegboard._errors import describe_exception
+from pegboard._installed import Copy, installed, normalise
 from pegboard.hookspecs import GROUP
 
-__all__ = ["Discovery", "Found", "core_version", "discover", "normalise", "pack_name"]
+__all__ = ["Discovery", "Found", "discover", "normalise", "pack_name"]
+
+_CORE = "pegboard"
 
 
 @frozen
@@ -33,22 +34,18 @@ class Found:
 
 @frozen
 class Discovery:
-    """What is installed. `unreadable` holds a sentence for each distribution that could not even be asked."""
+    """What is installed. `unreadable` holds a sentence for each distribution that could not even be asked.
+
+    `core` is the installed version of Pegboard; None where it runs from a checkout.
+    """
 
     found: tuple[Found, ...] = ()
     unreadable: tuple[str, ...] = ()
-
-
-@frozen(eq=False)
-class _Copy:
-    """A distribution and its `entry_points.txt`; one name may be installed in several places."""
-
-    distribution: Any
-    text: str
+    core: str | None = None
 
 
 @frozen
-class _Installed:
+class _Metadata:
     """What the metadata of one copy says."""
 
     name: str | None
@@ -58,25 +55,9 @@ class _Installed:
     place: str
 
 
-@lru_cache(4096)
-def normalise(name: str) -> str:
-    """A distribution or entry-point name as installers compare it: `My_Pack.x` is `my-pack-x`."""
-    return re.sub(r"[-_.]+", "-", name).lower()
-
-
 def pack_name(name: str) -> str:
     """An entry-point name as tool names carry it: only `[a-z0-9_]`, and never two underscores in a row."""
     return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
-
-
-def core_version() -> str | None:
-    """The installed version of Pegboard; None where it runs from a checkout."""
-    import importlib_metadata
-
-    try:
-        return importlib_metadata.version("pegboard")
-    except Exception:  # noqa: BLE001 - whatever is wrong with our own metadata, plugins must still load
-        return None
 
 
 def discover() -> Discovery:
@@ -86,93 +67,56 @@ def discover() -> Discovery:
     `entry_points.txt` of one is malformed. Of several with one name the first on the path counts, as in an import.
     """
     unreadable: list[str] = []
-    copies: dict[str, list[_Copy]] = {}
+    copies: dict[str, list[Copy]] = {}
     mentioned: list[str] = []
-    for distribution in _distributions(unreadable):
-        copy = _Copy(distribution, _text(distribution, unreadable))
-        name = _key(distribution)
-        copies.setdefault(name, []).append(copy)
-        if GROUP in copy.text:
-            mentioned.append(name)
+    for copy in installed(unreadable):
+        copies.setdefault(copy.name, []).append(copy)
+        if GROUP in copy.entry_points:
+            mentioned.append(copy.name)
     found = [entry for name in dict.fromkeys(mentioned) for entry in _settle(copies[name])]
     # Directory order must not show in names, order or schemas.
     ordered = sorted(found, key=lambda entry: (entry.name, entry.distribution or "", entry.entry_point))
-    return Discovery(tuple(ordered), tuple(sorted(set(unreadable))))
+    core = _read(_counting(copies[_CORE])[0]).version if _CORE in copies else None
+    return Discovery(tuple(ordered), tuple(sorted(set(unreadable))), core)
 
 
-def _distributions(unreadable: list[str]) -> Iterator[Any]:
-    import importlib_metadata
-
-    try:
-        yield from importlib_metadata.distributions()
-    except Exception as error:  # noqa: BLE001 - an import hook that cannot list its distributions
-        unreadable.append(f"listing the installed distributions stopped early: {describe_exception(error)}")
-
-
-def _text(distribution: Any, unreadable: list[str]) -> str:
-    try:
-        return _entry_points(distribution)
-    except Exception as error:  # noqa: BLE001 - a stranger's damaged metadata may raise anything
-        unreadable.append(f"{_place(distribution)}: entry points cannot be read: {describe_exception(error)}")
-        return ""
-
-
-def _entry_points(distribution: Any) -> str:
-    from pathlib import Path
-
-    # Nearly every distribution lies in a folder, from which this takes a third of the library's time.
-    folder = getattr(distribution, "_path", None)
-    if not isinstance(folder, Path):
-        return distribution.read_text("entry_points.txt") or ""
-    try:
-        with open(f"{folder}/entry_points.txt", "rb", buffering=0) as file:  # noqa: PTH123 - joining paths takes longer than reading
-            return file.read().decode()
-    except (FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError):  # as the library has it
-        return ""
-
-
-def _key(distribution: Any) -> str:
-    """What copies of one distribution have in common."""
-    try:
-        # The library's own name for this purpose; `name` would open and parse a file for each distribution.
-        return str(distribution._normalized_name)
-    except Exception:  # noqa: BLE001 - without a readable name it is a copy of nothing
-        return _place(distribution)
-
-
-def _settle(copies: list[_Copy]) -> Iterator[Found]:
+def _settle(copies: list[Copy]) -> Iterator[Found]:
     """The entries of the copy that an import would find, and those of the copies that it hides."""
-    if len(copies) > 1:
-        # A directory that a broken uninstall left behind has no metadata and hides nothing.
-        copies = list({_place(copy.distribution): copy for copy in copies if _has_name(copy)}.values()) or copies[:1]
-    first = _place(copies[0].distribution)
-    for copy in copies:
-        installed = _read(copy)
-        hidden = f"the copy in {first} comes first on the path and hides the one in {installed.place}"
-        yield from _entries(installed, "" if installed.place == first else hidden)
+    counting = _counting(copies)
+    first = counting[0].place
+    for copy in counting:
+        metadata = _read(copy)
+        hidden = f"the copy in {first} comes first on the path and hides the one in {copy.place}"
+        yield from _entries(metadata, "" if copy.place == first else hidden)
 
 
-def _has_name(copy: _Copy) -> bool:
+def _counting(copies: list[Copy]) -> list[Copy]:
+    """Each copy once, without those that a broken uninstall left behind: without metadata they hide nothing."""
+    if len(copies) == 1:
+        return copies
+    # One folder may be on the path under several spellings: `""`, `.`, a link.
+    places: dict[str, Copy] = {}
+    for copy in filter(_has_name, copies):
+        places.setdefault(os.path.realpath(copy.place), copy)
+    return list(places.values()) or copies[:1]
+
+
+def _has_name(copy: Copy) -> bool:
     try:
-        return "name" in _headers(_metadata(copy.distribution))
+        return "name" in _headers(copy.metadata())
     except Exception:  # noqa: BLE001 - metadata that cannot be read is as good as none
         return False
 
 
-def _read(copy: _Copy) -> _Installed:
-    entries = tuple(_section(copy.text))
-    place = _place(copy.distribution)
+def _read(copy: Copy) -> _Metadata:
+    entries = tuple(_section(copy.entry_points))
     try:
-        headers = _headers(_metadata(copy.distribution))
+        headers = _headers(copy.metadata())
         name, version = (next(iter(headers.get(key, ())), None) for key in ("name", "version"))
-        requires = tuple(headers.get("requires-dist", ())) or _egg_requires(copy.distribution)
+        requires = tuple(headers.get("requires-dist", ())) or copy.egg_requires()
     except Exception:  # noqa: BLE001 - the entry points are known, so the plugin is listed, as one that cannot load
-        return _Installed(None, None, (), entries, place)
-    return _Installed(name, version, requires, entries, place)
-
-
-def _metadata(distribution: Any) -> str:
-    return distribution.read_text("METADATA") or distribution.read_text("PKG-INFO") or ""
+        return _Metadata(None, None, (), entries, copy.place)
+    return _Metadata(name, version, requires, entries, copy.place)
 
 
 def _headers(text: str) -> dict[str, list[str]]:
@@ -187,11 +131,6 @@ def _headers(text: str) -> dict[str, list[str]]:
     return headers
 
 
-def _egg_requires(distribution: Any) -> tuple[str, ...]:
-    # An egg-info keeps its requirements in a file and a form of its own, which the library knows.
-    return tuple(distribution.requires or ()) if distribution.read_text("requires.txt") else ()
-
-
 def _section(text: str) -> Iterator[tuple[str, str]]:
     """The lines of our group as name and value, the value empty where the line has none."""
     inside = False
@@ -203,13 +142,13 @@ def _section(text: str) -> Iterator[tuple[str, str]]:
             yield name.strip(), value.strip()
 
 
-def _entries(installed: _Installed, hidden: str = "") -> Iterator[Found]:
+def _entries(installed: _Metadata, hidden: str = "") -> Iterator[Found]:
     for name, value in installed.entries:
         problem = _problem(name, value, installed)
         yield Found(name, value, installed.name, installed.version, installed.requires, problem, hidden)
 
 
-def _problem(name: str, value: str, installed: _Installed) -> str:
+def _problem(name: str, value: str, installed: _Metadata) -> str:
     remedy = f"reinstall {installed.name}" if installed.name else "remove the directory or reinstall"
     if installed.name is None:
         return f"the METADATA in {installed.place} cannot be read or names no distribution; {remedy}"
@@ -219,11 +158,3 @@ def _problem(name: str, value: str, installed: _Installed) -> str:
     if not pack_name(name):
         return f"the entry-point name {name!r} holds no letter a-z and no digit; its author has to rename it"
     return ""
-
-
-def _place(distribution: Any) -> str:
-    # Only the distribution knows where it lies, and only under this name; without it the folder has to do.
-    try:
-        return str(getattr(distribution, "_path", None) or distribution.locate_file(""))
-    except Exception:  # noqa: BLE001 - a distribution that lies in no folder
-        return "a distribution of unknown place"

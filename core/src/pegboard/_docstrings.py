@@ -6,7 +6,7 @@ Google, NumPy and Sphinx styles are told apart section by section, so a docstrin
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from attrs import field, frozen
 
@@ -128,7 +128,7 @@ def _sphinx_field(lines: list[str], at: int) -> _Section | None:
 
 
 def _of_kind(
-    kind: str, end: int, body: list[str], items: Callable[[list[str]], Iterator[tuple[str, list[str]]]]
+    kind: str, end: int, body: list[str], items: Callable[[list[str]], Iterable[tuple[str, list[str]]]]
 ) -> _Section | None:
     if kind == _DROPPED:
         return _Section(end)
@@ -139,16 +139,19 @@ def _of_kind(
     return _Section(end, params=params) if params else None
 
 
-def _google_items(body: list[str]) -> Iterator[tuple[str, list[str]]]:
-    depth = next(_indent(line) for line in body if line)
+def _google_items(body: list[str]) -> list[tuple[str, list[str]]]:
+    depth = 0
     found: list[tuple[str, list[str]]] = []
     for line in body:
-        item = _GOOGLE_ITEM.match(line.lstrip()) if _indent(line) <= depth else None
+        text = line.lstrip()
+        indent = len(line) - len(text)
+        depth = depth or indent  # of the first line that is not blank
+        item = _GOOGLE_ITEM.match(text) if indent <= depth else None
         if item:
             found.append((item[1], [item[2]]))
         elif found:
             found[-1][1].append(line)
-    yield from found
+    return found
 
 
 def _numpy_items(body: list[str]) -> Iterator[tuple[str, list[str]]]:
@@ -210,8 +213,8 @@ def _end_of_indented(lines: list[str], at: int) -> int:
 def _dedented(text: str) -> list[str]:
     """Lines without common margin and trailing blanks; the first line stands at the quotes and has no margin."""
     first, *rest = [line.rstrip() for line in text.expandtabs().split("\n")]
-    margin = min(map(_indent, filter(None, rest)), default=0)
-    return [first.lstrip(), *(line[margin:] for line in rest)]
+    margin = min([len(line) - len(line.lstrip()) for line in rest if line], default=0)
+    return [first.lstrip(), *[line[margin:] for line in rest]]
 
 
 def _indent(line: str) -> int:
@@ -224,6 +227,8 @@ def _bare(name: str) -> str:
 
 
 def _joined(texts: list[str]) -> str:
+    if len(texts) == 1:
+        return texts[0].strip()
     return " ".join([stripped for text in texts if (stripped := text.strip())])
 
 

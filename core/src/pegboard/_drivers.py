@@ -6,13 +6,15 @@ import asyncio
 import concurrent.futures
 import threading
 import time
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any, TypeVar, final
 
-from pegboard._alarms import alarms
+from pegboard._alarms import JobAlarm, alarms
 from pegboard._call import CancelToken
+from pegboard._deadlines import bounded, resumed
 from pegboard._effects import (
-    TIMED_OUT,
     Around,
     AttemptTimeoutError,
     Await,
@@ -22,95 +24,84 @@ from pegboard._effects import (
     Steps,
     Turn,
     Work,
-    current_driver,
     is_interrupt,
+    running_loop,
 )
-from pegboard._errors import PegboardError
+from pegboard._limits import blocking
 from pegboard._loops import OwnLoop
-from pegboard._pool import Ticket, WorkerPool, lending
+from pegboard._pool import Pool, Ticket, WorkerPool, lending
+from pegboard._rented import Rented
 
-__all__ = ["Drivers", "Resumed", "bounded"]
+__all__ = ["Drivers"]
 
 T = TypeVar("T")
 
 
 @final
-class Resumed:
-    """Continues a coroutine that was already sent its first None and yielded `first`."""
-
-    __slots__ = ("_coroutine", "_first")
-
-    def __init__(self, coroutine: Coroutine[Any, Any, Any], first: Any) -> None:
-        self._coroutine = coroutine
-        self._first = first
-
-    def __await__(self) -> Generator[Any, Any, Any]:
-        yielded = self._first
-        while True:
-            try:
-                sent = yield yielded
-            except BaseException as error:  # noqa: BLE001 - everything thrown in belongs to the coroutine
-                resume: Callable[[], Any] = _thrower(self._coroutine, error)
-            else:
-                resume = _sender(self._coroutine, sent)
-            try:
-                yielded = resume()
-            except StopIteration as stop:
-                return stop.value
-
-
-def _thrower(coroutine: Coroutine[Any, Any, Any], error: BaseException) -> Callable[[], Any]:
-    return lambda: coroutine.throw(error)
-
-
-def _sender(coroutine: Coroutine[Any, Any, Any], sent: Any) -> Callable[[], Any]:
-    return lambda: coroutine.send(sent)
-
-
-async def bounded(awaitable: Any, timeout: float | None) -> Any:  # noqa: ASYNC109 - this is what implements it
-    """Await, for at most `timeout` seconds. The deadline is armed only when a coroutine first suspends."""
-    if timeout is None:
-        return await awaitable
-    if isinstance(awaitable, Coroutine):
-        try:
-            first = awaitable.send(None)
-        except StopIteration as stop:
-            return stop.value
-        awaitable = Resumed(awaitable, first)
-    deadline = asyncio.timeout(timeout)
-    try:
-        async with deadline:
-            return await awaitable
-    except TimeoutError as error:
-        if deadline.expired():
-            raise AttemptTimeoutError(timeout) from error
-        raise
-
-
-@final
 class Drivers:
-    """The two drivers, over one pool of threads and one event loop of the library's own."""
+    """The two drivers, over one pool of threads, one of processes and one event loop of the library's own."""
+
+    resumed = staticmethod(resumed)
 
     def __init__(self, pool: WorkerPool, backends: dict[str, Any] | None = None) -> None:
         self.pool = pool
-        self._backends = backends or {}
+        self._backends = {} if backends is None else backends
         self._loop = OwnLoop()
+        self._lock = threading.Lock()
+        self._processes: Any = None
+        self._closed = False
+
+    @staticmethod
+    def stopper() -> Any:
+        """Cancels what the current task does, until it is retired: `cancel(reason)`, from any thread."""
+        return _Stopper(asyncio.current_task())
 
     def block_on(self, start: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Run a coroutine on the library's own loop and wait for it; a worker that waits lends its slot."""
-        return self.wait(lambda: self._loop.run(start))
+        with self._standstill():
+            return self.wait(lambda: self._loop.run(start))
 
     @property
     def available(self) -> bool:
         """Whether the library's loop can run something."""
         return self._loop.begin()
 
-    def close(self) -> None:
-        """End the library's loop and threads; backends of plugins too."""
-        self._loop.close()
-        self.pool.close()
+    def _pool_for(self, work: Work) -> tuple[Pool, float | None]:
+        """Where a job runs, and after how long its driver gives up.
+
+        Processes keep the time themselves: who waits must not go on before the process is gone.
+        """
+        if work.backend in self._backends:
+            return Rented(self._backends[work.backend]), work.timeout
+        if work.backend == "process":
+            return self.processes, None
+        return self.pool, work.timeout
+
+    @property
+    def processes(self) -> Any:
+        """The pool of processes, made when the first tool needs one: multiprocessing is not loaded before."""
+        with self._lock:
+            if self._processes is None:
+                from pegboard._process import ProcessPool
+
+                self._processes = ProcessPool()
+                if self._closed:
+                    self._processes.close()
+            return self._processes
+
+    def close(self, stop: Callable[[], None]) -> None:
+        """End the library's processes, loop and threads; backends of plugins too. `stop` tells the calls to end."""
+        with self._lock:
+            self._closed = True
+        self.pool.close(stop=partial(self._stop, stop))
         for name in sorted(self._backends):
             self._backends[name].close()
+
+    def _stop(self, stop: Callable[[], None]) -> None:
+        stop()
+        if self._processes is not None:  # before the loop, for threads may wait for them
+            self._processes.close()
+        self._loop.close()
 
     # On an event loop ------------------------------------------------------------------------------------------
 
@@ -123,8 +114,8 @@ class Drivers:
             effect = next(steps)
             while True:
                 value, error = await self._perform(effect)
-                if error is not None and (is_interrupt(error) or stopper.is_from_caller(error)):
-                    interruption = error
+                if (error is not None and is_interrupt(error)) or stopper.caller_left():
+                    interruption = error if _is_exit(error) else asyncio.CancelledError()
                     stopper.retire()
                     if token is not None:
                         token.cancel("the caller was cancelled")
@@ -156,48 +147,84 @@ class Drivers:
         if effect.is_async:
             return await effect.function(effect.call, lambda: self.run(effect.inner())), None
         loop = asyncio.get_running_loop()
-        inner: list[concurrent.futures.Future[Any]] = []
+        inner: list[asyncio.Task[Any] | None] = []
+        over = False
+
+        async def within() -> Any:
+            if over:  # a thread that was given up goes on
+                raise asyncio.CancelledError("the call has ended")
+            inner.append(asyncio.current_task())
+            return await self.run(effect.inner())
 
         def proceed() -> Any:
-            inner.append(asyncio.run_coroutine_threadsafe(self.run(effect.inner()), loop))
-            return self.wait(inner[-1].result)
+            coroutine = within()
+            try:
+                return self.wait(asyncio.run_coroutine_threadsafe(coroutine, loop).result)
+            except RuntimeError:  # the loop is closed, long after it gave up this thread
+                coroutine.close()
+                raise
 
         try:
             return await self._offload(Work(lambda: effect.function(effect.call, proceed)))
         finally:
-            for future in inner:
-                future.cancel()
+            over = True
+            left = [task for task in inner if task is not None and not task.done()]
+            for task in left:
+                task.cancel()
+            if left:
+                await asyncio.wait(left)
 
     async def _offload(self, work: Work) -> Outcome:
         if work.backend == "inline":
             return _performed(work.job)
-        if work.backend in self._backends:
-            return await bounded(asyncio.wrap_future(self._backends[work.backend].submit(work.job)), work.timeout), None
-        return await self.in_worker(work.job, work.timeout)
+        pool, timeout = self._pool_for(work)
+        return await self.in_worker(work.job, timeout, pool)
 
-    async def in_worker(self, job: Callable[[], Any], timeout: float | None) -> Outcome:  # noqa: ASYNC109
-        """Run a job in a worker thread. Raises `AttemptTimeoutError` and what cancels the caller."""
+    async def in_worker(
+        self,
+        job: Callable[[], Any],
+        timeout: float | None,  # noqa: ASYNC109
+        pool: Pool | None = None,
+    ) -> Outcome:
+        """Run a job in a worker thread, or another pool. Raises `AttemptTimeoutError` and what cancels the caller."""
+        pool = self.pool if pool is None else pool
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Outcome] = loop.create_future()
-        ticket = self.pool.submit(job, _deliver_on(loop, future))
-        watch = alarms(loop)
+        ticket = pool.submit(job, _deliver_on(loop, future))
+        watch, alarm = alarms(loop), None
         if timeout is not None:
-            watch.set(loop, future, ticket, timeout)
+            alarm = JobAlarm(future, ticket, timeout, pool)
+            watch.set(loop, alarm, timeout)
         try:
             with lending():
                 return await future
         except BaseException as error:
-            hanging = self.pool.abandon(ticket)
+            hanging = pool.abandon(ticket)
             if isinstance(error, AttemptTimeoutError):
                 error.abandoned = hanging
             raise
         finally:
-            watch.forget(future)
+            if alarm is not None:
+                watch.forget(alarm)
 
     # From plain code -------------------------------------------------------------------------------------------
 
     def run_sync(self, steps: Steps, token: CancelToken | None = None) -> Any:
         """Drive steps from plain code. A real Ctrl-C leaves after the steps have cleaned up."""
+        with self._standstill():
+            return self._drive(steps, token)
+
+    @contextmanager
+    def _standstill(self) -> Iterator[None]:
+        """What runs in this thread, inside of a running event loop, keeps that loop from going on: it is said so."""
+        loop = running_loop()
+        if loop is None:
+            yield
+            return
+        with self._loop.blocked(), blocking(loop), alarms(loop).handed_over():
+            yield
+
+    def _drive(self, steps: Steps, token: CancelToken | None) -> Any:
         interruption: BaseException | None = None
         try:
             effect = next(steps)
@@ -219,7 +246,7 @@ class Drivers:
                 (token.wait if token else time.sleep)(effect.seconds)
                 return None, None
             if isinstance(effect, Around):
-                return self._surround_sync(effect), None
+                return self._surround_sync(effect, token), None
             if isinstance(effect, Turn):
                 return self._turn(effect, token)
             return self._work(effect, token)
@@ -236,11 +263,6 @@ class Drivers:
             raise RuntimeError(f"{error}; {remedy}") from error
 
     def _turn(self, effect: Turn, token: CancelToken | None) -> Outcome:
-        if current_driver() in effect.behind:
-            raise PegboardError(
-                "a call that holds the same lock runs on this event loop, which would wait for itself; "
-                "use `await toolkit.call(...)`"
-            )
         if token is not None:
             token.on_cancel(effect.future.cancel)
         try:
@@ -248,41 +270,50 @@ class Drivers:
         except concurrent.futures.CancelledError:
             raise asyncio.CancelledError(token.reason if token else "") from None
 
-    def _surround_sync(self, effect: Around) -> Any:
+    def _surround_sync(self, effect: Around, token: CancelToken | None) -> Any:
         if not effect.is_async:
-            return effect.function(effect.call, lambda: self.run_sync(effect.inner()))
-        return self.wait(lambda: self._loop.run(lambda: effect.function(effect.call, lambda: self.run(effect.inner()))))
+            return effect.function(effect.call, lambda: self.run_sync(effect.inner(), token))
+        around = partial(effect.function, effect.call, lambda: self.run(effect.inner()))
+        return self.wait(lambda: self._loop.run(around, token))
 
     def _work(self, work: Work, token: CancelToken | None) -> Outcome:
-        if work.backend in self._backends:
-            return self._backends[work.backend].submit(work.job).result(work.timeout), None
-        if not work.interruptible or work.timeout is None or work.backend == "inline":
+        unbounded = not work.interruptible or work.timeout is None
+        in_caller = work.backend == "inline" or (work.backend == "thread" and unbounded)
+        if in_caller and work.backend not in self._backends:
             return work.job(), None
-        timeout = work.timeout
-        return self.wait(lambda: self._in_thread(work.job, timeout, token))
+        pool, timeout = self._pool_for(work)
+        return self.wait(lambda: self._in_pool(pool, work.job, timeout, token))
 
-    def _in_thread(self, job: Callable[[], Any], timeout: float, token: CancelToken | None) -> Outcome:
+    @staticmethod
+    def _in_pool(pool: Pool, job: Any, timeout: float | None, token: CancelToken | None) -> Outcome:
         ready = threading.Event()
-        if token is not None:
-            token.on_cancel(ready.set)
         outcome: list[Outcome] = []
 
         def done(result: Outcome) -> None:
             outcome.append(result)
             ready.set()
 
-        ticket = self.pool.submit(job, done)
+        ticket = pool.submit(job, done)
+
+        def give_up() -> None:  # at once, in the thread that stops the call: a job that still queues never begins
+            if not ready.is_set():
+                pool.abandon(ticket)
+                ready.set()
+
+        if token is not None:
+            token.on_cancel(give_up)
         try:
-            in_time = _in_time(ready, ticket, timeout)
+            late = not _in_time(ready, ticket, timeout)
         except BaseException:
-            self.pool.abandon(ticket)
+            pool.abandon(ticket)
             raise
-        hanging = not outcome and self.pool.abandon(ticket)
+        hanging = not outcome and pool.abandon(ticket)
+        ready.set()  # nothing is left to give up
         if outcome:
             return outcome[0]
-        if in_time:
-            raise asyncio.CancelledError(token.reason if token else "")
-        raise AttemptTimeoutError(timeout, abandoned=hanging)
+        if late and timeout is not None:
+            raise AttemptTimeoutError(timeout, abandoned=hanging)
+        raise asyncio.CancelledError(token.reason if token else "")
 
     def wait(self, block: Callable[[], T]) -> T:
         """Block this thread. A worker lends its slot meanwhile, and nobody counts on the loop that stands still."""
@@ -294,25 +325,33 @@ class Drivers:
 class _Stopper:
     """Tells the caller's own cancellation from `call.stop()`, which cancels the same task."""
 
-    def __init__(self, task: asyncio.Task[Any] | None, token: CancelToken | None) -> None:
+    __slots__ = ("_loop", "_stopped", "_task", "expected")
+
+    def __init__(self, task: asyncio.Task[Any] | None, token: CancelToken | None = None) -> None:
         self._task = task
-        self._expected = task.cancelling() if task else 0
+        self._loop = task.get_loop() if task else None
+        self.expected = task.cancelling() if task else 0
         self._stopped = False
-        if task is not None and token is not None:
-            loop = task.get_loop()
-            token.on_cancel(lambda: None if token.reason == TIMED_OUT else loop.call_soon_threadsafe(self._stop))
+        if token is not None:
+            token.on_cancel(self.cancel)
+
+    def cancel(self, reason: str = "") -> None:
+        """Cancel the task, from any thread."""
+        if self._loop is not None:
+            with suppress(RuntimeError):  # the loop is closed: nothing runs there any more
+                self._loop.call_soon_threadsafe(self._stop)
 
     def _stop(self) -> None:
         if self._task is not None and not self._task.done():
             self._stopped = True
             self._task.cancel()
 
-    def is_from_caller(self, error: BaseException) -> bool:
-        """Whether what just arrived is the caller's cancellation."""
-        if self._task is None or not isinstance(error, asyncio.CancelledError):
+    def caller_left(self) -> bool:
+        """Whether the caller has been cancelled, whatever a tool made of it: one that swallows it holds nobody."""
+        if self._task is None:
             return False
         self._take_back()
-        return self._task.cancelling() > self._expected
+        return self._task.cancelling() > self.expected
 
     def _take_back(self) -> None:
         if self._stopped and self._task is not None:
@@ -323,6 +362,10 @@ class _Stopper:
         """The task goes on to other things: a late stop must not hit it, nor one leave its mark."""
         self._take_back()
         self._task = None
+
+
+def _is_exit(error: BaseException | None) -> bool:
+    return error is not None and (is_interrupt(error) or isinstance(error, asyncio.CancelledError))
 
 
 def _deliver_on(loop: asyncio.AbstractEventLoop, future: asyncio.Future[Outcome]) -> Callable[[Outcome], None]:
@@ -340,8 +383,10 @@ def _set(future: asyncio.Future[Outcome], outcome: Outcome) -> None:
         future.set_result(outcome)
 
 
-def _in_time(ready: threading.Event, ticket: Ticket, timeout: float) -> bool:
+def _in_time(ready: threading.Event, ticket: Ticket, timeout: float | None) -> bool:
     """Whether a job is ready `timeout` seconds after a worker began it; queueing does not count."""
+    if timeout is None:
+        return ready.wait()
     left = timeout
     while not ready.wait(min(left, threading.TIMEOUT_MAX)):
         left = timeout - ticket.elapsed()

@@ -19,6 +19,7 @@ __all__ = [
     "Around",
     "AttemptTimeoutError",
     "Await",
+    "ClosedError",
     "Effect",
     "Outcome",
     "Sleep",
@@ -28,6 +29,7 @@ __all__ = [
     "current_driver",
     "is_cancellation",
     "is_interrupt",
+    "running_loop",
 ]
 
 Outcome: TypeAlias = tuple[Any, BaseException | None]
@@ -35,7 +37,7 @@ Outcome: TypeAlias = tuple[Any, BaseException | None]
 
 
 TIMED_OUT: Final = "timed out"
-"""The reason of a token that was set because the call's time is up: its task needs no further cancelling."""
+"""The reason of a token that was set because the attempt's time is up."""
 
 
 @frozen(eq=False, repr=False)
@@ -79,10 +81,9 @@ class Around:
 
 @frozen(eq=False, repr=False)
 class Turn:
-    """Wait until `future` is done: the turn at a lock. `behind` are the drivers of the calls that come first."""
+    """Wait until `future` is done: the turn at the limits of a call."""
 
     future: Future[None]
-    behind: frozenset[Any] = frozenset()
 
 
 Effect: TypeAlias = Await | Work | Sleep | Around | Turn
@@ -98,11 +99,19 @@ class AttemptTimeoutError(TimeoutError):
         self.abandoned = abandoned
 
 
-def current_driver() -> Any:
-    """Who drives steps here: the running event loop, else the thread. Never loads asyncio."""
+class ClosedError(RuntimeError):
+    """The toolkit is closed, and with it what the call needs to run."""
+
+
+def running_loop() -> Any:
+    """The event loop that runs in this thread, or None. Never loads asyncio."""
     asyncio = sys.modules.get("asyncio")
-    loop = None if asyncio is None else asyncio._get_running_loop()
-    return loop or threading.get_ident()
+    return None if asyncio is None else asyncio._get_running_loop()
+
+
+def current_driver() -> Any:
+    """Who drives steps here: the running event loop, else the thread."""
+    return running_loop() or threading.get_ident()
 
 
 def is_cancellation(error: BaseException) -> bool:

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 import threading
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
-from contextlib import suppress
 from functools import partial
 from time import perf_counter
 from typing import Any, Final, cast, final
 
 from pegboard._admission import Admission, RepairMode, admit
 from pegboard._approval import Permission
-from pegboard._call import Listener, ToolCall
+from pegboard._call import CancelToken, ToolCall
+from pegboard._channel import Channel, heard_by, is_async_listener, listen
+from pegboard._decode import owned
 from pegboard._effects import Steps, current_driver, is_interrupt
 from pegboard._errors import PegboardError
 from pegboard._execution import Execution
 from pegboard._invocation import Invocation
-from pegboard._locks import Locks
-from pegboard._outcome import Outcomes, masked, redacted, written
+from pegboard._limits import Limits
+from pegboard._log import log_call
+from pegboard._outcome import Outcomes, finished, masked, redacted
 from pegboard._ready import Absent, Ready
 from pegboard._result import Note, Status, ToolResult
 from pegboard._scope import Scope
@@ -35,16 +38,22 @@ _logger.addHandler(logging.NullHandler())
 class Prepared:
     """The engine's own record of a call: the session that it belongs to and what it will run with."""
 
-    __slots__ = ("done", "driver", "execution", "ready", "session", "stopped", "values")
+    __slots__ = ("arguments", "done", "driver", "execution", "ready", "session", "stopped", "values")
 
     def __init__(self, session: Any, ready: Ready | None = None, values: tuple[Any, ...] = ()) -> None:
         self.session = session
         self.ready = ready
         self.values = values
+        self.arguments: Mapping[str, Any] = {}  # what `values` were read from
         self.execution: Execution | None = None
         self.done: Future[ToolResult] | None = None
         self.driver: Any = None
         self.stopped = False
+
+    @property
+    def token(self) -> CancelToken | None:
+        """Stops the call once it runs."""
+        return None if self.execution is None else self.execution.token
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -71,37 +80,65 @@ class Engine:
         self.outcomes = outcomes
         self.repair: RepairMode = repair
         self.stats = Stats()
-        self.locks = Locks()
+        self.limits = Limits()
         self.logger = _logger
         self.backends = dict(backends or {})
-        self.suspended: dict[str, ToolCall] = {}
+        self.suspended: dict[int, ToolCall] = {}  # by identity: ids come from models, and come twice
         self._max_threads = max_threads
         self._drivers: Any = None
         self._closed = False
+        self._lock = threading.Lock()
+        self.live: set[Any] = set()
+        """What `close` stops: `cancel(reason)` of each call that can be stopped."""
 
     @property
     def drivers(self) -> Any:
         """The two drivers, made when the first call needs one: asyncio is not loaded before."""
-        if self._drivers is None:
-            from pegboard._drivers import Drivers
-            from pegboard._pool import WorkerPool
+        return self._drivers or self._made_drivers()
 
-            self._drivers = Drivers(WorkerPool(self._max_threads), self.backends)
-            if self._closed:
-                self._drivers.close()
-        return self._drivers
+    def _made_drivers(self) -> Any:
+        from pegboard._drivers import Drivers
+        from pegboard._pool import WorkerPool
+
+        with self._lock:
+            if self._drivers is None:
+                drivers = Drivers(WorkerPool(self._max_threads), self.backends)
+                if self._closed:
+                    drivers.close(lambda: None)
+                self._drivers = drivers
+            return self._drivers
 
     @property
     def abandoned(self) -> int:
         """Threads that hang in tools that timed out."""
         return 0 if self._drivers is None else int(self._drivers.pool.abandoned)
 
+    @property
+    def queued(self) -> int:
+        """Jobs that wait for a worker thread."""
+        return 0 if self._drivers is None else int(self._drivers.pool.queued)
+
     def close(self) -> None:
-        """Stop threads and loop; calls that need one end as errors from now on."""
-        if not self._closed:
+        """Stop all calls, then threads and loop; calls that need one end as errors from now on."""
+        with self._lock:
+            if self._closed:
+                return
             self._closed = True
-            if self._drivers is not None:
-                self._drivers.close()
+            drivers = self._drivers
+        if drivers is None:
+            self._stop_all()
+        else:
+            drivers.close(self._stop_all)
+
+    async def aclose(self) -> None:
+        """`close`, while the running loop goes on: what is to end may have to end there."""
+        from pegboard._loops import aside
+
+        await aside(self.close)
+
+    def _stop_all(self) -> None:
+        for stoppable in list(self.live):
+            stoppable.cancel("the toolkit was closed")
 
     # Preparing -------------------------------------------------------------------------------------------------
 
@@ -126,17 +163,17 @@ class Engine:
 
     def _admit(self, call: ToolCall, state: Prepared, ready: Ready, refused: Any) -> None:
         if ready.permission is Permission.NEVER:
-            message = f"{call.name} is not permitted"
-            remedy = {"remedy": f'toolkit.set_permission({call.name!r}, "always") or "prompt"'}
-            self._settle(call, self.outcomes.refusal(call, Status.DENIED, "denied", message, remedy))
+            self._settle(call, self.outcomes.not_permitted(call))
             return
         admission = self.admission(ready, call.arguments, refused)
         call.notes.extend(admission.notes)
-        call.arguments = admission.arguments
+        call.arguments = owned(admission.arguments)
         if admission.refusal is not None:
             self._settle(call, self._refused(call, admission))
             return
         state.ready, state.values = ready, admission.values
+        # A value that is no more than JSON is a part of the arguments; an approver is shown what nobody can change.
+        state.arguments = owned(admission.arguments) if ready.may_ask else admission.arguments
         call.typed = ready.plan.typed(admission.values)
         if ready.approval_reason(call.typed) is not None:
             call.status = Status.AWAITING_APPROVAL
@@ -158,25 +195,27 @@ class Engine:
         """Run a prepared call on the current loop; a call that is already running or done is waited for."""
         if call.result is not None:
             return call.result
-        steps, done = self._claim(call, _on_this_loop(options))
+        listener = options["on_chunk"]
+        if listener is not None and not isinstance(listener, Channel):
+            async with heard_by(listener) as channel:
+                return await self.run(call, {**options, "on_chunk": channel})
+        steps, done = self._claim(call, options)
         if steps is None:
             import asyncio
 
             return await asyncio.shield(asyncio.wrap_future(done))
-        state = cast("Prepared", call._state)
-        token = state.execution.token if state.execution else None
-        return cast("ToolResult", await self.drivers.run(steps, token))
+        return cast("ToolResult", await self.drivers.run(steps, cast("Prepared", call._state).token))
 
     def run_sync(self, call: ToolCall, options: Mapping[str, Any]) -> ToolResult:
-        """Run a prepared call from plain code."""
+        """Run a prepared call from plain code. Raises `PegboardError` for a listener that has to be awaited."""
         if call.result is not None:
             return call.result
+        if options["on_chunk"] is not None and is_async_listener(options["on_chunk"]):
+            raise PegboardError("an async on_chunk is awaited on an event loop; use `await toolkit.call(...)`")
         steps, done = self._claim(call, options)
         if steps is None:
             return self._waited_for(call, done)
-        state = cast("Prepared", call._state)
-        token = state.execution.token if state.execution else None
-        return cast("ToolResult", self.drivers.run_sync(steps, token))
+        return cast("ToolResult", self.drivers.run_sync(steps, cast("Prepared", call._state).token))
 
     def _waited_for(self, call: ToolCall, done: Future[ToolResult]) -> ToolResult:
         if not done.done() and cast("Prepared", call._state).driver == current_driver():
@@ -208,24 +247,33 @@ class Engine:
         return self._recorded(call, state.execution.steps()), state.done
 
     def _recorded(self, call: ToolCall, steps: Steps) -> Steps:
-        self.stats.running += 1
+        stats = self.stats.of(call.name)
+        stats.open += 1
         try:
-            result: ToolResult = yield from steps
+            result: ToolResult = yield from self.listed(cast("Prepared", call._state).token, steps)
         except Exception as error:  # noqa: BLE001 - a plugin's own objects are at work here, and others may wait for this
             result = self.outcomes.failure(call, error)
         finally:
-            self.stats.running -= 1
+            stats.open -= 1
         self._settle(call, result)
         return result
+
+    def listed(self, token: CancelToken | None, steps: Steps) -> Steps:
+        """The same steps; `close` sets `token` while they run."""
+        self.live.add(token)
+        try:
+            return (yield from steps)
+        finally:
+            self.live.discard(token)
 
     def _execution(self, call: ToolCall, state: Prepared, options: Mapping[str, Any]) -> Execution:
         ready = cast("Ready", state.ready)
         scope = call_scope(state.session, options["context"], options["agent"])
         agent = options["agent"] if options["agent"] is not None else state.session.agent
-        listener = _guarded(options["on_chunk"], _logger)
         presets = {**ready.presets, **{name: compute(call) for name, compute in ready.computed.items()}}
-        invocation = Invocation(state.session, call.name, call.id, call.arguments, scope, presets, agent, listener)
+        invocation = Invocation(state.session, call.name, call.id, call.arguments, scope, presets, agent)
         invocation.call = call
+        listen(invocation, options["on_chunk"])
         policy = ready.policy if options["policy"] is None else options["policy"].merged_over(ready.policy)
         return Execution(
             call,
@@ -234,8 +282,9 @@ class Engine:
             invocation,
             policy,
             self.outcomes,
-            self.locks,
-            lambda edited: self._readmitted(call, ready, edited),
+            self.limits,
+            lambda edited: self._readmitted(call, ready, state.arguments, edited),
+            state.arguments,
         )
 
     def late(self, session: Any, ready: Ready, call_id: str, arguments: Any, context: Any, agent: Any) -> Execution:
@@ -244,13 +293,14 @@ class Engine:
         state = Prepared(session, ready)
         return self._execution(call, state, {"context": context, "agent": agent, "on_chunk": None, "policy": None})
 
-    def _readmitted(self, call: ToolCall, ready: Ready, edited: Any) -> tuple[Any, ...] | ToolResult:
-        admission = self.admission(ready, edited)
+    def _readmitted(self, call: ToolCall, ready: Ready, shown: Any, edited: Any) -> tuple[Any, ...] | ToolResult:
+        admission = self.admission(ready, shown if edited is None else edited)
         if admission.refusal is not None:
             return self._refused(call, admission)
-        call.arguments = admission.arguments
+        call.arguments = owned(admission.arguments)
         call.typed = ready.plan.typed(admission.values)
-        call.notes.append(Note("the approver edited the arguments", kind="edited"))
+        if edited is not None:
+            call.notes.append(Note("the approver edited the arguments", kind="edited"))
         return admission.values
 
     # Ending ----------------------------------------------------------------------------------------------------
@@ -278,7 +328,7 @@ class Engine:
         if result.status is not Status.NOT_FOUND:  # names that models make up are without number
             self.stats.of(call.name).ended(result.status, result.duration)
         if result.status is Status.SUSPENDED:
-            self.suspended[call.id] = call
+            self.suspended[id(call)] = call
         if state.done is not None and not state.done.done():
             state.done.set_result(result)
         self.log(result, state.secrets)
@@ -291,32 +341,41 @@ class Engine:
         if admission.refusal is None:
             call.arguments, call.typed = admission.arguments, ready.plan.typed(admission.values)
         call.result, call.status = result, result.status
-        self.suspended[call.id] = call
+        self.suspended[id(call)] = call
 
-    def resume(self, call_id: str, value: Any, owed: list[ToolCall]) -> ToolResult:
+    def resume(self, call_id: str | ToolCall, value: Any, owed: list[ToolCall]) -> ToolResult:
         """Complete one of the `owed` calls with `value`, converted like a return value. Raises `PegboardError`."""
-        ids = sorted(call.id for call in owed)
-        call = self.suspended.pop(call_id, None) if call_id in ids else None
-        if call is None:
-            raise PegboardError(f"no suspended call has the id {call_id!r}; owed: {', '.join(ids) or 'none'}")
+        call = _one_of(owed, call_id)
+        if inspect.isawaitable(value):
+            raise PegboardError(f"resume takes the answer itself, not a {type(value).__name__} to wait for; await it")
+        if self.suspended.pop(id(call), None) is None:
+            raise PegboardError(f"the call {call.id!r} was resumed meanwhile, by another thread")
         started = perf_counter()
         state = cast("Prepared", call._state)
         ready = cast("Ready", state.ready)
-        result = redacted(self.outcomes.success(call, value, ready.renderers), state.secrets)
-        object.__setattr__(result, "duration", perf_counter() - started)
+        result = self.outcomes.success(call, value, ready.renderers, ready.tool.options.max_output)
+        result = finished(redacted(result, state.secrets), perf_counter() - started, 1)
+        ready.stats.resumed()
         self._settle(call, result)
         return result
 
     def log(self, result: ToolResult, secrets: Iterable[str] = ()) -> None:
-        """One record for each call: DEBUG for success, INFO for anything else, with the traceback of an exception."""
-        if result.error is None:
-            _logger.debug("%s %s: %s in %.6f s", result.name, result.call_id, result.status.value, result.duration)
-        elif _logger.isEnabledFor(logging.INFO):
-            line = "%s %s: %s in %.6f s: %s"
-            message = result.error.message
-            if result.error.kind == "exception" and result.error.exception is not None:
-                message = written(result.error.exception, secrets)
-            _logger.info(line, result.name, result.call_id, result.status.value, result.duration, message)
+        """One record for each call."""
+        log_call(_logger, result, secrets)
+
+
+def _one_of(owed: list[ToolCall], call_id: str | ToolCall) -> ToolCall:
+    found = [call for call in owed if call is call_id or call.id == call_id]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise PegboardError(
+            f"{len(found)} suspended calls have the id {call_id!r}; resume each in its own session, or hand over "
+            "the call itself, from `pending`"
+        )
+    wanted = call_id.id if isinstance(call_id, ToolCall) else call_id
+    ids = ", ".join(sorted(call.id for call in owed)) or "none"
+    raise PegboardError(f"no suspended call has the id {wanted!r}; owed: {ids}")
 
 
 def call_scope(session: Any, context: Any, agent: Any) -> Scope:
@@ -327,39 +386,3 @@ def call_scope(session: Any, context: Any, agent: Any) -> Scope:
     if context is None or (type(context) is tuple and not context):
         return scope
     return Scope(context, level="call", wider=scope)
-
-
-def _guarded(listener: Listener | None, log: logging.Logger) -> Listener | None:
-    """A listener that fails must not break the tool that reports to it."""
-    if listener is None:
-        return None
-
-    def listen(chunk: Any) -> None:
-        try:
-            listener(chunk)
-        except BaseException as error:
-            if is_interrupt(error):
-                raise
-            log.warning("on_chunk failed for call %s", chunk.call_id, exc_info=True)
-
-    return listen
-
-
-def _on_this_loop(options: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The same options, with a listener that hears everything on the loop's own thread, worker threads' chunks too."""
-    listener = _guarded(options["on_chunk"], _logger)
-    if listener is None:
-        return options
-    from asyncio import get_running_loop
-
-    loop = get_running_loop()
-    home = threading.get_ident()
-
-    def listen(chunk: Any) -> None:
-        if threading.get_ident() == home:
-            listener(chunk)
-            return
-        with suppress(RuntimeError):  # the loop is closed: nobody is left to hear
-            loop.call_soon_threadsafe(listener, chunk)
-
-    return {**options, "on_chunk": listen}

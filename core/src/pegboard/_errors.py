@@ -15,10 +15,12 @@ __all__ = [
     "MissingContextError",
     "PegboardError",
     "PluginError",
+    "ProcessDiedError",
     "RegistrationError",
     "SettingsError",
     "Suspend",
     "ToolError",
+    "TransferError",
     "UnknownNameError",
     "describe_exception",
     "nearest",
@@ -51,6 +53,32 @@ class PluginError(PegboardError):
 
 class SettingsError(PegboardError):
     """A setting is unknown or has the wrong type; the message names source, key and the nearest valid key."""
+
+
+class TransferError(PegboardError):
+    """A value cannot be sent to a tool's process, or back; `details` name it for the program and say what to do."""
+
+    def __init__(self, message: str, details: Mapping[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.details = dict(details or {})
+
+
+class ProcessDiedError(Exception):
+    """The process of a tool ended before the tool did. `exit_code` is negative where a signal killed it."""
+
+    def __init__(self, exit_code: int) -> None:
+        super().__init__(exit_code)
+        self.exit_code = exit_code
+
+    def __str__(self) -> str:
+        if self.exit_code >= 0:
+            return f"the process of the tool ended with exit code {self.exit_code} before the tool did"
+        from signal import Signals
+
+        names = {number.value: number.name for number in Signals}
+        signal = names.get(-self.exit_code, f"signal {-self.exit_code}")
+        hint = ", perhaps because memory ran out" if signal == "SIGKILL" else ""
+        return f"the process of the tool was killed by {signal} (exit code {self.exit_code}){hint}"
 
 
 class ToolError(Exception):

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import inspect
 import time
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Generator, Mapping
 from functools import partial
-from typing import Any, Final, final
+from typing import Any, Final, cast, final
 
-from pegboard._approval import Approval, ApprovalRequest
+from pegboard._approval import Approval, ApprovalRequest, Permission
 from pegboard._call import CancelToken, ToolCall
+from pegboard._decode import owned
 from pegboard._effects import (
     TIMED_OUT,
     Around,
     AttemptTimeoutError,
     Await,
+    ClosedError,
     Outcome,
     Sleep,
     Steps,
@@ -22,11 +25,12 @@ from pegboard._effects import (
     Work,
     is_cancellation,
 )
-from pegboard._errors import MissingContextError, PegboardError, Suspend
+from pegboard._errors import MissingContextError, PegboardError, Suspend, ToolError
+from pegboard._extension import Job
 from pegboard._injection import release, resolve
 from pegboard._invocation import Invocation
-from pegboard._locks import Locks, Place
-from pegboard._outcome import Outcomes, finished, redacted
+from pegboard._limits import Limits
+from pegboard._outcome import Outcomes, finished, redacted, shortened
 from pegboard._policy import ExecutionPolicy
 from pegboard._presets import secret_texts
 from pegboard._ready import Ready
@@ -35,8 +39,13 @@ from pegboard._streams import drain, drain_async
 
 __all__ = ["Execution"]
 
+MAX_RETRIES_TOLD: Final = 100  # of one call, the last ones; a policy may ask for any number
+MAX_TOLD: Final = 1_000  # characters of the error of each
+
 # What no second attempt would change, or nobody wants one after.
 _FINAL: Final = (Suspend, MissingContextError, PegboardError, KeyboardInterrupt)
+_HERE: Final = ("thread", "inline")
+"""Backends that call what they are given; any other gets a `Job`, which it may also take apart."""
 
 
 @final
@@ -51,26 +60,26 @@ class Execution:
         invocation: Invocation,
         policy: ExecutionPolicy,
         outcomes: Outcomes,
-        locks: Locks,
+        limits: Limits,
         readmit: Callable[[Any], tuple[Any, ...] | ToolResult],
+        arguments: Mapping[str, Any],
     ) -> None:
         self.call = call
         self.ready = ready
         self.values = values
+        self.arguments = arguments
         self.invocation = invocation
         self.policy = policy
         self._outcomes = outcomes
-        self._locks = locks
+        self._limits = limits
         self._readmit = readmit
         self._attempts = 0
+        self._yielded: list[Any] = []  # in this attempt
+        self._retries: deque[Mapping[str, Any]] = deque(maxlen=MAX_RETRIES_TOLD)
+        self.token = invocation.stopper = CancelToken()  # stops the run; a tool gets one of its own for each attempt
         self.secrets = ready.secrets
         if ready.computed_secrets:
             self.secrets += secret_texts(invocation.presets[name] for name in ready.computed_secrets)
-
-    @property
-    def token(self) -> CancelToken:
-        """Stops this run."""
-        return self.invocation.token
 
     def steps(self) -> Steps:
         """Approval, locks, middleware, attempts; the result with its duration."""
@@ -79,34 +88,40 @@ class Execution:
             return refusal
         if self.token.cancelled:
             return self._cancelled()
-        self.call.status = Status.RUNNING
-        names = self._locks.missing(self.ready.locks)
-        result = yield from (self._locked(names) if names else self._timed())
-        return result
+        return (yield from (self._limited() if self.ready.limits else self._timed()))
 
     def _cancelled(self) -> ToolResult:
         return self._outcomes.refusal(self.call, Status.CANCELLED, "cancelled", "the call was cancelled")
 
     def _timed(self) -> Steps:
+        self.call.status = Status.RUNNING
         started = time.perf_counter()
         result = yield from self._through(0)
-        return finished(result, time.perf_counter() - started, max(self._attempts, 1))
+        return finished(result, time.perf_counter() - started, max(self._attempts, 1), self._retries)
 
     # Approval --------------------------------------------------------------------------------------------------
 
     def _approve(self) -> Steps:
-        reason = self.ready.approval_reason(self.call.typed)
+        # As it is now: what was said of the tool since the call was prepared holds for it too.
+        now = self.invocation.session.ready(self.call.name)
+        if not isinstance(now, Ready):
+            now = self.ready
+        if now.permission is Permission.NEVER:
+            return self._outcomes.not_permitted(self.call)
+        reason = now.approval_reason(self.ready.plan.typed(self.values)) if now.may_ask else None
         if reason is None:
             return None
         approver = self.invocation.session.approver
         if approver is None:
+            told = "" if now.permission is Permission.PROMPT else f" ({reason})"
             return self._denied(
-                "it needs approval and nobody can give it",
+                f"it needs approval{told} and nobody can give it",
                 f'pass approver= to Toolkit or session, or toolkit.set_permission({self.call.name!r}, "always")',
             )
         self.call.status = Status.AWAITING_APPROVAL
-        request = ApprovalRequest(self.ready.tool, self.call.id, dict(self.call.arguments), reason)
-        answer, error = yield from self._ask(approver, request)
+        request = ApprovalRequest(self.ready.tool, self.call.id, owned(self.arguments), reason)
+        with self.ready.stats.waits():
+            answer, error = yield from self._ask(approver, request)
         if self.token.cancelled or (error is not None and is_cancellation(error)):
             return self._cancelled()
         if error is not None:
@@ -122,12 +137,10 @@ class Execution:
         return answer, error
 
     def _answered(self, answer: Any) -> ToolResult | None:
-        if answer is True:
-            return None
-        if isinstance(answer, Approval) and answer.decision == "approve":
-            return None
-        if isinstance(answer, Approval) and answer.decision == "edit":
-            admitted = self._readmit(answer.arguments)
+        decision = answer.decision if isinstance(answer, Approval) else None
+        if answer is True or decision in ("approve", "edit"):
+            # Read anew from what was shown: nothing that changed since then may run.
+            admitted = self._readmit(answer.arguments if decision == "edit" else None)
             if isinstance(admitted, ToolResult):
                 return admitted
             self.values = admitted
@@ -142,26 +155,27 @@ class Execution:
         message = f"{self.call.name} was not run: {why}{f' (to allow it: {remedy})' if remedy else ''}"
         return self._outcomes.refusal(self.call, Status.DENIED, "denied", message, details, cause)
 
-    # Locks and middleware --------------------------------------------------------------------------------------
+    # Limits and middleware --------------------------------------------------------------------------------------
 
-    def _locked(self, names: list[str]) -> Steps:
-        taken: list[tuple[str, Place]] = []
-        token = None
+    def _limited(self) -> Steps:
         try:
-            for name in names:
-                place = self._locks.take(name)
-                taken.append((name, place))
-                if place.turn is not None:
-                    _, error = yield Turn(place.turn, place.behind)
-                    if error is not None:
-                        return self._outcomes.failure(self.call, error)
-            token = self._locks.hold(names)
+            place = self._limits.take(self.ready.limits)
+        except PegboardError as error:
+            return self._outcomes.refusal(self.call, Status.ERROR, "deadlock", str(error), exception=error)
+        if place is None:
+            return (yield from self._timed())
+        try:
+            if place.turn is not None:
+                self.call.status = Status.PENDING
+                with self.ready.stats.waits():
+                    _, left = yield Turn(place.turn)
+                if left is not None:
+                    return self._outcomes.failure(self.call, left)
+            self._limits.enter(place)
             return (yield from self._timed())
         finally:
-            if token is not None:
-                self._locks.release(token)
-            for name, place in reversed(taken):
-                self._locks.leave(name, place)
+            self._limits.leave(place)
+            self._limits.enter(place.above)
 
     def _through(self, index: int) -> Steps:
         if index == len(self.ready.middleware):
@@ -181,18 +195,33 @@ class Execution:
     # Attempts --------------------------------------------------------------------------------------------------
 
     def _try(self) -> Steps:
+        attempt = 0  # of this round: middleware may go on to a second one
         while True:
+            if self.token.cancelled:  # while middleware was at work
+                return self._cancelled()
+            attempt += 1
             self._attempts += 1
             value, error = yield from self._attempt()
-            if error is None or not self._retries(error, self._attempts):
+            if isinstance(error, AttemptTimeoutError):
+                self.invocation.end_attempt(TIMED_OUT)  # an abandoned thread can see that nobody waits for it
+            if error is None or not self._may_retry(error, attempt):
                 return self._conclude(value, error)
-            delay = self.policy.backoff(self._attempts)
-            _, stopped = yield Sleep(_spread(delay) if self.policy.jitter else delay)
+            wait = self.policy.backoff(attempt)
+            wait = _spread(wait) if self.policy.jitter else wait
+            self._retries.append(self._told(error, wait))
+            with self.ready.stats.waits():
+                _, stopped = yield Sleep(wait)
             if stopped is not None or self.token.cancelled:
                 return self._cancelled()
 
+    def _told(self, error: BaseException, wait: float) -> Mapping[str, Any]:
+        """What a program learns of an attempt that was followed by another."""
+        message = shortened(self._outcomes.said(error, self.secrets), MAX_TOLD)
+        return {"attempt": self._attempts, "type": type(error).__qualname__, "error": message, "wait": wait}
+
     def _attempt(self) -> Steps:
         cleanup: list[Any] = []
+        self._yielded = []
         outcome: Outcome = (None, None)
         try:
             for provider in self.ready.plan.managed:
@@ -217,9 +246,9 @@ class Execution:
         if self.ready.plan.kind == "async":
             value, error = yield Await(invoke, timeout)
         elif self.ready.plan.kind == "async_generator":
-            return (yield Await(lambda: drain_async(invoke(), self.invocation.emitter), timeout))
+            return (yield self._drained(invoke))
         else:
-            value, error = yield self._work(invoke)
+            value, error = yield self._work(invoke, self.ready.backend)
         return (None, error) if error is not None else (yield from self._settled(value))
 
     def _settled(self, value: Any) -> Steps:
@@ -232,10 +261,14 @@ class Execution:
                 return None, error
         if inspect.isasyncgen(value):
             stream = value
-            return (yield Await(lambda: drain_async(stream, self.invocation.emitter), timeout))
+            return (yield self._drained(lambda: stream))
         if inspect.isgenerator(value):
-            return (yield self._work(lambda: value))
+            return (yield self._work(lambda: value, "thread"))
         return value, None
+
+    def _drained(self, begin: Callable[[], Any]) -> Await:
+        emitter, yielded = self.invocation.emitter, self._yielded
+        return Await(lambda: drain_async(begin(), emitter, yielded), self.policy.timeout)
 
     def late_steps(self, value: Any) -> Steps:
         """Finish a straight call whose function returned something that is not finished yet."""
@@ -244,28 +277,43 @@ class Execution:
         return self._conclude(value, error)
 
     def _conclude(self, value: Any, error: BaseException | None) -> ToolResult:
-        if isinstance(error, AttemptTimeoutError):
-            self.token.cancel(TIMED_OUT)  # an abandoned thread can see that nobody waits for it
+        if isinstance(error, ClosedError) and self.token.cancelled:
+            return self._cancelled()
+        limit = self.ready.tool.options.max_output
         if error is not None:
-            return redacted(self._outcomes.failure(self.call, error, self.secrets), self.secrets)
-        result = self._outcomes.success(self.call, value, self.ready.renderers, self.ready.tool.options.max_output)
+            failure = self._outcomes.failure(self.call, error, self.secrets)
+            return redacted(self._outcomes.with_partial(failure, self._yielded, limit), self.secrets)
+        result = self._outcomes.success(self.call, value, self.ready.renderers, limit)
         return redacted(result, self.secrets)
 
-    def _work(self, invoke: Callable[[], Any]) -> Work:
-        emitter, token = self.invocation.emitter, self.token
+    def _work(self, invoke: Callable[[], Any], backend: str) -> Work:
+        invocation = self.invocation
+        emitter, yielded = invocation.emitter, self._yielded
 
-        def job() -> Any:
+        def draw(stream: Generator[Any, Any, Any]) -> Any:
+            return drain(stream, emitter, invocation.token, yielded)
+
+        def run() -> Any:
             value = invoke()
-            return drain(value, emitter, token) if inspect.isgenerator(value) else value
+            return draw(value) if inspect.isgenerator(value) else value
 
-        return Work(job, self.ready.backend, self.policy.timeout, "timeout" in self.policy.given)
+        job = run if backend in _HERE else self._job(run, draw)
+        return Work(job, backend, self.policy.timeout, "timeout" in self.policy.given)
 
-    def _retries(self, error: BaseException, attempt: int) -> bool:
+    def _job(self, run: Callable[[], Any], draw: Callable[[Generator[Any, Any, Any]], Any]) -> Job:
+        invocation, plan = self.invocation, self.ready.plan
+        function = cast("Callable[..., Any]", self.ready.tool.function)
+        shown = frozenset(plan.names) - invocation.presets.keys()
+        bind = partial(plan.bind, self.values, invocation)
+        emitter, token = invocation.emitter, invocation.token
+        return Job(self.call, function, self.policy.timeout, emitter, token, shown, run, bind, draw)
+
+    def _may_retry(self, error: BaseException, attempt: int) -> bool:
         if attempt >= self.policy.max_attempts or self.token.cancelled:
             return False
         if is_cancellation(error) or isinstance(error, _FINAL):
             return False
-        if not isinstance(error, (*self.policy.retry_on, AttemptTimeoutError)):
+        if not isinstance(error, (*_retried(error, self.policy), AttemptTimeoutError)):
             return False
         hints = self.ready.tool.hints
         if isinstance(error, AttemptTimeoutError) and error.abandoned and not hints.idempotent:
@@ -273,6 +321,13 @@ class Execution:
         own = self.ready.tool.options.policy
         asked = own is not None and "max_attempts" in own.given
         return asked or not (hints.idempotent is False or hints.destructive is True)
+
+
+def _retried(error: BaseException, policy: ExecutionPolicy) -> tuple[type[BaseException], ...]:
+    """The classes to try again after. A `ToolError` is what the tool has to say, unless the policy names it."""
+    if not isinstance(error, ToolError):
+        return policy.retry_on
+    return tuple(kind for kind in policy.retry_on if issubclass(kind, ToolError))
 
 
 def _spread(delay: float) -> float:

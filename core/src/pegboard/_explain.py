@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 from attrs import define, evolve, field
 
+from pegboard._compile import structurer
 from pegboard._errors import Mismatch, describe_exception
 from pegboard._foreign import SchemaMismatch, schema_problems
 from pegboard._kinds import kinds
@@ -20,6 +21,7 @@ from pegboard._problems import (
     message,
     one_of,
     similar,
+    spell,
     under,
 )
 from pegboard._schema import SchemaRef, render
@@ -37,11 +39,15 @@ from pegboard._shapes import (
     Text,
     TypePlan,
     Union,
+    identity,
 )
 
 __all__ = ["Problem", "closest", "expected", "explain", "message", "refusal", "settled", "tagged_member"]
 
 Redact: TypeAlias = Callable[[str], str]
+
+_PLAIN = BaseException.__str__
+_ANYTHING = TypePlan({}, identity, shape=Scalar(object))
 
 
 def explain(
@@ -122,11 +128,11 @@ class _Walk:
     def descend(self, plan: TypePlan, value: Any, path: str, error: BaseException) -> None:
         match plan.shape:
             case Scalar():
-                self.mismatch(path, expected(plan), value)
+                self.mismatch(path, expected(plan), value, _after_colon(self.reason(error)))
             case Record() as shape:
                 self.record(shape, value, path)
-            case Items(item=item):
-                self.items(item, plan, value, path)
+            case Items() as shape:
+                self.items(shape, plan, value, path)
             case FixedItems(items=items):
                 self.fixed(items, value, path)
             case Mapped() as shape:
@@ -186,12 +192,20 @@ class _Walk:
             names = f" (known: {', '.join(offered[:12])})" if offered else ""
             self.problems.append(Problem(join(path, key), f"unknown {noun}{similar(key, offered, repr) or names}"))
 
-    def items(self, item: TypePlan, plan: TypePlan, value: Any, path: str) -> None:
+    def items(self, shape: Items, plan: TypePlan, value: Any, path: str) -> None:
         if not isinstance(value, list | tuple):
             return self.mismatch(path, expected(plan), value)
+        known = len(self.problems)
         for index, member in enumerate(value):
-            self.inside(item, member, path, index)
+            self.inside(shape.item, member, path, index)
+        if shape.checks or shape.unique:
+            self.size(evolve(shape, item=_ANYTHING, build=list), plan, value, path, known)
         return None
+
+    def size(self, shape: Items | Mapped, plan: TypePlan, value: Any, path: str, known: int) -> None:
+        """The bounds of the whole, told before the problems of its parts; alone they are told like any other."""
+        if len(self.problems) > known and refusal(TypePlan({}, structurer(shape)), value) is not None:
+            self.problems.insert(known, self.mismatched(path, expected(plan), value))
 
     def fixed(self, items: tuple[TypePlan, ...], value: Any, path: str) -> None:
         if not isinstance(value, list | tuple) or len(value) != len(items):
@@ -203,11 +217,31 @@ class _Walk:
     def mapped(self, shape: Mapped, plan: TypePlan, value: Any, path: str) -> None:
         if not isinstance(value, Mapping):
             return self.mismatch(path, expected(plan), value)
+        known = len(self.problems)
         for key, member in value.items():
-            if shape.key is not None and refusal(shape.key, key) is not None:
-                self.mismatch(join(path, key), f"a key that is {expected(shape.key)}", key)
+            if shape.key is not None:
+                self.key(shape.key, key, path)
             self.inside(shape.value, member, path, key)
+        if shape.key is not None and len(self.problems) == known:
+            self.twins(shape.key, value, path)
+        if shape.checks:
+            self.size(evolve(shape, key=None, value=_ANYTHING, build=None), plan, value, path, known)
         return None
+
+    def key(self, plan: TypePlan, key: str, path: str) -> None:
+        error = refusal(plan, key)
+        if error is not None:
+            choices = [spelling for spelling, _ in plan.shape.pairs] if isinstance(plan.shape, Choice) else []
+            detail = similar(key, choices) or _after_colon(self.reason(error))
+            self.mismatch(join(path, key), f"a key that is {expected(plan)}", key, detail)
+
+    def twins(self, plan: TypePlan, value: Mapping[str, Any], path: str) -> None:
+        """Keys that are spelled differently and mean the same, of which one would be lost."""
+        spelled: dict[Any, str] = {}
+        for key in value:
+            first = spelled.setdefault(plan.structure(key), key)
+            if first is not key:
+                self.problems.append(Problem(join(path, key), f"means the same key as {spell(first)}; send it once"))
 
     def one(self, members: Iterable[TypePlan], plan: TypePlan, value: Any, path: str) -> None:
         """Explain by the member that was probably meant; where none is near, name them all."""
@@ -232,9 +266,11 @@ class _Walk:
         return self.visit(member, value, path)
 
     def mismatch(self, path: str, wanted: str, value: Any, detail: str = "") -> None:
+        self.problems.append(self.mismatched(path, wanted, value, detail))
+
+    def mismatched(self, path: str, wanted: str, value: Any, detail: str = "") -> Problem:
         received = got(value, self.redact)
-        problem = Problem(path, f"expected {wanted}, got {received}{detail}", expected=wanted, got=received)
-        self.problems.append(problem)
+        return Problem(path, f"expected {wanted}, got {received}{detail}", expected=wanted, got=received)
 
     def whole(self, plan: TypePlan, value: Any, path: str, error: BaseException) -> None:
         if isinstance(error, Mismatch) and error.located:
@@ -255,9 +291,9 @@ class _Walk:
     def reason(self, error: BaseException) -> str:
         """What the exception says; nothing for a bare mismatch, which only repeats ours."""
         if isinstance(error, BaseExceptionGroup):
-            text = "; ".join(dict.fromkeys(map(describe_exception, _leaves(error))))
+            text = "; ".join(dict.fromkeys(map(_said, _leaves(error))))
         else:
-            text = "" if isinstance(error, Mismatch) and not error.args else describe_exception(error)
+            text = "" if isinstance(error, Mismatch) and not error.args else _said(error)
         return self.redact(text) if self.redact else text
 
 
@@ -266,6 +302,14 @@ def tagged_member(shape: Tagged, tag: Any) -> TypePlan | None:
     if not isinstance(tag, str | int):
         return None
     return next((plan for known, plan in shape.members.items() if known == tag and type(known) is type(tag)), None)
+
+
+def _said(error: BaseException) -> str:
+    """The message; without what validators of attrs raise beside it, objects for programs."""
+    match error:
+        case TypeError(args=(str(text), _, *_)) | ValueError(args=(str(text), _, *_)) if type(error).__str__ is _PLAIN:
+            return text
+    return describe_exception(error)
 
 
 def _leaves(group: BaseExceptionGroup[Any]) -> list[BaseException]:
@@ -289,7 +333,7 @@ def expected(plan: TypePlan) -> str:
         case Nullable(inner=inner):
             return f"{expected(inner)} or null"
         case Union(members=members):
-            return " or ".join(dict.fromkeys(map(expected, members)))
+            return " or ".join(dict.fromkeys(_alternatives(members)))
         case Record() | Tagged():
             return "object"
         case Deferred():
@@ -297,6 +341,21 @@ def expected(plan: TypePlan) -> str:
             return "any value" if isinstance(inner.shape, Deferred) else expected(inner)
         case _:
             return _in_words(plan)
+
+
+def _alternatives(members: Iterable[TypePlan]) -> list[str]:
+    """What each alternative expects; objects by what they must have, where there are several."""
+    plans = list(map(settled, members))
+    words = list(map(expected, plans))
+    return [
+        _object_with(plan.shape) if word == "object" and words.count(word) > 1 else word
+        for plan, word in zip(plans, words, strict=True)
+    ]
+
+
+def _object_with(shape: Shape | None) -> str:
+    keys = [member.key for member in shape.members if member.required] if isinstance(shape, Record) else []
+    return f"object with {', '.join(keys)}" if keys else "object"
 
 
 def _in_words(plan: TypePlan) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
 from concurrent.futures import Future
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, TypeAlias, final, runtime_checkable
 
 from attrs import field, frozen
 
-from pegboard._call import ToolCall
+from pegboard._call import CancelToken, Emitter, ToolCall
 from pegboard._records import Shown
 from pegboard._result import ToolResult
 from pegboard._shapes import TypePlan
@@ -20,6 +20,8 @@ __all__ = [
     "Converter",
     "Dialect",
     "Injector",
+    "Job",
+    "LiveSource",
     "Matches",
     "Middleware",
     "ToolSource",
@@ -94,13 +96,54 @@ class Middleware(Shown):
     order: int = 0
 
 
+@final
+@frozen(eq=False, repr=False)
+class Job(Shown):
+    """One run of a sync tool, as its backend gets it.
+
+    `job()` runs the tool where it is called, draws a generator to its end, and returns or raises what the tool does.
+    A backend that takes the work to another process or machine sends `function` and `arguments()` there instead, hands
+    what the tool reports there to `emitter.emit`, and passes on that `token` was cancelled. `timeout` is in seconds;
+    the engine stops waiting by itself, and then cancels the future. `shown` are the parameters that the model knows:
+    no message may name another.
+    """
+
+    call: ToolCall
+    function: Callable[..., Any] = field(repr=False)
+    timeout: float | None
+    emitter: Emitter = field(repr=False)
+    token: CancelToken = field(repr=False)
+    shown: frozenset[str] = field(repr=False)
+    _run: Callable[[], Any] = field(repr=False)
+    _bind: Callable[[], tuple[tuple[Any, ...], dict[str, Any]]] = field(repr=False)
+    _draw: Callable[[Generator[Any, Any, Any]], Any] = field(repr=False)
+
+    def __call__(self) -> Any:
+        return self._run()
+
+    def arguments(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """What `function` is called with, by position and by name: presets and injected objects are in there too."""
+        return self._bind()
+
+    def draw(self, stream: Generator[Any, Any, Any]) -> Any:
+        """Draw a generator here, to its end: one that gives what the tool yields elsewhere, and returns what it does.
+
+        What it yields is reported, and kept for the result.
+        """
+        return self._draw(stream)
+
+
 class Backend(Protocol):
     """Where sync tools run: `tool(backend="name")` picks one."""
 
     name: str
 
-    def submit(self, job: Callable[[], Any]) -> Future[Any]:
-        """Start `job`; the future ends with its value or its exception."""
+    def submit(self, job: Job) -> Future[Any]:
+        """Start `job`; the future ends with its value or its exception.
+
+        The simplest way to run a job is to call it: whatever takes a function without parameters can be a backend. A
+        future that nobody waits for any more is cancelled; one that cannot be goes on unheard.
+        """
 
     def close(self) -> None:
         """Release what the backend holds. Called once, when the toolkit closes."""
@@ -130,3 +173,23 @@ class ToolSource(Protocol):
 
     def tools(self) -> Iterable[Any]:
         """The tools: functions, `Tool`s, or whatever else `Toolkit.register` takes."""
+
+
+@runtime_checkable
+class LiveSource(ToolSource, Protocol):
+    """A source whose tools may change while they hang on the board, or be away: a connection to a remote server.
+
+    `tools()` waits until the tools are known or until it is clear that they will not be, and does not raise. The names
+    that it gives may be any; they are made legal. A toolkit follows a live source until it is closed.
+    """
+
+    name: str
+
+    @property
+    def problems(self) -> Sequence[str]:
+        """A sentence for each reason why tools are missing now."""
+        ...
+
+    def watch(self, changed: Callable[[], None]) -> Callable[[], None]:
+        """Call `changed()`, on any thread, whenever `tools()` has something new to say; what is returned ends that."""
+        ...

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final, final
+from typing import Any, Final, cast, final
 
 from pegboard._call import ToolCall
 from pegboard._conversion import Renderers
@@ -16,6 +16,7 @@ from pegboard._plan import Kind, function_kind
 from pegboard._schema import embed, render
 from pegboard._shapes import JsonSchema, TypePlan
 from pegboard._strict import count_members
+from pegboard._subschemas import copied
 from pegboard._tool import Parameter, SchemaRequest, ToolOptions
 
 __all__ = ["HandwrittenDefinition", "HandwrittenPlan", "is_handwritten"]
@@ -37,7 +38,8 @@ def is_handwritten(source: Any) -> bool:
 class HandwrittenDefinition:
     """A tool whose schema was written by hand; `call` is None for one that runs elsewhere.
 
-    Raises `RegistrationError` for a schema that is not one, is not an object's, or could hang a validator.
+    `returns` is the schema of its results, `source_name` the name that its source knows it by. Raises
+    `RegistrationError` for a schema that is not one, is not an object's, or could hang a validator.
     """
 
     def __init__(
@@ -48,8 +50,13 @@ class HandwrittenDefinition:
         call: Callable[[ToolCall], Any] | None,
         options: ToolOptions,
         assembly: Assembly,
+        *,
+        returns: Mapping[str, Any] | None = None,
+        source_name: str | None = None,
     ) -> None:
         self._name = name
+        self.source_name = source_name
+        self._returns: JsonSchema | None = None if returns is None else dict(returns)
         self._description = description
         self._schema: JsonSchema = dict(parameters or EMPTY_SCHEMA)
         if self._schema.get("type", "object") != "object":
@@ -85,7 +92,16 @@ class HandwrittenDefinition:
 
     def rebuilt(self, name: str, options: ToolOptions, assembly: Assembly) -> HandwrittenDefinition:
         """The same tool under other options or in another toolkit."""
-        return HandwrittenDefinition(name, self._description, self._schema, self._call, options, assembly)
+        return HandwrittenDefinition(
+            name,
+            self._description,
+            self._schema,
+            self._call,
+            options,
+            assembly,
+            returns=self._returns,
+            source_name=self.source_name,
+        )
 
     def parameters(self, hidden: frozenset[str]) -> tuple[Parameter, ...]:
         """The schema's properties as parameters; their annotations are unknown."""
@@ -104,11 +120,11 @@ class HandwrittenDefinition:
 
     def schema(self, request: SchemaRequest, hidden: frozenset[str]) -> JsonSchema | None:
         """The schema as it was written, without hidden properties; rendered anew only where another form is asked."""
-        if request.of == "returns":
+        visible = self._returns if request.of == "returns" else without(self._schema, hidden, hidden)
+        if visible is None:
             return None
-        visible = without(self._schema, hidden, hidden)
-        if request == SchemaRequest():
-            return visible
+        if request == SchemaRequest(of=request.of):
+            return cast("JsonSchema", copied(visible))
         return render(embed(visible, self._name), titles=request.titles, dialect=request.dialect, refs=request.refs)
 
     def plan(self, presets: frozenset[str], locked: frozenset[str]) -> HandwrittenPlan:
@@ -140,6 +156,7 @@ class HandwrittenPlan:
     """Validates with jsonschema, merges presets, hands the function a `ToolCall`."""
 
     source = ""
+    names: tuple[str, ...] = ()  # the one parameter is the call, which the model does not know
     managed = ()
     extra: TypePlan | None = None
     uses_invocation = True
@@ -156,7 +173,8 @@ class HandwrittenPlan:
         from pegboard._foreign import ForeignSchema
 
         self._call = call
-        self._presets = presets | locked
+        # What stood in an earlier version of the schema is not sent to a tool that no longer knows it.
+        self._presets = (presets | locked).intersection(schema.get("properties", ()))
         self.hidden = locked
         self.kind: Kind = "sync" if call is None else function_kind(call)
         self.record = ForeignSchema(without(schema, locked, presets | locked)).plan()
@@ -177,13 +195,19 @@ class HandwrittenPlan:
         """Call the tool with everything merged; suspend if it runs elsewhere."""
         if self._call is None:
             raise Suspend(f"{invocation.name} runs outside; its answer comes later")
+        (merged,), _ = self.bind(values, invocation)
+        return self._call(merged)
+
+    def bind(self, values: tuple[Any, ...], invocation: Invocation) -> tuple[tuple[ToolCall], dict[str, Any]]:
+        """What `invoke` calls the tool with."""
         presets = {name: value for name, value in invocation.presets.items() if name in self._presets}
         sent = invocation.call
         merged = ToolCall(sent.id, sent.name, {**presets, **values[0]}, sent.provider_meta)
         merged.typed = merged.arguments
+        merged._invocation = invocation
         # What the tool logs and attaches belongs to the call that the engine settles.
         merged.logs, merged.attachments = sent.logs, sent.attachments
-        return self._call(merged)
+        return (merged,), {}
 
 
 def without(schema: JsonSchema, properties: frozenset[str], required: frozenset[str]) -> JsonSchema:

@@ -75,8 +75,10 @@ def _written_parameters(function: Any) -> Iterator[tuple[str, Any, Any]]:
         yield names[behind + bool(code.co_flags & inspect.CO_VARARGS)], _KIND.VAR_KEYWORD, MISSING
 
 
-def read_hints(function: Callable[..., Any], namespace: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """The annotations of `function` with strings resolved; `namespace` adds local names.
+def read_hints(
+    function: Callable[..., Any], namespace: Mapping[str, Any] | None = None, *, label: str = ""
+) -> dict[str, Any]:
+    """The annotations of `function` with strings resolved; `namespace` adds local names, `label` is for errors.
 
     Raises `RegistrationError` naming the first parameter whose annotation cannot be resolved, and what to do.
     """
@@ -87,7 +89,7 @@ def read_hints(function: Callable[..., Any], namespace: Mapping[str, Any] | None
     try:
         return typing.get_type_hints(target, localns=local_names or None, include_extras=True)
     except Exception as error:
-        raise _culprit(target, local_names, error) from error
+        raise _culprit(label or getattr(target, "__qualname__", repr(target)), target, local_names, error) from error
 
 
 def _closure(target: Any) -> dict[str, Any]:
@@ -103,8 +105,7 @@ def _closure(target: Any) -> dict[str, Any]:
     return found
 
 
-def _culprit(target: Any, local_names: Mapping[str, Any], error: Exception) -> RegistrationError:
-    label = getattr(target, "__qualname__", repr(target))
+def _culprit(label: str, target: Any, local_names: Mapping[str, Any], error: Exception) -> RegistrationError:
     for name, annotation in getattr(target, "__annotations__", {}).items():
         probe = type("probe", (), {"__annotations__": {name: annotation}, "__module__": target.__module__})
         try:

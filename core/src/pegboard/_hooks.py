@@ -76,6 +76,10 @@ class Hooks:
             raise PluginError(problem)
         self._implementations[name] = own
 
+    def plugin(self, name: str) -> Any:
+        """The object that is registered under this name."""
+        return self._manager.get_plugin(name)
+
     def implements(self, name: str, hook: HookName) -> bool:
         """Whether the plugin of this name has an implementation of `hook`."""
         return hook in self._implementations.get(name, {})

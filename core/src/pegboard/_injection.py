@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Annotated, Any, Final, TypeAlias, Union, get_args, get_origin
 
 from attrs import define, evolve, field, frozen
 
-from pegboard._call import Agent, ToolCall
+from pegboard._call import Agent, CancelToken, ToolCall
 from pegboard._effects import Await, Steps
 from pegboard._errors import ConflictError, MissingContextError, RegistrationError
 from pegboard._extension import Injector
@@ -32,7 +32,7 @@ class Provider:
 
     A managed provider runs a resolver that may await, may need other providers first (`needs`) and may have to be
     closed after the call: it is resolved by `resolve` before the tool runs, and `fetch` then only looks it up.
-    `opens_call`: the tool sees its own `ToolCall`, which then has to be complete.
+    `opens_call`: the tool sees its own `ToolCall` or `CancelToken`, which then has to be complete.
     """
 
     source: Source
@@ -54,12 +54,24 @@ class InjectorTable:
     _providers: dict[int, Provider] = field(factory=dict)
     _compiling: list[Injector] = field(factory=list)
     _left_to_model: set[type] = field(factory=set)
-    """Builtins that no injector claims: most parameters of most tools."""
+    """Classes that no injector claims: most parameters of most tools."""
 
     def add(self, injector: Injector, origin: Origin, level: Level) -> None:
         """Register one; its level says whether the program, a plugin or Pegboard itself brings it."""
         self._levels[level].append((injector, origin))
         self._left_to_model.clear()
+
+    def exchange(self, injectors: Iterable[tuple[Injector, Origin]]) -> Callable[[], None]:
+        """Put these in the place of all that plugins brought; what is returned takes it back."""
+        before = self._levels["plugin"]
+
+        def hold(held: list[tuple[Injector, Origin]]) -> None:
+            self._levels["plugin"] = held
+            self._left_to_model.clear()
+            self._providers.clear()
+
+        hold(list(injectors))
+        return lambda: hold(before)
 
     def declare_context_only(self, cls: type) -> None:
         """Parameters of this class come from the context from now on."""
@@ -79,7 +91,7 @@ class InjectorTable:
             if injector is not None:
                 return _guarded(self._special(injector), fallback, inner)
             if not self._is_context_only(inner):
-                if getattr(annotation, "__module__", "") == "builtins" and type(annotation) is type:
+                if type(annotation) is type:
                     self._left_to_model.add(annotation)
                 return None
         name = None if inject is None else inject.name
@@ -129,7 +141,7 @@ class InjectorTable:
                     "Injected[T] or a type of another injector"
                 )
             needs[name] = provider
-        opens_call = injector.matches is ToolCall or any(need.opens_call for need in needs.values())
+        opens_call = injector.matches in (ToolCall, CancelToken) or any(need.opens_call for need in needs.values())
         return evolve(_provider_of(function, needs), opens_call=opens_call)
 
 

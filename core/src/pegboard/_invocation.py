@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, final
 
 from pegboard._call import CancelToken, Emitter, Listener, ToolCall
@@ -23,10 +24,12 @@ class Invocation:
         "call_id",
         "listener",
         "name",
+        "outlet",
         "presets",
         "resolved",
         "scope",
         "session",
+        "stopper",
     )
 
     def __init__(
@@ -48,6 +51,8 @@ class Invocation:
         self.presets = presets
         self.agent = agent
         self.listener = listener
+        self.outlet: Callable[[CancelToken], Any] | None = None
+        self.stopper: CancelToken | None = None
         self.resolved: dict[Any, Any] = {}
         self._call: ToolCall | None = None
         self._emitter: Emitter | None = None
@@ -68,20 +73,29 @@ class Invocation:
     def emitter(self) -> Emitter:
         """Reports progress to whoever listens."""
         if self._emitter is None:
-            self._emitter = Emitter(self.call_id, self.name, self.listener)
+            if self.outlet is None:
+                self._emitter = Emitter(self.call_id, self.name, self.listener)
+            else:
+                outlet = self.outlet(self.token)
+                self._emitter = Emitter(self.call_id, self.name, outlet, outlet.drain)
         return self._emitter
 
     @property
     def token(self) -> CancelToken:
-        """Set when the call is asked to stop."""
+        """Tells the tool to stop: with the call, by its `stopper`, or with one attempt, by `end_attempt`."""
         if self._token is None:
-            self._token = CancelToken()
+            self._token = token = CancelToken()
+            stopper = self.stopper
+            if stopper is not None:
+                stopper.on_cancel(lambda: token.cancel(stopper.reason))
         return self._token
+
+    def end_attempt(self, reason: str) -> None:
+        """Tell an attempt to stop that may still run; the next one gets a token of its own."""
+        token, self._token, self._emitter = self._token, None, None
+        if token is not None:
+            token.cancel(reason)
 
     def opened_call(self) -> ToolCall | None:
         """The call, if anybody asked for it."""
         return self._call
-
-    def opened_token(self) -> CancelToken | None:
-        """The cancel token, if anybody asked for it."""
-        return self._token

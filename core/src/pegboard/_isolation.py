@@ -81,6 +81,9 @@ class _Spill:
         self.used = True
         return len(text) if sys.stderr is None else sys.stderr.write(text)
 
+    def close(self) -> None:
+        """Do nothing: standard error is everybody's."""
+
     def __getattr__(self, name: str) -> Any:
         # For code that wants `buffer`, `encoding`, `reconfigure`; without a console (pythonw) there is none of them.
         return getattr(sys.stderr, name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import NoneType
 from typing import Any
 
@@ -23,7 +23,7 @@ from pegboard._shapes import (
 )
 from pegboard._strict import JSON_TYPES
 
-__all__ = ["candidates", "kinds", "passes_anything"]
+__all__ = ["candidates", "is_one_way", "kinds", "passes_anything"]
 
 
 def passes_anything(plan: TypePlan) -> bool:
@@ -43,6 +43,38 @@ def passes_anything(plan: TypePlan) -> bool:
             return is_open or any(passes_anything(member.plan) for member in members)
         case _:
             return True
+
+
+def is_one_way(plan: TypePlan) -> bool:
+    """Whether there is a record inside whose instances are written otherwise than they are read."""
+    return not isinstance(plan.shape, Scalar) and _any_one_way([plan], set())
+
+
+def _any_one_way(plans: Iterable[TypePlan], known: set[int]) -> bool:
+    for plan in plans:
+        if id(plan) in known:
+            continue
+        known.add(id(plan))
+        if isinstance(plan.shape, Record) and plan.shape.one_way:
+            return True
+        if _any_one_way(_parts(plan), known):
+            return True
+    return False
+
+
+def _parts(plan: TypePlan) -> Iterable[TypePlan]:
+    match plan.shape:
+        case Items(item=inner) | Nullable(inner=inner) | Mapped(value=inner):
+            return (inner,)
+        case FixedItems(items=several) | Union(members=several):
+            return several
+        case Tagged(members=tagged):
+            return tagged.values()
+        case Record(members=members):
+            return (member.plan for member in members)
+        case Deferred(resolve=resolve):
+            return (resolve(),)
+    return ()
 
 
 _NAMES: Mapping[str, Mapping[type, bool]] = {

@@ -26,6 +26,7 @@ class LazyDefinition:
         assembly: Assembly,
         failed: Callable[[str, BaseException | None], None],
         adjust: Callable[[ToolOptions], ToolOptions],
+        check: Callable[[str, ToolOptions, Any], None],
     ) -> None:
         self._target = target
         self._name = name
@@ -33,6 +34,7 @@ class LazyDefinition:
         self._failed = failed
         self._found: Any = None
         self._adjust = adjust
+        self._check = check
         self._lock = threading.RLock()
 
     def resolve(self) -> Any:
@@ -40,7 +42,9 @@ class LazyDefinition:
         with self._lock:
             if self._found is None:
                 try:
-                    self._found = self._load()
+                    found = self._load()
+                    self._check(self._name, found.options, found)
+                    self._found = found
                 except BaseException as error:
                     if isinstance(error, KeyboardInterrupt):
                         raise
@@ -48,6 +52,11 @@ class LazyDefinition:
                     self._failed(reason, error)
                     raise PegboardError(reason) from error
             return self._found
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether the module behind the import string was imported."""
+        return self._found is not None
 
     def _load(self) -> Any:
         module_name, _, path = self._target.partition(":")

@@ -10,8 +10,9 @@ from typing import Any, Final, Literal, Protocol, TypeAlias, cast, final
 from pegboard._content import Block, TextBlock
 from pegboard._conversion import Renderers
 from pegboard._effects import AttemptTimeoutError, is_cancellation, is_interrupt
-from pegboard._errors import Fault, MissingContextError, Suspend, ToolError, describe_exception
+from pegboard._errors import Fault, MissingContextError, Suspend, ToolError, TransferError, describe_exception
 from pegboard._result import Note, Rendering, ResultDraft, Status, ToolOutput, ToolResult
+from pegboard._streams import joined, shown
 
 __all__ = ["ExposeErrors", "Outcomes", "shortened"]
 
@@ -43,6 +44,7 @@ class Called(Protocol):
 ExposeErrors: TypeAlias = Literal["message", "redacted", "traceback"]
 
 MAX_ERROR_TEXT: Final = 20_000
+PARTIAL: Final = "Its output until then:"
 MISSING_VALUE: Final = "this tool cannot run here: a value that the program must provide is missing"
 
 
@@ -70,7 +72,7 @@ class Outcomes:
     def success(self, call: Called, value: Any, renderers: Renderers, max_output: int | None = None) -> ToolResult:
         """The result of a call that returned."""
         if isinstance(value, ToolResult):
-            return self._adopted(call, value)
+            return self._adopted(call, value, max_output or self.max_output)
         if isinstance(value, BaseException):
             return self.failure(call, value)
         metadata: Mapping[str, Any] = {}
@@ -107,13 +109,13 @@ class Outcomes:
         long = isinstance(block, TextBlock) and len(block.text) > limit
         return TextBlock(self._overflow(block.text, limit)) if long else block
 
-    def _adopted(self, call: Called, result: ToolResult) -> ToolResult:
-        """A result that the tool made itself, under this call's id and name."""
+    def _adopted(self, call: Called, result: ToolResult, limit: int | None) -> ToolResult:
+        """A result that the tool made itself, under this call's id and name, and within its bounds."""
         return ToolResult(
             call.id,
             call.name,
             result.status,
-            result.content,
+            result.content if limit is None else tuple(self._bounded(block, limit) for block in result.content),
             result.data,
             result.error,
             notes=(*call.notes, *result.notes),
@@ -125,9 +127,13 @@ class Outcomes:
 
     def because(self, error: BaseException, secrets: Iterable[str] = ()) -> str:
         """What follows "it failed": a colon and the message of `error`, as far as the model may see it."""
-        if self.expose_errors == "redacted":
-            return ""
-        return f": {shortened(masked(describe_exception(error), secrets), MAX_ERROR_TEXT)}"
+        return "" if self.expose_errors == "redacted" else f": {self.said(error, secrets)}"
+
+    def said(self, error: BaseException, secrets: Iterable[str] = ()) -> str:
+        """The message of `error`, as far as the model may see it."""
+        if self.expose_errors == "redacted" and not isinstance(error, ToolError | AttemptTimeoutError):
+            return "the tool failed"
+        return shortened(masked(describe_exception(error), secrets), MAX_ERROR_TEXT)
 
     def _unconvertible(self, call: Called, value: Any, error: BaseException) -> ToolResult:
         kind = type(value).__qualname__
@@ -140,7 +146,9 @@ class Outcomes:
             return self._suspended(call, error)
         if isinstance(error, MissingContextError):
             return self.refusal(call, Status.INVALID, "missing_context", MISSING_VALUE, error.details, error)
-        message = shortened(masked(describe_exception(error), secrets), MAX_ERROR_TEXT)
+        if isinstance(error, TransferError):
+            return self.refusal(call, Status.ERROR, "transfer", str(error), error.details, error)
+        message = self.said(error, secrets)
         details = {"type": type(error).__qualname__}
         if isinstance(error, AttemptTimeoutError):
             details["timeout"] = f"{error.seconds:g}"
@@ -152,11 +160,29 @@ class Outcomes:
             return self._result(call, Status.ERROR, Fault("tool_error", message, details, error), message)
         return self._exception(call, error, message, details, secrets)
 
+    def with_partial(self, result: ToolResult, yielded: Iterable[Any], limit: int | None = None) -> ToolResult:
+        """A failure with what the tool had yielded until then: for the model after the error, as `metadata["partial"]`.
+
+        An abandoned thread may go on and yield more: that is not in it.
+        """
+        so_far = list(yielded)
+        if not so_far or not result.is_error:
+            return result
+        value = joined(so_far)
+        try:
+            blocks = shown(value)
+        except Exception:  # noqa: BLE001 - the value's own methods; the program has it, the model has the error
+            blocks = ()
+        limit = limit or self.max_output
+        bounded = blocks if limit is None else tuple(self._bounded(block, limit) for block in blocks)
+        said = (TextBlock(f"{result.text}\n{PARTIAL}"),) if bounded else result.content
+        object.__setattr__(result, "_rendered", ((*said, *bounded), result.data))
+        object.__setattr__(result, "metadata", {**result.metadata, "partial": value})
+        return result
+
     def _exception(
         self, call: Called, error: BaseException, message: str, details: dict[str, str], secrets: Iterable[str]
     ) -> ToolResult:
-        if self.expose_errors == "redacted":
-            message = "the tool failed"
         text = f"Error: {message}"
         if self.expose_errors == "traceback":
             text = written(error, secrets)
@@ -173,6 +199,11 @@ class Outcomes:
     ) -> ToolResult:
         """The result of a call that did not run: `message` is written for the model."""
         return self._result(call, status, Fault(kind, message, details or {}, exception), f"Error: {message}")
+
+    def not_permitted(self, call: Called) -> ToolResult:
+        """The result of a call of a tool whose permission is `never`."""
+        remedy = {"remedy": f'toolkit.set_permission({call.name!r}, "always") or "prompt"'}
+        return self.refusal(call, Status.DENIED, "denied", f"{call.name} is not permitted", remedy)
 
     def _suspended(self, call: Called, request: Suspend) -> ToolResult:
         text = request.reason or f"the answer of {call.name} comes later"
@@ -198,12 +229,15 @@ class Outcomes:
         return cast("ToolResult", draft)
 
 
-def finished(result: ToolResult, duration: float, attempts: int, notes: Iterable[Note] = ()) -> ToolResult:
-    """The same result with its duration (seconds) and number of attempts."""
+def finished(
+    result: ToolResult, duration: float, attempts: int, retries: Iterable[Mapping[str, Any]] = ()
+) -> ToolResult:
+    """The same result with its duration (seconds), its number of attempts and what is told of those that failed."""
     object.__setattr__(result, "duration", duration)
     object.__setattr__(result, "attempts", attempts)
-    if notes:
-        object.__setattr__(result, "notes", (*result.notes, *notes))
+    if retries:
+        # Metadata of that name is the tool's own affair.
+        object.__setattr__(result, "metadata", {"retries": list(retries), **result.metadata})
     return result
 
 

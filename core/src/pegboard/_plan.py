@@ -47,6 +47,8 @@ class FunctionPlan:
     """
 
     __slots__ = (
+        "_bind",
+        "_binding",
         "accept",
         "extra",
         "hidden",
@@ -88,11 +90,24 @@ class FunctionPlan:
         self.accept: Callable[[dict[str, Any], int, str | None], tuple[Any, ...]] = accept.build(name)
         invoke = _InvokeWriter(slots, visible, extension, function, view)
         self.invoke: Callable[[tuple[Any, ...], Any], Any] = invoke.build(name)
+        self._binding = (slots, visible, extension, _arguments, view)
+        self._bind: Callable[[tuple[Any, ...], Any], Any] | None = None
         self.source = f"{accept.writer.source}\n\n{invoke.writer.source}"
+
+    def bind(self, values: tuple[Any, ...], invocation: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """What `invoke` would call the function with: what goes to a process where it is called instead."""
+        if self._bind is None:
+            self._bind = _InvokeWriter(*self._binding).build("arguments")
+        bound: tuple[tuple[Any, ...], dict[str, Any]] = self._bind(values, invocation)
+        return bound
 
     def typed(self, values: tuple[Any, ...]) -> dict[str, Any]:
         """The structured values by name, without those that nobody sent and nothing defaults."""
         return {name: value for name, value in zip(self.names, values, strict=True) if value is not MISSING}
+
+
+def _arguments(*args: Any, **kwargs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    return args, kwargs
 
 
 def compile_plan(

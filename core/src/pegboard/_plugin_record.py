@@ -9,7 +9,7 @@ from attrs import field, frozen
 
 from pegboard._tool import Origin
 
-__all__ = ["Contribution", "PluginFailure", "PluginRecord", "PluginState"]
+__all__ = ["Contribution", "PluginChanges", "PluginFailure", "PluginRecord", "PluginState"]
 
 
 class PluginState(StrEnum):
@@ -49,6 +49,24 @@ class PluginRecord:
     def label(self) -> str:
         """The plugin as messages name it: `files (pegboard-files 0.1.0)`."""
         return f"{self.name} ({self.origin})" if self.distribution else self.name
+
+
+@frozen
+class PluginChanges:
+    """What `toolkit.reload_plugins()` changed; false if nothing.
+
+    `added` are active now and were not, `removed` were active and are not (as they were), `changed` are otherwise new
+    or different. `tools_added` and `tools_removed` are names on the board.
+    """
+
+    added: tuple[PluginRecord, ...] = ()
+    removed: tuple[PluginRecord, ...] = ()
+    changed: tuple[PluginRecord, ...] = ()
+    tools_added: tuple[str, ...] = ()
+    tools_removed: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return self != PluginChanges()
 
 
 @frozen(eq=False)

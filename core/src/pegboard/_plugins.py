@@ -6,9 +6,9 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, NoReturn
 
-from attrs import define, evolve, field
+from attrs import define, evolve, field, frozen
 
-from pegboard._discovery import Discovery, core_version, discover, pack_name
+from pegboard._discovery import Discovery, discover, pack_name
 from pegboard._errors import PegboardError, PluginError, SettingsError, UnknownNameError, describe_exception, suggestion
 from pegboard._hooks import HookName, Hooks
 from pegboard._isolation import Outcome, isolated, traceback_text
@@ -23,7 +23,30 @@ __all__ = ["Contribution", "OnError", "PluginFailure", "PluginRecord", "PluginSt
 OnError = Literal["collect", "raise"]
 
 _PROBLEMS = (PluginState.FAILED, PluginState.INCOMPATIBLE, PluginState.SHADOWED)
+_ASSEMBLED: tuple[HookName, ...] = (
+    "provide_types",
+    "provide_injectors",
+    "provide_converters",
+    "provide_middleware",
+    "provide_backends",
+    "provide_dialects",
+    "provide_tools",
+)
 _LONGEST_REASON = 400
+_LONG_IMPORT = 2.0
+
+
+@frozen(eq=False)
+class _Request:
+    """What `Plugins.load` was asked for, so that it can be asked again."""
+
+    selection: str | tuple[Any, ...]
+    block: str | tuple[str, ...]
+    on_error: OnError
+    settings: Mapping[str, Any] | None = field(repr=False)
+    config: str | os.PathLike[str] | None
+    environ: Mapping[str, str] | None = field(repr=False)
+    builtin: tuple[Any, ...]
 
 
 @define(eq=False, repr=False)
@@ -33,11 +56,10 @@ class Plugins:
     settings: Settings
     unreadable: tuple[str, ...]
     """A sentence for each installed distribution whose entry points could not be read."""
-    _on_error: OnError
+    _request: _Request
     _slots: list[Slot]
-    _builtin: tuple[Any, ...] = ()
     _hooks: Hooks = field(factory=Hooks)
-    _asked: dict[str, tuple[Contribution, ...]] = field(factory=dict, init=False)
+    _answers: dict[tuple[HookName, str], tuple[Contribution, ...]] = field(factory=dict, init=False)
 
     @classmethod
     def load(
@@ -61,23 +83,79 @@ class Plugins:
         Raises `SettingsError` for settings of nobody, and, with `on_error="raise"`, `PluginError` for the first
         plugin, by name, that is not fit to be used.
         """
-        environment = os.environ if environ is None else environ
-        read = Settings.read(settings, config, environment)
-        chosen = Selection.read(selection, block, environment, read.rules)
-        discovery = discover() if chosen.scan else Discovery()
-        slots = roster(discovery, chosen, core_version() if discovery.found else None)
-        read.check_sections((slot.pack for slot in slots), only_argument=not chosen.scan)
-        plugins = cls(read, discovery.unreadable, on_error, slots, tuple(builtin))
-        for module in plugins._builtin:
-            plugins._hooks.register(module, module.__name__)
+        selected = selection if isinstance(selection, str) else tuple(selection)
+        blocked = block if isinstance(block, str) else tuple(block)
+        request = _Request(selected, blocked, on_error, settings, config, environ, tuple(builtin))
+        plugins = cls._found(request)
         if imports:
             plugins._import_all()
         return plugins
+
+    @classmethod
+    def _found(cls, request: _Request, installed_before: Iterable[str] = ()) -> Plugins:
+        environment = os.environ if request.environ is None else request.environ
+        read = Settings.read(request.settings, request.config, environment)
+        chosen = Selection.read(request.selection, request.block, environment, read.rules)
+        discovery = discover() if chosen.scan else Discovery()
+        slots = roster(discovery, chosen, discovery.core)
+        known = (*installed_before, *(slot.pack for slot in slots))
+        read.check_sections(known, only_argument=not chosen.scan)
+        plugins = cls(read, discovery.unreadable, request, slots)
+        for module in request.builtin:
+            plugins._hooks.register(module, module.__name__)
+        return plugins
+
+    def anew(self) -> Plugins:
+        """What is installed now, without touching this. Active plugins that still are there are carried over.
+
+        They keep running as they are, also where another version is installed meanwhile. Raises as `load` does.
+        """
+        import importlib
+
+        importlib.invalidate_caches()
+        fresh = self._found(self._request, [slot.pack for slot in self._slots])
+        fresh.settings.carry(self.settings)
+        running = {(slot.pack, slot.record.distribution): slot for slot in self._active()}
+        for slot in fresh._slots:
+            before = running.get((slot.pack, slot.record.distribution))
+            if before is not None and slot.loadable:
+                fresh._carry(self, before, slot)
+        fresh._import_all()
+        return fresh
+
+    def _carry(self, source: Plugins, before: Slot, slot: Slot) -> None:
+        self._hooks.register(source._hooks.plugin(slot.pack), slot.pack)
+        self._answers.update({key: found for key, found in source._answers.items() if key[1] == slot.pack})
+        slot.carry(before)
+
+    def become(self, other: Plugins) -> Callable[[], None]:
+        """Take over what another one holds, for all who refer to this one; what is returned takes it back."""
+        names = ("settings", "unreadable", "_slots", "_hooks", "_answers")
+        before = {name: getattr(self, name) for name in names}
+
+        def hold(values: Mapping[str, Any]) -> None:
+            for name, value in values.items():
+                setattr(self, name, value)
+
+        hold({name: getattr(other, name) for name in names})
+        return lambda: hold(before)
 
     @property
     def records(self) -> tuple[PluginRecord, ...]:
         """Every plugin, sorted by name, whatever became of it."""
         return tuple(slot.record for slot in self._slots)
+
+    @property
+    def packs(self) -> dict[str, PluginRecord]:
+        """The plugins that were asked for, by the prefix of their tools' names; of several those that are active."""
+        asked = [slot for slot in self._slots if slot.record.state is not PluginState.FOUND]
+        asked.sort(key=lambda slot: slot.record.state is PluginState.ACTIVE)
+        return {slot.pack: slot.record for slot in asked}
+
+    @property
+    def active_packs(self) -> frozenset[str]:
+        """The prefixes of the plugins that are active."""
+        return frozenset(slot.pack for slot in self._active())
 
     @property
     def errors(self) -> tuple[PluginFailure, ...]:
@@ -86,17 +164,30 @@ class Plugins:
         return tuple(PluginFailure(slot.record, slot.traceback, slot.exception) for slot in failed)
 
     @property
+    def problems(self) -> tuple[str, ...]:
+        """A sentence for each plugin that is not fit to be used, and for each active one that did what it should not.
+
+        Then those of the distributions that could not be read.
+        """
+        found = (record for record in self.records if record.state in (*_PROBLEMS, PluginState.ACTIVE))
+        return (*(f"{record.label}: {record.reason}" for record in found if record.reason), *self.unreadable)
+
+    @property
     def import_seconds(self) -> dict[str, float]:
         """How long the import of each plugin took, by its name."""
         return {slot.record.name: slot.seconds for slot in self._slots if slot.seconds}
 
+    def ask_all(self) -> None:
+        """Ask what a toolkit is made of, so that one that fails at the last hook contributes nothing to the first."""
+        for hook in _ASSEMBLED:
+            self.contributions(hook)
+
     def contributions(self, hook: HookName) -> tuple[Contribution, ...]:
         """What the active plugins answer to a `provide_...` hook, in the order of their names, the core's own last."""
-        if hook not in self._asked:
-            own = [self._contributed(slot, hook) for slot in self._active()]
-            self._asked[hook] = tuple(item for items in own for item in items) + self._built_in(hook)
+        own = [self._answer(slot, hook) for slot in self._active()]
+        # Once more: the later ones may have failed others, and a failed one contributes nothing.
         active = {slot.pack for slot in self._active()}
-        return tuple(item for item in self._asked[hook] if item.builtin or item.pack in active)
+        return tuple(item for items in own for item in items if item.pack in active) + self._built_in(hook)
 
     def tools(self) -> tuple[Contribution, ...]:
         """What the active plugins answer to `provide_tools`, each asked with its own settings.
@@ -105,6 +196,10 @@ class Plugins:
         a plugin does not have or that do not fit.
         """
         return self.contributions("provide_tools")
+
+    def settings_type(self, pack: str) -> type | None:
+        """The attrs class of an active plugin's settings. Raises what the plugin raises."""
+        return self._hooks.settings_type(pack)
 
     def tools_from(self, source: Any) -> Contribution | None:
         """The first answer to how `source` becomes tools; its value is a tuple. None if every plugin passes.
@@ -119,7 +214,7 @@ class Plugins:
                 self._failed(slot, outcome.error, "in tools_from")
             elif outcome.value is not None:
                 return Contribution(slot.record.origin, slot.pack, outcome.value)
-        for module in self._builtin:
+        for module in self._request.builtin:
             tools = self._hooks.tools_from(module.__name__, source)
             if tools is not None:
                 return Contribution(Origin(module.__name__), None, tools, builtin=True)
@@ -148,6 +243,8 @@ class Plugins:
                 return f"The plugin {record.label}, whose tool this may be, is {_state(record)}: {record.reason}"
         # One that nobody asked for is not missed.
         missed = [slot.record for slot in absent if slot.record.state is not PluginState.FOUND]
+        # Who was blocked on purpose is the least likely reason.
+        missed.sort(key=lambda record: record.state is PluginState.BLOCKED)
         if not missed:
             return None
         shown = ", ".join(f"{record.name} ({_state(record)})" for record in missed[:5])
@@ -157,13 +254,14 @@ class Plugins:
         return [slot for slot in self._slots if slot.record.state is PluginState.ACTIVE]
 
     def _import_all(self) -> None:
+        running = {slot.pack: slot for slot in self._active()}
         for claimants in groups(self._slots):
-            active = next((slot for slot in claimants if self._import(slot)), None)
+            active = running.get(claimants[0].pack) or next((slot for slot in claimants if self._import(slot)), None)
             if active is not None:
                 for slot in claimants:
                     if slot.loadable:
                         shadow(slot, active)
-        if self._on_error == "raise":
+        if self._request.on_error == "raise":
             for slot in self._slots:
                 if slot.record.state in _PROBLEMS:
                     _refuse(slot)
@@ -171,6 +269,8 @@ class Plugins:
     def _import(self, slot: Slot) -> bool:
         outcome = self._run(slot, lambda: self._hang_up(slot), watch=True)
         slot.seconds = outcome.seconds
+        if outcome.seconds > _LONG_IMPORT:
+            slot.notes.append(f"took {outcome.seconds:.1f} s to import; put what is heavy behind an import string")
         if outcome.error is None:
             slot.become(PluginState.ACTIVE, "; ".join(slot.notes))
             return True
@@ -181,6 +281,11 @@ class Plugins:
     def _hang_up(self, slot: Slot) -> None:
         plugin = _load(slot.record.entry_point or "") if slot.plugin is None else slot.plugin
         self._hooks.register(plugin() if isinstance(plugin, type) else plugin, slot.pack)
+
+    def _answer(self, slot: Slot, hook: HookName) -> tuple[Contribution, ...]:
+        if (hook, slot.pack) not in self._answers:
+            self._answers[hook, slot.pack] = tuple(self._contributed(slot, hook))
+        return self._answers[hook, slot.pack]
 
     def _contributed(self, slot: Slot, hook: HookName) -> list[Contribution]:
         arguments = {"settings": self._settings_of(slot)} if hook == "provide_tools" else {}
@@ -208,12 +313,14 @@ class Plugins:
 
     def _built_in(self, hook: HookName) -> tuple[Contribution, ...]:
         # Not isolated: what fails here is a fault of the core, and must be seen.
-        arguments = {"settings": None} if hook == "provide_tools" else {}
-        return tuple(
-            Contribution(Origin(module.__name__), None, value, builtin=True)
-            for module in self._builtin
-            for value in self._hooks.provide(module.__name__, hook, **arguments)
-        )
+        if (hook, "") not in self._answers:
+            arguments = {"settings": None} if hook == "provide_tools" else {}
+            self._answers[hook, ""] = tuple(
+                Contribution(Origin(module.__name__), None, value, builtin=True)
+                for module in self._request.builtin
+                for value in self._hooks.provide(module.__name__, hook, **arguments)
+            )
+        return self._answers[hook, ""]
 
     def _run(self, slot: Slot, action: Callable[[], Any], *, watch: bool = False) -> Outcome:
         outcome = isolated(action, watch=watch)
@@ -227,7 +334,7 @@ class Plugins:
 
     def _fail(self, slot: Slot, reason: str, error: BaseException | None) -> None:
         self._set_failed(slot, reason, error)
-        if self._on_error == "raise":
+        if self._request.on_error == "raise":
             _refuse(slot)
 
     def _set_failed(self, slot: Slot, reason: str, error: BaseException | None) -> None:

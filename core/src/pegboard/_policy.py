@@ -19,6 +19,8 @@ _DEFAULTS: Final[dict[str, Any]] = {
     "retry_on": (Exception,),
 }
 
+_LONGEST_WAIT: Final = 4_000_000.0  # seconds, 46 days: the longest that every platform can wait for
+
 
 @final
 class ExecutionPolicy:
@@ -27,7 +29,7 @@ class ExecutionPolicy:
     `ExecutionPolicy(timeout=300.0, max_attempts=1, initial_backoff=1.0, backoff_multiplier=2.0, max_backoff=30.0,
     jitter=True, retry_on=(Exception,))`. A field that is not given is filled by the next wider policy when policies
     merge (call > tool > session > toolkit > these defaults). `timeout` bounds each attempt; None means no limit.
-    Raises ValueError for values that cannot be meant.
+    A `ToolError` is tried again only if `retry_on` names it. Raises ValueError for values that cannot be meant.
     """
 
     __slots__ = (*_DEFAULTS, "given")
@@ -53,8 +55,7 @@ class ExecutionPolicy:
     ) -> None:
         arguments = {name: value for name, value in locals().items() if name in _DEFAULTS and value is not MISSING}
         if "retry_on" in arguments:
-            kinds = arguments["retry_on"]
-            arguments["retry_on"] = (kinds,) if isinstance(kinds, type) else tuple(kinds)
+            arguments["retry_on"] = _classes(arguments["retry_on"])
         for name, value in {**_DEFAULTS, **arguments}.items():
             _validate(name, value)
             object.__setattr__(self, name, value)
@@ -72,8 +73,17 @@ class ExecutionPolicy:
 
     def backoff(self, attempt: int) -> float:
         """Seconds to wait after the failed attempt number `attempt` (1 for the first), before jitter."""
-        exponent = min(attempt - 1, 64)  # beyond this the cap has long been reached, and floats would overflow
-        return float(min(self.initial_backoff * self.backoff_multiplier**exponent, self.max_backoff))
+        limit = float(min(self.max_backoff, _LONGEST_WAIT))
+        if self.initial_backoff == 0:
+            return 0.0
+        try:
+            grown = float(self.initial_backoff) * float(self.backoff_multiplier) ** (attempt - 1)
+        except OverflowError:
+            return limit
+        return min(grown, limit)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _given, ({name: getattr(self, name) for name in sorted(self.given)},)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ExecutionPolicy):
@@ -88,17 +98,30 @@ class ExecutionPolicy:
         return f"ExecutionPolicy({', '.join(given)})"
 
 
+def _given(fields: dict[str, Any]) -> ExecutionPolicy:
+    return ExecutionPolicy(**fields)
+
+
+def _classes(kinds: Any) -> tuple[type[BaseException], ...]:
+    listed = kinds if isinstance(kinds, list | tuple | set | frozenset) else (kinds,)
+    if not all(isinstance(kind, type) and issubclass(kind, BaseException) for kind in listed):
+        raise ValueError(f"retry_on takes exception classes, got {kinds!r}")
+    return tuple(listed)
+
+
 def _validate(name: str, value: Any) -> None:
+    if name == "retry_on" or (name == "timeout" and value is None):
+        return
     if name == "jitter":
-        return
-    if name == "retry_on":
-        if not all(isinstance(kind, type) and issubclass(kind, BaseException) for kind in value):
-            raise ValueError("retry_on takes exception classes")
-        return
-    if name == "timeout" and value is None:
+        if not isinstance(value, bool):
+            raise ValueError(f"jitter must be True or False, got {value!r}")
         return
     if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
         raise ValueError(f"{name} must be a number, got {value!r}")
+    if name == "max_attempts" and not isinstance(value, int):
+        raise ValueError(f"max_attempts must be a whole number, got {value!r}")
+    if math.isinf(value) and name not in ("timeout", "max_backoff"):
+        raise ValueError(f"{name} must be finite, got {value!r}")
     floor, inclusive = {
         "timeout": (0, False),
         "max_attempts": (1, True),

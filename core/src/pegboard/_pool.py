@@ -9,14 +9,16 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from typing import Any, TypeAlias, final
+from typing import Any, Final, Protocol, TypeAlias, final
 
-from pegboard._effects import Outcome
+from pegboard._effects import ClosedError, Outcome
 
-__all__ = ["Done", "Ticket", "WorkerPool", "lending"]
+__all__ = ["Done", "Pool", "Ticket", "WorkerPool", "lending"]
 
 Done: TypeAlias = Callable[[Outcome], None]
 """Called once, in the worker, with what a job came to."""
+
+CLOSED: Final = "the toolkit is closed; its threads run nothing more"
 
 _numbers = itertools.count(1)
 
@@ -67,6 +69,18 @@ class Ticket:
             return self.thread is not None and not self.finished
 
 
+class Pool(Protocol):
+    """Where jobs run that a driver waits for: threads, processes, a plugin's backend."""
+
+    def submit(self, job: Any, done: Done) -> Ticket:
+        """Queue a job; `done` is called once, from any thread, unless the job is abandoned before."""
+        ...
+
+    def abandon(self, ticket: Ticket) -> bool:
+        """Stop waiting for a job, and end it if that can be done; whether it runs on all the same."""
+        ...
+
+
 @final
 class WorkerPool:
     """At most `size` jobs at a time. Abandoned threads do not count, but no more than `max_abandoned` may pile up.
@@ -87,21 +101,27 @@ class WorkerPool:
         self._lost: set[threading.Thread] = set()
         self._idle = 0  # threads without a job that are not promised one
         self._backlog = 0  # queued jobs that are not promised a thread
-        self._lent = 0
+        self._lending: set[threading.Thread] = set()
         self._leaving = 0  # threads that deliver their last outcome, and take no other job
         self._closed = False
+        self._left = threading.Condition(self._lock)  # told when a thread ends or is lost
 
     @property
     def abandoned(self) -> int:
         """How many threads hang in jobs that nobody waits for."""
         return len(self._lost)
 
+    @property
+    def queued(self) -> int:
+        """How many jobs wait for a thread."""
+        return self._backlog
+
     def submit(self, job: Callable[[], Any], done: Done) -> Ticket:
         """Queue a job. Raises RuntimeError when the pool is closed or no thread can be started."""
         ticket = Ticket(job, done)
         with self._lock:
             if self._closed:
-                raise RuntimeError("the toolkit is closed; its threads run nothing more")
+                raise ClosedError(CLOSED)
             if self.abandoned >= self.max_abandoned:
                 raise RuntimeError(f"{self.abandoned} threads hang in tools that timed out; no more are started")
             if self._idle > 0:
@@ -114,7 +134,7 @@ class WorkerPool:
     @property
     def _slots(self) -> int:
         """How much of the pool is used up; lent slots, leaving and abandoned threads do not count."""
-        return len(self._threads) - self._lent - self._leaving
+        return len(self._threads) - len(self._lending) - self._leaving
 
     def _grow(self) -> bool:
         # Called under the lock.
@@ -144,6 +164,7 @@ class WorkerPool:
                 # The caller left long ago: this thread was counted as lost, and ends now that it is back.
                 with self._lock:
                     self._lost.discard(threading.current_thread())
+                    self._left.notify_all()
                 return
             # Before anybody hears of the outcome: who calls again at once finds this thread idle and starts no other.
             leaving = not self._stays()
@@ -152,7 +173,9 @@ class WorkerPool:
             del ticket, outcome
         with self._lock:
             self._threads.discard(threading.current_thread())
+            self._lost.discard(threading.current_thread())
             self._leaving -= leaving
+            self._left.notify_all()
 
     def _stays(self) -> bool:
         """Whether a worker takes another job: one that queues, or the next that comes."""
@@ -172,10 +195,16 @@ class WorkerPool:
         with self._lock:
             hanging = ticket.abandon()
             if hanging and ticket.thread is not None:
-                self._threads.discard(ticket.thread)
-                self._lost.add(ticket.thread)
+                self._lose(ticket.thread)
                 self._relieve()
             return hanging
+
+    def _lose(self, thread: threading.Thread) -> None:
+        # Called under the lock.
+        self._threads.discard(thread)
+        self._lending.discard(thread)
+        self._lost.add(thread)
+        self._left.notify_all()
 
     @contextmanager
     def lent(self) -> Iterator[None]:
@@ -184,31 +213,53 @@ class WorkerPool:
         A worker that runs an event loop may wait for several things at once; it lends its one slot as long.
         """
         _local.waits = waits = getattr(_local, "waits", 0) + 1
+        me = threading.current_thread()
         if waits == 1:
             with self._lock:
-                self._lent += 1
-                self._relieve()
+                if me in self._threads:  # one that was abandoned has no slot to lend
+                    self._lending.add(me)
+                    self._relieve()
         try:
             yield
         finally:
             _local.waits -= 1
             if _local.waits == 0:
                 with self._lock:
-                    self._lent -= 1
+                    self._lending.discard(me)
 
-    def close(self, seconds: float = 5.0) -> None:
-        """End the idle threads and wait for busy ones, `seconds` at most; abandoned ones are daemons and are left."""
+    def close(self, seconds: float = 5.0, stop: Callable[[], None] = lambda: None) -> None:
+        """End idle threads, wait for busy ones, `seconds` at most, refuse what queues; what hangs then is abandoned.
+
+        `stop` tells whoever waits for the pool to give up, once it takes no more jobs.
+        """
         with self._lock:
             if self._closed:
                 return
             self._closed = True
-            threads = list(self._threads)
-        for _ in threads:
-            self._jobs.put(None)
-        deadline = time.monotonic() + seconds
-        for thread in threads:
-            if thread is not threading.current_thread():
-                thread.join(max(0.0, deadline - time.monotonic()))
+            queued = self._unbegun()
+            threads = self._threads - {threading.current_thread()}
+            for _ in self._threads:
+                self._jobs.put(None)
+        stop()
+        with self._left:
+            self._left.wait_for(lambda: threads.isdisjoint(self._threads | self._lost), seconds)
+            for thread in threads & self._threads:
+                self._lose(thread)
+            ended = threads - self._lost
+        for ticket in queued:
+            if ticket.start() and ticket.finish():
+                ticket.deliver((None, ClosedError(CLOSED)))
+        for thread in ended:  # they have said that they end
+            thread.join(seconds)
+
+    def _unbegun(self) -> list[Ticket]:
+        # Called under the lock.
+        queued = []
+        with suppress(queue.Empty):
+            while ticket := self._jobs.get_nowait():
+                queued.append(ticket)
+        self._backlog = 0
+        return queued
 
 
 _local = threading.local()

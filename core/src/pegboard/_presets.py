@@ -8,6 +8,7 @@ from typing import Any, Protocol, final
 
 from attrs import frozen
 
+from pegboard._board import Life
 from pegboard._errors import PegboardError, RegistrationError, suggestion
 from pegboard._markers import Computed, Locked, Secret, reveal
 from pegboard._tool import Tool
@@ -40,18 +41,28 @@ class Preset:
 
 @final
 class Presets:
-    """The presets of one session, by tool name and parameter; what it does not set is as in the wider session."""
+    """The presets of one session, by tool name and parameter; what it does not set is as in the wider session.
 
-    __slots__ = ("_override", "_set", "_wider")
+    They are set for one life of a name (`lives`): presets of a tool that is gone are none of its namesake's.
+    """
 
-    def __init__(self, wider: Presets | None = None, *, override: bool = True) -> None:
+    __slots__ = ("_lives", "_override", "_set", "_wider")
+
+    def __init__(self, lives: Callable[[str], Life], wider: Presets | None = None, *, override: bool = True) -> None:
+        self._lives = lives
         self._wider = wider
         self._override = override
-        self._set: dict[str, dict[str, Preset]] = {}
+        self._set: dict[str, tuple[Life, dict[str, Preset]]] = {}
+
+    def _own(self, tool: str) -> dict[str, Preset]:
+        if tool not in self._set:
+            return {}
+        life, values = self._set[tool]
+        return values if life == self._lives(tool) else {}
 
     def of(self, tool: str) -> dict[str, Preset]:
         """The presets of a tool, wider ones first."""
-        own = self._set.get(tool, {})
+        own = self._own(tool)
         if self._wider is None:
             return own
         # A session that presets one parameter must not lay open what the toolkit presets.
@@ -60,11 +71,13 @@ class Presets:
 
     def replace(self, tool: Tool, values: Mapping[str, Any]) -> None:
         """Set the presets of a tool and drop those set here before. Raises `RegistrationError` naming the parameter."""
-        self._set[tool.name] = self.read(tool, values)
+        life = self._lives(tool.name)
+        self._set[tool.name] = life, self.read(tool, values)
 
     def merge(self, tool: Tool, values: Mapping[str, Any]) -> None:
         """Set some presets of a tool and keep the others."""
-        self._set[tool.name] = {**self._set.get(tool.name, {}), **self.read(tool, values)}
+        life = self._lives(tool.name)
+        self._set[tool.name] = life, {**self._own(tool.name), **self.read(tool, values)}
 
     def read(self, tool: Tool, values: Mapping[str, Any]) -> dict[str, Preset]:
         """Structured presets. Values are never shown in errors: they may be secret."""
@@ -84,11 +97,6 @@ class Presets:
             target.structure_preset(name, None)  # the name must be known, whatever will be computed
             return Preset(None, locked, secret, _structured(target, name, value.function))
         return Preset(target.structure_preset(name, value), locked, secret)
-
-    def forget(self, tools: Iterable[str]) -> None:
-        """Drop the presets of tools that are gone."""
-        for name in tools:
-            self._set.pop(name, None)
 
 
 def _structured(target: PresetTarget, name: str, compute: Callable[[Any], Any]) -> Callable[[Any], Any]:

@@ -9,6 +9,7 @@ from pegboard._approval import Permission
 from pegboard._effects import is_interrupt
 from pegboard._errors import describe_exception
 from pegboard._extension import Middleware
+from pegboard._limits import Limit
 from pegboard._policy import DEFAULT_POLICY, ExecutionPolicy
 from pegboard._presets import Preset, secret_texts
 from pegboard._result import Status
@@ -50,7 +51,7 @@ class Ready:
     """A tool's plan, presets, policy, permission and middleware under one session; rebuilt when any of them changes.
 
     `straight_sync` and `straight_async` say that a call from plain code, or from a loop, has nothing to wait for but
-    the function itself: no approval, lock, middleware, retry, resolver or output limit. Such a call skips the steps
+    the function itself: no approval, limit, middleware, retry, resolver or output limit. Such a call skips the steps
     that would have nothing to do. `straight_thread`: from a loop it runs in a worker thread.
     """
 
@@ -61,7 +62,7 @@ class Ready:
         "computed",
         "computed_secrets",
         "invoke",
-        "locks",
+        "limits",
         "middleware",
         "name",
         "passes_anything",
@@ -86,6 +87,7 @@ class Ready:
         policy: ExecutionPolicy,
         permission: Permission,
         middleware: Sequence[Middleware],
+        limits: Sequence[Limit],
         stats: ToolStats,
         *,
         explicit_permission: bool,
@@ -108,7 +110,7 @@ class Ready:
         self.policy = _tool_policy(tool).merged_over(policy)
         self.permission = permission
         self.middleware = tuple(middleware)
-        self.locks = tuple(tool.options.locks) + ((f"exclusive:{tool.name}",) if tool.options.exclusive else ())
+        self.limits = tuple(limits)
         self.backend = tool.options.backend or "thread"
         self.stats = stats
         self._asks = None if explicit_permission else tool.options.requires_approval
@@ -126,7 +128,7 @@ class Ready:
             self.computed
             or self.secrets
             or self.middleware
-            or self.locks
+            or self.limits
             or self.plan.managed
             or self.plan.opens_call
             or bounded_output
@@ -135,6 +137,11 @@ class Ready:
             or self.permission is not Permission.ALWAYS
             or callable(self._asks)
         )
+
+    @property
+    def may_ask(self) -> bool:
+        """Whether any call may have to be approved."""
+        return self.permission is Permission.PROMPT or callable(self._asks)
 
     def approval_reason(self, arguments: Mapping[str, Any]) -> str | None:
         """Why this call has to be approved; None if it need not be. `arguments` are the structured ones."""

@@ -10,7 +10,13 @@ from pegboard._errors import RegistrationError
 
 __all__ = ["refuse_unknown"]
 
-_MAPPED = (str, int, float, bytes, list, tuple, dict, set, frozenset)
+_MAPPED = frozenset(
+    {"bytes", "decimal.Decimal", "dict", "float", "frozenset", "int", "list", "set", "str", "tuple", "uuid.UUID"}
+    | {f"datetime.{name}" for name in ("date", "datetime", "time", "timedelta")}
+)
+"""Classes whose subclasses would arrive as the class itself."""
+_ARRAYS = frozenset({"PIL.Image", "numpy.generic", "numpy.ndarray", "pandas.DataFrame", "pandas.Series"})
+"""What the numpy pack maps, as library and class."""
 _HANDLER = "register a TypeHandler for it, or annotate Injected[...] if the program provides it"
 
 
@@ -37,9 +43,9 @@ def _remedy(annotation: Any) -> str:
         return f"a protocol says nothing about data; {_HANDLER}"
     if origin in (types.FunctionType, type) or origin.__name__ == "Callable":
         return f"functions and classes cannot be sent as JSON; {_HANDLER}"
-    base = next((base.__name__ for base in origin.__mro__[1:-1] if base in _MAPPED), None)
+    base = next((name for name in map(qualified_name, origin.__mro__[1:-1]) if name in _MAPPED), None)
     if base is not None:
-        return f"it would arrive as a {base}, not as a {origin.__name__}; {_HANDLER}"
+        return f"it would arrive as a {base}, not as a {origin.__name__}; annotate {base}, {_HANDLER}"
     if origin.__module__ == "builtins":
         return f"JSON has no form for it; {_HANDLER}"
     return f"a plain class says nothing about data; make it a dataclass, {_HANDLER}"
@@ -53,7 +59,7 @@ def _pack(cls: type) -> str | None:
         return "pegboard-pydantic"
     if "msgspec" in modules or "__struct_fields__" in marks:
         return "pegboard-msgspec"
-    if modules & {"numpy", "pandas", "PIL"}:
+    if any(f"{base.__module__.partition('.')[0]}.{base.__name__}" in _ARRAYS for base in cls.__mro__):
         return "pegboard-numpy"
     is_record = "__dataclass_fields__" in marks or "__attrs_attrs__" in marks
     is_named_tuple = issubclass(cls, tuple) and "_fields" in marks

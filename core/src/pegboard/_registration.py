@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from functools import partial
 from typing import Any
 
@@ -12,23 +12,38 @@ from pegboard._core import Core
 from pegboard._errors import describe_exception
 from pegboard._extension import TypeHandler
 from pegboard._lazy import LazyDefinition
-from pegboard._plugin_record import Contribution, PluginFailure
+from pegboard._plugin_record import Contribution
 from pegboard._presets import for_tools
 from pegboard._session import Session
+from pegboard._sources import Followed, follow, lenient_presets, unfollow
 from pegboard._tool import Origin, Tool
 
-__all__ = ["describe_failure", "hang_up_packs", "register", "register_type", "reread"]
+__all__ = [
+    "fail_pack",
+    "hang_up_own",
+    "hang_up_packs",
+    "read_anew",
+    "register",
+    "register_type",
+    "reread",
+]
 
 _NOTHING = Registration()
 
 
-def hang_up_packs(core: Core) -> None:
-    """Hang up the tools of every active plugin; one whose tools cannot be read fails, the others hang."""
+def hang_up_own(core: Core) -> None:
+    """Hang up the tools of the core itself."""
     for source in core.own_tools:
         own = core.collector.collect(source, _NOTHING, Origin("pegboard"), None, _no_pack)
         core.registry.add(own.tools, (), "raise")
+
+
+def hang_up_packs(core: Core, only: Container[str] | None = None) -> None:
+    """Hang up the tools of active plugins, all or some; one whose tools cannot be read fails, the others hang."""
     by_plugin: dict[str, list[Contribution]] = {}
     for contribution in core.plugins.tools():
+        if only is not None and contribution.pack not in only:
+            continue
         by_plugin.setdefault(contribution.pack or "", []).append(contribution)
     for pack, contributions in by_plugin.items():
         _hang_up(core, pack, contributions)
@@ -36,7 +51,7 @@ def hang_up_packs(core: Core) -> None:
 
 def _hang_up(core: Core, pack: str, contributions: list[Contribution]) -> None:
     origin = contributions[0].origin
-    failed = partial(_fail, core, pack, origin)
+    failed = partial(fail_pack, core, pack, origin)
     try:
         found = [core.collector.collect(each.value, _NOTHING, origin, pack, failed) for each in contributions]
         tools = [tool for collected in found for tool in collected.tools]
@@ -45,7 +60,8 @@ def _hang_up(core: Core, pack: str, contributions: list[Contribution]) -> None:
         failed(f"its tools cannot be used: {describe_exception(error)}", error)
 
 
-def _fail(core: Core, pack: str, origin: Origin, reason: str, error: BaseException | None) -> None:
+def fail_pack(core: Core, pack: str, origin: Origin, reason: str, error: BaseException | None) -> None:
+    """Take a pack down: its tools, and whatever else it contributes."""
     core.registry.drop_pack(pack)
     if any(record.name == origin.plugin and record.state == "active" for record in core.plugins.records):
         core.plugins.fail(origin, reason, error)
@@ -60,14 +76,38 @@ def register(
     on_conflict: OnConflict,
 ) -> list[Tool]:
     """Register the program's objects, all or none; the tools as they hang there."""
+    followed = follow(core, session, sources, registration, presets, on_conflict)
+    try:
+        return _register(core, session, sources, registration, presets, on_conflict, followed)
+    except BaseException:
+        unfollow(followed.values())
+        raise
+
+
+def _register(
+    core: Core,
+    session: Session,
+    sources: Iterable[Any],
+    registration: Registration,
+    presets: Mapping[str, Any] | None,
+    on_conflict: OnConflict,
+    followed: Mapping[int, Followed],
+) -> list[Tool]:
     packs = _packs(core)
     pack_of = [(source, _pack_of(packs, source) if packs else None) for source in sources]
-    found = [core.collector.collect(source, registration, Origin(), pack, _no_pack) for source, pack in pack_of]
+    found = [
+        followed[id(source)].collect()
+        if id(source) in followed
+        else core.collector.collect(source, registration, Origin(), pack, _no_pack)
+        for source, pack in pack_of
+    ]
     tools = [tool for collected in found for tool in collected.tools]
     for tool in tools:
         core.groups.check(tool.groups)
     names = [name for collected in found for name in collected.names]
-    given = {} if presets is None else for_tools(presets, dict(zip(names, tools, strict=True)))
+    by_name = dict(zip(names, tools, strict=True))
+    away = any(each.is_away for each in followed.values())
+    given = lenient_presets(presets, by_name) if presets is None or away else for_tools(presets, by_name)
     # Read before anything hangs: a preset that does not fit must leave the board as it was.
     for name, tool in zip(names, tools, strict=True):
         if name in given:
@@ -76,10 +116,13 @@ def register(
     toolsets = [each.toolset for each in found if each.toolset]
     added = core.registry.add(tools, toolsets, on_conflict, displaced)
     for name, hung in zip(names, added, strict=True):
-        # Presets that were read for the parameters of a replaced function do not hold for another one.
-        if hung is not None and (name in given or on_conflict == "replace"):
-            session.set_presets(hung.name, given.get(name, {}))
-    return [session.view(hung) for hung in added if hung is not None]
+        if hung is not None and name in given:
+            session.set_presets(hung.name, given[name])
+    core.live.extend(followed.values())
+    for each in followed.values():
+        ours = zip(tools, names, added, strict=True)
+        each.hang({name: hung for tool, name, hung in ours if tool.origin is each.origin and hung is not None})
+    return [session.seen(hung) for hung in added if hung is not None]
 
 
 def _packs(core: Core) -> dict[str, str | None]:
@@ -114,18 +157,14 @@ def register_type(core: Core, handler: TypeHandler) -> None:
 
 def reread(core: Core) -> None:
     """Read every tool anew after a type or a converter changed. If that raises, the board stays as it was."""
-    fresh = [tool.evolve(definition=_read_anew(core, tool)) for tool in core.board.tools.values()]
+    fresh = [tool.evolve(definition=read_anew(core, tool)) for tool in core.board.tools.values()]
     core.registry.update(fresh)
 
 
-def _read_anew(core: Core, tool: Tool) -> Any:
+def read_anew(core: Core, tool: Tool) -> Any:
+    """The definition of a tool, read with the tables as they are now. Raises `RegistrationError`."""
     definition: Any = tool.definition
     if isinstance(definition, LazyDefinition):
         definition.forget()
         return definition
     return definition.rebuilt(tool.name, tool.options, core.assembly)
-
-
-def describe_failure(failure: PluginFailure) -> str:
-    """A sentence about a plugin that failed."""
-    return f"{failure.record.label}: {failure.record.reason}"

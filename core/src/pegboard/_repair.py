@@ -108,13 +108,20 @@ class _Ladder:
         return self.mend(inner, value, path)
 
     def union(self, members: Iterable[TypePlan], plan: TypePlan, value: Any, path: str) -> Any:
+        """By the alternative that needs the fewest repairs, the first of these as written."""
+        best: tuple[Any, list[Note]] | None = None
         for member in members:
             attempt = _Ladder(self.redact, self.wrapping)
             mended = attempt.mend(member, value, path)
-            if attempt.notes and refusal(member, mended) is None and refusal(plan, mended) is None:
-                self.notes.extend(attempt.notes)
-                return mended
-        return value
+            fits = attempt.notes and refusal(member, mended) is None and refusal(plan, mended) is None
+            if fits and (best is None or len(attempt.notes) < len(best[1])):
+                best = mended, attempt.notes
+                if len(attempt.notes) == 1:
+                    break
+        if best is None:
+            return value
+        self.notes.extend(best[1])
+        return best[0]
 
     def container(self, shape: Shape, value: Any, path: str) -> Any:
         """Arrays and objects: out of JSON text first, then each thing inside."""
@@ -127,8 +134,8 @@ class _Ladder:
                 return self.items([item] * len(opened), opened, path)
             case FixedItems(items=items) if len(items) == len(opened):
                 return self.items(items, opened, path)
-            case Mapped(value=inner):
-                return {key: self.inside(inner, member, path, key) for key, member in opened.items()}
+            case Mapped():
+                return self.mapped(shape, opened, path)
             case Record():
                 return self.record(shape, opened, path)
             case Tagged():
@@ -169,6 +176,16 @@ class _Ladder:
     def items(self, plans: Iterable[TypePlan], values: list[Any], path: str) -> list[Any]:
         pairs = enumerate(zip(plans, values, strict=True))
         return [self.inside(plan, value, path, index) for index, (plan, value) in pairs]
+
+    def mapped(self, shape: Mapped, value: Mapping[str, Any], path: str) -> dict[str, Any]:
+        keys = {key: key for key in value}
+        if shape.key is not None:
+            attempt = _Ladder(self.redact)
+            mended = {key: attempt.inside(shape.key, key, path, key) for key in value}
+            if len(set(mended.values())) == len(mended):  # else a member would be lost
+                keys = mended
+                self.notes.extend(attempt.notes)
+        return {keys[key]: self.inside(shape.value, member, path, key) for key, member in value.items()}
 
     def record(self, shape: Record, value: Mapping[str, Any], path: str) -> dict[str, Any]:
         members = {member.key: member for member in shape.members}

@@ -18,7 +18,7 @@ from pegboard._versions import conflicts
 __all__ = ["Slot", "groups", "roster", "shadow"]
 
 _FAMILY = frozenset(
-    ("agent", "cli", "dataclasses", "dialects", "files", "mcp", "msgspec", "multimodal", "numpy", "pydantic", "shell")
+    ("agent", "dataclasses", "dialects", "files", "mcp", "msgspec", "multimodal", "numpy", "pydantic", "shell")
 )
 """The packs of this project."""
 
@@ -40,6 +40,15 @@ class Slot:
         """Move on to another state."""
         self.record = evolve(self.record, state=state, reason=reason)
         self.loadable = False
+
+    def carry(self, before: Slot) -> None:
+        """Go on as the same plugin was before; what runs is what was loaded then."""
+        newer = f"{self.record.version} is installed by now; restart the program to use it"
+        self.notes = [note for note in before.notes if note != newer]
+        if self.record.version != before.record.version:
+            self.notes.append(newer)
+        self.record, self.plugin, self.seconds = before.record, before.plugin, before.seconds
+        self.become(PluginState.ACTIVE, "; ".join(self.notes))
 
     @property
     def order(self) -> tuple[str, str, str]:

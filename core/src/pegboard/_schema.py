@@ -8,13 +8,14 @@ JSON Schema 2020-12 or as OpenAPI 3.0.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
 from pegboard._errors import PegboardError
 from pegboard._openapi import to_openapi
-from pegboard._subschemas import JsonSchema, has_subschemas, map_subschemas, subschemas
+from pegboard._subschemas import JsonSchema, has_subschemas, map_subschemas, packed, subschemas, unpacked
 
 __all__ = [
+    "Described",
     "Dialect",
     "JsonSchema",
     "Refs",
@@ -35,13 +36,14 @@ Refs: TypeAlias = Literal["defs", "inline"]
 class SchemaNode(dict[str, Any]):
     """A JSON Schema that also knows the full name of the type that it describes, beside its members."""
 
-    __slots__ = ("_inlined", "_references", "_title")
+    __slots__ = ("_inlined", "_reach", "_references", "_title")
 
     def __init__(self, schema: Mapping[str, Any], title: Callable[[], str] | None = None) -> None:
         super().__init__(schema)
         self._title = title
         self._references: tuple[SchemaRef, ...] | None = None
-        self._inlined: tuple[frozenset[int], JsonSchema] | None = None
+        self._reach: tuple[frozenset[int], bool] | None = None
+        self._inlined: Any = None
 
     def references(self) -> tuple[SchemaRef, ...]:
         """The references inside, in the order of the document; found once, for many tools share a type."""
@@ -56,16 +58,23 @@ class SchemaNode(dict[str, Any]):
         elif isinstance(other, SchemaNode):
             self._references = other.references()
 
+    def reach(self) -> tuple[frozenset[int], bool]:
+        """The types that are mentioned inside at any depth, by `id`, and whether each of them just once."""
+        if self._reach is None:
+            met = _met(self)
+            once = id(self) not in met and all(count == 1 for count, _ in met.values())
+            self._reach = frozenset(met), once
+        return self._reach
+
     def inlined(self, render: Callable[[], JsonSchema], shared: Collection[int]) -> JsonSchema:
         """What `render` gives, remembered for every rendering in which no type inside is one of the `shared` ones."""
+        if shared and not self.reach()[0].isdisjoint(shared):
+            return render()
         if self._inlined is None:
-            inside: set[int] = set()
-            _reach(self, inside)
-            if not inside.isdisjoint(shared):
-                return render()
-            self._inlined = frozenset(inside), render()
-        inside_it, rendered = self._inlined
-        return rendered if inside_it.isdisjoint(shared) else render()
+            rendered = render()
+            self._inlined = packed(rendered)
+            return rendered
+        return cast("JsonSchema", unpacked(self._inlined))
 
     @property
     def title(self) -> str | None:
@@ -108,6 +117,13 @@ class SchemaRef(SchemaNode):
         return SchemaRef(self.name, self._resolve, self.beside)
 
 
+class Described(NamedTuple):
+    """A schema with further keywords in one place, such as a parameter's description: `extend` without a copy."""
+
+    schema: JsonSchema
+    beside: Mapping[str, Any]
+
+
 def extend(schema: JsonSchema, keywords: Mapping[str, Any]) -> JsonSchema:
     """A copy of `schema` with more keywords, which win over its own; it still knows its type or target."""
     if not keywords:
@@ -131,7 +147,7 @@ def render(
     """`root` as plain dicts that stand on their own.
 
     Types used once are inlined; repeated and recursive ones become `$defs` of the root under short names. OpenAPI 3.0
-    has no `$defs`, so everything is inlined there. Renderings share what they have in common: copy before you edit.
+    has no `$defs`, so everything is inlined there. Renderings share nothing, each is its reader's own.
     Raises `PegboardError` where a recursive type would be inlined.
     """
     renderer = _Renderer(titles == "qualified")
@@ -185,19 +201,9 @@ class _Renderer:
 
     def share(self, root: JsonSchema) -> None:
         """Find the types that are met more than once and give them names."""
-        met: dict[int, list[Any]] = {}
-
-        def visit(node: JsonSchema) -> None:
-            for reference in _inside(node):
-                entry = met.setdefault(id(reference.target), [0, reference])
-                entry[0] += 1
-                if entry[0] == 1:
-                    visit(reference.target)
-
-        visit(root)
-        repeated = [node for count, node in met.values() if count > 1]
-        if not repeated:
+        if _all_differ(_inside(root)):
             return
+        repeated = [node for count, node in _met(root).values() if count > 1]
         names = _short_names([node.name for node in repeated])
         self._shared = {id(node.target): (name, node.target) for name, node in zip(names, repeated, strict=True)}
 
@@ -209,18 +215,24 @@ class _Renderer:
         return {**rendered, "$defs": definitions} if definitions else rendered
 
     def _node(self, node: Any) -> Any:
+        if type(node) is Described:
+            return {**self._node(node.schema), **node.beside}
         if isinstance(node, SchemaRef):
             return self._reference(node)
-        return self._titled(node, map_subschemas(node, self._node)) if isinstance(node, (dict, Mapping)) else node
+        return self._titled(node, self._body(node)) if isinstance(node, (dict, Mapping)) else node
 
     def _reference(self, node: SchemaRef) -> JsonSchema:
         target = node.target
+        beside = map_subschemas(node.beside, self._node) if len(node) > 1 else {}
         if id(target) in self._shared:
-            return {"$ref": f"#/$defs/{self._shared[id(target)][0]}", **map_subschemas(node.beside, self._node)}
+            return {"$ref": f"#/$defs/{self._shared[id(target)][0]}", **beside}
         if id(target) in self._open:
-            raise PegboardError(f"{node.name} contains itself, so its schema cannot be inlined; use refs='defs'")
+            raise PegboardError(
+                f"{node.name} contains itself, so its schema cannot be inlined; "
+                "only JSON Schema 2020-12 with refs='defs' can write it"
+            )
         self._open.append(id(target))
-        rendered = {**self._body(target), **map_subschemas(node.beside, self._node)}
+        rendered = {**self._body(target), **beside}
         self._open.pop()
         return self._titled(target, rendered)
 
@@ -231,13 +243,14 @@ class _Renderer:
         return map_subschemas(node, self._node)
 
     def _titled(self, node: Mapping[str, Any], rendered: JsonSchema) -> JsonSchema:
-        title = node.title if self._titles and isinstance(node, SchemaNode) else None
-        if title is None:
+        if not self._titles or not isinstance(node, SchemaNode) or (title := node.title) is None:
             return rendered
         return {"title": title, **{keyword: value for keyword, value in rendered.items() if keyword != "title"}}
 
 
 def _inside(node: Any) -> Iterable[SchemaRef]:
+    if type(node) is Described:
+        return _inside(node.schema)
     return node.references() if isinstance(node, SchemaNode) else _references(node)
 
 
@@ -250,13 +263,33 @@ def _references(node: Any) -> list[SchemaRef]:
     return found
 
 
-def _reach(node: Any, found: set[int]) -> None:
-    """Add the types that a schema mentions at any depth."""
-    for reference in _inside(node):
+def _met(node: Any) -> dict[int, tuple[int, SchemaRef]]:
+    """How often each type is met in a schema, at any depth, and by which reference first."""
+    met: dict[int, tuple[int, SchemaRef]] = {}
+
+    def visit(inner: Any) -> None:
+        for reference in _inside(inner):
+            target = reference.target
+            count, first = met.get(id(target), (0, reference))
+            met[id(target)] = count + 1, first
+            if not count:
+                visit(target)
+
+    visit(node)
+    return met
+
+
+def _all_differ(references: Iterable[SchemaRef]) -> bool:
+    """Whether no type is met twice behind some references: so it is in most tools, and quickly told."""
+    met: set[int] = set()
+    for reference in references:
         target = reference.target
-        if id(target) not in found:
-            found.add(id(target))
-            _reach(target, found)
+        inside, once = target.reach() if isinstance(target, SchemaNode) else SchemaNode(target).reach()
+        if not once or id(target) in met or not met.isdisjoint(inside):
+            return False
+        met.add(id(target))
+        met |= inside
+    return True
 
 
 def _first(pair: tuple[str, JsonSchema]) -> str:

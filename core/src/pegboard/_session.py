@@ -6,54 +6,40 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, final
 
-from attrs import evolve
-
 from pegboard._approval import Permission
 from pegboard._call import ToolCall
 from pegboard._calls import Calls
 from pegboard._core import Core
 from pegboard._effects import is_interrupt
-from pegboard._errors import UnknownNameError
-from pegboard._groups import Activation
+from pegboard._equipment import META_TOOL, PARAMETER, Equipment
+from pegboard._groups import Activation, Group, Manager, groups_of
+from pegboard._offering import Offering
 from pegboard._permissions import Permissions
 from pegboard._policy import DEFAULT_POLICY, ExecutionPolicy
 from pegboard._presets import Preset, Presets
 from pegboard._ready import Absent, Ready
 from pegboard._result import Status
 from pegboard._scope import Scope
-from pegboard._tool import Tool, ToolSchema, Toolset
+from pegboard._search import OFF_BOARD, Found
+from pegboard._tool import Tool
+from pegboard._views import Lens, Names, Rename, listed
 
 __all__ = ["Session"]
 
 
 @final
-class Session(Calls):
+class Session(Offering, Calls):
     """Owns group activation, presets, approver, permissions, policy, context and agent of one user of a toolkit.
 
     Get one from `toolkit.session(...)`; a toolkit has a root session that it delegates to. What a session does not
-    say is as in the wider one, and nothing that it says leaks into another.
+    say is as in the wider one, and nothing that it says leaks into another. Made by `view(...)`, it shows some of the
+    tools, or shows them under other names; these are its only names then.
     """
 
-    __slots__ = (
-        "_activation",
-        "_approver",
-        "_cache",
-        "_core",
-        "_generation",
-        "_memo",
-        "_permissions",
-        "_policy",
-        "_presets",
-        "_wider",
-        "agent",
-        "scope",
-    )
+    __slots__ = ("_approver", "_policy", "_wider", "agent", "scope")
 
     scope: Scope
     agent: Any
-    _presets: Presets
-    _activation: Activation
-    _permissions: Permissions
 
     def __init__(
         self,
@@ -62,14 +48,16 @@ class Session(Calls):
         wider: Session | None = None,
         context: Any = (),
         presets: Mapping[str, Mapping[str, Any]] | None = None,
-        groups: Iterable[str] | None = None,
+        groups: Names | None = None,
         policy: ExecutionPolicy | None = None,
         approver: Callable[..., Any] | None = None,
         agent: Any = None,
         permissions: str | Path | None = None,
+        lens: Lens | None = None,
     ) -> None:
         self._core = core
         self._wider = wider
+        registry = core.registry
         level = "toolkit" if wider is None else "session"
         around = None if wider is None else wider.scope
         if agent is not None:
@@ -78,11 +66,22 @@ class Session(Calls):
         self.agent = agent if agent is not None or wider is None else wider.agent
         self._approver = approver
         self._policy = policy or DEFAULT_POLICY
-        self._presets = Presets(None if wider is None else wider._presets, override=core.preset_override)
-        self._activation = Activation(core.groups, None if wider is None else wider._activation)
-        self._permissions = Permissions(permissions, None if wider is None else wider._permissions)
-        self._cache: dict[str, Ready] = {}
-        self._memo: dict[str, Any] = {}
+        if wider is None:
+            self._presets = Presets(registry.life, override=core.preset_override)
+            self._activation = Activation(core.groups)
+            self._permissions = Permissions(registry.removals, permissions)
+            self._found = Found(registry.removals)
+            self._lens = None
+        else:
+            wider._narrowed = True
+            self._presets = Presets(registry.life, wider._presets, override=core.preset_override)
+            self._activation = Activation(core.groups, wider._activation)
+            self._permissions = Permissions(registry.removals, None, wider._permissions)
+            self._found = Found(registry.removals, wider._found)
+            self._lens = lens or wider._lens
+        self._narrowed = False
+        self._cache = {}
+        self._memo = {}
         self._generation = -1
         for tool, values in (presets or {}).items():
             self.set_presets(tool, values)
@@ -109,25 +108,20 @@ class Session(Calls):
         """The merged execution policy."""
         return self._policy if self._wider is None else self._policy.merged_over(self._wider.policy)
 
-    @property
-    def permissions(self) -> dict[str, Permission]:
-        """The permission of every tool by name."""
-        return {name: self._permissions.of(name) or tool.permission for name, tool in self._core.board.tools.items()}
-
     def set_permission(self, name: str, permission: str) -> None:
         """`"always"`, `"prompt"` or `"never"`. Raises `UnknownNameError`, and ValueError for another word."""
-        self._permissions.set(self.tool(name).name, Permission(permission))
-        self._core.registry.changed()
+        self._permissions.set(self._tool(name).name, Permission(permission))
+        self._changed()
 
     def set_presets(self, name: str, values: Mapping[str, Any]) -> None:
         """Replace the presets of a tool. Raises `UnknownNameError` and `RegistrationError` naming the parameter."""
         self._presets.replace(self._tool(name), values)
-        self._core.registry.changed()
+        self._changed()
 
     def update_presets(self, name: str, values: Mapping[str, Any]) -> None:
         """Add to the presets of a tool; a value of None is a preset of None."""
         self._presets.merge(self._tool(name), values)
-        self._core.registry.changed()
+        self._changed()
 
     def check_presets(self, tool: Tool, values: Mapping[str, Any]) -> None:
         """Raises what `set_presets` would raise for a tool that does not hang yet."""
@@ -138,94 +132,33 @@ class Session(Calls):
         return dict(self._presets.of(self._tool(name).name))
 
     def forget(self, tools: Iterable[str]) -> None:
-        """Drop what was said of tools that are gone."""
-        names = list(tools)
-        self._presets.forget(names)
-        self._permissions.forget(names)
+        """Drop what tools that are taken down were allowed; whatever else is said of them ends by itself."""
+        self._permissions.forget(tools)
 
     # Groups ----------------------------------------------------------------------------------------------------
+
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        """All groups, in the order in which they were created."""
+        return self._core.groups.all()
 
     @property
     def active_groups(self) -> tuple[str, ...]:
         """The names of the groups that are active in this session."""
         return self._activation.active()
 
-    def update_groups(self, names: Iterable[str] | str, active: bool) -> None:
+    def update_groups(self, names: Names, active: bool) -> None:
         """Activate or deactivate groups, all or none. Raises `UnknownNameError` naming the known groups."""
-        self._activation.update([names] if isinstance(names, str) else names, active)
-        self._core.registry.changed()
+        self._activation.update(names, active)
+        self._changed()
 
-    def set_active_groups(self, names: Iterable[str] | str) -> None:
-        """Make exactly these groups active."""
-        self._activation.set([names] if isinstance(names, str) else names)
-        self._core.registry.changed()
+    def set_active_groups(self, names: Names, *, managed_by: Manager | None = None) -> None:
+        """Make exactly these groups active: of all groups, or of those that the model or the program manages.
 
-    def forget_groups(self, names: Iterable[str]) -> None:
-        """Drop what was said of groups that are gone."""
-        self._activation.forget(names)
-
-    def offers(self, tool: Tool) -> bool:
-        """Whether a tool is offered: it is in no group, or one of its groups is active."""
-        return not tool.groups or any(self._activation.is_active(group) for group in tool.groups)
-
-    # Tools -----------------------------------------------------------------------------------------------------
-
-    @property
-    def tools(self) -> list[Tool]:
-        """The tools offered now, in board order, as this session's model sees them."""
-        return list(self._remember("tools", lambda: [tool for tool in self.all_tools if self.offers(tool)]))
-
-    @property
-    def all_tools(self) -> list[Tool]:
-        """Every tool on the board, offered or not."""
-        return [self.view(tool) for tool in self._core.board.tools.values()]
-
-    @property
-    def toolsets(self) -> list[Toolset]:
-        """The toolsets, their tools as this session's model sees them."""
-        return [evolve(each, tools=tuple(map(self.view, each.tools))) for each in self._core.board.toolsets]
-
-    def tool(self, name: str) -> Tool:
-        """The tool of that name as this session's model sees it. Raises `UnknownNameError` with the nearest names."""
-        return self.view(self._tool(name))
-
-    def schemas(self, dialect: str | None = None) -> list[Any]:
-        """What to show the model: `ToolSchema`s, or a provider's own definitions with `dialect=`.
-
-        Raises `UnknownNameError` for a dialect that no installed pack provides.
+        Said of all groups, it holds in a session for groups that are created later too: they are inactive there.
         """
-        if dialect is None:
-            schemas: list[ToolSchema] = self._remember("schemas", self._schemas)
-            return list(schemas)
-        return self._core.dialect(dialect).tools(self.tools)
-
-    def _schemas(self) -> list[ToolSchema]:
-        found = map(self._core.described, self.tools)
-        return [schema for schema in found if schema is not None]
-
-    def _tool(self, name: str) -> Tool:
-        tool = self._core.registry.find(name)
-        if tool is None:
-            raise UnknownNameError(self._core.absence(name))
-        return tool
-
-    def view(self, tool: Tool) -> Tool:
-        """A tool that hangs there as this session's model sees it: without the parameters that presets fill."""
-        presets = self._presets.of(tool.name)
-        return tool.evolve(hidden=frozenset(presets)) if presets else tool
-
-    def _remember(self, key: Any, compute: Callable[[], Any]) -> Any:
-        self._refresh()
-        if key not in self._memo:
-            self._memo[key] = compute()
-        return self._memo[key]
-
-    def _refresh(self) -> None:
-        generation = self._core.registry.generation
-        if self._generation != generation:
-            self._cache = {}
-            self._memo = {}
-            self._generation = generation
+        self._activation.set(names, managed_by)
+        self._changed()
 
     # Calls -----------------------------------------------------------------------------------------------------
 
@@ -234,36 +167,60 @@ class Session(Calls):
         self._refresh()
         if not isinstance(name, str):
             return Absent(Status.NOT_FOUND, "not_found", f"a tool is called by its name, got a {type(name).__name__}")
+        cache = self._cache
         try:
-            found = self._cache.get(name) or self._make_ready(name)
+            found = cache.get(name) or self._make_ready(name)
         except BaseException as error:  # reading a tool on first use runs its module and its annotations
             if is_interrupt(error):
                 raise
             return Absent.unusable(name, error)
         if isinstance(found, Ready):
-            self._cache[name] = found
+            cache[name] = found
         return found
 
     def _make_ready(self, name: str) -> Ready | Absent:
-        tool = self._core.registry.find(name)
+        tool = self._find(name)
         if tool is None:
-            return Absent(Status.NOT_FOUND, "not_found", self._core.absence(name))
-        if not self.offers(tool):
-            groups = ", ".join(map(repr, tool.groups))
-            message = f"{name} is inactive: activate its group {groups} first"
-            remedy = {"remedy": f"update_groups([{groups}], True), or let the model call reset_equipped_tools"}
-            return Absent(Status.INACTIVE, "inactive", message, remedy)
+            return Absent(Status.NOT_FOUND, "not_found", self._absence(name))
+        if not self._activation.offers(tool):
+            return self._inactive(name, groups_of(tool))
         explicit = self._permissions.of(tool.name)
+        shown = self._shown(tool)
+        named = tool if shown == tool.name else tool.evolve(name=shown)
+        # What others decide about a tool they decide by its name on the board, whatever a view calls it.
+        judged = named if tool.name == OFF_BOARD else tool
         return Ready(
-            tool,
+            named,
             self._presets.of(tool.name),
             self.policy,
             explicit or tool.permission,
-            self._core.middleware_for(tool),
-            self._core.engine.stats.of(tool.name),
+            self._core.middleware_for(judged),
+            self._core.limits_for(judged),
+            self._core.engine.stats.of(shown),
             explicit_permission=explicit is not None,
             bounded_output=self._core.engine.outcomes.max_output is not None,
         )
+
+    def _inactive(self, name: str, groups: tuple[str, ...]) -> Absent:
+        named = ", ".join(map(repr, groups))
+        missing = sorted(set(groups) - {group.name for group in self.groups})
+        create = f"create_group({missing[0]!r}, ...), for there is no such group yet, and " if missing else ""
+        remedy = f"{create}update_groups([{named}], True)"
+        switchable = [group.name for group in self._core.groups.all("model") if group.name in groups]
+        meta = self._meta_tool_name() if switchable else None
+        how = f"call {meta}, with {switchable[0]!r} in {PARAMETER}" if meta else f"the program calls {remedy}"
+        are = "groups are" if len(groups) > 1 else "group is"
+        message = f"{name} is inactive, for its {are} not active: {named}. To activate it, {how}"
+        return Absent(Status.INACTIVE, "inactive", message, {"remedy": remedy})
+
+    def _meta_tool_name(self) -> str | None:
+        """The name here of the meta tool, if there is one that may be called."""
+        tool = self._core.registry.find(META_TOOL)
+        if tool is None or not isinstance(tool.definition, Equipment):
+            return None
+        if self._permissions.of(META_TOOL) is Permission.NEVER:
+            return None
+        return META_TOOL if self._lens is None else self._sight(self._lens).names.get(META_TOOL)
 
     @property
     def pending(self) -> list[ToolCall]:
@@ -271,9 +228,56 @@ class Session(Calls):
         everything = list(self._core.engine.suspended.values())
         return everything if self._wider is None else [call for call in everything if call._state.session is self]
 
-    def session(self, **options: Any) -> Session:
+    def session(
+        self,
+        *,
+        context: Any = (),
+        presets: Mapping[str, Mapping[str, Any]] | None = None,
+        groups: Names | None = None,
+        policy: ExecutionPolicy | None = None,
+        approver: Callable[..., Any] | None = None,
+        agent: Any = None,
+    ) -> Session:
         """A narrower session; see `Toolkit.session`."""
-        return Session(self._core, wider=self, **options)
+        return Session(
+            self._core,
+            wider=self,
+            context=context,
+            presets=presets,
+            groups=groups,
+            policy=policy,
+            approver=approver,
+            agent=agent,
+        )
+
+    def view(
+        self,
+        *,
+        include: Names | None = None,
+        exclude: Names = (),
+        tags: Names = (),
+        prefix: str = "",
+        rename: Rename | None = None,
+        where: Callable[[Tool], bool] | None = None,
+    ) -> Session:
+        """A narrower session that shows some of the tools only, or shows them under other names.
+
+        A tool is shown if it is among `include` (names and patterns such as `files_*`), not among `exclude`, has one of
+        the `tags`, and `where(tool)` says so. `rename` maps names, `prefix` is put in front of all. Tools that do not
+        fit do not exist in the view. It follows the board. Raises `UnknownNameError` for a name that nothing has,
+        `ConflictError` for two tools of one name, and `RegistrationError` for a name that providers refuse.
+        """
+        lens = Lens(
+            self._lens,
+            None if include is None else listed(include),
+            listed(exclude),
+            frozenset(listed(tags)) or None,
+            prefix,
+            rename,
+            where,
+        )
+        lens.check(self._core.board)
+        return Session(self._core, wider=self, lens=lens)
 
     def __repr__(self) -> str:
-        return f"Session({len(self.tools)} tools offered, groups={list(self.active_groups)}, agent={self.agent!r})"
+        return f"Session({len(self)} tools, groups={list(self.active_groups)}, agent={self.agent!r})"

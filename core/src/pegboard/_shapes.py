@@ -146,6 +146,8 @@ class Record(Shape):
     open: bool = False
     unlisted: frozenset[str] = frozenset()
     """Keys that are accepted but that no message offers: the model does not know of them."""
+    one_way: bool = False
+    """Whether instances are written otherwise than they are read, so that no schema of results can be promised."""
 
 
 @frozen(eq=False, repr=False)

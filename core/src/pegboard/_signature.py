@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, Final, Unpack, final, get_args, get_origin
+from typing import Any, Final, NamedTuple, Unpack, final, get_args, get_origin
 
 from attrs import frozen
 
@@ -13,7 +13,7 @@ from pegboard._annotations import read_metadata, split
 from pegboard._errors import ConflictError, PegboardError, RegistrationError, suggestion
 from pegboard._hints import plain_function, read_hints, read_parameters
 from pegboard._injection import InjectorTable, Provider
-from pegboard._markers import MISSING
+from pegboard._markers import MISSING, Param
 from pegboard._shapes import Member, Record, TypePlan
 from pegboard._types import TypeTable
 
@@ -25,10 +25,11 @@ STAR: Final = inspect.Parameter.VAR_POSITIONAL
 STARS: Final = inspect.Parameter.VAR_KEYWORD
 
 
-@final
-@frozen(eq=False, repr=False)
-class Slot:
-    """One parameter of a function: its Python `name`, its `key` in JSON, and either a type plan or a provider."""
+class Slot(NamedTuple):
+    """One parameter of a function: its Python `name`, its `key` in JSON, and either a type plan or a provider.
+
+    A tuple, for it is made as often as a parameter is read.
+    """
 
     name: str
     key: str
@@ -71,7 +72,7 @@ def read_signature(
         raise RegistrationError(
             f"{label}: {function!r} has no readable signature; wrap it in a Python function with annotated parameters"
         ) from error
-    hints = read_hints(function, namespace)
+    hints = read_hints(function, namespace, label=label)
     bound = bound_keywords(function)
     slots: list[Slot] = []
     for name, kind, default in parameters:
@@ -90,6 +91,7 @@ def read_signature(
 def _read(
     name: str, kind: Any, default: Any, annotation: Any, types: TypeTable, injectors: InjectorTable
 ) -> list[Slot]:
+    _refuse_marker(default)
     provider = injectors.provider_for(annotation, default)
     if provider is not None:
         if kind in (STAR, STARS):
@@ -97,6 +99,9 @@ def _read(
                 "a value from the program cannot fill *args or **kwargs; give it a parameter of its own"
             )
         return [Slot(name, name, kind, annotation, default, provider=provider)]
+    if type(annotation) is type and kind not in (STAR, STARS) and default is not None:
+        # A bare class: there is nothing to take apart.
+        return [Slot(name, name, kind, annotation, default, types.plan(annotation))]
     if kind is STARS and get_origin(annotation) is Unpack:
         return _spread(name, get_args(annotation)[0], types)
     notes = read_metadata(split(annotation)[1])
@@ -117,6 +122,17 @@ def _read(
             description=notes.description or "",
         )
     ]
+
+
+def _refuse_marker(default: Any) -> None:
+    """Other frameworks take descriptions as defaults; here the function itself would get the description."""
+    kind = type(default).__name__
+    if isinstance(default, Param) or (kind == "FieldInfo" and type(default).__module__.startswith("pydantic")):
+        written = "Param" if isinstance(default, Param) else "Field"
+        raise RegistrationError(
+            f"its default is a {written}(...), which belongs into the annotation: "
+            f"write `Annotated[T, {written}(...)]`, and the default itself behind `=`"
+        )
 
 
 def _spread(name: str, record: Any, types: TypeTable) -> list[Slot]:

@@ -1,4 +1,4 @@
-"""Sketches: roughly which shape a foreign schema describes, so that arguments for it are mended as for our own types.
+"""Sketches: roughly which shape a schema describes, so that arguments are mended where a type comes without a shape.
 
 A sketch only suggests repairs; whether a mended value fits is always for the schema itself to say.
 """
@@ -27,7 +27,7 @@ _SCALARS: Final[Mapping[Any, type]] = {
 def shape_of(plan: TypePlan) -> Shape | None:
     """The plan's shape, or a sketch of it."""
     if not isinstance(plan, ForeignPlan):
-        return plan.shape
+        return plan.shape or _scalar(plan.schema)
     schema = follow(plan.whole.schema, plan.schema)
     choices = [schema["const"]] if "const" in schema else schema.get("enum")
     if isinstance(choices, list):
@@ -43,6 +43,12 @@ def shape_of(plan: TypePlan) -> Shape | None:
         items = schema.get("items", True)
         return Items(plan.whole.plan(items if isinstance(items, dict) else {}))
     return _record(plan, schema) if kind == "object" else Scalar(_SCALARS[kind]) if kind in _SCALARS else None
+
+
+def _scalar(schema: Mapping[str, Any]) -> Shape | None:
+    """What a handler that gives no shape reads; text is its own affair, as it is where there is a shape."""
+    kind = schema.get("type")
+    return Scalar(_SCALARS[kind]) if kind in ("boolean", "integer", "null", "number") else None
 
 
 def _union(members: list[TypePlan]) -> Shape:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from types import FunctionType
 from typing import Any
 
 from pegboard._assembling import standard_assembly
@@ -14,15 +15,23 @@ from pegboard._tool import Origin, Tool, ToolOptions
 __all__ = ["external_tool", "read_tool"]
 
 
-def read_tool(function: Callable[..., Any], *, name: str | None = None, description: str | None = None) -> Tool:
+def read_tool(
+    toolkit_class: type, function: Callable[..., Any], *, name: str | None = None, description: str | None = None
+) -> Tool:
     """A tool from a typed function, read with the types of the installed plugins."""
-    collector = Collector(standard_assembly(), tuple, lambda source: None)
-    return collector.collect(function, Registration(name, description), Origin(), None, _unexpected).tools[0]
+    collector = Collector(standard_assembly(toolkit_class), tuple, lambda source: None)
+    registration = Registration(name, description)
+    if type(function) is FunctionType:
+        return collector.function(function, registration, Origin())
+    return collector.collect(function, registration, Origin(), None, _unexpected).tools[0]
 
 
-def external_tool(name: str, description: str = "", parameters: Mapping[str, Any] | None = None) -> Tool:
+def external_tool(
+    toolkit_class: type, name: str, description: str = "", parameters: Mapping[str, Any] | None = None
+) -> Tool:
     """A tool that is a schema alone."""
-    definition = HandwrittenDefinition(name, description, parameters, None, ToolOptions(), standard_assembly())
+    assembly = standard_assembly(toolkit_class)
+    definition = HandwrittenDefinition(name, description, parameters, None, ToolOptions(), assembly)
     return Tool(check_name(name), definition)
 
 

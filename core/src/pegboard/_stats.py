@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, final
 
 from pegboard._result import Status
@@ -13,34 +15,54 @@ __all__ = ["Stats", "ToolStats"]
 class ToolStats:
     """Counts of one tool. `histogram[n]` counts calls that took less than 2**n microseconds and at least half of it.
 
-    Plain additions: each is one bytecode sequence that CPython does not interrupt, and a lock would cost more than the
+    `open` calls have begun and not yet ended; `waiting` ones of them have nothing running: they wait for approval or
+    for their next attempt.
+
+    Plain additions, with no call in between: CPython interrupts no such sequence, and a lock would cost more than the
     rest of the bookkeeping.
     """
 
-    __slots__ = ("by_status", "calls", "histogram", "seconds")
+    __slots__ = ("by_status", "calls", "histogram", "open", "seconds", "waiting")
 
     def __init__(self) -> None:
         self.calls = 0
+        self.open = 0
+        self.waiting = 0
         self.seconds = 0.0
-        self.by_status: dict[Status, int] = {}
+        self.by_status: dict[Status, int] = dict.fromkeys(Status, 0)  # successes are those that are left over
         self.histogram = [0] * 48
 
-    def succeeded(self, seconds: float) -> None:
-        """Count a call that returned: what the straight path does, inlined."""
-        self.calls += 1
-        self.seconds += seconds
-        self.histogram[min(int(seconds * 1e6).bit_length(), 47)] += 1
+    @contextmanager
+    def waits(self) -> Iterator[None]:
+        """While a call has nothing running."""
+        self.waiting += 1
+        try:
+            yield
+        finally:
+            self.waiting -= 1
 
     def ended(self, status: Status, seconds: float) -> None:
-        """Count a call however it ended."""
-        self.succeeded(seconds)
+        """Count a call however it ended; the straight path does so itself for one that returned.
+
+        One that never ran, a denied one for instance, took 0 seconds and is not in the histogram.
+        """
+        self.calls += 1
         if status is not Status.SUCCESS:
-            self.by_status[status] = self.by_status.get(status, 0) + 1
+            self.by_status[status] += 1
+        if seconds:
+            self.seconds += seconds
+            bucket = min(int(seconds * 1e6).bit_length(), 47)
+            self.histogram[bucket] += 1
+
+    def resumed(self) -> None:
+        """A suspended call goes on: it will end a second time, and is still one call."""
+        self.calls -= 1
+        self.by_status[Status.SUSPENDED] -= 1
 
     def to_dict(self) -> dict[str, Any]:
         """`calls`, `seconds`, `statuses` and the non-empty `histogram` buckets (upper bound in microseconds: count)."""
         failed = sum(self.by_status.values())
-        statuses = {Status.SUCCESS.value: self.calls - failed, **{key.value: n for key, n in self.by_status.items()}}
+        statuses = {key.value: n for key, n in self.by_status.items()} | {Status.SUCCESS.value: self.calls - failed}
         return {
             "calls": self.calls,
             "seconds": self.seconds,
@@ -55,18 +77,19 @@ class Stats:
 
     def __init__(self) -> None:
         self._tools: dict[str, ToolStats] = {}
-        self.running = 0
-        self.waiting = 0
+        self.waiting = 0  # for their turn at a limit, which counts them itself
 
     def of(self, tool: str) -> ToolStats:
         """The counts of a tool."""
         return self._tools.get(tool) or self._tools.setdefault(tool, ToolStats())
 
-    def to_dict(self, *, abandoned_threads: int = 0) -> dict[str, Any]:
-        """Everything as JSON-able data."""
+    def to_dict(self, *, abandoned_threads: int = 0, queued: int = 0) -> dict[str, Any]:
+        """Everything as JSON-able data. `queued` calls wait for a worker thread, which no tool's counts can tell."""
+        tools = sorted(self._tools.items())
+        waiting = self.waiting + sum(stats.waiting for _, stats in tools) + queued
         return {
-            "running": self.running,
-            "waiting": self.waiting,
+            "running": max(0, sum(stats.open for _, stats in tools) - waiting),
+            "waiting": waiting,
             "abandoned_threads": abandoned_threads,
-            "tools": {name: stats.to_dict() for name, stats in sorted(self._tools.items()) if stats.calls},
+            "tools": {name: stats.to_dict() for name, stats in tools if stats.calls},
         }

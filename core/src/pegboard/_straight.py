@@ -68,16 +68,20 @@ class Straight:
         if not isinstance(begun, tuple):
             return begun
         values, invocation = begun
+        ready.stats.open += 1
         try:
             value = ready.invoke(values, invocation)
+            if type(value) not in ready.renderers.by_type and _is_unfinished(value):
+                late = self._engine.late(session, ready, call_id, arguments, context, agent)
+                result: ToolResult = self._engine.drivers.run_sync(
+                    self._engine.listed(late.token, late.late_steps(value)), late.token
+                )
+                return self._counted(ready, finished(result, perf_counter() - started, 1))
         except BaseException as error:
             if is_interrupt(error):
+                self._left(ready, call_id, error, started)
                 raise
             return self._raised(session, ready, call_id, arguments, invocation, error, started)
-        if type(value) not in ready.renderers.by_type and _is_unfinished(value):
-            late = self._engine.late(session, ready, call_id, arguments, context, agent)
-            result: ToolResult = self._engine.drivers.run_sync(late.late_steps(value))
-            return self._counted(ready, finished(result, perf_counter() - started, 1))
         return self._conclude(ready, call_id, arguments, invocation, value, started)
 
     async def run_async(
@@ -93,13 +97,15 @@ class Straight:
         if not isinstance(begun, tuple):
             return begun
         values, invocation = begun
-        cancelling = 0
+        ready.stats.open += 1
+        stopper = None
         try:
             if ready.straight_thread:
-                cancelling = _cancelling()
+                stopper = self._watched()
                 job = partial(ready.invoke, values, invocation)
                 value, failure = await self._engine.drivers.in_worker(job, ready.policy.timeout)
                 if failure is not None:
+                    self._unwatched(stopper)
                     return self._raised(session, ready, call_id, arguments, invocation, failure, started)
             else:
                 coroutine = ready.invoke(values, invocation)
@@ -108,18 +114,49 @@ class Straight:
                 except StopIteration as stop:
                     value = stop.value
                 else:
-                    cancelling = _cancelling()
-                    value = await _resumed(coroutine, first, ready.policy.timeout)
-        except BaseException as error:
-            if is_interrupt(error) or (is_cancellation(error) and _cancelling() > cancelling):
-                _left(ready, invocation, perf_counter() - started)
-                raise
+                    stopper = self._watched()
+                    value = await self._engine.drivers.resumed(coroutine, first, ready.policy.timeout)
+            self._released(stopper)
+            if type(value) not in ready.renderers.by_type and _is_unfinished(value):
+                late = self._engine.late(session, ready, call_id, arguments, context, agent)
+                result: ToolResult = await self._engine.drivers.run(
+                    self._engine.listed(late.token, late.late_steps(value)), late.token
+                )
+                return self._counted(ready, finished(result, perf_counter() - started, 1))
+        except BaseException as error:  # noqa: BLE001 - whatever a tool raises is the outcome of its call
+            departure = self._departure(error, stopper)
+            if departure is not None:
+                self._left(ready, call_id, departure, started)
+                raise departure  # noqa: B904 - most often the same one
             return self._raised(session, ready, call_id, arguments, invocation, error, started)
-        if type(value) not in ready.renderers.by_type and _is_unfinished(value):
-            late = self._engine.late(session, ready, call_id, arguments, context, agent)
-            result: ToolResult = await self._engine.drivers.run(late.late_steps(value))
-            return self._counted(ready, finished(result, perf_counter() - started, 1))
         return self._conclude(ready, call_id, arguments, invocation, value, started)
+
+    def _released(self, stopper: Any) -> None:
+        """The tool has returned; if the caller has been cancelled meanwhile, the tool swallowed it."""
+        if stopper is not None:
+            self._unwatched(stopper)
+            if _cancelling() > stopper.expected:
+                raise _caller_left()
+
+    def _departure(self, error: BaseException, stopper: Any) -> BaseException | None:
+        """What leaves the call: a real Ctrl-C, or the caller's own cancellation, whatever the tool made of it."""
+        if stopper is not None:
+            self._unwatched(stopper)
+        if is_interrupt(error):
+            return error
+        if _cancelling() <= (0 if stopper is None else stopper.expected):
+            return None
+        return error if is_cancellation(error) else None if stopper is None else _caller_left()
+
+    def _watched(self) -> Any:
+        """What closing the toolkit cancels the current task with, until `_unwatched`."""
+        stopper = self._engine.drivers.stopper()
+        self._engine.live.add(stopper)
+        return stopper
+
+    def _unwatched(self, stopper: Any) -> None:
+        self._engine.live.discard(stopper)
+        stopper.retire()
 
     def _conclude(
         self, ready: Ready, call_id: str, arguments: Any, invocation: Invocation | None, value: Any, started: float
@@ -143,6 +180,7 @@ class Straight:
         draft.duration = seconds = perf_counter() - started
         draft.__class__ = ToolResult  # closes the draft
         stats = ready.stats
+        stats.open -= 1
         stats.calls += 1
         stats.seconds += seconds
         stats.histogram[int(seconds * 1e6).bit_length()] += 1
@@ -167,7 +205,14 @@ class Straight:
             self._engine.remember_suspended(call, result, ready, session)
         return self._counted(ready, finished(result, perf_counter() - started, 1))
 
+    def _left(self, ready: Ready, call_id: str, error: BaseException, started: float) -> None:
+        """The caller left: the call is counted and logged all the same."""
+        fault = ("cancelled", "the caller was cancelled")
+        refusal = self._engine.outcomes.refusal(_Unseen(call_id, ready.name), Status.CANCELLED, *fault, exception=error)
+        self._counted(ready, finished(refusal, perf_counter() - started, 1))
+
     def _counted(self, ready: Ready, result: ToolResult) -> ToolResult:
+        ready.stats.open -= 1
         ready.stats.ended(result.status, result.duration)
         self._engine.log(result)
         return result
@@ -207,18 +252,9 @@ def _begin(
         return decoded if decoded is not None and text is not None and has_every_key(decoded, keys, text) else None
 
 
-def _left(ready: Ready, invocation: Invocation | None, seconds: float) -> None:
-    """The caller left: count the call, and tell the tool if it asked to be told."""
-    ready.stats.ended(Status.CANCELLED, seconds)
-    token = None if invocation is None else invocation.opened_token()
-    if token is not None:
-        token.cancel("the caller was cancelled")
-
-
-async def _resumed(coroutine: Any, first: Any, timeout: float | None) -> Any:  # noqa: ASYNC109 - handed on
-    from pegboard._drivers import Resumed, bounded
-
-    return await bounded(Resumed(coroutine, first), timeout)
+def _caller_left() -> BaseException:
+    left: BaseException = sys.modules["asyncio"].CancelledError()
+    return left
 
 
 def _cancelling() -> int:

@@ -8,12 +8,17 @@ from typing import Any
 from pegboard._call import CancelToken, Emitter
 from pegboard._content import Block, TextBlock
 
-__all__ = ["drain", "drain_async"]
+__all__ = ["drain", "drain_async", "joined"]
 
 
-def drain(stream: Generator[Any, Any, Any], emitter: Emitter, token: CancelToken) -> Any:
-    """Draw a generator to its end, or until it is asked to stop; its return value, or what it yielded."""
-    yielded: list[Any] = []
+def drain(
+    stream: Generator[Any, Any, Any], emitter: Emitter, token: CancelToken, yielded: list[Any] | None = None
+) -> Any:
+    """Draw a generator to its end, or until it is asked to stop; its return value, or what it yielded.
+
+    What it yields is added to `yielded`, for whoever wants to know how far it came.
+    """
+    yielded = [] if yielded is None else yielded
     while True:
         if token.cancelled:
             stream.close()
@@ -23,21 +28,24 @@ def drain(stream: Generator[Any, Any, Any], emitter: Emitter, token: CancelToken
         try:
             item = next(stream)
         except StopIteration as stop:
-            return _joined(yielded) if stop.value is None else stop.value
+            return joined(yielded) if stop.value is None else stop.value
         yielded.append(item)
-        emitter.emit(_chunk(item))
+        if emitter.heard:
+            emitter.emit(_chunk(item))
 
 
-async def drain_async(stream: AsyncGenerator[Any, Any], emitter: Emitter) -> Any:
-    """Draw an async generator to its end; what it yielded."""
-    yielded: list[Any] = []
+async def drain_async(stream: AsyncGenerator[Any, Any], emitter: Emitter, yielded: list[Any] | None = None) -> Any:
+    """Draw an async generator to its end; what it yielded, as above. It is not drawn on while nobody takes that."""
+    yielded = [] if yielded is None else yielded
     try:
         async for item in stream:
             yielded.append(item)
-            emitter.emit(_chunk(item))
+            if emitter.heard:
+                emitter.emit(_chunk(item))
+                await emitter.drain()
     finally:
         await stream.aclose()
-    return _joined(yielded)
+    return joined(yielded)
 
 
 def _chunk(item: Any) -> str | Block:
@@ -50,7 +58,7 @@ def _text(item: Any) -> str:
     return dump_json(jsonable(item))
 
 
-def _joined(yielded: list[Any]) -> Any:
+def joined(yielded: list[Any]) -> Any:
     """Texts joined, blocks appended; anything else stays a list."""
     if not yielded:
         return None
@@ -61,3 +69,10 @@ def _joined(yielded: list[Any]) -> Any:
     text = "".join(item for item in yielded if isinstance(item, str))
     blocks = [item for item in yielded if isinstance(item, Block)]
     return [TextBlock(text), *blocks] if text else blocks
+
+
+def shown(value: Any) -> tuple[Block, ...]:
+    """What was yielded, joined, as blocks for the model."""
+    if isinstance(value, list) and all(isinstance(item, Block) for item in value):
+        return tuple(value)
+    return (TextBlock(value if isinstance(value, str) else _text(value)),)

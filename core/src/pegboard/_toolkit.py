@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self, final
@@ -16,16 +17,21 @@ from pegboard._calls import Calls
 from pegboard._collect import Registration
 from pegboard._errors import PegboardError, RegistrationError
 from pegboard._extension import Converter, Injector, TypeHandler
-from pegboard._groups import Group
+from pegboard._groups import Group, Manager
+from pegboard._meta import register_meta_tool
 from pegboard._outcome import ExposeErrors
-from pegboard._plugin_record import PluginFailure, PluginRecord
+from pegboard._plugin_record import PluginChanges, PluginFailure, PluginRecord
 from pegboard._plugins import Plugins
 from pegboard._policy import ExecutionPolicy
-from pegboard._registration import describe_failure, hang_up_packs, register, register_type, reread
+from pegboard._registration import hang_up_own, hang_up_packs, register, register_type, reread
+from pegboard._reloading import reload_plugins
+from pegboard._search import DEFER_THRESHOLD
 from pegboard._session import Session
+from pegboard._sources import SourceRecord, records, unfollow
 from pegboard._standalone import external_tool, read_tool
 from pegboard._tool import Origin, Tool, Toolset
 from pegboard._types import TypeTable
+from pegboard._views import Names, Rename
 
 __all__ = ["Tool", "Toolkit"]
 
@@ -39,6 +45,8 @@ class Toolkit(Calls):
     plugin into a `PluginError`. `context`, `policy`, `approver`, `permissions` (a file) and `agent` are those of the
     root session. `repair` says how far mistakes of the model are mended, `expose_errors` how much of an exception it
     sees. Text of more than `max_output` characters is cut, or with `overflow="spill"` kept for the tool `read_output`.
+    At most `max_concurrency` calls run at once, those that tools make themselves not counted; the others wait. Where
+    more than `defer_threshold` tools with `@tool(defer=True)` are offered, `search_tools` finds them instead of a list.
     A context manager, sync and async, that closes its threads and its loop.
 
     Raises `PluginError` and `SettingsError` as said above, ValueError for an option that does not exist.
@@ -65,6 +73,8 @@ class Toolkit(Calls):
         max_output: int | None = None,
         overflow: Overflow = "truncate",
         max_threads: int = 64,
+        max_concurrency: int | None = None,
+        defer_threshold: int = DEFER_THRESHOLD,
     ) -> None:
         loaded = Plugins.load(
             selection=plugins,
@@ -84,11 +94,14 @@ class Toolkit(Calls):
             max_output=max_output,
             overflow=overflow,
             max_threads=max_threads,
+            max_concurrency=max_concurrency,
+            defer_threshold=defer_threshold,
         )
         self._allow_tool_deletion = allow_tool_deletion
         self._root = Session(
             self._core, context=context, policy=policy, approver=approver, agent=agent, permissions=permissions
         )
+        hang_up_own(self._core)
         hang_up_packs(self._core)
 
     @property
@@ -140,8 +153,17 @@ class Toolkit(Calls):
     def unregister(self, *names: str) -> None:
         """Take tools down, all or none. Raises `UnknownNameError`, and `PegboardError` where deletion is refused."""
         self._check_deletion("unregister")
+        # A file that cannot be written must leave the tools where they are: permissions go first.
+        self._root.forget(self._core.registry.resolve(names))
         self._core.registry.remove(names)
-        self._root.forget(names)
+
+    def register_meta_tool(self) -> Tool:
+        """Let the model switch groups itself: hang up `reset_equipped_tools`. A second time changes nothing.
+
+        It sets which of the groups that the model manages are active, in the session that calls it. Raises
+        `ConflictError` where the program has another tool of that name.
+        """
+        return register_meta_tool(self._core, self._root)
 
     def register_type(self, handler: TypeHandler) -> None:
         """Map a type for this toolkit: the program's handlers win over plugins'. Tools that hang are read anew."""
@@ -174,21 +196,25 @@ class Toolkit(Calls):
         description: str = "",
         *,
         active: bool = True,
-        managed_by: Literal["model", "program"] = "model",
+        managed_by: Manager = "model",
         instructions: str | None = None,
+        max_concurrency: int | None = None,
     ) -> None:
-        """Create a tool group. Raises `RegistrationError` for a name that is taken."""
-        self._core.groups.create(Group(name, description, active, managed_by, instructions))
-        self._core.registry.changed()
+        """Create a tool group; at most `max_concurrency` calls of its tools run at once.
 
-    def remove_groups(self, names: Iterable[str] | str) -> None:
+        Raises `RegistrationError` for a name that is taken, ValueError for a limit below 1.
+        """
+        self._core.groups.create(Group(name, description, active, managed_by, instructions, max_concurrency))
+        self._core.registry.touched()
+
+    def remove_groups(self, names: Names) -> None:
         """Remove groups, and the tools that belong to no other group. All or none."""
         self._check_deletion("remove_groups")
-        gone = self._core.groups.check([names] if isinstance(names, str) else names)
-        lost = self._core.registry.leave_groups(gone)
+        gone = self._core.groups.check(names)
+        self._root.forget(self._core.registry.only_in(gone))
+        self._core.registry.leave_groups(gone)
         self._core.groups.remove(gone)
-        self._root.forget_groups(gone)
-        self._root.forget(lost)
+        self._core.registry.touched()
 
     @property
     def groups(self) -> tuple[Group, ...]:
@@ -200,13 +226,13 @@ class Toolkit(Calls):
         """The names of the groups active in the root session."""
         return self._root.active_groups
 
-    def update_groups(self, names: Iterable[str] | str, active: bool) -> None:
+    def update_groups(self, names: Names, active: bool) -> None:
         """Activate or deactivate groups, all or none."""
         self._root.update_groups(names, active)
 
-    def set_active_groups(self, names: Iterable[str] | str) -> None:
-        """Make exactly these groups active."""
-        self._root.set_active_groups(names)
+    def set_active_groups(self, names: Names, *, managed_by: Manager | None = None) -> None:
+        """Make exactly these groups active: of all groups, or of those that the model or the program manages."""
+        self._root.set_active_groups(names, managed_by=managed_by)
 
     def _check_deletion(self, operation: str) -> None:
         if not self._allow_tool_deletion:
@@ -217,16 +243,16 @@ class Toolkit(Calls):
     # Looking ---------------------------------------------------------------------------------------------------
 
     def __getitem__(self, name: str) -> Tool:
-        return self._root.tool(name)
+        return self._root[name]
 
     def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and self._core.board.find(name) is not None
+        return name in self._root
 
     def __len__(self) -> int:
-        return len(self._core.board.tools)
+        return len(self._root)
 
     def __iter__(self) -> Iterator[Tool]:
-        return iter(self._root.all_tools)
+        return iter(self._root)
 
     @property
     def tools(self) -> list[Tool]:
@@ -252,21 +278,37 @@ class Toolkit(Calls):
         """Every plugin that was found and what became of it."""
         return list(self._core.plugins.records)
 
+    def reload_plugins(self) -> PluginChanges:
+        """Take in packs that were installed since, and let go of those that were removed; all or nothing.
+
+        Everything else goes on: the packs that stay, as they were loaded, presets, permissions and sessions. A pack
+        that failed is tried again. Raises what making a toolkit raises, and `RegistrationError` where a tool of the
+        program's needs a type that is gone.
+        """
+        return reload_plugins(self._core)
+
     @property
     def plugin_errors(self) -> list[PluginFailure]:
         """The plugins that failed, with tracebacks."""
         return list(self._core.plugins.errors)
 
     @property
+    def sources(self) -> list[SourceRecord]:
+        """The live sources, such as remote servers: what hangs there of each, and what is wrong with the rest."""
+        return records(self._core)
+
+    @property
     def problems(self) -> list[str]:
-        """What is wrong with the board, a sentence each: clashing names, failed plugins, unreadable distributions."""
+        """What is wrong with the board, a sentence each: clashing names, broken plugins, unreadable distributions."""
         clashes = [str(clash) for _, clash in sorted(self._core.board.clashes.items())]
-        return [*clashes, *map(describe_failure, self._core.plugins.errors), *self._core.plugins.unreadable]
+        away = (problem for source in self.sources for problem in source.problems)
+        return [*clashes, *self.types.ties, *self._root.problems, *self._core.plugins.problems, *away]
 
     @property
     def stats(self) -> dict[str, Any]:
         """Running and waiting calls, abandoned threads, and counts and latencies of each tool."""
-        return self._core.engine.stats.to_dict(abandoned_threads=self._core.engine.abandoned)
+        engine = self._core.engine
+        return engine.stats.to_dict(abandoned_threads=engine.abandoned, queued=engine.queued)
 
     # The root session ------------------------------------------------------------------------------------------
 
@@ -275,12 +317,15 @@ class Toolkit(Calls):
         *,
         context: Any = (),
         presets: Mapping[str, Mapping[str, Any]] | None = None,
-        groups: Iterable[str] | None = None,
+        groups: Names | None = None,
         policy: ExecutionPolicy | None = None,
         approver: Callable[..., Any] | None = None,
         agent: Any = None,
     ) -> Session:
-        """One user's view: presets, group activation, approver, permissions, policy and context of its own."""
+        """One user's overlay: presets, group activation, approver, permissions, policy and context of its own.
+
+        With `groups`, exactly these are active in it, whatever is created later.
+        """
         return Session(
             self._core,
             wider=self._root,
@@ -291,6 +336,19 @@ class Toolkit(Calls):
             approver=approver,
             agent=agent,
         )
+
+    def view(
+        self,
+        *,
+        include: Names | None = None,
+        exclude: Names = (),
+        tags: Names = (),
+        prefix: str = "",
+        rename: Rename | None = None,
+        where: Callable[[Tool], bool] | None = None,
+    ) -> Session:
+        """A session that shows some of the tools only, or shows them under other names; see `Session.view`."""
+        return self._root.view(include=include, exclude=exclude, tags=tags, prefix=prefix, rename=rename, where=where)
 
     def set_presets(self, name: str, values: Mapping[str, Any]) -> None:
         """Replace the presets of a tool; the schema follows at once."""
@@ -312,8 +370,19 @@ class Toolkit(Calls):
     # Closing ---------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """End threads and the loop. Closing twice does nothing."""
+        """Stop the calls that run, and end threads, processes and the loop. Closing twice does nothing.
+
+        Sync tools cannot be stopped; they are waited for, 5 seconds at most.
+        """
         self._core.engine.close()
+        unfollow(self._core.live)
+
+    async def aclose(self) -> None:
+        """`close` for coroutines: the event loop goes on meanwhile."""
+        from pegboard._loops import aside
+
+        await self._core.engine.aclose()
+        await aside(partial(unfollow, self._core.live))
 
     def __enter__(self) -> Self:
         return self
@@ -329,7 +398,7 @@ class Toolkit(Calls):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.close()
+        await self.aclose()
 
     def __repr__(self) -> str:
         active = sum(record.state == "active" for record in self.plugins)
@@ -337,5 +406,5 @@ class Toolkit(Calls):
 
 
 # The record stands floors below the reader that it needs: it is handed down here, where both are known.
-Tool._factory = read_tool
-Tool._external_factory = external_tool
+Tool._factory = partial(read_tool, Toolkit)
+Tool._external_factory = partial(external_tool, Toolkit)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar, Union, get_origin
 
 from attrs import evolve, frozen
@@ -129,6 +129,24 @@ class TypeTable:
 
         return take_back
 
+    def exchange(self, handlers: Iterable[tuple[TypeHandler, Origin]]) -> Callable[[], None]:
+        """Put these handlers in the place of all that plugins brought; what is returned takes it back."""
+        with self._lock:
+            before = self._by_class, self._by_key, self._by_predicate
+            self._by_class = {cls: _without_plugins(entries) for cls, entries in self._by_class.items()}
+            self._by_key = {key: _without_plugins(entries) for key, entries in self._by_key.items()}
+            self._by_predicate = _without_plugins(self._by_predicate)
+            for handler, origin in handlers:
+                self.add(handler, origin, "plugin")
+            self._plans.clear()
+
+        def take_back() -> None:
+            with self._lock:
+                self._by_class, self._by_key, self._by_predicate = before
+                self._plans.clear()
+
+        return take_back
+
     def plan(self, annotation: Any) -> TypePlan:
         """The plan of an annotation, built once.
 
@@ -157,6 +175,13 @@ class TypeTable:
             return self.handler_for(_stands_for(bare))
         _refuse_tie(bare, matches)
         return *found[0], found[1:]
+
+    @property
+    def ties(self) -> tuple[str, ...]:
+        """A sentence for each class that two plugins map equally well, whether or not a tool uses it. Sorted."""
+        with self._lock:
+            classes = [cls for cls, entries in self._by_class.items() if len(entries) > 1]
+        return tuple(sorted(tie for cls in classes if (tie := _tie(cls, self._matches(cls)))))
 
     def optional_member(self, annotation: Any, default: Any) -> tuple[TypePlan, bool]:
         """The plan beside a default: `Optional[T] = None` is plain `T`. True where null was taken out in this way."""
@@ -255,6 +280,10 @@ class TypeTable:
         return sorted(found, key=lambda match: (match.order, match.seniority))
 
 
+def _without_plugins(entries: list[_Entry]) -> list[_Entry]:
+    return [entry for entry in entries if entry.level != "plugin"]
+
+
 def _named(annotation: Any, plan: TypePlan, *, recursive: bool) -> TypePlan:
     """The plan with a schema that knows its type, and that is a reference if the type contains itself."""
     schema = plan.schema
@@ -269,13 +298,20 @@ def _named(annotation: Any, plan: TypePlan, *, recursive: bool) -> TypePlan:
 
 
 def _refuse_tie(annotation: Any, matches: list[_Match]) -> None:
+    tie = _tie(annotation, matches)
+    if tie:
+        raise ConflictError(tie)
+
+
+def _tie(annotation: Any, matches: list[_Match]) -> str:
     best = matches[0]
     rivals = {str(match.entry.origin) for match in matches if match.order == best.order}
-    if best.entry.level == "plugin" and len(rivals) > 1:
-        raise ConflictError(
-            f"{' and '.join(sorted(rivals))} both map {qualified_name(annotation)}; give one of their handlers a "
-            "higher priority, block one of the plugins, or register a handler of your own, which always wins"
-        )
+    if best.entry.level != "plugin" or len(rivals) < 2:
+        return ""
+    return (
+        f"{' and '.join(sorted(rivals))} both map {qualified_name(annotation)}; give one of their handlers a higher "
+        "priority, block one of the plugins, or register a handler of your own, which always wins"
+    )
 
 
 def _is_annotation(matches: Any) -> bool:

@@ -41,7 +41,8 @@ def _literal(annotation: Any, types: Types) -> TypePlan:
     if strange is not None:
         name = qualified_name(annotation)
         raise RegistrationError(f"{name} cannot be sent as JSON: {strange!r} is not a JSON scalar")
-    return shaped(_schema(pairs), Choice(tuple(pairs)), _raw)
+    names = {value.name: value for _, value in pairs if isinstance(value, enum.Enum)}
+    return shaped(_schema(pairs), Choice(tuple(pairs), names), _raw)
 
 
 def _raw(value: Any) -> Any:

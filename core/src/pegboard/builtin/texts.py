@@ -15,7 +15,7 @@ from pathlib import PurePath
 from typing import Any, get_args, get_origin
 from uuid import UUID
 
-from pegboard._errors import Mismatch
+from pegboard._errors import BareMismatch
 from pegboard._extension import TypeHandler, Types
 from pegboard._plans import shaped
 from pegboard._refusals import refuse_unknown
@@ -73,7 +73,7 @@ def _path(annotation: Any, types: Types) -> TypePlan:
 
 def _matching(pattern: str | re.Pattern[str], text: str) -> str:
     if re.search(pattern, text) is None:
-        raise Mismatch
+        raise BareMismatch
     return text
 
 
@@ -87,27 +87,27 @@ def _base64(value: bytes) -> str:
 
 def _date(text: str) -> dt.date:
     if _DATE.fullmatch(text) is None:
-        raise Mismatch
+        raise BareMismatch("write it as 2024-05-06")
     return dt.date.fromisoformat(text)
 
 
 def _time(text: str) -> dt.time:
     if _TIME.fullmatch(text) is None:
-        raise Mismatch
+        raise BareMismatch("write it as 07:08:09Z, with Z or an offset")
     return dt.time.fromisoformat(text.strip().upper())
 
 
 def _datetime(text: str) -> dt.datetime:
     date, separator, time = text[:10], text[10:11], text[11:]
     if separator not in ("T", "t") or not _DATE.fullmatch(date) or not _TIME.fullmatch(time):
-        raise Mismatch
+        raise BareMismatch("write it as 2024-05-06T07:08:09Z, with Z or an offset")
     return dt.datetime.fromisoformat(text.strip().upper())
 
 
 def _timedelta(text: str) -> dt.timedelta:
     found = re.fullmatch(_DURATION, text)
     if found is None or text[-1] in "PT":
-        raise Mismatch
+        raise BareMismatch("write it as P1DT2H30M, without years and months")
     sign = -1 if text[0] == "-" else 1
     parts = {unit: number for number, unit in re.findall(r"([0-9.]+)([WDHMS])", text)}
     whole = {unit: int(parts.get(unit, "0")) for unit in "WDHM"}
@@ -137,7 +137,7 @@ def _duration(value: dt.timedelta) -> str:
 
 def _uuid(text: str) -> UUID:
     if any(text[position : position + 1] != "-" for position in (8, 13, 18, 23)):
-        raise Mismatch
+        raise BareMismatch
     return UUID(text)
 
 
@@ -148,5 +148,5 @@ def _decimal(text: str) -> Decimal:
 def _ipv6(text: str) -> IPv6Address:
     address = IPv6Address(text)
     if address.scope_id is not None:
-        raise Mismatch
+        raise BareMismatch
     return address

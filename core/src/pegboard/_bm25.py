@@ -1,0 +1,101 @@
+"""Full-text search over short texts: words, weights and the BM25 ranking (Robertson and Zaragoza, 2009)."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from heapq import nsmallest
+from typing import Final, final
+
+__all__ = ["Index", "counted", "words"]
+
+SATURATION: Final = 1.2
+"""How fast further occurrences of a word stop counting; the customary k1."""
+
+LENGTH_SHARE: Final = 0.75
+"""How far long texts are held against their length, 0 to 1; the customary b."""
+
+# Scripts that write without spaces: each character is a word of its own.
+_WORD: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W_\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
+_HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_SHORTEST_STEM: Final = 3
+
+
+def words(text: str) -> Iterator[str]:
+    """The words of a text or of an identifier, folded and stemmed: `getUserFiles` gives `get`, `user`, `fil`.
+
+    What is written in humps is a word as a whole too: GitHub is found as "github" and as "git hub".
+    """
+    for word in _WORD.findall(text):
+        parts = _HUMP.split(word)
+        for part in parts if len(parts) == 1 else (*parts, word):
+            yield _stem(part.casefold())
+
+
+def _stem(word: str) -> str:
+    """Without the ending of a plural or a verb, in English; other words lose little by it."""
+    if not word.isascii() or len(word) <= _SHORTEST_STEM:
+        return word
+    if word.endswith("ies"):
+        return f"{word[:-3]}y"
+    if word.endswith("s") and not word.endswith(("ss", "us", "is")):
+        word = word[:-1]
+    for ending in ("ing", "ed"):
+        stem = word.removesuffix(ending)
+        if stem != word and len(stem) >= _SHORTEST_STEM:
+            word = stem[:-1] if stem[-1] == stem[-2] and stem[-1] not in "lsz" else stem
+            break
+    return word.removesuffix("e") if len(word) > _SHORTEST_STEM else word
+
+
+def counted(texts: Iterable[tuple[str, int]]) -> Counter[str]:
+    """How often each word occurs in some texts, each text with its weight."""
+    counts: Counter[str] = Counter()
+    for text, weight in texts:
+        for word in words(text):
+            counts[word] += weight
+    return counts
+
+
+@final
+class Index:
+    """Some documents by name, each as the counts of its words; never changes."""
+
+    __slots__ = ("_lengths", "_mean", "_places")
+
+    def __init__(self, documents: Mapping[str, Mapping[str, int]]) -> None:
+        self._lengths = {name: sum(counts.values()) for name, counts in documents.items()}
+        self._mean = sum(self._lengths.values()) / len(documents) if documents else 0.0
+        self._places: dict[str, dict[str, int]] = {}
+        for name, counts in documents.items():
+            for word, count in counts.items():
+                self._places.setdefault(word, {})[name] = count
+
+    def scores(self, query: str) -> dict[str, float]:
+        """The score of every document that shares a word with the query; all are above 0."""
+        scores: dict[str, float] = {}
+        # Sorted, because sums of floats depend on their order and a set's order on the process.
+        for word in sorted(set(words(query))):
+            places = self._places.get(word, {})
+            # With the 1 inside, a word that most documents have still counts a little, and never against them.
+            weight = math.log(1 + (len(self._lengths) - len(places) + 0.5) / (len(places) + 0.5))
+            for name, count in places.items():
+                length = 1 - LENGTH_SHARE + LENGTH_SHARE * self._lengths[name] / self._mean
+                gain = count * (SATURATION + 1) / (count + SATURATION * length)
+                scores[name] = scores.get(name, 0.0) + weight * gain
+        return scores
+
+    def search(self, query: str, limit: int) -> list[str]:
+        """The names of the best documents, best first, at most `limit`; of equal ones in the order of their names.
+
+        A document whose name is the query comes first.
+        """
+        exact = query.strip()
+        scores = self.scores(query)
+        ranked = ((name != exact, -score, name) for name, score in scores.items())
+        return [name for *_, name in nsmallest(limit, ranked)]
+
+    def __len__(self) -> int:
+        return len(self._lengths)

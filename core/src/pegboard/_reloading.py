@@ -1,0 +1,122 @@
+"""Reloading: a toolkit that runs takes in what was installed meanwhile, and lets go of what was removed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from pegboard._assembling import forget_standard_assembly, named, tables_of
+from pegboard._core import Core
+from pegboard._errors import PegboardError, describe_exception
+from pegboard._isolation import isolated
+from pegboard._plugin_record import PluginChanges, PluginRecord, PluginState
+from pegboard._registration import fail_pack, hang_up_packs, read_anew
+from pegboard._tool import Tool
+
+__all__ = ["reload_plugins"]
+
+
+def reload_plugins(core: Core) -> PluginChanges:
+    """Bring the plugins up to what is installed now; if that raises, everything is as it was.
+
+    Plugins that go on keep their tools, with presets, permissions and whatever sessions say of them.
+    """
+    records, names = core.plugins.records, set(core.board.tools)
+    fresh = core.plugins.anew()
+    undo: list[Callable[[], Any]] = []
+    with core.registry.atomically():
+        try:
+            _exchange(core, fresh, undo)
+        except BaseException:
+            for take_back in reversed(undo):
+                take_back()
+            raise
+    forget_standard_assembly()
+    _forget_modules(records, core.plugins.records)
+    return _changes(records, core.plugins.records, names, set(core.board.tools))
+
+
+def _exchange(core: Core, fresh: Any, undo: list[Callable[[], Any]]) -> None:
+    before, tables = core.plugins.active_packs, tables_of(core.plugins)
+    undo.append(core.plugins.become(fresh))
+    core.plugins.ask_all()
+    after = core.plugins.active_packs
+    for pack in sorted(before - after):
+        core.registry.drop_pack(pack)
+    new_tables = tables_of(core.plugins)
+    if new_tables != tables:
+        types, injectors, converters = new_tables
+        undo += [
+            core.assembly.types.exchange(types),
+            core.assembly.injectors.exchange(injectors),
+            core.assembly.converters.exchange(converters),
+        ]
+        _reread(core)
+    _exchange_services(core, undo)
+    hang_up_packs(core, after - before)
+
+
+def _reread(core: Core) -> None:
+    """Read every tool with the new tables. A pack whose tools cannot be read any more fails; the program's raise."""
+    fresh: list[Tool] = []
+    failed: dict[str, tuple[Tool, PegboardError]] = {}
+    for tool in core.board.tools.values():
+        try:
+            fresh.append(tool.evolve(definition=read_anew(core, tool)))
+        except PegboardError as refused:
+            if tool.pack is None:
+                raise
+            failed.setdefault(tool.pack, (tool, refused))
+    core.registry.update(fresh)
+    for pack, (tool, error) in sorted(failed.items()):
+        fail_pack(core, pack, tool.origin, f"its tools cannot be used: {describe_exception(error)}", error)
+
+
+def _exchange_services(core: Core, undo: list[Callable[[], Any]]) -> None:
+    engine, middleware, dialects = core.engine, core.middleware, core.dialects
+    backends = dict(engine.backends)
+
+    def take_back() -> None:
+        core.middleware, core.dialects = middleware, dialects
+        engine.backends.clear()
+        engine.backends.update(backends)
+
+    undo.append(take_back)
+    core.set_middleware(item.value for item in core.plugins.contributions("provide_middleware"))
+    core.dialects = named(core.plugins, "provide_dialects")
+    # The same dictionary: whoever runs the calls looks into it.
+    engine.backends.clear()
+    engine.backends.update(named(core.plugins, "provide_backends"))
+    for name in sorted(backends.keys() - engine.backends.keys()):
+        isolated(backends[name].close)
+
+
+def _forget_modules(before: Iterable[PluginRecord], after: Iterable[PluginRecord]) -> None:
+    """Forget the modules of plugins that were uninstalled: installed again, they must not run the old code."""
+    installed = {_module(record) for record in after}
+    for gone in sorted({_module(record) for record in before} - installed - {""}):
+        for name in [name for name in list(sys.modules) if name == gone or name.startswith(f"{gone}.")]:
+            del sys.modules[name]
+
+
+def _module(record: PluginRecord) -> str:
+    return (record.entry_point or "").partition("[")[0].partition(":")[0].strip()
+
+
+def _changes(
+    before: Iterable[PluginRecord], after: Iterable[PluginRecord], old_names: set[str], new_names: set[str]
+) -> PluginChanges:
+    old = {(record.name, record.distribution): record for record in before}
+    new = {(record.name, record.distribution): record for record in after}
+    is_active = PluginState.ACTIVE
+    was = {key for key, record in old.items() if record.state is is_active}
+    runs = {key for key, record in new.items() if record.state is is_active}
+    others = [new[key] for key in new if new[key] != old.get(key) and key not in was ^ runs]
+    return PluginChanges(
+        added=tuple(new[key] for key in new if key in runs - was),
+        removed=tuple(old[key] for key in old if key in was - runs),
+        changed=tuple(others),
+        tools_added=tuple(sorted(new_names - old_names)),
+        tools_removed=tuple(sorted(old_names - new_names)),
+    )

@@ -1,0 +1,46 @@
+"""For hosts that show what a toolkit is made of: command lines, inspectors, test kits. Programs need `Toolkit` alone.
+
+`Plugins` is what a toolkit loads its plugins with: `Plugins.load(imports=False)` says what is installed without
+importing any of it, `plugins.contributions(hook)` who contributes what, `plugins.settings.effective()` which settings
+hold and where each came from, `plugins.import_seconds` how long imports took.
+"""
+
+from __future__ import annotations
+
+from pegboard._board import Board, Clash
+from pegboard._hooks import HookName
+from pegboard._lazy import LazyDefinition
+from pegboard._plugin_record import Contribution
+from pegboard._plugins import Plugins
+from pegboard._settings import Setting, Settings
+from pegboard._tool import Tool
+from pegboard._toolkit import Toolkit
+
+__all__ = [
+    "Board",
+    "Clash",
+    "Contribution",
+    "HookName",
+    "Plugins",
+    "Setting",
+    "Settings",
+    "board_of",
+    "is_loaded",
+    "plugins_of",
+]
+
+
+def plugins_of(toolkit: Toolkit) -> Plugins:
+    """The plugins that a toolkit was assembled from."""
+    return toolkit._core.plugins
+
+
+def board_of(toolkit: Toolkit) -> Board:
+    """What hangs there now, with the names that clash."""
+    return toolkit._core.board
+
+
+def is_loaded(tool: Tool) -> bool:
+    """Whether a tool can be described without importing anything; False for an import string not yet used."""
+    definition = tool.definition
+    return not isinstance(definition, LazyDefinition) or definition.is_loaded

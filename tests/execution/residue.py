@@ -1,0 +1,56 @@
+"""Residue: what is left open when everything should be over."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+from attrs import frozen
+
+from tests.execution.bounded import PATIENCE, eventually, stacks
+
+__all__ = ["Open"]
+
+
+@frozen
+class Open:
+    """What this program has open: threads, files and child processes, the latter two where the system tells."""
+
+    threads: frozenset[threading.Thread]
+    files: int
+    processes: frozenset[str]
+
+    @classmethod
+    def now(cls) -> Open:
+        """What is open now."""
+        return cls(frozenset(threading.enumerate()), _open_files(), _children())
+
+    def residue(self, seconds: float = PATIENCE) -> list[str]:
+        """What is open now, was not then, and stays open."""
+        eventually(lambda: not self._more(), seconds)
+        return self._more()
+
+    def _more(self) -> list[str]:
+        now = Open.now()
+        threads = sorted(thread.name for thread in now.threads - self.threads)
+        found = [f"threads are left: {threads}\n{stacks()}"] if threads else []
+        if now.files > self.files:
+            found.append(f"{now.files} files are open, {self.files} were")
+        return found + [f"the process {process} is left" for process in sorted(now.processes - self.processes)]
+
+
+def _open_files() -> int:
+    try:
+        return sum(1 for _ in Path("/proc/self/fd").iterdir())
+    except OSError:
+        return 0
+
+
+def _children() -> frozenset[str]:
+    found: set[str] = set()
+    for task in Path("/proc/self/task").glob("*/children"):
+        try:
+            found.update(task.read_text().split())
+        except OSError:
+            continue  # a thread that ended meanwhile
+    return frozenset(found)

@@ -1,0 +1,387 @@
+"""Middleware: code around calls, in order, planned once for each tool, and kept apart from the tools."""
+
+import asyncio
+import contextvars
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from pegboard import (
+    ExecutionPolicy,
+    Middleware,
+    Secret,
+    Status,
+    Suspend,
+    Tool,
+    Toolkit,
+    ToolResult,
+    hookimpl,
+    tool,
+)
+from tests.execution.bounded import eventually
+
+PATIENCE = 10.0
+CALLERS: dict[str, Callable[..., ToolResult]] = {
+    "plain": lambda toolkit, *args, **options: toolkit.call_sync(*args, **options),
+    "loop": lambda toolkit, *args, **options: asyncio.run(toolkit.call(*args, **options)),
+}
+each_caller = pytest.mark.parametrize("caller", CALLERS)
+
+
+def board(*middleware: Middleware | Callable[..., Any], **options: Any) -> Toolkit:
+    class Plugin:
+        @hookimpl
+        def provide_middleware(self) -> list[Middleware]:
+            return [each if isinstance(each, Middleware) else Middleware(each) for each in middleware]
+
+    toolkit = Toolkit(plugins=[Plugin()], **options)
+    toolkit.register(lambda: "ran", name="sync")
+
+    @tool(name="later")
+    async def later() -> str:
+        await asyncio.sleep(0)
+        return "ran"
+
+    @tool
+    def drawn() -> Iterator[str]:
+        yield "ra"
+        yield "n"
+
+    toolkit.register(later, drawn)
+    return toolkit
+
+
+def noting(seen: list[str], word: str, *, is_async: bool) -> Callable[..., Any]:
+    def around(call: Any, proceed: Any) -> Any:
+        seen.append(f"{word} in")
+        result = proceed()
+        seen.append(f"{word} out {result.text}")
+        return result
+
+    async def around_later(call: Any, proceed: Any) -> Any:
+        seen.append(f"{word} in")
+        result = await proceed()
+        seen.append(f"{word} out {result.text}")
+        return result
+
+    return around_later if is_async else around
+
+
+class TestOrder:
+    @each_caller
+    @pytest.mark.parametrize("name", ["sync", "later", "drawn"])
+    @pytest.mark.parametrize("kinds", [(False, False), (False, True), (True, False), (True, True)])
+    def test_lower_is_further_out(self, caller: str, name: str, kinds: tuple[bool, bool]) -> None:
+        seen: list[str] = []
+        inner = Middleware(noting(seen, "inner", is_async=kinds[0]), order=2)
+        outer = Middleware(noting(seen, "outer", is_async=kinds[1]), order=-1)
+        with board(inner, outer) as toolkit:
+            assert CALLERS[caller](toolkit, name).text == "ran"
+        assert seen == ["outer in", "inner in", "inner out ran", "outer out ran"]
+
+    def test_of_equal_rank_as_they_came(self) -> None:
+        seen: list[str] = []
+        with board(*(noting(seen, word, is_async=False) for word in "abc")) as toolkit:
+            toolkit.call_sync("sync")
+        assert seen[:3] == ["a in", "b in", "c in"]
+
+
+class TestPlannedOnce:
+    def test_for_each_tool(self) -> None:
+        asked: list[str] = []
+
+        def applies(each: Tool) -> bool:
+            asked.append(each.name)
+            return each.name == "later"
+
+        seen: list[str] = []
+        with board(Middleware(noting(seen, "x", is_async=False), applies=applies)) as toolkit:
+            for _ in range(3):
+                toolkit.call_sync("sync")
+                toolkit.call_sync("later")
+            assert asked == ["sync", "later"]
+            assert seen == ["x in", "x out ran"] * 3
+
+    def test_a_tool_that_it_does_not_apply_to_goes_straight(self) -> None:
+        with board(Middleware(lambda call, proceed: proceed(), applies=lambda each: False)) as toolkit:
+            assert toolkit.call_sync("sync").text == "ran"
+            assert toolkit.stats["tools"]["sync"]["calls"] == 1
+
+    def test_one_that_cannot_say_is_the_tools_misfortune_alone(self) -> None:
+        def applies(each: Tool) -> bool:
+            if each.name == "sync":
+                raise KeyError("tags")
+            return False
+
+        with board(Middleware(lambda call, proceed: proceed(), applies=applies)) as toolkit:
+            result = toolkit.call_sync("sync")
+            assert (result.status, "tags" in result.text) == (Status.ERROR, True)
+            assert toolkit.call_sync("later").text == "ran"
+
+
+class TestKeptApart:
+    @each_caller
+    @pytest.mark.parametrize("is_async", [False, True])
+    @pytest.mark.parametrize("error", [ValueError("bad day"), SystemExit(3), StopIteration(), asyncio.CancelledError()])
+    def test_one_that_raises(self, caller: str, is_async: bool, error: BaseException) -> None:
+        def around(call: Any, proceed: Any) -> Any:
+            raise error
+
+        async def around_later(call: Any, proceed: Any) -> Any:
+            raise error
+
+        with board(Middleware(around_later if is_async else around, applies=lambda each: each.name == "sync")) as kit:
+            result = CALLERS[caller](kit, "sync")
+            assert result.status in (Status.ERROR, Status.CANCELLED)
+            assert (result.name, bool(result.call_id)) == ("sync", True)
+            assert CALLERS[caller](kit, "later").text == "ran"
+
+    @each_caller
+    @pytest.mark.parametrize("wrong", [None, "text", 7, ValueError("returned"), object()])
+    def test_one_that_returns_no_result(self, caller: str, wrong: Any) -> None:
+        def forgetful(call: Any, proceed: Any) -> Any:
+            proceed()
+            return wrong
+
+        with board(Middleware(forgetful, name="forgetful")) as toolkit:
+            result = CALLERS[caller](toolkit, "sync")
+            assert result.error is not None
+            assert (result.status, result.error.kind) == (Status.ERROR, "middleware")
+            assert "'forgetful'" in result.text
+            assert type(wrong).__name__ in result.text
+
+    @each_caller
+    @pytest.mark.parametrize("is_async", [False, True])
+    def test_one_that_goes_no_further(self, caller: str, is_async: bool) -> None:
+        ran: list[int] = []
+        answer = ToolResult(status=Status.DENIED, content="not on Sundays")
+
+        def around(call: Any, proceed: Any) -> ToolResult:
+            return answer
+
+        async def around_later(call: Any, proceed: Any) -> ToolResult:
+            return answer
+
+        with board(around_later if is_async else around) as toolkit:
+            toolkit.register(lambda: ran.append(1), name="work")
+            result = CALLERS[caller](toolkit, "work", call_id="c1")
+            assert (result.status, result.text, result.call_id, ran) == (Status.DENIED, "not on Sundays", "c1", [])
+            assert toolkit.stats["tools"]["work"]["statuses"] == {"denied": 1}
+        assert answer.call_id == ""
+
+    @each_caller
+    @pytest.mark.parametrize("is_async", [False, True])
+    def test_one_that_goes_on_twice(self, caller: str, is_async: bool) -> None:
+        ran: list[int] = []
+
+        def around(call: Any, proceed: Any) -> ToolResult:
+            first = proceed()
+            return proceed() if first.is_error else first  # type: ignore[no-any-return]
+
+        async def around_later(call: Any, proceed: Any) -> ToolResult:
+            first = await proceed()
+            return await proceed() if first.is_error else first  # type: ignore[no-any-return]
+
+        def work() -> str:
+            ran.append(1)
+            if len(ran) % 3:
+                raise ConnectionError(f"down {len(ran)}")
+            return "up"
+
+        with board(around_later if is_async else around) as toolkit:
+            toolkit.register(work)
+            result = CALLERS[caller](toolkit, "work", policy=ExecutionPolicy(max_attempts=2, initial_backoff=0))
+            assert (result.text, result.attempts, len(ran)) == ("up", 3, 3)
+            assert [each["error"] for each in result.metadata["retries"]] == ["down 1"]
+
+    @each_caller
+    def test_each_round_has_all_attempts(self, caller: str) -> None:
+        ran: list[int] = []
+
+        def work() -> None:
+            ran.append(1)
+            raise ConnectionError("down")
+
+        def twice(call: Any, proceed: Any) -> Any:
+            proceed()
+            return proceed()
+
+        with board(twice) as toolkit:
+            toolkit.register(work)
+            result = CALLERS[caller](toolkit, "work", policy=ExecutionPolicy(max_attempts=3, initial_backoff=0))
+            assert (result.attempts, len(ran)) == (6, 6)
+
+    def test_a_message_without_secrets(self) -> None:
+        def around(call: Any, proceed: Any) -> Any:
+            raise ValueError("refused s3cr3t-value")
+
+        with board(around) as toolkit:
+            toolkit.register(lambda key: key, name="use", presets={"key": Secret("s3cr3t-value")})
+            assert toolkit.call_sync("use").text == "Error: refused ***"
+
+    def test_one_that_changes_the_call_changes_nothing_that_was_checked(self) -> None:
+        def around(call: Any, proceed: Any) -> Any:
+            call.arguments["n"] = "many"
+            call.typed["n"] = "many"
+            return proceed()
+
+        def double(n: int) -> int:
+            return n * 2
+
+        with board(around) as toolkit:
+            toolkit.register(double)
+            assert toolkit.call_sync("double", {"n": 2}).value == 4
+
+
+class TestMayDoWhatToolsMay:
+    @each_caller
+    def test_suspend(self, caller: str) -> None:
+        def around(call: Any, proceed: Any) -> Any:
+            raise Suspend("after lunch")
+
+        with board(around) as toolkit:
+            assert CALLERS[caller](toolkit, "sync", call_id="c1").status is Status.SUSPENDED
+            assert toolkit.resume("c1", "late").text == "late"
+
+    @each_caller
+    @pytest.mark.parametrize("is_async", [False, True])
+    def test_set_what_the_tool_sees(self, caller: str, is_async: bool) -> None:
+        user = contextvars.ContextVar("user", default="nobody")
+
+        def around(call: Any, proceed: Any) -> Any:
+            user.set("ann")
+            return proceed()
+
+        async def around_later(call: Any, proceed: Any) -> Any:
+            user.set("ann")
+            return await proceed()
+
+        async def who_later() -> str:
+            return user.get()
+
+        with board(around_later if is_async else around) as toolkit:
+            toolkit.register(lambda: user.get(), name="who")  # noqa: PLW0108 - a method would bring its own signature
+            toolkit.register(who_later)
+            for name in ("who", "who_later"):
+                assert contextvars.copy_context().run(CALLERS[caller], toolkit, name).text == "ann"
+
+    @each_caller
+    def test_call_the_toolkit(self, caller: str) -> None:
+        def around(call: Any, proceed: Any) -> Any:
+            audit.append(toolkit.call_sync("later").text)
+            return proceed()
+
+        audit: list[str] = []
+        with board(Middleware(around, applies=lambda each: each.name == "sync")) as toolkit:
+            assert CALLERS[caller](toolkit, "sync").text == "ran"
+        assert audit == ["ran"]
+
+    @each_caller
+    def test_take_as_long_as_they_like(self, caller: str) -> None:
+        def around(call: Any, proceed: Any) -> Any:
+            time.sleep(0.1)
+            return proceed()
+
+        with board(around) as toolkit:
+            result = CALLERS[caller](toolkit, "sync", policy=ExecutionPolicy(timeout=0.05))
+            assert (result.text, result.duration >= 0.1) == ("ran", True)
+
+    @each_caller
+    @pytest.mark.parametrize("is_async", [False, True])
+    def test_hear_of_a_timeout(self, caller: str, is_async: bool) -> None:
+        heard: list[Status] = []
+
+        async def hang() -> None:
+            await asyncio.Event().wait()
+
+        def around(call: Any, proceed: Any) -> Any:
+            heard.append((result := proceed()).status)
+            return result
+
+        async def around_later(call: Any, proceed: Any) -> Any:
+            heard.append((result := await proceed()).status)
+            return result
+
+        with board(around_later if is_async else around) as toolkit:
+            toolkit.register(hang)
+            assert CALLERS[caller](toolkit, "hang", policy=ExecutionPolicy(timeout=0.02)).status is Status.TIMEOUT
+        assert heard == [Status.TIMEOUT]
+
+
+class TestStopping:
+    """Middleware does not stand between a call and whoever stops it."""
+
+    @pytest.mark.parametrize("is_async", [False, True])
+    @pytest.mark.parametrize("on_a_loop", [False, True])
+    @pytest.mark.parametrize("retrying", [False, True])
+    def test_a_call(self, is_async: bool, on_a_loop: bool, retrying: bool) -> None:
+        begun, cleaned = threading.Event(), list[str]()
+
+        async def wait() -> None:
+            begun.set()
+            if retrying:
+                raise ConnectionError("down")
+            try:
+                await asyncio.Event().wait()
+            finally:
+                cleaned.append("cleaned")
+
+        async def around_later(call: Any, proceed: Any) -> Any:
+            return await proceed()
+
+        with board(around_later if is_async else lambda call, proceed: proceed()) as toolkit:
+            toolkit.register(wait)
+            call = toolkit.prepare("wait")
+            policy = ExecutionPolicy(max_attempts=2, initial_backoff=3600, max_backoff=3600, jitter=False)
+            box: list[ToolResult] = []
+
+            def run() -> None:
+                coroutine = on_a_loop and call.execute(policy=policy)
+                box.append(asyncio.run(coroutine) if coroutine else call.execute_sync(policy=policy))
+
+            caller = threading.Thread(target=run, daemon=True)
+            caller.start()
+            assert begun.wait(PATIENCE)
+            time.sleep(0.05)
+            call.stop()
+            caller.join(PATIENCE)
+            assert [result.status for result in box] == [Status.CANCELLED]
+            assert cleaned == ([] if retrying else ["cleaned"])
+
+    @pytest.mark.parametrize("is_async", [False, True])
+    def test_the_callers_task(self, is_async: bool) -> None:
+        cleaned: list[str] = []
+
+        async def wait() -> None:
+            try:
+                await asyncio.Event().wait()
+            finally:
+                cleaned.append("tool")
+
+        async def around_later(call: Any, proceed: Any) -> Any:
+            try:
+                return await proceed()
+            finally:
+                cleaned.append("middleware")
+
+        def around(call: Any, proceed: Any) -> Any:
+            try:
+                return proceed()
+            finally:
+                cleaned.append("middleware")
+
+        async def main() -> None:
+            task = asyncio.create_task(toolkit.call("wait"))
+            await asyncio.sleep(0.05)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+        with board(around_later if is_async else around) as toolkit:
+            toolkit.register(wait)
+            asyncio.run(main())
+            assert eventually(lambda: sorted(cleaned) == ["middleware", "tool"])
+            assert eventually(lambda: toolkit.stats["abandoned_threads"] == 0)

@@ -1,0 +1,102 @@
+"""The pool of worker threads: slots that are lent, threads that are lost, jobs that queue when it is closed."""
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from pegboard._effects import Outcome
+from pegboard._pool import WorkerPool
+from tests.execution.bounded import PATIENCE, eventually, within
+
+
+class Job:
+    """Runs until it is let go."""
+
+    def __init__(self, pool: WorkerPool, go: threading.Event, *, lends: bool = False) -> None:
+        self.begun = threading.Event()
+        self.outcomes: list[Outcome] = []
+        self._pool = pool
+        self._go = go
+        self._lends = lends
+        self.ticket = pool.submit(self._run, self.outcomes.append)
+
+    def _run(self) -> str:
+        if not self._lends:
+            self.begun.set()
+            self._go.wait(PATIENCE)
+            return "done"
+        with self._pool.lent():
+            self.begun.set()
+            self._go.wait(PATIENCE)
+        return "done"
+
+
+@pytest.fixture
+def go() -> Iterator[threading.Event]:
+    event = threading.Event()
+    yield event
+    event.set()
+
+
+def test_a_thread_that_is_lost_while_its_slot_is_lent_frees_no_second_one(go: threading.Event) -> None:
+    pool = WorkerPool(1)
+    lender = Job(pool, go, lends=True)
+    assert lender.begun.wait(PATIENCE)
+    assert pool.abandon(lender.ticket)
+    first, second = Job(pool, go), Job(pool, go)
+    assert first.begun.wait(PATIENCE)
+    assert (pool.queued, pool.abandoned) == (1, 1)
+    go.set()
+    assert eventually(lambda: second.outcomes == [("done", None)])
+    assert eventually(lambda: pool.abandoned == 0)
+    pool.close()
+
+
+def test_a_lost_thread_has_no_slot_to_lend(go: threading.Event) -> None:
+    pool = WorkerPool(1)
+    begun, lost, back = threading.Event(), threading.Event(), threading.Event()
+
+    def late() -> None:
+        begun.set()
+        lost.wait(PATIENCE)
+        with pool.lent():
+            back.set()
+            go.wait(PATIENCE)
+
+    ticket = pool.submit(late, lambda outcome: None)
+    assert begun.wait(PATIENCE)
+    assert pool.abandon(ticket)
+    lost.set()
+    assert back.wait(PATIENCE)
+    first, _ = Job(pool, go), Job(pool, go)
+    assert first.begun.wait(PATIENCE)
+    assert pool.queued == 1
+    go.set()
+    pool.close()
+
+
+def test_closing_refuses_what_queues_and_counts_what_hangs(go: threading.Event) -> None:
+    pool = WorkerPool(1)
+    hung = Job(pool, go)
+    assert hung.begun.wait(PATIENCE)
+    queued = Job(pool, go)
+    within(lambda: pool.close(0.02))
+    ((value, error),) = queued.outcomes
+    assert value is None
+    assert isinstance(error, RuntimeError)
+    assert "closed" in str(error)
+    assert not queued.begun.is_set()
+    assert (pool.abandoned, pool.queued) == (1, 0)
+    go.set()
+    assert eventually(lambda: hung.outcomes == [("done", None)])
+    assert eventually(lambda: pool.abandoned == 0)
+
+
+def test_closing_from_one_of_its_threads() -> None:
+    before = set(threading.enumerate())
+    pool = WorkerPool(2)
+    outcomes: list[Outcome] = []
+    pool.submit(pool.close, outcomes.append)
+    assert eventually(lambda: outcomes == [(None, None)])
+    assert eventually(lambda: set(threading.enumerate()) <= before)
