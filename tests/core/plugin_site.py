@@ -9,11 +9,14 @@ from typing import Any
 
 import attrs
 import cattrs  # noqa: F401 - imported on first use, which a test's own path does not allow
-import importlib_metadata  # noqa: F401 - as above
+import importlib_metadata
 import pytest
 
 from pegboard._plugins import PluginRecord, Plugins
 from pegboard.testing import fake_distribution
+
+# As above: a lazy name of the library's own, for archives.
+getattr(importlib_metadata, "zipfile", None)
 
 HEADER = "from pegboard import hookimpl\n"
 TOOLS = """

@@ -1,6 +1,8 @@
 """Discovery finds what is installed, whatever lies beside it, and imports nothing."""
 
+import importlib.metadata
 import os
+import shutil
 import sys
 import time
 from collections.abc import Iterator
@@ -8,9 +10,11 @@ from importlib.abc import MetaPathFinder
 from pathlib import Path
 from typing import Any
 
+import importlib_metadata
 import pytest
 
 from pegboard._discovery import Discovery, Found, discover, normalise, pack_name
+from pegboard._installed import installed
 from pegboard.testing import fake_distribution
 from tests.core.plugin_site import Site, fresh_site
 
@@ -176,6 +180,69 @@ class TestDuplicates:
         site.add("dice")
         sys.path.append(str(site.path))
         assert [found.hidden for found in discover().found] == [""]
+
+
+class TestElsewhere:
+    """What lies in no plain folder is the library's to read, and counts like the rest."""
+
+    def test_archive(self, site: Site, tmp_path: Path) -> None:
+        other = tmp_path / "other"
+        fake_distribution(other, "acme-zipped", "3", entry_points={"zipped": "m"}, requires=["pegboard>=7"])
+        archive = shutil.make_archive(str(tmp_path / "packs"), "zip", other)
+        sys.path.append(archive)
+        assert discover().found == (Found("zipped", "m", "acme-zipped", "3", ("pegboard>=7",)),)
+
+    def test_egg(self, site: Site, tmp_path: Path) -> None:
+        info = tmp_path / "acme_egg-1.0-py3.11.egg" / "EGG-INFO"
+        info.mkdir(parents=True)
+        (info / "PKG-INFO").write_text("Metadata-Version: 1.0\nName: acme-egg\nVersion: 1.0\n", encoding="utf-8")
+        (info / "entry_points.txt").write_text("[pegboard]\negg = m\n", encoding="utf-8")
+        sys.path.append(str(info.parent))
+        assert discover().found == (Found("egg", "m", "acme-egg", "1.0"),)
+
+    def test_another_finder(self, site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        info = fake_distribution(tmp_path / "hidden", "acme-found", entry_points={"found": "m"})
+
+        class Finder(MetaPathFinder):
+            def find_spec(self, *_: Any) -> None:
+                return None
+
+            def find_distributions(self, context: Any) -> Any:
+                assert context.name is None
+                yield importlib.metadata.PathDistribution(info)
+
+        monkeypatch.setattr(sys, "meta_path", [*sys.meta_path, Finder()])
+        site.add("good")
+        assert names(discover()) == ["found", "good"]
+
+    def test_a_copy_in_an_archive_is_hidden_like_any_other(self, site: Site, tmp_path: Path) -> None:
+        site.add("dice", version="1.0")
+        fake_distribution(tmp_path / "other", "acme-dice", "2.0", entry_points={"dice": "m"})
+        sys.path.append(shutil.make_archive(str(tmp_path / "packs"), "zip", tmp_path / "other"))
+        hidden = {found.version: found.hidden for found in discover().found}
+        assert hidden["1.0"] == ""
+        assert str(site.path) in hidden["2.0"]
+
+    @pytest.mark.parametrize("entry", ["no such folder", "file.txt", "\0", b"bytes", None, 7])
+    def test_entries_that_lead_nowhere(self, site: Site, entry: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        (site.path / "file.txt").parent.mkdir(parents=True)
+        (site.path / "file.txt").touch()
+        site.add("good")
+        monkeypatch.chdir(site.path)
+        sys.path.append(entry)
+        assert discover() == Discovery((Found("good", "site_good", "acme-good", "1.0"),))
+
+    def test_finds_what_the_library_finds(self) -> None:
+        library = {
+            str(found._path)  # type: ignore[attr-defined]  # where it lies is known to nobody else
+            for found in importlib_metadata.distributions()
+        }
+        assert {copy.place for copy in installed([])} == library
+
+    def test_large_entry_points(self, site: Site) -> None:
+        lines = "".join(f"tool{number} = module:function\n" for number in range(20_000))
+        site.add("late", entry_points=f"[console_scripts]\n{lines}[pegboard]\nlate = m\n")
+        assert names(discover()) == ["late"]
 
 
 def test_egg_info_requirements(site: Site) -> None:

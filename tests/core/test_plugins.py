@@ -6,6 +6,7 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 import attrs
 import pytest
 
+from pegboard import Toolkit
 from pegboard._errors import PluginError, RegistrationError, SettingsError, UnknownNameError
 from pegboard._extension import Command
 from pegboard._plugins import PluginRecord, Plugins, PluginState
@@ -460,6 +462,117 @@ class TestToolsFrom:
         with pytest.raises(RegistrationError, match="closed"):
             plugins.tools_from("x")
         assert states(plugins) == {"one": "active"}
+
+
+class TestAttribution:
+    SOURCE = """
+    from fractions import Fraction
+    from types import SimpleNamespace
+    from pegboard import Command, Converter, Dialect, Injector, Middleware, TypeHandler, tool, toolset
+
+    class Db: ...
+
+    @toolset
+    class Set:
+        @tool
+        def method(self): ...
+
+    def plain(): ...
+
+    @hookimpl
+    def provide_tools(settings): return [plain, Set(), "site_all:plain_lazy"]
+    @hookimpl
+    def provide_types(): return [TypeHandler(Fraction, lambda annotation, types: types.plan(str))]
+    @hookimpl
+    def provide_injectors(): return [Injector(Db, Db)]
+    @hookimpl
+    def provide_converters(): return [Converter(Fraction, str)]
+    @hookimpl
+    def provide_middleware(): return [Middleware("log", lambda call, proceed: proceed())]
+    @hookimpl
+    def provide_backends(): return [SimpleNamespace(name="far", submit=print, close=lambda: None)]
+    @hookimpl
+    def provide_dialects(): return [Dialect("klingon", list)]
+    @hookimpl
+    def provide_commands(): return [Command("hi", "Say hi.", print)]
+    """
+    HOOKS = (
+        "backends",
+        "commands",
+        "converters",
+        "dialects",
+        "injectors",
+        "middleware",
+        "tools",
+        "types",
+    )
+
+    def test_every_contribution_knows_plugin_distribution_and_version(self, site: Site) -> None:
+        site.add("all", self.SOURCE, version="1.2")
+        plugins = site.load()
+        expected = Origin("all", "acme-all", "1.2", "site_all")
+        for hook in self.HOOKS:
+            found = plugins.contributions(f"provide_{hook}")  # type: ignore[arg-type]  # one of the literals
+            assert {item.origin for item in found} == {expected}, hook
+            assert {item.pack for item in found} == {"all"}
+        assert plugins.errors == ()
+
+    def test_on_the_board(self, site: Site) -> None:
+        site.add("all", self.SOURCE, version="1.2")
+        with Toolkit(plugins=["all"]) as toolkit:
+            assert toolkit.problems == []
+            assert {tool.name: str(tool.origin) for tool in toolkit} == dict.fromkeys(
+                ("plain", "method", "plain_lazy"), "acme-all 1.2"
+            )
+            assert str(toolkit.types.handler_for(Fraction)[1]) == "acme-all 1.2"
+
+
+class TestTies:
+    SOURCE = """
+    from fractions import Fraction
+    from pegboard import TypeHandler
+    @hookimpl
+    def provide_types():
+        return [TypeHandler(Fraction, lambda annotation, types: types.plan(str), priority={})]
+    """
+
+    @pytest.mark.parametrize(("priorities", "ties"), [((0, 0), 1), ((0, 1), 0)])
+    def test_are_a_problem_before_a_tool_meets_them(self, site: Site, priorities: tuple[int, int], ties: int) -> None:
+        for name, priority in zip(("one", "two"), priorities, strict=True):
+            site.add(name, self.SOURCE.format(priority))
+        with Toolkit(plugins=["one", "two"]) as toolkit:
+            assert len(toolkit.problems) == ties
+            assert list(toolkit.types.ties) == toolkit.problems
+            for problem in toolkit.problems:
+                assert problem.startswith("acme-one 1.0 and acme-two 1.0 both map fractions.Fraction; ")
+
+
+class TestProblems:
+    def test_names_what_is_not_fit_and_what_behaves_badly(self, site: Site) -> None:
+        fake_distribution(site.path, "pegboard", "0.4")
+        site.add("bad", "raise ValueError('boom')")
+        site.add("good")
+        site.add("loud", "print('x')" + TOOLS.format(tool="f"))
+        site.add("new", requires=["pegboard>=9"])
+        site.add("same", distribution="acme-a")
+        site.add("same", distribution="acme-b")
+        site.add("shut")
+        info = fake_distribution(site.path, "stranger", entry_points="x")
+        (info / "entry_points.txt").write_bytes(b"\xff")
+        problems = site.load(block=["shut"]).problems
+        assert [problem.partition(": ")[0] for problem in problems] == [
+            "bad (acme-bad 1.0)",
+            "loud (acme-loud 1.0)",
+            "new (acme-new 1.0)",
+            "same (acme-b 1.0)",
+            str(info),
+        ]
+
+    def test_slow_import(self, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("pegboard._plugins._LONG_IMPORT", 0.0)
+        site.add("slow")
+        (problem,) = site.load().problems
+        assert "slow (acme-slow 1.0): took 0.0 s to import; put what is heavy behind an import string" in problem
 
 
 class TestBuiltin:

@@ -12,7 +12,7 @@ from tests.workspace.project import ROOT
 
 DOCS = ROOT / "docs"
 PACK = DOCS / "examples" / "acme-weather"
-PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md")), *sorted(DOCS.glob("packs/*.md"))]
 
 each_page = pytest.mark.parametrize("path", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
 

@@ -115,7 +115,11 @@ class TestPack:
         assert pack.name == f"pegboard-{pack.path.name}"
 
     def test_has_one_entry_point(self, pack: Member) -> None:
-        assert pack.project["entry-points"] == {"pegboard": {pack.path.name: pack.package}}
+        # The command is no plugin: it must work where every plugin is blocked. The test kit is one of pytest's.
+        own = {"cli": {}, "pytest": {"pytest11": {"pegboard": pack.package}}}
+        assert pack.project.get("entry-points", {}) == own.get(
+            pack.path.name, {"pegboard": {pack.path.name: pack.package}}
+        )
 
     def test_admits_the_core_of_the_checkout_and_no_next_minor(self, pack: Member) -> None:
         specifier = next(r.specifier for r in map(Requirement, pack.project["dependencies"]) if r.name == "pegboard")

@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary
 from pegboard._effects import AttemptTimeoutError
 from pegboard._pool import Pool, Ticket
 
-__all__ = ["Alarm", "Alarms", "JobAlarm", "TaskAlarm", "alarms"]
+__all__ = ["Alarm", "Alarms", "JobAlarm", "alarms"]
 
 
 class Alarm(Protocol):
@@ -54,23 +54,6 @@ class JobAlarm:
         if left <= 0:
             self._pool.abandon(self._ticket)
         return left
-
-
-@final
-class TaskAlarm:
-    """Cancels a task. `rang` tells this cancellation from others, as in `asyncio.timeout`."""
-
-    __slots__ = ("_task", "rang")
-
-    def __init__(self, task: asyncio.Task[Any]) -> None:
-        self._task = task
-        self.rang = False
-
-    def ring(self) -> float:
-        """The task is cancelled; who set the alarm takes the cancellation back."""
-        self.rang = True
-        self._task.cancel()
-        return 0.0
 
 
 @final

@@ -1,16 +1,69 @@
-"""Deadlines of coroutines, armed only when a coroutine first suspends: most never do."""
+"""Deadlines of coroutines, armed only when a coroutine first suspends: most never do; and who cancels a task."""
 
 from __future__ import annotations
 
 import asyncio
 import types
 from collections.abc import Coroutine, Generator
-from typing import Any
+from contextlib import suppress
+from typing import Any, final
 
-from pegboard._alarms import TaskAlarm, alarms
+from pegboard._alarms import alarms
 from pegboard._effects import AttemptTimeoutError
 
-__all__ = ["bounded", "resumed"]
+__all__ = ["TaskGuard", "bounded", "resumed"]
+
+
+@final
+class TaskGuard:
+    """Cancels a task, when its time is up or when somebody stops it, and takes that cancellation back.
+
+    So the caller's own cancellation can be told from these, as `asyncio.timeout` tells it.
+    """
+
+    __slots__ = ("_stopped", "expected", "loop", "rang", "task")
+
+    def __init__(self, task: asyncio.Task[Any] | None) -> None:
+        self.task = task
+        self.loop = task.get_loop() if task else None
+        self.expected = task.cancelling() if task else 0
+        self.rang = False
+        self._stopped = False
+
+    def ring(self) -> float:
+        """The time is up: the task is cancelled; who set the alarm takes that back."""
+        self.rang = True
+        if self.task is not None:
+            self.task.cancel()
+        return 0.0
+
+    def cancel(self, reason: str = "") -> None:
+        """Cancel the task, from any thread."""
+        if self.loop is not None:
+            with suppress(RuntimeError):  # the loop is closed: nothing runs there any more
+                self.loop.call_soon_threadsafe(self._stop)
+
+    def _stop(self) -> None:
+        if self.task is not None and not self.task.done():
+            self._stopped = True
+            self.task.cancel()
+
+    def caller_left(self) -> bool:
+        """Whether the caller has been cancelled, whatever a tool made of it: one that swallows it holds nobody."""
+        if self.task is None:
+            return False
+        self._take_back()
+        return self.task.cancelling() > self.expected
+
+    def _take_back(self) -> None:
+        if self._stopped and self.task is not None:
+            self._stopped = False
+            self.task.uncancel()
+
+    def retire(self) -> None:
+        """The task goes on to other things: a late stop must not hit it, nor one leave its mark."""
+        self._take_back()
+        self.task = None
 
 
 async def bounded(awaitable: Any, timeout: float | None) -> Any:  # noqa: ASYNC109 - this is what implements it
@@ -22,23 +75,23 @@ async def bounded(awaitable: Any, timeout: float | None) -> Any:  # noqa: ASYNC1
         first = coroutine.send(None)
     except StopIteration as stop:
         return stop.value
-    return await resumed(coroutine, first, timeout)
+    return await resumed(coroutine, first, timeout, TaskGuard(asyncio.current_task()))
 
 
 @types.coroutine
-def resumed(coroutine: Coroutine[Any, Any, Any], first: Any, timeout: float | None) -> Generator[Any, Any, Any]:
+def resumed(
+    coroutine: Coroutine[Any, Any, Any], first: Any, timeout: float | None, guard: TaskGuard
+) -> Generator[Any, Any, Any]:
     """Continue a coroutine that was sent its first None and yielded `first`, for at most `timeout` seconds.
 
-    As `asyncio.timeout` does, the deadline cancels the task, and takes that cancellation back. Raises
-    `AttemptTimeoutError`.
+    `guard` is that of the current task. Raises `AttemptTimeoutError`.
     """
-    task = asyncio.current_task()
-    if task is None:
+    task, loop = guard.task, guard.loop
+    if task is None or loop is None:
         raise RuntimeError("a call with a timeout runs in a task of an event loop")
-    loop, before = task.get_loop(), task.cancelling()
-    alarm, watch = TaskAlarm(task), alarms(loop)
+    watch = alarms(loop)
     if timeout is not None:
-        watch.set(loop, alarm, timeout)
+        watch.set(loop, guard, timeout)
     try:
         while True:
             thrown: BaseException | None = None
@@ -55,12 +108,13 @@ def resumed(coroutine: Coroutine[Any, Any, Any], first: Any, timeout: float | No
             finally:
                 thrown = None  # which holds this very frame
     except asyncio.CancelledError as error:
-        if timeout is not None and alarm.rang and task.cancelling() - 1 <= before:
+        if timeout is not None and guard.rang and task.cancelling() - 1 <= guard.expected:
             raise AttemptTimeoutError(timeout) from error
         raise
     finally:
-        watch.forget(alarm)
-        if alarm.rang:
+        watch.forget(guard)
+        if guard.rang:
+            guard.rang = False
             task.uncancel()
 
 

@@ -7,13 +7,13 @@ import concurrent.futures
 import threading
 import time
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, TypeVar, final
 
 from pegboard._alarms import JobAlarm, alarms
 from pegboard._call import CancelToken
-from pegboard._deadlines import bounded, resumed
+from pegboard._deadlines import TaskGuard, bounded, resumed
 from pegboard._effects import (
     Around,
     AttemptTimeoutError,
@@ -54,7 +54,7 @@ class Drivers:
     @staticmethod
     def stopper() -> Any:
         """Cancels what the current task does, until it is retired: `cancel(reason)`, from any thread."""
-        return _Stopper(asyncio.current_task())
+        return TaskGuard(asyncio.current_task())
 
     def block_on(self, start: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Run a coroutine on the library's own loop and wait for it; a worker that waits lends its slot."""
@@ -107,8 +107,9 @@ class Drivers:
 
     async def run(self, steps: Steps, token: CancelToken | None = None) -> Any:
         """Drive steps on the running loop. The caller's own cancellation leaves after the steps have cleaned up."""
-        task = asyncio.current_task()
-        stopper = _Stopper(task, token)
+        stopper = TaskGuard(asyncio.current_task())
+        if token is not None:
+            token.on_cancel(stopper.cancel)
         interruption: BaseException | None = None
         try:
             effect = next(steps)
@@ -319,49 +320,6 @@ class Drivers:
         """Block this thread. A worker lends its slot meanwhile, and nobody counts on the loop that stands still."""
         with self._loop.blocked(), lending():
             return block()
-
-
-@final
-class _Stopper:
-    """Tells the caller's own cancellation from `call.stop()`, which cancels the same task."""
-
-    __slots__ = ("_loop", "_stopped", "_task", "expected")
-
-    def __init__(self, task: asyncio.Task[Any] | None, token: CancelToken | None = None) -> None:
-        self._task = task
-        self._loop = task.get_loop() if task else None
-        self.expected = task.cancelling() if task else 0
-        self._stopped = False
-        if token is not None:
-            token.on_cancel(self.cancel)
-
-    def cancel(self, reason: str = "") -> None:
-        """Cancel the task, from any thread."""
-        if self._loop is not None:
-            with suppress(RuntimeError):  # the loop is closed: nothing runs there any more
-                self._loop.call_soon_threadsafe(self._stop)
-
-    def _stop(self) -> None:
-        if self._task is not None and not self._task.done():
-            self._stopped = True
-            self._task.cancel()
-
-    def caller_left(self) -> bool:
-        """Whether the caller has been cancelled, whatever a tool made of it: one that swallows it holds nobody."""
-        if self._task is None:
-            return False
-        self._take_back()
-        return self._task.cancelling() > self.expected
-
-    def _take_back(self) -> None:
-        if self._stopped and self._task is not None:
-            self._stopped = False
-            self._task.uncancel()
-
-    def retire(self) -> None:
-        """The task goes on to other things: a late stop must not hit it, nor one leave its mark."""
-        self._take_back()
-        self._task = None
 
 
 def _is_exit(error: BaseException | None) -> bool:

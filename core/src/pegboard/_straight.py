@@ -115,7 +115,7 @@ class Straight:
                     value = stop.value
                 else:
                     stopper = self._watched()
-                    value = await self._engine.drivers.resumed(coroutine, first, ready.policy.timeout)
+                    value = await self._engine.drivers.resumed(coroutine, first, ready.policy.timeout, stopper)
             self._released(stopper)
             if type(value) not in ready.renderers.by_type and _is_unfinished(value):
                 late = self._engine.late(session, ready, call_id, arguments, context, agent)
