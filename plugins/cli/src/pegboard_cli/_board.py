@@ -1,0 +1,146 @@
+"""The board that a command looks at: what is installed, under the options that were given."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from pegboard import PegboardError, Toolkit
+from pegboard.inspection import Plugins
+from pegboard_cli._options import BoardOptions
+
+__all__ = ["hand_on", "load_plugins", "opened", "settings_file", "spoken"]
+
+FILE: Final = "pegboard.toml"
+PATIENCE: Final = 2.0
+"""Seconds after which a word is said about plugins that take their time."""
+
+
+def settings_file(options: BoardOptions) -> Path | None:
+    """The file with the settings: the one that was named, else `pegboard.toml` in the current directory."""
+    if options.config is not None:
+        return options.config
+    named = os.environ.get("PEGBOARD_CONFIG")
+    if named:
+        return Path(named)
+    return Path(FILE) if Path(FILE).is_file() else None
+
+
+@contextmanager
+def opened(options: BoardOptions) -> Iterator[Toolkit]:
+    """The toolkit to look at. What plugins and tools print meanwhile goes to standard error.
+
+    Raises `PegboardError` saying what to change.
+    """
+    with redirect_stdout(sys.stderr):
+        with _patience():
+            toolkit = _program_toolkit(options) if options.toolkit else Toolkit(**_arguments(options))
+        with toolkit:
+            yield toolkit
+
+
+def load_plugins(options: BoardOptions, *, imports: bool = True, settings: bool = True) -> Plugins:
+    """The plugins without their tools; `settings=False` leaves out all settings, for one of them may be wrong."""
+    arguments = _arguments(options)
+    environ = dict(os.environ)
+    if not settings:
+        arguments["config"] = None
+        hidden = [name for name in environ if name.startswith("PEGBOARD__") or name == "PEGBOARD_CONFIG"]
+        for name in hidden:
+            del environ[name]
+    selection = arguments.pop("plugins", "installed")
+    with redirect_stdout(sys.stderr), _patience():
+        return Plugins.load(selection=selection, environ=environ, imports=imports, **arguments)
+
+
+def hand_on(options: BoardOptions) -> None:
+    """Put the options into the environment, where a pack's own command finds them when it makes a toolkit."""
+    if options.toolkit:
+        raise click.UsageError("--toolkit is for Pegboard's own commands")
+    _apply_settings(options)
+    file = settings_file(options)
+    if file is not None:
+        _announce(options, file)
+        os.environ["PEGBOARD_CONFIG"] = str(file)
+    if options.plugins is not None:
+        os.environ["PEGBOARD_PLUGINS"] = ",".join(options.plugins)
+    if options.block:
+        os.environ["PEGBOARD_BLOCK"] = ",".join([*options.block, *filter(None, [os.environ.get("PEGBOARD_BLOCK")])])
+
+
+def spoken(text: str, options: BoardOptions) -> str:
+    """A message of the library in the words of the command line."""
+    for setting in options.settings:
+        text = text.replace(f"environment variable {_variable(setting)}", f"--settings {setting}")
+    return text
+
+
+def _arguments(options: BoardOptions) -> dict[str, Any]:
+    _apply_settings(options)
+    file = settings_file(options)
+    if file is not None:
+        _announce(options, file)
+    arguments: dict[str, Any] = {"config": file, "block": options.block}
+    if options.plugins is not None:
+        arguments["plugins"] = options.plugins
+    return arguments
+
+
+def _apply_settings(options: BoardOptions) -> None:
+    # Through the environment: text is read there as the type of the setting wants it.
+    os.environ.update({_variable(setting): value for setting, value in options.settings.items()})
+
+
+def _variable(setting: str) -> str:
+    pack, _, key = setting.partition(".")
+    return f"PEGBOARD__{pack}__{key}".replace("-", "_").upper()
+
+
+def _announce(options: BoardOptions, file: Path) -> None:
+    # A file that nobody named decides what tools may do: it must not do so unseen.
+    if not options.announced:
+        click.echo(f"pegboard: settings from {file}", err=True)
+        options.announced = True
+
+
+def _program_toolkit(options: BoardOptions) -> Toolkit:
+    if options.selects:
+        raise click.UsageError("--toolkit takes a board as its program made it, without other options about the board")
+    target = options.toolkit or ""
+    module, _, path = target.partition(":")
+    if not (module and path):
+        raise click.UsageError(f"--toolkit takes MODULE:NAME, such as myprogram:toolkit, not {target!r}")
+    sys.path.insert(0, str(Path.cwd()))
+    try:
+        found: Any = import_module(module)
+        for name in path.split("."):
+            found = getattr(found, name)
+        if not isinstance(found, Toolkit) and callable(found):
+            found = found()
+    except Exception as error:
+        raise PegboardError(f"--toolkit {target} cannot be had: {type(error).__name__}: {error}") from error
+    if not isinstance(found, Toolkit):
+        raise PegboardError(f"--toolkit {target} is a {type(found).__name__}; name a Toolkit, or what returns one")
+    return found
+
+
+@contextmanager
+def _patience() -> Iterator[None]:
+    def say() -> None:
+        click.echo("pegboard: plugins are still loading; `pegboard plugins` will show which one is slow", err=True)
+
+    timer = threading.Timer(PATIENCE, say)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()

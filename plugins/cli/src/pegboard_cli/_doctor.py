@@ -1,0 +1,111 @@
+"""`pegboard doctor`: what is wrong, and what mends it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from pegboard import PegboardError, Toolkit
+from pegboard.inspection import plugins_of
+from pegboard_cli import _exits
+from pegboard_cli._board import load_plugins, opened, spoken
+from pegboard_cli._finding import Finding
+from pegboard_cli._lockfile import LOCK, Lock, differences
+from pegboard_cli._options import BoardOptions, board_options, json_option
+from pegboard_cli._output import console, joined, plain, print_json, text
+from pegboard_cli._plugin_checks import check_commands, check_plugins
+from pegboard_cli._tool_checks import check_tools
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
+
+__all__ = ["command"]
+
+_STYLES: Final = {"error": "bold red", "warning": "yellow"}
+_DIFF: Final = {"+": "green", "-": "red", "@": "dim"}
+
+
+@click.command("doctor")
+@click.option("--locked", is_flag=True, help="Compare with pegboard.lock; any difference is an error.")
+@click.option("--lock-file", type=click.Path(path_type=Path), default=Path(LOCK), show_default=True, metavar="FILE")
+@click.option("--strict", is_flag=True, help="Exit with 1 for warnings too.")
+@json_option
+@board_options
+@click.pass_obj
+def command(options: BoardOptions, locked: bool, lock_file: Path, strict: bool, as_json: bool) -> int:
+    """Say what is wrong, and how to mend it.
+
+    Broken, hidden and slow plugins, clashing names, presets that a model may override, tools without descriptions,
+    schemas that providers refuse, characters that nobody sees, settings of nobody. Each with the command or line that
+    mends it. Exits with 1 if there are errors; warnings alone are let pass, but for --strict.
+    """
+    findings = sorted(_findings(options, lock_file if locked else None), key=lambda each: each.level)
+    failed = any(each.level == "error" or strict for each in findings)
+    if as_json:
+        print_json([each.to_dict() for each in findings])
+    else:
+        _print(findings)
+    return _exits.FAILED if failed else _exits.OK
+
+
+def _findings(options: BoardOptions, lock_file: Path | None) -> list[Finding]:
+    try:
+        with opened(options) as toolkit:
+            return list(_check(toolkit, lock_file))
+    except PegboardError as error:
+        message = spoken(str(error), options)
+        broken = Finding("error", "board", "the board", message, "mend this first: the tools were not looked at")
+        return [broken, *check_plugins(load_plugins(options, settings=False))]
+
+
+def _check(toolkit: Toolkit, lock_file: Path | None) -> Iterator[Finding]:
+    from pegboard_cli._program import COMMANDS
+
+    plugins = plugins_of(toolkit)
+    # Tools and commands first: what they show of a plugin belongs to its own findings.
+    of_tools = list(check_tools(toolkit))
+    of_commands = list(check_commands(plugins, COMMANDS))
+    of_lock = [] if lock_file is None else list(_check_lock(toolkit, of_tools, lock_file))
+    yield from chain(check_plugins(plugins), of_commands, of_tools, of_lock)
+
+
+def _check_lock(toolkit: Toolkit, of_tools: list[Finding], file: Path) -> Iterator[Finding]:
+    try:
+        lock = Lock.read(file)
+    except PegboardError as error:
+        yield Finding("error", "lock", str(file), str(error), "restore it from version control, or: pegboard lock")
+        return
+    broken = {each.subject for each in of_tools if each.code == "tool-broken"}
+    readable = {tool.name for tool in toolkit.all_tools} - broken
+    yield from differences(lock, Lock.of(toolkit, only=readable), file)
+
+
+def _print(findings: list[Finding]) -> None:
+    out = console()
+    for each in findings:
+        heading = joined((each.level, _STYLES[each.level]), (f"  {each.subject}", "bold"), (f"  [{each.code}]", "dim"))
+        out.print(heading, soft_wrap=True)
+        for line in each.message.split("\n"):
+            _print_indented(out, text(line, _DIFF.get(line[:1], "") if each.code == "lock-tool" else ""))
+        _print_indented(out, joined(("fix: ", "cyan"), (each.fix, "")))
+        out.print()
+    errors = sum(each.level == "error" for each in findings)
+    warnings = len(findings) - errors
+    if findings:
+        out.print(f"{plain(errors, 'error')}, {plain(warnings, 'warning')}")
+    else:
+        out.print("Nothing is wrong.", style="green")
+
+
+def _print_indented(out: Console, line: Text) -> None:
+    from rich.padding import Padding
+
+    if out.is_terminal:
+        out.print(Padding(line, (0, 0, 0, 2), expand=False))
+    else:  # whole lines, for whoever searches them
+        out.print(joined(("  ", "")).append_text(line), soft_wrap=True)

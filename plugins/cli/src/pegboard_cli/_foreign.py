@@ -1,0 +1,114 @@
+"""Commands of packs: what plugins hand over through `provide_commands`. A broken one hurts none of the others."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+import traceback
+from collections import Counter
+from collections.abc import Iterable
+
+import click
+
+from pegboard import Command, PegboardError
+from pegboard.inspection import Contribution, Plugins
+from pegboard_cli import _exits
+from pegboard_cli._board import hand_on, load_plugins
+from pegboard_cli._options import BoardOptions
+from pegboard_cli._output import clean, note
+
+__all__ = ["describe_commands", "find_command", "named"]
+
+
+def named(contributions: Iterable[Contribution], ours: Iterable[str] = ()) -> dict[str, Contribution]:
+    """Commands by name. Names that are ours, or that two packs have, stand as `<pack>__<name>`, as tools do."""
+    everything = list(contributions)
+    taken = Counter(each.value.name for each in everything)
+    taken.update(list(ours))  # a mapping would be taken for counts
+    return {
+        each.value.name if taken[each.value.name] == 1 else f"{each.pack}__{each.value.name}": each
+        for each in everything
+    }
+
+
+def find_command(name: str, options: BoardOptions) -> click.Command:
+    """The command that a pack has under that name, or under `<pack>__<name>`. Raises `UsageError` if there is none."""
+    plugins = _load(options)
+    found = {} if plugins is None else _commands(plugins)
+    contribution = found.get(name) or {f"{each.pack}__{each.value.name}": each for each in found.values()}.get(name)
+    if contribution is not None:
+        return _as_click(contribution, options)
+    rivals = sorted(key for key, each in found.items() if each.value.name == name)
+    if rivals:
+        raise click.UsageError(f"{name!r} is a command of several packs; use one of: {', '.join(rivals)}")
+    message = f"there is no command {name!r}.{_nearest(name, found)}{_missed(plugins)}"
+    raise click.UsageError(message, click.get_current_context(silent=True))
+
+
+def _nearest(name: str, found: Iterable[str]) -> str:
+    from pegboard_cli._program import COMMANDS
+
+    close = difflib.get_close_matches(name, sorted({*COMMANDS, *found}), n=1, cutoff=0.5)
+    return f" Did you mean {close[0]!r}?" if close else ""
+
+
+def _missed(plugins: Plugins | None) -> str:
+    broken = [record.name for record in plugins.records if record.state == "failed"] if plugins else []
+    return f" It may belong to a plugin that is broken: {', '.join(broken)}" if broken else ""
+
+
+def describe_commands(options: BoardOptions) -> list[tuple[str, str]]:
+    """Name and help of each command of a pack, for the help page."""
+    plugins = _load(options)
+    if plugins is None:
+        return []
+    found = sorted(_commands(plugins).items())
+    return [(clean(name), clean(f"{each.value.help} ({each.origin})")) for name, each in found]
+
+
+def _load(options: BoardOptions) -> Plugins | None:
+    try:
+        return load_plugins(options)
+    except PegboardError as error:
+        note(f"commands of packs are left out: {error}")
+        return None
+
+
+def _commands(plugins: Plugins) -> dict[str, Contribution]:
+    from pegboard_cli._program import COMMANDS
+
+    return named(plugins.contributions("provide_commands"), COMMANDS)
+
+
+def _as_click(contribution: Contribution, options: BoardOptions) -> click.Command:
+    command: Command = contribution.value
+
+    @click.command(
+        command.name,
+        help=command.help,
+        add_help_option=False,  # the command's own
+        context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+    )
+    @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+    def run(arguments: tuple[str, ...]) -> int:
+        hand_on(options)
+        return _run(contribution, list(arguments), options)
+
+    return run
+
+
+def _run(contribution: Contribution, arguments: list[str], options: BoardOptions) -> int:
+    try:
+        code = contribution.value.run(arguments)
+    except (click.ClickException, PegboardError, SystemExit):
+        raise
+    except Exception as error:  # noqa: BLE001 - a pack's code may raise anything
+        if options.traceback:
+            traceback.print_exception(error, file=sys.stderr)
+        hint = "" if options.traceback else "; `pegboard --traceback ...` shows where"
+        note(
+            f"the command {contribution.value.name!r} of {contribution.origin} raised "
+            f"{type(error).__name__}: {error}{hint}"
+        )
+        return _exits.FAILED
+    return code if isinstance(code, int) else _exits.OK

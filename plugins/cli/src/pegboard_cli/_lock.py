@@ -1,0 +1,34 @@
+"""`pegboard lock`: writes down the board as it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from pegboard_cli._board import opened
+from pegboard_cli._lockfile import LOCK, Lock
+from pegboard_cli._options import BoardOptions, board_options, json_option
+from pegboard_cli._output import plain, print_json
+
+__all__ = ["command"]
+
+
+@click.command("lock")
+@click.option("--lock-file", type=click.Path(path_type=Path), default=Path(LOCK), show_default=True, metavar="FILE")
+@json_option
+@board_options
+@click.pass_obj
+def command(options: BoardOptions, lock_file: Path, as_json: bool) -> None:
+    """Write down names, schemas and versions as they are now.
+
+    `pegboard doctor --locked` fails from then on if a tool comes, goes, or changes its description, schema or effects,
+    or if a distribution has another version: a pack that was looked at once cannot change unseen.
+    """
+    with opened(options) as toolkit:
+        lock = Lock.of(toolkit)
+    lock.write(lock_file)
+    if as_json:
+        print_json({"file": str(lock_file), "tools": len(lock.tools), "distributions": dict(lock.distributions)})
+    else:
+        click.echo(f"{lock_file}: {plain(len(lock.tools), 'tool')} of {plain(len(lock.distributions), 'distribution')}")

@@ -1,0 +1,157 @@
+"""What commands print: JSON for programs, tables for people, and nothing that a pack's text could smuggle in."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import click
+
+from pegboard_cli._json import dumps
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+__all__ = [
+    "Column",
+    "clean",
+    "console",
+    "flow",
+    "joined",
+    "json_lines",
+    "names",
+    "note",
+    "pairs",
+    "plain",
+    "print_json",
+    "print_table",
+    "text",
+]
+
+# Control characters move the cursor, set colours and ring; bidirectional and invisible ones make text lie.
+_UNSAFE: Final = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ud800-\udfff\U000e0000-\U000e007f]"
+)
+_LISTED: Final = re.compile(r"^(\s|[-*+>|]|\d+[.)])", re.MULTILINE)
+_WIDTH_OF_FILES: Final = 160
+
+Column: TypeAlias = str | tuple[str, dict[str, Any]]
+"""A heading, or that and how `rich` lays out the column at a terminal."""
+
+
+def clean(value: str) -> str:
+    """Text of a pack, a tool or a model, fit for a terminal: characters that do things are spelled out."""
+    return _UNSAFE.sub(lambda found: found.group().encode("unicode_escape").decode("ascii"), value)
+
+
+def print_json(value: Any) -> None:
+    """One JSON document on standard output; non-ASCII as it is where the output can carry it."""
+    text_ = dumps(value, ensure_ascii=False, indent=2, default=str)
+    try:
+        text_.encode(sys.stdout.encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        text_ = dumps(value, indent=2, default=str)
+    click.echo(text_)
+
+
+def note(message: str) -> None:
+    """A remark on standard error, on one line."""
+    click.echo(f"pegboard: {' '.join(clean(message).split())}", err=True)
+
+
+def console(*, err: bool = False) -> Console:
+    """A console on standard output or error. Files and pipes get lines long enough not to be folded."""
+    from rich.console import Console
+
+    class Plain(Console):
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError  # instead of an exit with 1
+
+    stream = sys.stderr if err else sys.stdout
+    width = None if stream.isatty() or os.environ.get("COLUMNS") else _WIDTH_OF_FILES
+    return Plain(file=stream, width=width, highlight=False, markup=False, emoji=False)
+
+
+def text(value: str, style: str = "") -> Text:
+    """Text that is shown as it is, markup and all."""
+    from rich.text import Text
+
+    return Text(clean(value), style=style)
+
+
+def joined(*parts: tuple[str, str]) -> Text:
+    """Several texts, each with its style, on one line."""
+    made = text("")
+    for value, style in parts:
+        made.append(clean(value), style=style)
+    return made
+
+
+def print_table(
+    out: Console, columns: Sequence[Column], lines: Iterable[Sequence[str | Text]], *, expand: bool = False
+) -> None:
+    """A table that fits a terminal; in a file or pipe a line for each row, for whoever searches or sorts them."""
+    cells = [[text(cell) if isinstance(cell, str) else cell for cell in line] for line in lines]
+    headed = [(column, {}) if isinstance(column, str) else column for column in columns]
+    if not (out.is_terminal or os.environ.get("COLUMNS")):
+        _print_lines([heading for heading, _ in headed], [[cell.plain for cell in line] for line in cells])
+        return
+    from rich import box
+    from rich.table import Table
+
+    made = Table(box=box.SIMPLE_HEAD, header_style="bold", show_edge=False, pad_edge=False, expand=expand)
+    for heading, settings in headed:
+        layout: dict[str, Any] = {"overflow": "fold"} | settings
+        made.add_column(heading, **layout)
+    for line in cells:
+        made.add_row(*line)
+    out.print(made)
+
+
+def _print_lines(headings: list[str], lines: list[list[str]]) -> None:
+    lines = [[" ".join(cell.split()) for cell in line] for line in lines]
+    widths = [max(map(len, column)) for column in zip(headings, *lines, strict=True)]
+    for line in (headings, ["-" * width for width in widths], *lines):
+        click.echo("   ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+
+
+def pairs(lines: Iterable[tuple[str, str]]) -> Table:
+    """Labels and values, one pair a line."""
+    from rich.table import Table
+
+    grid = Table.grid("label", "value", padding=(0, 2, 0, 0))
+    grid.columns[0].no_wrap = True
+    grid.columns[1].overflow = "fold"
+    for label, value in lines:
+        grid.add_row(text(label, "dim"), text(value))
+    return grid
+
+
+def flow(value: str) -> str:
+    """Prose without the line breaks of its source, so that it wraps where the terminal ends; lists stay lists."""
+    return "\n\n".join(
+        paragraph if _LISTED.search(paragraph) else " ".join(paragraph.split())
+        for paragraph in value.strip().split("\n\n")
+    )
+
+
+def names(values: Iterable[str]) -> str:
+    """Several names on one line."""
+    return ", ".join(values)
+
+
+def plain(count: int, noun: str, plural: str = "") -> str:
+    """`1 tool`, `2 tools`."""
+    return f"{count} {noun if count == 1 else plural or noun + 's'}"
+
+
+def json_lines(value: Any) -> Text:
+    """JSON for people: indented, and in colours where there are colours."""
+    from rich.highlighter import JSONHighlighter
+
+    return JSONHighlighter()(text(dumps(value, ensure_ascii=False, indent=2, default=str)))

@@ -1,0 +1,80 @@
+"""Checks of plugins: which are broken, hidden, slow or do things behind everybody's back."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from pegboard import PegboardError, PluginRecord, PluginState
+from pegboard.inspection import Plugins
+from pegboard_cli._finding import Finding
+from pegboard_cli._foreign import named
+
+__all__ = ["SLOW", "check_commands", "check_plugins"]
+
+SLOW: Final = 0.5
+"""Seconds after which an import is called slow."""
+
+
+def check_plugins(plugins: Plugins) -> Iterator[Finding]:
+    """Findings about every plugin, in their order, then about what could not be read."""
+    raised = {id(each.record) for each in plugins.errors if not isinstance(each.exception, PegboardError | None)}
+    for record in plugins.records:
+        yield from _check(record, plugins.import_seconds.get(record.name, 0.0), raised=id(record) in raised)
+    for sentence in plugins.unreadable:
+        place = sentence.partition(": ")[0]
+        yield Finding("error", "unreadable", place, sentence, "reinstall its distribution, or remove the directory")
+
+
+def _check(record: PluginRecord, seconds: float, *, raised: bool) -> Iterator[Finding]:
+    if record.state is PluginState.FAILED:
+        yield Finding("error", "plugin-failed", record.label, record.reason, _mend(record, raised=raised))
+    elif record.state is PluginState.INCOMPATIBLE:
+        fix = f"pip install --upgrade pegboard {record.distribution}"
+        yield Finding("error", "plugin-incompatible", record.label, record.reason, fix)
+    elif record.state is PluginState.SHADOWED:
+        yield Finding("warning", "plugin-shadowed", record.label, record.reason, f"pip uninstall {record.distribution}")
+    elif record.state is PluginState.ACTIVE:
+        if record.reason:
+            yield Finding("warning", "side-effect", record.label, record.reason, _without(record))
+        if seconds > SLOW:
+            yield _slow(record, seconds)
+
+
+def _mend(record: PluginRecord, *, raised: bool) -> str:
+    missing = re.search(r"pip install [\w.-]+", record.reason)
+    ways = [missing.group()] if missing else []
+    if record.distribution is not None:
+        ways += [f"pip install --upgrade {record.distribution}", f"pip uninstall {record.distribution}"]
+    ways.append(f"PEGBOARD_BLOCK={record.name}")
+    where = "; to see where it fails: pegboard plugins --traceback" if raised and not missing else ""
+    return f"{', or '.join(ways)}{where}"
+
+
+def _without(record: PluginRecord) -> str:
+    return f"tell its author, or run without it: PEGBOARD_BLOCK={record.name}"
+
+
+def _slow(record: PluginRecord, seconds: float) -> Finding:
+    module = (record.entry_point or "").partition(":")[0]
+    return Finding(
+        "warning",
+        "slow-import",
+        record.label,
+        f"its import takes {seconds:.1f} s, every time a toolkit is put together",
+        f"python -X importtime -c 'import {module}' shows why; heavy imports belong into functions or import strings",
+    )
+
+
+def check_commands(plugins: Plugins, ours: Iterable[str]) -> Iterator[Finding]:
+    """Commands that stand under another name than their packs gave them."""
+    contributions = plugins.contributions("provide_commands")
+    found = named(contributions, ours)
+    counts = Counter(each.value.name for each in contributions)
+    for name, each in sorted(found.items()):
+        if name != each.value.name:
+            rival = "another pack has" if counts[each.value.name] > 1 else "Pegboard itself has"
+            message = f"its command {each.value.name!r} is called {name!r}, for {rival} one of that name"
+            yield Finding("warning", "command-clash", str(each.origin), message, f"run it as: pegboard {name}")

@@ -1,0 +1,146 @@
+"""The program: finds the command, and turns whatever goes wrong into one line on standard error."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any, Final
+
+import click
+
+import pegboard
+from pegboard import PegboardError, UnknownNameError
+from pegboard_cli import _exits
+from pegboard_cli._options import BoardOptions, board_options
+from pegboard_cli._output import clean
+
+__all__ = ["Program", "main"]
+
+COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
+    "call": ("_call", "Call a tool."),
+    "doctor": ("_doctor", "Say what is wrong, and how to mend it."),
+    "lock": ("_lock", "Write down names, schemas and versions as they are now."),
+    "new": ("_new", "Start a pack of your own."),
+    "plugins": ("_plugins", "List plugins and what became of each."),
+    "schema": ("_schema", "Print what a model sees of the tools."),
+    "settings": ("_settings", "Show settings and where each came from."),
+    "show": ("_show", "Show everything about one tool."),
+    "tools": ("_tools", "List the tools on the board."),
+    "types": ("_types", "List type handlers, or say which one maps a type."),
+}
+"""Our own commands: the module of each, which is imported when it runs, and its help."""
+
+
+class Program(click.Group):
+    """Our own commands, then those of packs; plugins are loaded only for a command that is not ours."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names of our own commands; those of packs have a section of their own in the help."""
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        """The command of that name, imported now."""
+        if name in COMMANDS:
+            module = import_module(f"pegboard_cli.{COMMANDS[name][0]}")
+            command: click.Command = module.command
+            return command
+        from pegboard_cli._foreign import find_command
+
+        return find_command(name, ctx.ensure_object(BoardOptions))
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands without importing ours, and ask the plugins for theirs."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
+        from pegboard_cli._foreign import describe_commands
+
+        foreign = describe_commands(ctx.ensure_object(BoardOptions))
+        if foreign:
+            with formatter.section("Commands of packs"):
+                formatter.write_dl(foreign)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command. A reader that stops early, as `head` does, is no failure."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            return _closed()
+
+    def main(self, args: Any = None, prog_name: str | None = None, *rest: Any, **extra: Any) -> Any:
+        """Run a command and exit with its code (see the page on the command line)."""
+        standalone = extra.pop("standalone_mode", True)
+        options = extra.setdefault("obj", BoardOptions())
+        code = guarded(lambda: super(Program, self).main(args, "pegboard", standalone_mode=False, **extra), options)
+        if standalone:
+            sys.exit(code)
+        return code
+
+
+def guarded(action: Callable[[], Any], options: BoardOptions) -> int:
+    """The exit code of an action; an error is one line on standard error, with its traceback if that was asked for."""
+    try:
+        result = action()
+        sys.stdout.flush()
+        return result if isinstance(result, int) else _exits.OK
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("pegboard: interrupted", err=True)
+        return _exits.INTERRUPTED
+    except click.ClickException as error:
+        return _complain(error, _usage(error), error.exit_code, options)
+    except UnknownNameError as error:
+        return _complain(error, str(error), _exits.NOT_FOUND, options)
+    except PegboardError as error:
+        return _complain(error, str(error), _exits.FAILED, options)
+    except BrokenPipeError:
+        return _closed()
+    except OSError as error:
+        return _complain(error, str(error), _exits.FAILED, options)
+    except Exception as error:  # noqa: BLE001 - a person at a terminal is told in one line whatever it is
+        message = f"this is a fault of pegboard or of a pack: {type(error).__name__}: {error}; --traceback shows where"
+        return _complain(error, message, _exits.FAILED, options)
+
+
+def _complain(error: Exception, message: str, code: int, options: BoardOptions) -> int:
+    from pegboard_cli._board import spoken
+
+    if options.traceback:
+        traceback.print_exception(error, file=sys.stderr)
+    line = " ".join(clean(spoken(message, options)).split())
+    click.echo(f"pegboard: {line}", err=True)
+    return code
+
+
+def _usage(error: click.ClickException) -> str:
+    message = error.format_message().rstrip()
+    context = getattr(error, "ctx", None)
+    if not isinstance(error, click.UsageError) or context is None:
+        return message
+    end = "" if message.endswith((".", "?")) else "."
+    return f"{message}{end} See: {context.command_path} --help"
+
+
+def _closed() -> int:
+    # Python would complain when it flushes at exit.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return _exits.OK
+
+
+def _version(ctx: click.Context, parameter: click.Parameter, value: bool) -> None:
+    if value:
+        click.echo(f"pegboard {pegboard.__version__}")
+        ctx.exit()
+
+
+@click.command(cls=Program, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.option(
+    "--version", is_flag=True, expose_value=False, is_eager=True, callback=_version, help="Print the version."
+)
+@board_options
+def main() -> None:
+    """List, call and check the tools of every installed pack, and start packs of your own.
+
+    The options may also follow the command. `pegboard COMMAND --help` says more about one.
+    """

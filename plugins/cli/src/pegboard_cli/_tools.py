@@ -1,0 +1,102 @@
+"""`pegboard tools`: the list of what hangs on the board."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import click
+
+from pegboard import Toolkit
+from pegboard_cli._board import opened
+from pegboard_cli._facts import hint_words, ordered, parameter_words, summary
+from pegboard_cli._options import BoardOptions, board_options, json_option
+from pegboard_cli._output import Column, console, names, note, plain, print_json, print_table
+
+__all__ = ["command"]
+
+_ROOM_FOR_DESCRIPTIONS = 100
+
+
+@click.command("tools")
+@click.argument("text", required=False)
+@click.option("--pack", help="Tools of this plugin or distribution.")
+@click.option("--group", help="Tools in this group.")
+@click.option("--tag", help="Tools with this tag.")
+@click.option("--load", is_flag=True, help="Import what is named by import strings, to describe it too.")
+@json_option
+@board_options
+@click.pass_obj
+def command(
+    options: BoardOptions,
+    text: str | None,
+    pack: str | None,
+    group: str | None,
+    tag: str | None,
+    load: bool,
+    as_json: bool,
+) -> None:
+    """List the tools on the board.
+
+    TEXT keeps those that have it in their name or description. Nothing is imported for the list that the plugins do
+    not import themselves, but --load, --group, --tag and TEXT need to look into every tool.
+    """
+    with opened(options) as toolkit:
+        load = load or any((text, group, tag))
+        found = [summary(tool, load=load) for tool in ordered(toolkit)]
+        kept = [each for each in found if _fits(each, text, pack, group, tag)]
+        problems = _remarks(toolkit, kept, found)
+    if as_json:
+        print_json(kept)
+    elif kept:
+        _print(kept)
+    for problem in problems:
+        note(problem)
+
+
+def _fits(facts: dict[str, Any], text: str | None, pack: str | None, group: str | None, tag: str | None) -> bool:
+    wanted = (text or "").casefold()
+    return (
+        (pack is None or _normal(pack) in {_normal(facts["pack"] or ""), _normal(facts["distribution"] or "")})
+        and (group is None or group in (facts["groups"] or ()))
+        and (tag is None or tag in (facts["tags"] or ()))
+        and (wanted in facts["name"].casefold() or wanted in (facts["description"] or "").casefold())
+    )
+
+
+def _normal(name: str) -> str:
+    return name.lower().replace("_", "-").replace(".", "-")
+
+
+def _remarks(toolkit: Toolkit, kept: list[dict[str, Any]], found: list[dict[str, Any]]) -> Iterable[str]:
+    if not found:
+        yield "there are no tools on the board; install a pack, such as: pip install pegboard-files"
+    elif not kept:
+        yield f"none of {plain(len(found), 'tool')} fits; packs with tools: {names(_packs(found))}"
+    broken = [record.name for record in toolkit.plugins if record.state in ("failed", "incompatible")]
+    if broken:
+        yield f"{plain(len(broken), 'plugin')} cannot be used: {names(broken)}; see: pegboard doctor"
+
+
+def _packs(found: list[dict[str, Any]]) -> list[str]:
+    return sorted({each["pack"] or "the program" for each in found})
+
+
+def _print(kept: list[dict[str, Any]]) -> None:
+    out = console()
+    grouped = any(each["groups"] for each in kept)
+    described = out.width >= _ROOM_FOR_DESCRIPTIONS
+    columns: list[Column] = ["Tool", "Pack"]
+    columns += ["Group"] if grouped else []
+    columns += [("Parameters", {"ratio": 3, "min_width": 18})]
+    columns += [("Hints", {"max_width": 24} if described else {"ratio": 2, "min_width": 12})]
+    columns += [("Description", {"ratio": 5, "no_wrap": True, "overflow": "ellipsis"})] if described else []
+    lines = []
+    for each in kept:
+        line = [each["name"], each["pack"] or "(program)"]
+        line += [names(each["groups"] or ())] if grouped else []
+        line += [each["problem"] if "problem" in each else parameter_words(each["parameters"]), hint_words(each)]
+        line += [(each["description"] or "").partition("\n")[0]] if described else []
+        lines.append(line)
+    print_table(out, columns, lines, expand=True)
+    out.print(f"{plain(len(kept), 'tool')}", style="dim")

@@ -1,0 +1,106 @@
+"""`pegboard types`: who maps which type."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import click
+
+from pegboard import Origin, Toolkit, TypeHandler
+from pegboard.inspection import plugins_of
+from pegboard_cli._annotation import read_annotation
+from pegboard_cli._board import opened
+from pegboard_cli._options import BoardOptions, board_options, json_option
+from pegboard_cli._output import console, json_lines, pairs, print_json, print_table, text
+
+__all__ = ["command"]
+
+
+@click.command("types")
+@click.argument("annotation", required=False)
+@json_option
+@board_options
+@click.pass_obj
+def command(options: BoardOptions, annotation: str | None, as_json: bool) -> None:
+    """List type handlers, or say which one maps a type.
+
+    ANNOTATION is written as in Python, with modules: 'list[int] | None', 'datetime.date', 'acme.Money'. The answer
+    names the handler that wins, where it comes from, and those that it stands in front of.
+    """
+    with opened(options) as toolkit:
+        facts: Any = _handlers(toolkit) if annotation is None else _winner(toolkit, annotation)
+    if as_json:
+        print_json(facts)
+    elif annotation is None:
+        lines = Counter((each["matches"], _whence(each), str(each["priority"] or "")) for each in facts)
+        spelled = ([f"{kind} x{count}" if count > 1 else kind, *rest] for (kind, *rest), count in lines.items())
+        print_table(console(), ("Type, or what decides", "From", "Priority"), spelled)
+    else:
+        _print_winner(facts)
+
+
+def _handlers(toolkit: Toolkit) -> list[dict[str, Any]]:
+    """The handlers of plugins by type, then the core's own, which every plugin's stand in front of."""
+    given = plugins_of(toolkit).contributions("provide_types")
+    facts = [_facts(each.value, each.origin) | {"builtin": each.builtin} for each in given]
+    return sorted(facts, key=lambda each: (each["builtin"], each["matches"], each["plugin"] or ""))
+
+
+def _facts(handler: TypeHandler, origin: Origin) -> dict[str, Any]:
+    return {
+        "matches": _spelled(handler.matches),
+        "priority": handler.priority,
+        "plugin": origin.plugin,
+        "distribution": origin.distribution,
+        "version": origin.version,
+        "entry_point": origin.entry_point,
+    }
+
+
+def _spelled(matches: Any) -> str:
+    if isinstance(matches, type):
+        module = "" if matches.__module__ == "builtins" else f"{matches.__module__}."
+        return f"{module}{matches.__qualname__}"
+    name = getattr(matches, "__qualname__", None)
+    # A predicate made by a function is best known by that function.
+    return f"{matches.__module__}.{name.partition('.<locals>')[0]}()" if name else str(matches)
+
+
+def _winner(toolkit: Toolkit, annotation: str) -> dict[str, Any]:
+    found = read_annotation(annotation)
+    handler, origin, shadowed = toolkit.types.handler_for(found)
+    return {
+        "annotation": annotation,
+        "handler": _facts(handler, origin),
+        "shadows": [_facts(*each) for each in shadowed],
+        "schema": _schema(toolkit, found),
+    }
+
+
+def _schema(toolkit: Toolkit, annotation: Any) -> Any:
+    """The schema as a tool's parameter has it, with the definitions that it refers to."""
+
+    def value_of_type(value: Any) -> None: ...
+
+    value_of_type.__annotations__ = {"value": annotation, "return": None}
+    (tool,) = toolkit.register(value_of_type, on_conflict="rename")
+    schema = tool.parameters
+    shared = {"$defs": schema["$defs"]} if "$defs" in schema else {}
+    return {**schema["properties"].get("value", {}), **shared}
+
+
+def _whence(facts: dict[str, Any]) -> str:
+    if facts["distribution"]:
+        return f"{facts['distribution']} {facts['version'] or '(unknown version)'}"
+    return facts["plugin"] or "the program"
+
+
+def _print_winner(facts: dict[str, Any]) -> None:
+    out = console()
+    handler = facts["handler"]
+    lines = [("Type", facts["annotation"]), ("Mapped by", f"{handler['matches']}, from {_whence(handler)}")]
+    lines += [("in front of", f"{each['matches']}, from {_whence(each)}") for each in facts["shadows"]]
+    out.print(pairs(lines))
+    out.print(text("\nSchema", "bold"))
+    out.print(json_lines(facts["schema"]), soft_wrap=True)

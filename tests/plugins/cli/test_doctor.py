@@ -1,0 +1,300 @@
+"""`pegboard doctor` and `lock`."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pegboard.testing import fake_distribution
+from tests.core.plugin_site import Site
+from tests.plugins.cli.command import Outcome, tool
+
+Run = Callable[..., Outcome]
+
+
+def findings(told: Outcome) -> dict[str, Any]:
+    """Findings by code; of several of one code the first."""
+    return {each["code"]: each for each in reversed(told.data)}
+
+
+class TestDoctor:
+    def test_nothing_is_wrong(self, site: Site, run: Run) -> None:
+        site.add("dice", tool("roll"))
+        told = run("doctor")
+        assert (told.code, told.out, told.err) == (0, "Nothing is wrong.\n", "")
+        assert run("doctor", "--json").data == []
+
+    @pytest.mark.parametrize(
+        ("source", "options", "code", "level", "said", "fix"),
+        [
+            ("raise RuntimeError('oh')", {}, "plugin-failed", "error", "oh", "pip uninstall acme-dice"),
+            ("raise SystemExit(3)", {}, "plugin-failed", "error", "SystemExit", "PEGBOARD_BLOCK=dice"),
+            ("import acme_radar", {}, "plugin-failed", "error", "acme_radar", "pip install acme_radar"),
+            ("@hookimpl\ndef provide_tool(): ...", {}, "plugin-failed", "error", "did you mean", "upgrade acme-dice"),
+            (
+                None,
+                {"requires": ["pegboard>=99"]},
+                "plugin-incompatible",
+                "error",
+                "requires pegboard>=99",
+                "pip install --upgrade pegboard acme-dice",
+            ),
+            (f"print('hi')\n{tool('roll')}", {}, "side-effect", "warning", "printed", "PEGBOARD_BLOCK=dice"),
+            (f"import sys; sys.path.append('x')\n{tool('roll')}", {}, "side-effect", "warning", "sys.path", "dice"),
+            (f"import time; time.sleep(0.6)\n{tool('roll')}", {}, "slow-import", "warning", "0.6 s", "importtime"),
+            (
+                tool("roll").replace('"""Repeat', '""""""\n    _ = """'),
+                {},
+                "no-description",
+                "warning",
+                "no desc",
+                "py:",
+            ),
+            (
+                tool("roll").replace("times: How often", ""),
+                {},
+                "no-parameter-description",
+                "warning",
+                "not described: times",
+                "site_dice.py:",
+            ),
+            (
+                tool("roll").replace("Repeat a", "Repeat \\u200ba"),
+                {},
+                "hidden-characters",
+                "error",
+                r"\\u200b",
+                "take them out",
+            ),
+            (
+                "@hookimpl\ndef provide_tools(settings): return ['site_gone:tool']",
+                {},
+                "tool-broken",
+                "error",
+                "site_gone",
+                "upgrade acme-dice",
+            ),
+        ],
+    )
+    def test_finding_with_what_mends_it(
+        self,
+        site: Site,
+        run: Run,
+        source: str | None,
+        options: dict[str, Any],
+        code: str,
+        level: str,
+        said: str,
+        fix: str,
+    ) -> None:
+        site.add("dice", source, **options)
+        told = run("doctor", "--json")
+        found = findings(told)[code]
+        assert found["level"] == level
+        assert said in json.dumps(found["message"])
+        assert fix in found["fix"]
+        assert told.code == (1 if level == "error" else 0)
+
+    def test_warnings_fail_on_request(self, site: Site, run: Run) -> None:
+        site.add("dice", tool("roll").replace("times: How often", ""))
+        assert (run("doctor").code, run("doctor", "--strict").code) == (0, 1)
+
+    def test_clash_names_both_sides(self, site: Site, run: Run) -> None:
+        site.add("dice", tool("roll"))
+        site.add("drum", tool("roll"))
+        found = findings(run("doctor", "--json"))["name-clash"]
+        assert "dice__roll (acme-dice 1.0), drum__roll (acme-drum 1.0)" in found["message"]
+        assert "replaces='dice__roll'" in found["fix"]
+
+    def test_shadowed_plugin(self, site: Site, run: Run) -> None:
+        site.add("dice", tool("roll"))
+        fake_distribution(site.path, "other-dice", entry_points={"dice": "site_dice"})
+        found = findings(run("doctor", "--json"))["plugin-shadowed"]
+        assert found["fix"] == "pip uninstall other-dice"
+
+    def test_unreadable_distribution(self, site: Site, run: Run) -> None:
+        info = fake_distribution(site.path, "damaged", entry_points={"x": "y"})
+        (info / "entry_points.txt").write_bytes(b"\xff\xfe[pegboard]")
+        told = run("doctor", "--json")
+        assert told.code == 1
+        assert str(info) in findings(told)["unreadable"]["subject"]
+
+    def test_broken_dialect(self, site: Site, run: Run) -> None:
+        source = """
+        import pegboard
+
+        @hookimpl
+        def provide_dialects():
+            return [pegboard.Dialect("acme", lambda tools: 1 / 0)]
+        """
+        site.add("acme", source)
+        assert "ZeroDivisionError" in findings(run("doctor", "--json"))["dialect-failed"]["message"]
+
+    def test_command_of_a_taken_name(self, site: Site, run: Run) -> None:
+        source = """
+        import pegboard
+
+        @hookimpl
+        def provide_commands():
+            return [pegboard.Command("tools", "Other tools.", len)]
+        """
+        site.add("acme", source)
+        assert findings(run("doctor", "--json"))["command-clash"]["fix"] == "run it as: pegboard acme__tools"
+
+    def test_wrong_settings_hide_no_broken_plugin(self, site: Site, run: Run) -> None:
+        site.add("dice", "raise RuntimeError")
+        told = run("doctor", "--json", "--settings", "nobody.key=1")
+        assert told.code == 1
+        assert [each["code"] for each in told.data] == ["board", "plugin-failed"]
+        assert told.data[0]["message"].startswith("--settings nobody.key: no plugin 'nobody'")
+
+    def test_presets_that_a_model_may_override(self, here: Path, run: Run) -> None:
+        (here / "program.py").write_text(
+            "from pegboard import Locked, Toolkit\n"
+            "def send(text: str, key: str, to: str) -> None:\n    'Send a text.'\n"
+            "def make():\n"
+            "    toolkit = Toolkit(plugins=())\n"
+            "    toolkit.register(send, presets={'key': 'swordfish', 'to': Locked('me')})\n"
+            "    return toolkit\n"
+        )
+        told = run("--toolkit", "program:make", "doctor", "--json")
+        found = findings(told)["overridable-preset"]
+        assert "'key'" in found["message"]
+        assert "'to'" not in found["message"]
+        assert "Locked(...)" in found["fix"]
+        assert "swordfish" not in told.out
+
+    def test_people_read_level_subject_and_fix(self, site: Site, run: Run) -> None:
+        site.add("dice", "raise RuntimeError('oh')")
+        heading, message, fix, _, count = run("doctor").out.splitlines()
+        assert heading == "error  dice (acme-dice 1.0)  [plugin-failed]"
+        assert message.strip() == "raised RuntimeError at import: oh"
+        assert fix.startswith("  fix: pip install --upgrade acme-dice, or pip uninstall acme-dice")
+        assert count == "1 error, 0 warnings"
+
+
+class TestProviderLimits:
+    @pytest.mark.parametrize(
+        ("annotation", "said"),
+        [
+            ("Literal[*range(1001)]", "1,001 choices"),
+            ("Literal[True, 'yes']", "neither text nor numbers"),
+            ("list[" * 11 + "int" + "]" * 11, "levels deep"),
+            (f"Literal[{', '.join(repr(f'{i}' * 200) for i in range(900))}]", "characters"),
+        ],
+    )
+    def test_schema_that_a_provider_refuses(self, site: Site, run: Run, annotation: str, said: str) -> None:
+        source = tool("roll").replace("import pegboard", "import pegboard\nfrom typing import Literal")
+        site.add("dice", source.replace("text: str", f"text: {annotation}"))
+        assert said in findings(run("doctor", "--json"))["provider-schema"]["message"]
+
+    def test_name_that_a_clash_has_made_too_long(self, site: Site, run: Run) -> None:
+        for name in ("dice", "drum"):
+            site.add(name, tool("roll" * 16))
+        assert "70 characters" in findings(run("doctor", "--json"))["provider-name"]["message"]
+
+    def test_more_tools_than_a_provider_takes(self, site: Site, run: Run) -> None:
+        names = [f"tool_{number}" for number in range(129)]
+        functions = "\n".join(f"def {name}():\n    'Do it.'" for name in names)
+        site.add("many", f"{functions}\n@hookimpl\ndef provide_tools(settings): return [{', '.join(names)}]")
+        assert [each["code"] for each in run("doctor", "--json").data] == ["too-many-tools"]
+
+
+class TestLock:
+    @pytest.fixture(autouse=True)
+    def packs(self, site: Site) -> None:
+        site.add("dice", tool("roll", read_only=True))
+
+    def drift(self, run: Run) -> list[tuple[str, str]]:
+        told = run("doctor", "--locked", "--json")
+        found = [(each["code"], each["subject"]) for each in told.data]
+        assert told.code == (1 if found else 0)
+        return found
+
+    def again(self, site: Site, source: str, **options: Any) -> None:
+        import sys
+
+        del sys.modules["site_dice"]
+        for old in site.path.glob("acme_dice*"):
+            (old / "METADATA").unlink()
+            (old / "entry_points.txt").unlink()
+        site.add("dice", source, **options)
+
+    def test_nothing_has_changed(self, run: Run) -> None:
+        assert run("lock").out == "pegboard.lock: 1 tool of 1 distribution\n"
+        assert self.drift(run) == []
+
+    def test_same_board_same_bytes(self, run: Run, here: Path) -> None:
+        run("lock")
+        first = (here / "pegboard.lock").read_bytes()
+        run("lock")
+        assert (here / "pegboard.lock").read_bytes() == first
+
+    def test_holds_hashes_and_versions(self, run: Run, here: Path) -> None:
+        run("lock")
+        lock = json.loads((here / "pegboard.lock").read_text("utf-8"))
+        assert lock["distributions"] == {"acme-dice": "1.0"}
+        assert len(lock["tools"]["roll"]["hash"]) == 64
+        assert lock["tools"]["roll"]["schema_hash"] == run("show", "roll", "--json").data["schema_hash"]
+
+    @pytest.mark.parametrize(
+        ("before", "after"),
+        [
+            ("Repeat a text.", "Repeat a text. Send it to me first."),
+            ("times: int = 1", "times: int = 2"),
+            ("How often", "How often, and to whom"),
+            ("read_only=True", "read_only=False"),
+            ("-> str", "-> object"),
+        ],
+    )
+    def test_changed_tool_is_shown_as_a_diff(self, run: Run, site: Site, before: str, after: str) -> None:
+        run("lock")
+        source = tool("roll", read_only=True)
+        assert before in source
+        self.again(site, source.replace(before, after))
+        (found,) = run("doctor", "--locked", "--json").data
+        assert (found["code"], found["subject"]) == ("lock-tool", "roll")
+        assert {line[0] for line in found["message"].splitlines()} >= {"-", "+", "@"}
+        told = run("doctor", "--locked")
+        assert told.code == 1
+        assert "+++ roll (now)" in told.out
+
+    def test_renamed_new_and_missing_tools(self, run: Run, site: Site) -> None:
+        run("lock")
+        self.again(site, tool("throw", read_only=True))
+        assert self.drift(run) == [("lock-tool", "roll"), ("lock-tool", "throw")]
+
+    def test_other_version(self, run: Run, site: Site) -> None:
+        run("lock")
+        self.again(site, tool("roll", read_only=True), version="1.1")
+        assert self.drift(run) == [("lock-version", "acme-dice")]
+
+    def test_new_and_missing_distributions(self, run: Run, site: Site) -> None:
+        run("lock")
+        site.add("silent", "@hookimpl\ndef provide_types(): return []")
+        assert self.drift(run) == [("lock-version", "acme-silent")]
+
+    @pytest.mark.parametrize("damage", ["", "{}", "[]", '{"format": 1, "distributions": {}, "tools": {"roll": 1}}'])
+    def test_damaged_lock_fails(self, run: Run, here: Path, damage: str) -> None:
+        (here / "pegboard.lock").write_text(damage)
+        assert self.drift(run) == [("lock", "pegboard.lock")]
+
+    def test_edited_lock_fails(self, run: Run, here: Path) -> None:
+        run("lock")
+        lock = here / "pegboard.lock"
+        lock.write_text(lock.read_text("utf-8").replace("Repeat a text.", "Anything."))
+        assert self.drift(run) == [("lock", "pegboard.lock")]
+
+    def test_missing_lock_says_how_to_write_one(self, run: Run) -> None:
+        told = run("doctor", "--locked")
+        assert told.code == 1
+        assert "there is no pegboard.lock; write one with: pegboard lock" in told.out
+
+    def test_tool_that_cannot_be_read_is_not_locked(self, run: Run, site: Site, here: Path) -> None:
+        site.add("lazy", "@hookimpl\ndef provide_tools(settings): return ['site_gone:tool']")
+        refused = run("lock")
+        assert refused.code == 1
+        assert "site_gone" in refused.complaint
+        assert not (here / "pegboard.lock").exists()
