@@ -488,7 +488,7 @@ class TestAttribution:
     @hookimpl
     def provide_converters(): return [Converter(Fraction, str)]
     @hookimpl
-    def provide_middleware(): return [Middleware("log", lambda call, proceed: proceed())]
+    def provide_middleware(): return [Middleware(lambda call, proceed: proceed(), "log")]
     @hookimpl
     def provide_backends(): return [SimpleNamespace(name="far", submit=print, close=lambda: None)]
     @hookimpl

@@ -2,13 +2,17 @@
 
 import shutil
 import sys
+import threading
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pegboard import PluginError, RegistrationError, Secret, SettingsError, Toolkit
+from pegboard import PluginError, RegistrationError, Secret, SettingsError, Toolkit, tool
+from pegboard._board import Registry
 from pegboard.inspection import plugins_of
 from tests.core.plugin_site import Site, fresh_site
 
@@ -156,6 +160,16 @@ class TestWhatChanges:
             "pegboard-dice": "shadowed",
         }
 
+    def test_copies_in_two_places(self, site: Site, tmp_path: Path) -> None:
+        site.add("ant")
+        sys.path.append(str(tmp_path / "later"))
+        Site(tmp_path / "later").add("ant")
+        toolkit = Toolkit()
+        assert not toolkit.reload_plugins()
+        uninstall(site, "ant")
+        uninstall(Site(tmp_path / "later"), "ant")
+        assert [record.state for record in toolkit.reload_plugins().removed] == ["active"]
+
     def test_clash_comes_and_goes(self, site: Site) -> None:
         one = "@hookimpl\ndef provide_tools():\n    def same(): ...\n    return [same]"
         site.add("ant", one)
@@ -199,6 +213,16 @@ class TestWhatStays:
         toolkit.reload_plugins()
         assert names(toolkit) == ["bee_tool"]
 
+    def test_objects(self, site: Site) -> None:
+        site.add("dice", SOURCE)
+        import site_dice  # type: ignore[import-not-found]
+
+        toolkit = Toolkit(plugins=[site_dice, "ant"])
+        site.add("ant")
+        toolkit.reload_plugins()
+        assert names(toolkit) == ["ant_tool", "roll"]
+        assert site_dice.asked == ["celsius"]
+
     def test_selection_holds(self, site: Site) -> None:
         site.add("ant")
         toolkit = Toolkit(plugins=iter(["ant", "bee"]), block=iter(["cow"]))
@@ -230,6 +254,62 @@ class TestTables:
         with pytest.raises(KeyError, match="zoo"):
             toolkit.schemas(dialect="zoo")
 
+    def test_middleware_comes_and_goes(self, site: Site) -> None:
+        source = """
+        from pegboard import Middleware
+
+        def loud(call, proceed):
+            heard.append(1)
+            return proceed()
+
+        heard = []
+
+        @hookimpl
+        def provide_middleware():
+            return [Middleware(loud, "loud")]
+        """
+        toolkit = Toolkit()
+        toolkit.register(lambda: "x", name="say")
+        toolkit.call_sync("say")
+        site.add("loud", source)
+        toolkit.reload_plugins()
+        toolkit.call_sync("say")
+        heard = sys.modules["site_loud"].heard
+        assert len(heard) == 1
+        uninstall(site, "loud")
+        toolkit.reload_plugins()
+        assert toolkit.call_sync("say").text == "x"
+        assert len(heard) == 1
+
+    def test_backends_come_and_go(self, site: Site) -> None:
+        source = """
+        from concurrent.futures import Future
+
+        class Far:
+            name = "far"
+            closed = 0
+            def submit(self, job):
+                future = Future()
+                future.set_result(job.function(*job.args, **job.kwargs))
+                return future
+            def close(self):
+                Far.closed += 1
+
+        @hookimpl
+        def provide_backends():
+            return [Far()]
+        """
+        toolkit = Toolkit()
+        site.add("far", source)
+        toolkit.reload_plugins()
+        toolkit.register(tool(backend="far")(lambda: "x"), name="say")
+        far = sys.modules["site_far"].Far
+        uninstall(site, "far")
+        toolkit.reload_plugins()
+        assert far.closed == 1
+        with pytest.raises(RegistrationError, match="no backend 'far'"):
+            toolkit.register(tool(backend="far")(lambda: "x"), name="other")
+
     def test_programs_own_handlers_stay(self, site: Site) -> None:
         toolkit = Toolkit()
 
@@ -250,6 +330,41 @@ class TestTables:
 
         (tool,) = toolkit.register(eat)
         assert list(tool.parameters["properties"]) == ["fruit"]
+
+
+def test_others_see_the_board_before_or_after(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("ant", "bee", "cow"):
+        site.add(name)
+    drop = Registry.drop_pack
+
+    def slowly(registry: Registry, pack: str) -> None:
+        drop(registry, pack)
+        time.sleep(0.005)  # long enough for somebody to look
+
+    monkeypatch.setattr(Registry, "drop_pack", slowly)
+    toolkit = Toolkit()
+    seen: set[tuple[str, ...]] = set()
+    done = threading.Event()
+
+    def look() -> None:
+        session = toolkit.session()
+        while not done.is_set():
+            seen.add(tuple(tool.name for tool in session.tools))
+            assert toolkit.call_sync("ant_tool").status == "success"
+
+    with ThreadPoolExecutor(2) as pool:
+        lookers = [pool.submit(look) for _ in range(2)]
+        for _ in range(10):
+            for name in ("bee", "cow"):
+                uninstall(site, name)
+            toolkit.reload_plugins()
+            for name in ("bee", "cow"):
+                site.add(name)
+            toolkit.reload_plugins()
+        done.set()
+        for looker in lookers:
+            looker.result()
+    assert seen <= {("ant_tool",), ("ant_tool", "bee_tool", "cow_tool")}
 
 
 class TestAllOrNothing:

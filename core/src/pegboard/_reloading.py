@@ -88,6 +88,7 @@ def _exchange_services(core: Core, undo: list[Callable[[], Any]]) -> None:
     # The same dictionary: whoever runs the calls looks into it.
     engine.backends.clear()
     engine.backends.update(named(core.plugins, "provide_backends"))
+    core.registry.touched()
     for name in sorted(backends.keys() - engine.backends.keys()):
         isolated(backends[name].close)
 
@@ -107,11 +108,8 @@ def _module(record: PluginRecord) -> str:
 def _changes(
     before: Iterable[PluginRecord], after: Iterable[PluginRecord], old_names: set[str], new_names: set[str]
 ) -> PluginChanges:
-    old = {(record.name, record.distribution): record for record in before}
-    new = {(record.name, record.distribution): record for record in after}
-    is_active = PluginState.ACTIVE
-    was = {key for key, record in old.items() if record.state is is_active}
-    runs = {key for key, record in new.items() if record.state is is_active}
+    old, new = _known(before), _known(after)
+    was, runs = ({key for key, each in known.items() if each.state is PluginState.ACTIVE} for known in (old, new))
     others = [new[key] for key in new if new[key] != old.get(key) and key not in was ^ runs]
     return PluginChanges(
         added=tuple(new[key] for key in new if key in runs - was),
@@ -120,3 +118,9 @@ def _changes(
         tools_added=tuple(sorted(new_names - old_names)),
         tools_removed=tuple(sorted(old_names - new_names)),
     )
+
+
+def _known(records: Iterable[PluginRecord]) -> dict[tuple[str, str | None], PluginRecord]:
+    """By plugin and distribution; of several copies of one distribution the one that is active."""
+    ordered = sorted(records, key=lambda record: record.state is PluginState.ACTIVE)
+    return {(record.name, record.distribution): record for record in ordered}

@@ -1,0 +1,138 @@
+"""Conformance: what every pack should be, checked in one go."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from pegboard._discovery import discover, normalise
+from pegboard._errors import UnknownNameError, suggestion
+from pegboard._hooks import HookName
+from pegboard._tool import Tool
+from pegboard._toolkit import Toolkit
+from pegboard.testing._findings import Finding, message
+from pegboard.testing._probe import probe, reference_to
+from pegboard.testing._secret_checks import check_secrets
+from pegboard.testing._tool_checks import check_documentation, check_examples, check_names, check_schema
+from pegboard.testing._toolkits import isolated_toolkit, without_environment
+
+__all__ = ["BUDGET", "assert_conforms", "conformance"]
+
+BUDGET: Final = 40
+"""Modules that loading a pack may import beyond the core's: enough for its own, too few for any heavy library."""
+
+_ASKED: tuple[HookName, ...] = ("provide_commands",)
+
+
+def assert_conforms(
+    plugin: Any,
+    *,
+    budget: int = BUDGET,
+    settings: Mapping[str, Any] | None = None,
+    context: Any = (),
+    run_examples: bool = True,
+) -> None:
+    """Raise AssertionError with everything that this pack should do otherwise, each with its remedy.
+
+    `plugin` is a module, a plugin object, or the name of an installed plugin. Checked are: that it loads without a
+    word, its hooks, that loading imports at most `budget` modules beyond the core's (in a fresh interpreter); that
+    names are legal for every provider, that tools and parameters are documented, that schemas are valid and the same
+    in every process; that declared examples run (with this `context`; switched off by `run_examples=False`) and
+    results are JSON; that secrets of the settings show nowhere. `settings` is the pack's section.
+
+    Raises `UnknownNameError` for a name that is not installed.
+    """
+    found = conformance(plugin, budget=budget, settings=settings, context=context, run_examples=run_examples)
+    if found:
+        raise AssertionError(message(_label(plugin), found))
+
+
+def conformance(
+    plugin: Any,
+    *,
+    budget: int = BUDGET,
+    settings: Mapping[str, Any] | None = None,
+    context: Any = (),
+    run_examples: bool = True,
+) -> list[Finding]:
+    """What `assert_conforms` complains about, as data."""
+    plugin = _found(plugin) if isinstance(plugin, str) else plugin
+    with without_environment():
+        return list(_check(plugin, budget, dict(settings or {}), context, run_examples=run_examples))
+
+
+def _check(
+    plugin: Any, budget: int, settings: Mapping[str, Any], context: Any, *, run_examples: bool
+) -> Iterator[Finding]:
+    pack = _pack(plugin)
+    section = {pack: settings} if settings else {}
+    with isolated_toolkit(plugin, settings=section, approver=lambda _: True) as toolkit:
+        for hook in _ASKED:
+            toolkit._core.plugins.contributions(hook)
+        broken = [Finding("loading", problem, "see what it says") for problem in toolkit.problems]
+        yield from broken
+        if pack not in toolkit._core.plugins.active_packs:
+            return
+        for tool in toolkit.all_tools:
+            yield from _check_tool(tool)
+        yield from _check_stability(toolkit, plugin, section)
+        for tool in toolkit.all_tools if run_examples else ():
+            yield from check_examples(toolkit, tool, context)
+        cls = toolkit._core.plugins.settings_type(pack)
+    yield from _check_process(plugin, section, budget)
+    if cls is not None:
+        yield from check_secrets(plugin, pack, cls, settings)
+
+
+def _check_tool(tool: Tool) -> Iterable[Finding]:
+    return (*check_names(tool), *check_documentation(tool), *check_schema(tool))
+
+
+def _pack(plugin: Any) -> str:
+    with Toolkit(plugins=[plugin]) as toolkit:
+        return next(iter(toolkit._core.plugins.packs))
+
+
+def _found(name: str) -> Any:
+    """The name under which a toolkit finds an installed plugin. Raises `UnknownNameError`."""
+    names = {each for entry in discover().found for each in (entry.name, entry.distribution) if each}
+    if normalise(name) not in map(normalise, names):
+        raise UnknownNameError(f"no plugin {name!r} is installed. {suggestion(name, names, noun='installed plugins')}")
+    return name
+
+
+def _label(plugin: Any) -> str:
+    return plugin if isinstance(plugin, str) else str(getattr(plugin, "__name__", type(plugin).__name__))
+
+
+def _check_stability(toolkit: Toolkit, plugin: Any, section: Mapping[str, Any]) -> Iterator[Finding]:
+    with isolated_toolkit(plugin, settings=section) as again:
+        first, second = ({tool.name: tool.schema_hash for tool in each.all_tools} for each in (toolkit, again))
+    if first != second:
+        changed = sorted(name for name in first.keys() | second.keys() if first.get(name) != second.get(name))
+        remedy = "make names, descriptions and schemas from what does not change, and sort what is a set"
+        yield Finding("stability", f"a second toolkit has other schemas for {', '.join(changed)}", remedy)
+
+
+def _check_process(plugin: Any, section: Mapping[str, Any], budget: int) -> Iterator[Finding]:
+    reference = reference_to(plugin)
+    if reference is None:
+        return
+    found = probe(reference, section)
+    if found.failure:
+        remedy = "load it in a new interpreter to see why"
+        yield Finding("import", f"it cannot be loaded on its own: {found.failure}", remedy)
+        return
+    if len(set(found.schemas)) > 1:
+        remedy = "sort what is a set before names, descriptions and schemas are made from it"
+        yield Finding("stability", "schemas differ between processes with different hash seeds", remedy)
+    if len(found.imported) > budget:
+        yield Finding("import", *_over_budget(found.imported, budget))
+
+
+def _over_budget(imported: Iterable[str], budget: int) -> tuple[str, str]:
+    counted = Counter(name.partition(".")[0] for name in imported)
+    worst = ", ".join(f"{name} ({count})" for name, count in sorted(counted.items(), key=lambda n: (-n[1], n[0]))[:5])
+    what = f"loading it imports {sum(counted.values())} modules, and {budget} are the most: {worst}"
+    return what, 'import what is heavy inside functions, or offer tools as import strings "package.module:function"'

@@ -1,0 +1,28 @@
+"""What a conformance check found, and how it is told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from attrs import frozen
+
+__all__ = ["Finding", "message"]
+
+
+@frozen(order=True)
+class Finding:
+    """One thing that a pack should do otherwise: the `check` that found it, what it is, and what to do."""
+
+    check: str
+    what: str
+    remedy: str
+
+    def __str__(self) -> str:
+        return f"{self.check}: {self.what}\n    {self.remedy}"
+
+
+def message(label: str, findings: Iterable[Finding]) -> str:
+    """All findings in one text."""
+    found = list(findings)
+    things = "one thing" if len(found) == 1 else f"{len(found)} things"
+    return "\n".join([f"{label} does not conform, {things} to mend:", *(f"  {finding}" for finding in found)])

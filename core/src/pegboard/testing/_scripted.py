@@ -1,0 +1,80 @@
+"""A model that makes the calls that a test wrote down."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias, cast, final
+
+from attrs import frozen
+
+from pegboard._calls import Calls
+from pegboard._result import ToolResult
+
+__all__ = ["ScriptedModel", "Turn"]
+
+Call: TypeAlias = tuple[str, Any]
+Said: TypeAlias = str | Call | list[str | Call]
+Step: TypeAlias = "Said | Callable[[ScriptedModel], Said]"
+
+
+@final
+@frozen(eq=False)
+class Turn:
+    """One turn: the tools that were offered to the model, the calls that it made, and their results, in order."""
+
+    offered: tuple[str, ...]
+    calls: tuple[Call, ...]
+    results: tuple[ToolResult, ...]
+
+
+@final
+class ScriptedModel:
+    """Stands for a model in tests: makes written calls, turn by turn, and records what came back.
+
+    A step is a call `("roll", {"sides": 6})`, the bare name of a tool, a list of calls that are made at once, or a
+    function of this model that returns one of these, for what depends on earlier results.
+
+        model = ScriptedModel(("roll", {"sides": 6}), lambda model: ("tell", {"text": model.last.text}))
+        model.run_sync(toolkit)
+        assert model.last.status == "success"
+    """
+
+    def __init__(self, *steps: Step) -> None:
+        self.steps = steps
+        self.turns: list[Turn] = []
+
+    @property
+    def results(self) -> list[ToolResult]:
+        """All results so far, in the order of the calls."""
+        return [result for turn in self.turns for result in turn.results]
+
+    @property
+    def last(self) -> ToolResult:
+        """The newest result. Raises IndexError before the first."""
+        return self.results[-1]
+
+    def run_sync(self, toolkit: Calls, **options: Any) -> list[ToolResult]:
+        """Play the script against a toolkit or a session; `options` are those of `call_many`. All results so far."""
+        for step in self.steps:
+            offered, calls = _offered(toolkit), self._calls(step)
+            self._record(offered, calls, toolkit.call_many_sync(calls, **options))
+        return self.results
+
+    async def run(self, toolkit: Calls, **options: Any) -> list[ToolResult]:
+        """`run_sync` for coroutines."""
+        for step in self.steps:
+            offered, calls = _offered(toolkit), self._calls(step)
+            self._record(offered, calls, await toolkit.call_many(calls, **options))
+        return self.results
+
+    def _calls(self, step: Step) -> list[Call]:
+        said = step(self) if callable(step) else step
+        calls = said if isinstance(said, list) else [said]
+        return [(call, {}) if isinstance(call, str) else call for call in calls]
+
+    def _record(self, offered: tuple[str, ...], calls: list[Call], results: list[ToolResult]) -> None:
+        self.turns.append(Turn(offered, tuple(calls), tuple(results)))
+
+
+def _offered(toolkit: Calls) -> tuple[str, ...]:
+    return tuple(tool.name for tool in cast("Any", toolkit).tools)
