@@ -117,6 +117,7 @@ FLOORS: Final[dict[str, int]] = {
     "pegboard._assembling": 8,
     "pegboard._batch": 8,
     "pegboard._calls": 8,
+    "pegboard._front": 8,
     "pegboard._meta": 8,
     "pegboard._offering": 8,
     "pegboard._registration": 8,

@@ -60,9 +60,7 @@ def assemble(
     backends = named(plugins, "provide_backends")
     if defer_threshold < 0:
         raise ValueError(f"defer_threshold takes a number of tools, 0 or more; got {defer_threshold}")
-    if overflow not in ("truncate", "spill"):
-        raise ValueError(f'overflow takes "truncate" or "spill", got {overflow!r}')
-    spill = Spill(max_output or SPILL_PAGE) if overflow == "spill" else None
+    spill = _spill(max_output, overflow)
     outcomes = Outcomes(expose_errors, max_output, spill.keep if spill else None)
     engine = Engine(outcomes, repair=repair, max_threads=max_threads, backends=backends)
     dialects: dict[str, Dialect] = named(plugins, "provide_dialects")
@@ -85,6 +83,12 @@ def assemble(
         search_tool=cache(partial(search_tool, assembly)),
         defer_threshold=defer_threshold,
     )
+
+
+def _spill(max_output: int | None, overflow: Overflow) -> Spill | None:
+    if overflow not in ("truncate", "spill"):
+        raise ValueError(f'overflow takes "truncate" or "spill", got {overflow!r}')
+    return Spill(max_output or SPILL_PAGE) if overflow == "spill" else None
 
 
 def tables(plugins: Plugins) -> Assembly:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -10,13 +10,12 @@ from typing import Any, Literal, Self, final
 
 from pegboard import builtin
 from pegboard._admission import RepairMode
-from pegboard._approval import Permission
 from pegboard._assembling import Overflow, assemble
 from pegboard._board import OnConflict
-from pegboard._calls import Calls
 from pegboard._collect import Registration
 from pegboard._errors import PegboardError, RegistrationError
 from pegboard._extension import Converter, Injector, TypeHandler
+from pegboard._front import Front
 from pegboard._groups import Group, Manager
 from pegboard._meta import register_meta_tool
 from pegboard._outcome import ExposeErrors
@@ -29,15 +28,15 @@ from pegboard._search import DEFER_THRESHOLD
 from pegboard._session import Session
 from pegboard._sources import SourceRecord, records, unfollow
 from pegboard._standalone import external_tool, read_tool
-from pegboard._tool import Origin, Tool, Toolset
+from pegboard._tool import Origin, Tool
 from pegboard._types import TypeTable
-from pegboard._views import Names, Rename
+from pegboard._views import Names
 
 __all__ = ["Tool", "Toolkit"]
 
 
 @final
-class Toolkit(Calls):
+class Toolkit(Front):
     """The tools of one program: those of the installed packs and those that it registers.
 
     `Toolkit()` assembles whatever is installed; `Toolkit(plugins=())` is empty. `plugins` and `block` select by
@@ -103,10 +102,6 @@ class Toolkit(Calls):
         )
         hang_up_own(self._core)
         hang_up_packs(self._core)
-
-    @property
-    def _caller(self) -> Session:
-        return self._root
 
     # Registering -----------------------------------------------------------------------------------------------
 
@@ -221,57 +216,11 @@ class Toolkit(Calls):
         """All groups, in the order in which they were created."""
         return self._core.groups.all()
 
-    @property
-    def active_groups(self) -> tuple[str, ...]:
-        """The names of the groups active in the root session."""
-        return self._root.active_groups
-
-    def update_groups(self, names: Names, active: bool) -> None:
-        """Activate or deactivate groups, all or none."""
-        self._root.update_groups(names, active)
-
-    def set_active_groups(self, names: Names, *, managed_by: Manager | None = None) -> None:
-        """Make exactly these groups active: of all groups, or of those that the model or the program manages."""
-        self._root.set_active_groups(names, managed_by=managed_by)
-
     def _check_deletion(self, operation: str) -> None:
         if not self._allow_tool_deletion:
             raise PegboardError(
                 f"{operation} would delete tools, which this toolkit refuses (allow_tool_deletion=False)"
             )
-
-    # Looking ---------------------------------------------------------------------------------------------------
-
-    def __getitem__(self, name: str) -> Tool:
-        return self._root[name]
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._root
-
-    def __len__(self) -> int:
-        return len(self._root)
-
-    def __iter__(self) -> Iterator[Tool]:
-        return iter(self._root)
-
-    @property
-    def tools(self) -> list[Tool]:
-        """The tools offered now, in board order."""
-        return self._root.tools
-
-    @property
-    def all_tools(self) -> list[Tool]:
-        """Every tool on the board, offered or not."""
-        return self._root.all_tools
-
-    @property
-    def toolsets(self) -> list[Toolset]:
-        """The toolsets: classes with `@tool` methods."""
-        return self._root.toolsets
-
-    def schemas(self, dialect: str | None = None) -> list[Any]:
-        """What to show the model: `ToolSchema`s, or a provider's own definitions."""
-        return self._root.schemas(dialect)
 
     @property
     def plugins(self) -> list[PluginRecord]:
@@ -309,63 +258,6 @@ class Toolkit(Calls):
         """Running and waiting calls, abandoned threads, and counts and latencies of each tool."""
         engine = self._core.engine
         return engine.stats.to_dict(abandoned_threads=engine.abandoned, queued=engine.queued)
-
-    # The root session ------------------------------------------------------------------------------------------
-
-    def session(
-        self,
-        *,
-        context: Any = (),
-        presets: Mapping[str, Mapping[str, Any]] | None = None,
-        groups: Names | None = None,
-        policy: ExecutionPolicy | None = None,
-        approver: Callable[..., Any] | None = None,
-        agent: Any = None,
-    ) -> Session:
-        """One user's overlay: presets, group activation, approver, permissions, policy and context of its own.
-
-        With `groups`, exactly these are active in it, whatever is created later.
-        """
-        return Session(
-            self._core,
-            wider=self._root,
-            context=context,
-            presets=presets,
-            groups=groups,
-            policy=policy,
-            approver=approver,
-            agent=agent,
-        )
-
-    def view(
-        self,
-        *,
-        include: Names | None = None,
-        exclude: Names = (),
-        tags: Names = (),
-        prefix: str = "",
-        rename: Rename | None = None,
-        where: Callable[[Tool], bool] | None = None,
-    ) -> Session:
-        """A session that shows some of the tools only, or shows them under other names; see `Session.view`."""
-        return self._root.view(include=include, exclude=exclude, tags=tags, prefix=prefix, rename=rename, where=where)
-
-    def set_presets(self, name: str, values: Mapping[str, Any]) -> None:
-        """Replace the presets of a tool; the schema follows at once."""
-        self._root.set_presets(name, values)
-
-    def update_presets(self, name: str, values: Mapping[str, Any]) -> None:
-        """Add to the presets of a tool; a value of None is a preset of None."""
-        self._root.update_presets(name, values)
-
-    @property
-    def permissions(self) -> dict[str, Permission]:
-        """The permission of every tool."""
-        return self._root.permissions
-
-    def set_permission(self, name: str, permission: str) -> None:
-        """`"always"`, `"prompt"` or `"never"`; saved with `Toolkit(permissions=path)`."""
-        self._root.set_permission(name, permission)
 
     # Closing ---------------------------------------------------------------------------------------------------
 

@@ -70,8 +70,9 @@ def _check(toolkit: Toolkit, lock_file: Path | None) -> Iterator[Finding]:
     # Tools and commands first: what they show of a plugin belongs to its own findings.
     of_tools = list(check_tools(toolkit))
     of_commands = list(check_commands(plugins, COMMANDS))
+    of_types = [Finding("error", "type-tie", "types", tie, "block one of the plugins") for tie in toolkit.types.ties]
     of_lock = [] if lock_file is None else list(_check_lock(toolkit, of_tools, lock_file))
-    yield from chain(check_plugins(plugins), of_commands, of_tools, of_lock)
+    yield from chain(check_plugins(plugins), of_types, of_commands, of_tools, of_lock)
 
 
 def _check_lock(toolkit: Toolkit, of_tools: list[Finding], file: Path) -> Iterator[Finding]:

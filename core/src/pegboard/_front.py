@@ -1,0 +1,146 @@
+"""The front of a toolkit: everything that it hands to its root session."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from pegboard._approval import Permission
+from pegboard._calls import Calls
+from pegboard._core import Core
+from pegboard._groups import Manager
+from pegboard._policy import ExecutionPolicy
+from pegboard._session import Session
+from pegboard._tool import Tool, Toolset
+from pegboard._views import Names, Rename
+
+__all__ = ["Front"]
+
+
+class Front(Calls):
+    """What a program that needs one session alone says to the toolkit itself."""
+
+    _core: Core
+    _root: Session
+
+    @property
+    def _caller(self) -> Session:
+        return self._root
+
+    # Looking ---------------------------------------------------------------------------------------------------
+
+    def __getitem__(self, name: str) -> Tool:
+        return self._root[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._root
+
+    def __len__(self) -> int:
+        return len(self._root)
+
+    def __iter__(self) -> Iterator[Tool]:
+        return iter(self._root)
+
+    @property
+    def tools(self) -> list[Tool]:
+        """The tools offered now, in board order."""
+        return self._root.tools
+
+    @property
+    def all_tools(self) -> list[Tool]:
+        """Every tool on the board, offered or not."""
+        return self._root.all_tools
+
+    @property
+    def toolsets(self) -> list[Toolset]:
+        """The toolsets: classes with `@tool` methods."""
+        return self._root.toolsets
+
+    def schemas(self, dialect: str | None = None) -> list[Any]:
+        """What to show the model: `ToolSchema`s, or a provider's own definitions."""
+        return self._root.schemas(dialect)
+
+    def search(self, query: str, limit: int = 5) -> list[Tool]:
+        """The deferred tools that fit best, best first; they are listed from now on."""
+        return self._root.search(query, limit)
+
+    @property
+    def found_tools(self) -> tuple[str, ...]:
+        """The names of the deferred tools that were found and are therefore listed, in board order."""
+        return self._root.found_tools
+
+    def forget_found_tools(self) -> None:
+        """Leave out again what was found."""
+        self._root.forget_found_tools()
+
+    # What the root session decides --------------------------------------------------------------------------
+
+    @property
+    def active_groups(self) -> tuple[str, ...]:
+        """The names of the groups active in the root session."""
+        return self._root.active_groups
+
+    def update_groups(self, names: Names, active: bool) -> None:
+        """Activate or deactivate groups, all or none."""
+        self._root.update_groups(names, active)
+
+    def set_active_groups(self, names: Names, *, managed_by: Manager | None = None) -> None:
+        """Make exactly these groups active: of all groups, or of those that the model or the program manages."""
+        self._root.set_active_groups(names, managed_by=managed_by)
+
+    def set_presets(self, name: str, values: Mapping[str, Any]) -> None:
+        """Replace the presets of a tool; the schema follows at once."""
+        self._root.set_presets(name, values)
+
+    def update_presets(self, name: str, values: Mapping[str, Any]) -> None:
+        """Add to the presets of a tool; a value of None is a preset of None."""
+        self._root.update_presets(name, values)
+
+    @property
+    def permissions(self) -> dict[str, Permission]:
+        """The permission of every tool."""
+        return self._root.permissions
+
+    def set_permission(self, name: str, permission: str) -> None:
+        """`"always"`, `"prompt"` or `"never"`; saved with `Toolkit(permissions=path)`."""
+        self._root.set_permission(name, permission)
+
+    # Other sessions ------------------------------------------------------------------------------------------
+
+    def session(
+        self,
+        *,
+        context: Any = (),
+        presets: Mapping[str, Mapping[str, Any]] | None = None,
+        groups: Names | None = None,
+        policy: ExecutionPolicy | None = None,
+        approver: Callable[..., Any] | None = None,
+        agent: Any = None,
+    ) -> Session:
+        """One user's overlay: presets, group activation, approver, permissions, policy and context of its own.
+
+        With `groups`, exactly these are active in it, whatever is created later.
+        """
+        return Session(
+            self._core,
+            wider=self._root,
+            context=context,
+            presets=presets,
+            groups=groups,
+            policy=policy,
+            approver=approver,
+            agent=agent,
+        )
+
+    def view(
+        self,
+        *,
+        include: Names | None = None,
+        exclude: Names = (),
+        tags: Names = (),
+        prefix: str = "",
+        rename: Rename | None = None,
+        where: Callable[[Tool], bool] | None = None,
+    ) -> Session:
+        """A session that shows some of the tools only, or shows them under other names; see `Session.view`."""
+        return self._root.view(include=include, exclude=exclude, tags=tags, prefix=prefix, rename=rename, where=where)
