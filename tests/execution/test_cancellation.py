@@ -8,6 +8,7 @@ import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final
 
 import pytest
@@ -478,8 +479,8 @@ class TestStraightCalls:
         assert within(lambda: asyncio.run(main())) == [Status.CANCELLED, 0, Status.CANCELLED, 0]
 
 
-def _pegboard_threads() -> set[threading.Thread]:
-    return {thread for thread in threading.enumerate() if "pegboard" in thread.name}
+def _only_old_threads(before: set[threading.Thread]) -> bool:
+    return {thread for thread in threading.enumerate() if "pegboard" in thread.name} <= before
 
 
 class TestClosing:
@@ -511,7 +512,7 @@ class TestClosing:
                     else (lambda toolkit=toolkit: asyncio.run(toolkit.call("close")))
                 )
                 assert within(run).status in (Status.SUCCESS, Status.CANCELLED)
-                assert eventually(lambda before=before: _pegboard_threads() <= before)
+                assert eventually(partial(_only_old_threads, before))
 
     def test_from_many_threads_at_once(self) -> None:
         toolkit = Toolkit(plugins=())
@@ -645,11 +646,13 @@ class TestSwallowed:
     @pytest.mark.parametrize("way", ["call", "batch"])
     def test_the_caller_leaves(self, options: dict[str, Any], answer: str, way: str) -> None:
         begun: list[str] = []
+        started = asyncio.Event()
 
         @tool(**options)
         async def stubborn() -> str:
             """Survive."""
             begun.append("stubborn")
+            started.set()
             try:
                 await asyncio.Event().wait()
             except asyncio.CancelledError:
@@ -662,16 +665,18 @@ class TestSwallowed:
             """Never begin."""
             begun.append("after")
 
+        async def leave(toolkit: Toolkit) -> None:
+            work: Any = toolkit.call("stubborn") if way == "call" else toolkit.call_many(["stubborn", "after"])
+            task = asyncio.ensure_future(work)
+            await started.wait()
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
         async def check() -> None:
             async with Toolkit(plugins=(), parallel=False) as toolkit:
                 toolkit.register(stubborn, after)
-                work = toolkit.call("stubborn") if way == "call" else toolkit.call_many(["stubborn", "after"])
-                task = asyncio.ensure_future(work)
-                while not begun:
-                    await asyncio.sleep(0)
-                task.cancel()
-                with pytest.raises(asyncio.CancelledError):
-                    await task
+                await leave(toolkit)
                 assert begun == ["stubborn"]
                 assert toolkit.stats["tools"]["stubborn"]["calls"] == 1
                 assert toolkit.stats["running"] == 0
