@@ -175,6 +175,16 @@ def bench(session: nox.Session) -> None:
     session.run("python", "-m", "tests.benchmarks", *session.posargs)
 
 
+@nox.session(default=False)
+def conformance(session: nox.Session) -> None:
+    """Run the public MCP conformance suite in both eras of the protocol; Node comes from the Python index.
+
+    What cannot be installed is a reason to skip, which it prints. `PEGBOARD_PEERS` names the folder to install into.
+    """
+    session.install(*editable("core", "plugins/mcp"), *group("runner"))
+    session.run("python", "-m", "tests.plugins.mcp.conformance", *session.posargs)
+
+
 @nox.session
 def mutants(session: nox.Session) -> None:
     """Change each structuring check in turn and print what no test noticed (a quarter of an hour).

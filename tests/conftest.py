@@ -1,5 +1,6 @@
 """Settings of the whole suite."""
 
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -8,6 +9,10 @@ from hypothesis import settings
 # How long an example takes says more about a shared machine than about the code.
 settings.register_profile("pegboard", settings(), deadline=None)
 settings.load_profile("pegboard")
+
+# What a shell starts in the background ignores Ctrl-C, and so would everything that tests start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session", autouse=True)
