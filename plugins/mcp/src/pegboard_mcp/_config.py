@@ -1,0 +1,90 @@
+"""Configuration files: the `mcpServers` JSON that desktop clients and editors share."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from pegboard import SettingsError
+from pegboard_mcp._server import McpServer
+
+__all__ = ["load_mcp_config"]
+
+_KINDS: Final = {"http": "http", "streamable-http": "http", "streamableHttp": "http", "streamable_http": "http"}
+
+
+def load_mcp_config(path: str | Path) -> dict[str, McpServer]:
+    """The servers of an `mcpServers` file by name, those that are `disabled` left out. Nothing is connected yet.
+
+    `${NAME}` and `${NAME:-default}` in commands, arguments, environments, URLs and headers are read from the
+    environment when a server is connected. Raises `SettingsError` naming the file, the server and the key.
+    """
+    servers = _read(path)
+    return {name: _server(path, name, entry) for name, entry in servers.items() if not _flag(entry, "disabled")}
+
+
+def _read(path: str | Path) -> Mapping[str, Any]:
+    try:
+        content = json.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SettingsError(f"{path} cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise SettingsError(f"{path} is no JSON: {error}") from error
+    servers = content.get("mcpServers") if isinstance(content, Mapping) else None
+    if not isinstance(servers, Mapping):
+        raise SettingsError(f'{path} has no "mcpServers" object')
+    return servers
+
+
+def _server(path: str | Path, name: str, entry: Any) -> McpServer:
+    where = f"{path}: mcpServers.{name}"
+    if not isinstance(entry, Mapping):
+        raise SettingsError(f"{where} is no object")
+    options: dict[str, Any] = {"name": name}
+    if "timeout" in entry:
+        options["call_timeout"] = _seconds(where, entry["timeout"])
+    if "command" in entry:
+        args = _texts(where, "args", entry.get("args", []))
+        env = _table(where, "env", entry.get("env"))
+        return McpServer.stdio(
+            _text(where, "command", entry["command"]), args, env=env, cwd=entry.get("cwd"), **options
+        )
+    if "url" not in entry:
+        raise SettingsError(f'{where} needs a "command" or a "url"')
+    url, headers = _text(where, "url", entry["url"]), _table(where, "headers", entry.get("headers"))
+    kind = entry.get("type", entry.get("transport", "http"))
+    if kind == "sse":
+        return McpServer.sse(url, headers=headers, **options)
+    if kind not in _KINDS:
+        raise SettingsError(f'{where}.type is {kind!r}; it can be "stdio", "http" or "sse"')
+    return McpServer.http(url, headers=headers, **options)
+
+
+def _flag(entry: Any, key: str) -> bool:
+    return isinstance(entry, Mapping) and entry.get(key) is True
+
+
+def _text(where: str, key: str, value: Any) -> str:
+    if not isinstance(value, str) or not value:
+        raise SettingsError(f"{where}.{key} must be a text")
+    return value
+
+
+def _texts(where: str, key: str, value: Any) -> list[str]:
+    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+        raise SettingsError(f"{where}.{key} must be a list of texts")
+    return value
+
+
+def _table(where: str, key: str, value: Any) -> dict[str, str] | None:
+    if value is not None and not (isinstance(value, dict) and all(isinstance(each, str) for each in value.values())):
+        raise SettingsError(f"{where}.{key} must be an object of texts")
+    return value
+
+
+def _seconds(where: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
+        raise SettingsError(f"{where}.timeout must be a number of seconds above 0")
+    return float(value)

@@ -1,0 +1,240 @@
+"""Connections: one live link to a server, owned by one task on a loop and a thread of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
+from contextlib import suppress
+from typing import Any, Final, Protocol, TypeVar, final
+
+from attrs import field, frozen
+
+from pegboard_mcp._bridge import Bridge
+from pegboard_mcp._group import end_groups, new_loop
+from pegboard_mcp._listing import Listing, list_all
+from pegboard_mcp._reasons import UnreachableError, reason
+from pegboard_mcp._streams import noticing_the_end
+from pegboard_mcp._tail import Tail
+from pegboard_mcp._transports import InProcess, Transport
+
+__all__ = ["Connection", "Hearer", "Terms"]
+
+T = TypeVar("T")
+GRACE: Final = 8.0
+"""Seconds that closing may take: the SDK gives a process two to end, and two more after each signal."""
+RELISTEN: Final = 2.0
+
+
+@final
+@frozen
+class Terms:
+    """How a server is spoken to; timeouts in seconds."""
+
+    connect_timeout: float
+    call_timeout: float
+    mode: str
+    elicit: Any = field(repr=False)
+
+
+class Hearer(Protocol):
+    """Who is told about a connection, on that connection's thread, before anybody who waits for it goes on."""
+
+    def opened(self, connection: Connection, listing: Listing) -> None:
+        """It is open, and these are the tools."""
+
+    def failed(self, connection: Connection, error: UnreachableError) -> None:
+        """It could not be opened."""
+
+    def relisted(self, listing: Listing) -> None:
+        """The tools have changed, or could not be read again."""
+
+
+@final
+class Connection:
+    """Opens at once, and is done when `ready` is: with the server's tools, or with why there are none.
+
+    The SDK's client must be left by the task that entered it, on the loop where it was entered: that is this thread's
+    one task. Calls come from any loop through `carry`.
+    """
+
+    def __init__(self, name: str, transport: Transport, terms: Terms, hearer: Hearer) -> None:
+        self.ready: Future[Listing] = Future()
+        self.tail = Tail()
+        self.client: Any = None
+        self._name = name
+        self._transport = transport
+        self._terms = terms
+        self._hearer = hearer
+        self._over = threading.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._bridge: Bridge | None = None
+        self._stop: asyncio.Event | None = None
+        self._lock = threading.Lock()
+        self._closing = False
+        self._lost = False
+        self._thread = threading.Thread(target=self._run, name=f"pegboard-mcp {name}", daemon=True)
+        self._thread.start()
+
+    @property
+    def alive(self) -> bool:
+        """Whether calls can be sent, as far as anybody knows."""
+        return not self._lost and not self._closing and not self._over.is_set()
+
+    async def carry(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """The outcome of `work()` beside the owner. Raises `UnreachableError` where the connection has ended."""
+        bridge = self._bridge
+        if bridge is None or not self.alive:
+            raise UnreachableError("the connection has ended")
+        return await bridge.carry(work)
+
+    def lose(self) -> None:
+        """The other side is gone: nothing more is sent, and what is left is cleaned up."""
+        self._lost = True
+        self._end()
+
+    def close(self, wait: float = GRACE) -> None:
+        """End the connection, and the process behind it; waits `wait` seconds for that."""
+        self._closing = True
+        self._end()
+        if threading.current_thread() is not self._thread:
+            self._over.wait(wait)
+
+    def _end(self) -> None:
+        loop, stop = self._loop, self._stop
+        if loop is not None and stop is not None:
+            with suppress(RuntimeError):  # the loop has ended meanwhile
+                loop.call_soon_threadsafe(stop.set)
+
+    # On the connection's own thread ----------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        loop, started = new_loop()
+        try:
+            with asyncio.Runner(loop_factory=lambda: loop) as runner:
+                runner.run(self._main())
+        except BaseException as error:  # noqa: BLE001 - a thread's end: whoever waits must learn of it
+            self._fail(error)
+        finally:
+            end_groups(started)
+            self._fail(UnreachableError("the connection was closed"))
+            self.tail.close()
+            self._over.set()
+            if self._bridge is not None:
+                self._bridge.end()
+
+    def _fail(self, error: BaseException) -> None:
+        with self._lock:
+            if not self.ready.done():
+                failure = UnreachableError(reason(error))
+                self._hearer.failed(self, failure)
+                self.ready.set_exception(failure)
+
+    async def _main(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._bridge = Bridge(self._loop)
+        self._stop = asyncio.Event()
+        if self._closing:
+            return
+        owner = asyncio.create_task(self._own(self._stop))
+        stopped = asyncio.create_task(self._stop.wait())
+        timeout = self._terms.connect_timeout
+        late = self._loop.call_later(timeout, self._too_late, owner, timeout)
+        await asyncio.wait({owner, stopped}, return_when=asyncio.FIRST_COMPLETED)
+        late.cancel()
+        if not self.ready.done():
+            owner.cancel()  # nothing that was begun is worth waiting for
+        await asyncio.wait({owner}, timeout=GRACE)
+        stopped.cancel()
+        if not owner.done():
+            owner.cancel()
+            await asyncio.wait({owner}, timeout=GRACE)
+        elif not owner.cancelled() and (error := owner.exception()) is not None:
+            self._fail(error)
+
+    def _too_late(self, owner: asyncio.Task[None], timeout: float) -> None:
+        if not self.ready.done():
+            self._fail(UnreachableError(f"it did not answer within {timeout:g} seconds"))
+            owner.cancel()
+
+    async def _own(self, stop: asyncio.Event) -> None:
+        changed = asyncio.Event()
+        async with self._client(changed) as client:
+            # The SDK would drop an answer that does not fit its schema, text and all; it is checked elsewhere.
+            client.session.validate_tool_result = _unchecked
+            listing = await list_all(client)
+            self.client = client
+            with self._lock:
+                if not self.ready.done():
+                    self._hearer.opened(self, listing)
+                    self.ready.set_result(listing)
+            async with asyncio.TaskGroup() as beside:
+                tasks = [
+                    beside.create_task(self._relist(client, changed)),
+                    beside.create_task(_listen(client, changed)),
+                ]
+                await stop.wait()
+                for task in tasks:
+                    task.cancel()
+
+    def _client(self, changed: asyncio.Event) -> Any:
+        """The SDK's client, not yet entered. Raises `UnreachableError` for settings that cannot be used."""
+        from mcp import Client
+        from mcp_types import Implementation
+
+        from pegboard_mcp._version import VERSION
+
+        async def hear(message: Any) -> None:
+            if type(message).__name__ == "ToolListChangedNotification":
+                changed.set()
+
+        try:
+            opened = self._transport.open(self.tail)
+            return Client(
+                opened if isinstance(self._transport, InProcess) else noticing_the_end(opened, self._ended),
+                mode=self._terms.mode,
+                read_timeout_seconds=self._terms.call_timeout,
+                elicitation_callback=self._terms.elicit,
+                message_handler=hear,
+                client_info=Implementation(name="pegboard", version=VERSION),
+                cache=None,
+            )
+        except ValueError as error:
+            raise UnreachableError(str(error)) from error
+
+    def _ended(self) -> None:
+        if self.client is not None:  # before that, the handshake fails by itself and says why
+            self.lose()
+
+    async def _relist(self, client: Any, changed: asyncio.Event) -> None:
+        """Fetch the list again whenever the server says that it changed, and hand it on."""
+        while True:
+            await changed.wait()
+            changed.clear()
+            try:
+                async with asyncio.timeout(self._terms.connect_timeout):
+                    listing = await list_all(client)
+            except Exception as error:  # noqa: BLE001 - a failing list leaves the old one; the connection may go on
+                listing = Listing((), (f"its list of tools could not be read again: {reason(error)}",))
+            await asyncio.to_thread(self._hearer.relisted, listing)
+
+
+async def _unchecked(name: str, result: Any) -> None:
+    """Every result passes."""
+
+
+async def _listen(client: Any, changed: asyncio.Event) -> None:
+    """Subscribe to changes where the server has to be asked for them; the older protocol tells unasked."""
+    from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+    tools = getattr(client.server_capabilities, "tools", None)
+    if client.protocol_version not in MODERN_PROTOCOL_VERSIONS or not getattr(tools, "list_changed", False):
+        return
+    while True:
+        with suppress(Exception):  # a lost subscription is asked for again; calls do not depend on it
+            async with client.listen(tools_list_changed=True) as events:
+                async for _ in events:
+                    changed.set()
+        await asyncio.sleep(RELISTEN)
+        changed.set()  # what happened meanwhile nobody told

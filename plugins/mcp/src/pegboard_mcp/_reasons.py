@@ -1,0 +1,36 @@
+"""Reasons: what went wrong with a server, in words."""
+
+from __future__ import annotations
+
+__all__ = ["UnreachableError", "innermost", "reason"]
+
+
+class UnreachableError(Exception):
+    """A server that cannot be reached; nothing was sent to it."""
+
+
+def innermost(error: BaseException) -> BaseException:
+    """The one exception inside groups of one: task groups wrap whatever leaves them."""
+    while isinstance(error, BaseExceptionGroup) and error.exceptions:
+        error = error.exceptions[0]
+    return error
+
+
+def reason(error: BaseException) -> str:
+    """Why, in a clause that goes on after a colon."""
+    error = innermost(error)
+    if isinstance(error, UnreachableError):
+        return str(error)
+    if isinstance(error, FileNotFoundError):
+        return f"there is no command {error.filename!r}" if error.filename else str(error)
+    if isinstance(error, PermissionError):
+        return f"{error.filename!r} may not be run"
+    name = type(error).__name__
+    if name == "ValidationError":
+        return f"it sent something that is no MCP: {_first_lines(error)}"
+    text = str(error)
+    return f"{name}: {text}" if text else name
+
+
+def _first_lines(error: BaseException) -> str:
+    return " ".join(" ".join(str(error).splitlines()[:3]).split())[:300]

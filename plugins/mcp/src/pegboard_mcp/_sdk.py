@@ -1,0 +1,15 @@
+"""What releases of the SDK differ in."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["known_options"]
+
+
+def known_options(function: Callable[..., Any], **options: Any) -> dict[str, Any]:
+    """Those of the options that this release knows; an older one does without."""
+    known = inspect.signature(function).parameters
+    return {name: value for name, value in options.items() if name in known}

@@ -1,0 +1,45 @@
+"""The end of what a process writes to stderr, kept in memory and no more of it than that."""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import TextIO, final
+
+__all__ = ["Tail"]
+
+KEPT = 16_384
+QUOTED = 1_000
+
+
+@final
+class Tail:
+    """A pipe whose reader keeps the last 16 KiB. `text` is the end of it, a thousand characters at most."""
+
+    def __init__(self) -> None:
+        read, write = os.pipe()
+        self.file: TextIO = os.fdopen(write, "w", encoding="utf-8")
+        """Where the process writes; it needs a real file descriptor."""
+        self._kept = bytearray()
+        threading.Thread(target=self._drain, args=(read,), name="pegboard-mcp-stderr", daemon=True).start()
+
+    @property
+    def text(self) -> str:
+        """The last lines, as text."""
+        text = bytes(self._kept).decode("utf-8", "replace").strip()
+        return text if len(text) <= QUOTED else f"...{text[-QUOTED:]}"
+
+    def note(self, line: str) -> None:
+        """Add a line, as the process would."""
+        self._kept += f"{line}\n".encode()
+        del self._kept[:-KEPT]
+
+    def close(self) -> None:
+        """Close this end; what processes still write is read until the last of them is gone."""
+        self.file.close()
+
+    def _drain(self, read: int) -> None:
+        with os.fdopen(read, "rb", buffering=0) as pipe:
+            while chunk := pipe.read(8192):
+                self._kept += chunk
+                del self._kept[:-KEPT]

@@ -1,0 +1,1 @@
+"""The public conformance suite against this pack: `nox -s conformance`."""

@@ -1,0 +1,53 @@
+"""Run the suite in both eras; what it stands on is installed at the first time."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.plugins.mcp import peers
+
+HERE = Path(__file__).parent
+ERAS = ("2025-11-25", "2026-07-28")
+CLIENT = {
+    "2025-11-25": "initialize tools_call elicitation-sep1034-client-defaults sse-retry "
+    "json-schema-2020-12-preservation",
+    "2026-07-28": "tools_call request-metadata sep-2322-client-request-state http-standard-headers http-custom-headers "
+    "http-invalid-tool-headers json-schema-ref-no-deref json-schema-2020-12-preservation",
+}
+
+
+def main() -> int:
+    """The number of runs that did not end as the baselines expect."""
+    try:
+        node, suite = peers.node(), peers.node_peer("conformance", "dist/index.js")
+    except pytest.skip.Exception as reason:
+        print(f"== skipped: {reason}")
+        return 0
+    failed = 0
+    board = subprocess.Popen([sys.executable, str(HERE / "board.py"), "127.0.0.1:0"], stderr=subprocess.PIPE, text=True)
+    try:
+        assert board.stderr is not None
+        found = re.search(r"http://\S+", board.stderr.readline())
+        assert found is not None
+        for era in ERAS:
+            command = [node, suite, "server", "--url", found.group(), "--suite", "all", "--spec-version", era]
+            command += ["--expected-failures", str(HERE / f"expected-{era}.yml")]
+            failed += subprocess.run(command, check=False, timeout=600).returncode != 0
+            for scenario in CLIENT[era].split():
+                client = f"{sys.executable} {HERE / 'client.py'}"
+                command = [node, suite, "client", "--command", client, "--scenario", scenario, "--spec-version", era]
+                code = subprocess.run(command, check=False, timeout=120).returncode
+                print(f"== client {era} {scenario}: {'passed' if code == 0 else 'FAILED'}", flush=True)
+                failed += code != 0
+    finally:
+        board.terminate()
+        board.wait(10)
+    print(f"== {failed} runs ended otherwise than expected")
+    return failed
+
+
+if __name__ == "__main__":
+    sys.exit(min(main(), 1))

@@ -1,0 +1,168 @@
+"""The board that the suite's server scenarios run against: the tools that it calls by name. Run as a script."""
+
+import base64
+import sys
+from typing import Any
+
+from pegboard import (
+    AudioBlock,
+    DataBlock,
+    Emitter,
+    FileBlock,
+    ImageBlock,
+    Suspend,
+    TextBlock,
+    ToolCall,
+    ToolError,
+    Toolkit,
+    tool,
+)
+from pegboard_mcp import serve_mcp
+
+PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n").decode()
+WAV = base64.b64encode(b"RIFF\x00\x00\x00\x00WAVE").decode()
+NAME = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
+OK = {"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]}
+FILE = FileBlock.from_bytes(b"some text", "text/plain")
+ADDRESS = {
+    "$anchor": "addressDef",
+    "type": "object",
+    "properties": {"street": {"type": "string"}, "city": {"type": "string"}},
+}
+EVERYTHING = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "type": "object",
+    "$defs": {"address": ADDRESS},
+    "properties": {
+        "name": {"type": "string"},
+        "address": {"$ref": "#/$defs/address"},
+        "contactMethod": {"type": "string", "enum": ["phone", "email"]},
+        "phone": {"type": "string"},
+        "email": {"type": "string"},
+    },
+    "allOf": [{"anyOf": [{"required": ["phone"]}, {"required": ["email"]}]}],
+    "if": {"properties": {"contactMethod": {"const": "phone"}}, "required": ["contactMethod"]},
+    "then": {"required": ["phone"]},
+    "else": {"required": ["email"]},
+    "additionalProperties": False,
+}
+MIRRORED = {"type": "object", "properties": {"region": {"type": "string", "x-mcp-header": "Region"}}}
+
+
+class ByHand:
+    """A tool with the schema that the suite asks for."""
+
+    def __init__(self, name: str, parameters: dict[str, Any]) -> None:
+        self.name, self.description, self.parameters = name, f"The suite's {name}.", parameters
+
+    def call(self, call: ToolCall) -> str:
+        return "called"
+
+
+@tool
+def test_simple_text() -> str:
+    """Text."""
+    return "This is a simple text response for testing."
+
+
+@tool
+def test_image_content() -> ImageBlock:
+    """An image."""
+    return ImageBlock(data=PNG, media_type="image/png")
+
+
+@tool
+def test_audio_content() -> AudioBlock:
+    """Audio."""
+    return AudioBlock(data=WAV, media_type="audio/wav")
+
+
+@tool
+def test_embedded_resource() -> FileBlock:
+    """A file."""
+    return FILE
+
+
+@tool
+def test_multiple_content_types() -> list[Any]:
+    """Text, an image and a file."""
+    return [TextBlock("Multiple content types test:"), ImageBlock(data=PNG, media_type="image/png"), FILE]
+
+
+@tool
+def test_error_handling() -> str:
+    """Fail."""
+    raise ToolError("This tool intentionally returns an error for testing")
+
+
+@tool
+def test_tool_with_progress(emitter: Emitter) -> str:
+    """Report progress."""
+    for done in (0, 50, 100):
+        emitter.emit(DataBlock({"progress": done, "total": 100}))
+    return "done"
+
+
+@tool
+def test_elicitation(message: str) -> str:
+    """Ask."""
+    raise Suspend(message, form=NAME)
+
+
+@tool
+def test_input_required_result_elicitation() -> str:
+    """Ask for a name."""
+    raise Suspend("What is your name?", form=NAME, key="user_name")
+
+
+@tool
+def test_input_required_result_request_state() -> str:
+    """Ask for a confirmation."""
+    raise Suspend("Please confirm", form=OK, key="confirm")
+
+
+@tool
+def test_input_required_result_tampered_state() -> str:
+    """Ask for a confirmation."""
+    raise Suspend("Please confirm", form=OK, key="confirm")
+
+
+@tool
+def test_missing_capability() -> str:
+    """Ask whoever cannot be asked."""
+    raise Suspend("Who are you?", form=NAME)
+
+
+@tool
+def test_streaming_elicitation() -> str:
+    """Ask while a stream is open."""
+    raise Suspend("Who are you?", form=NAME)
+
+
+@tool
+def test_logging_tool(call: ToolCall) -> str:
+    """Log, for the program alone."""
+    call.log("a line")
+    return "logged"
+
+
+def main() -> None:
+    with Toolkit(plugins=()) as toolkit:
+        added = 0
+
+        @tool
+        def test_trigger_tool_change() -> str:
+            """Change the tools."""
+            nonlocal added
+            added += 1
+            toolkit.register(lambda: "new", name=f"new_{added}", description="New.")
+            return "changed"
+
+        tools = [each for name, each in sorted(globals().items()) if name.startswith("test_")]
+        toolkit.register(*tools, test_trigger_tool_change)
+        toolkit.register(ByHand("json_schema_2020_12_tool", EVERYTHING), ByHand("test_x_mcp_header", MIRRORED))
+        serve_mcp(toolkit, http=sys.argv[1], all_tools=True)
+
+
+if __name__ == "__main__":
+    main()
