@@ -560,9 +560,7 @@ class TestMarkersAsDefaults:
         def wait(seconds: int = Param(ge=1)) -> None:  # type: ignore[assignment]
             """Wait."""
 
-        with pytest.raises(
-            RegistrationError, match=r"parameter 'seconds': its default is a Param.*\[T, Param"
-        ):
+        with pytest.raises(RegistrationError, match=r"parameter 'seconds': its default is a Param.*\[T, Param"):
             Tool.from_function(wait)
 
     def test_pydantic_field(self) -> None:
@@ -571,7 +569,5 @@ class TestMarkersAsDefaults:
         def wait(seconds: int = pydantic.Field(3, ge=1)) -> None:
             """Wait."""
 
-        with pytest.raises(
-            RegistrationError, match=r"parameter 'seconds': its default is a Field.*\[T, Field"
-        ):
+        with pytest.raises(RegistrationError, match=r"parameter 'seconds': its default is a Field.*\[T, Field"):
             Tool.from_function(wait)
