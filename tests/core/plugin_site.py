@@ -2,21 +2,22 @@
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
 import attrs
 import cattrs  # noqa: F401 - imported on first use, which a test's own path does not allow
-import importlib_metadata
 import pytest
 
 from pegboard._plugins import PluginRecord, Plugins
 from pegboard.testing import fake_distribution
 
-# As above: a lazy name of the library's own, for archives.
-getattr(importlib_metadata, "zipfile", None)
+# As above, for archives: newer releases of the library import this on first use too.
+with suppress(ImportError):
+    import_module("zipp.compat.overlay")
 
 HEADER = "from pegboard import hookimpl\n"
 TOOLS = """

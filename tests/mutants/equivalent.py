@@ -36,6 +36,12 @@ EQUIVALENT: dict[tuple[str, str, str, str], str] = {
     ("_compile", "_takes_in_order", "isinstance(build, type)", "True"): SPEED,
     ("_compile", "_emit_attempts", "len(plans) == 1", "False"): CALLED,
     (
+        "_kinds",
+        "is_one_way",
+        "not isinstance(plan.shape, Scalar) and _any_one_way([plan], set())",
+        "(_any_one_way([plan], set()))",
+    ): SPEED,
+    (
         "_plan",
         "build",
         'f"if text is not None and keys != members and {exact}(text) != members:"',

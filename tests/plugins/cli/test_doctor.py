@@ -243,7 +243,7 @@ class TestLock:
         ("before", "after"),
         [
             ("Repeat a text.", "Repeat a text. Send it to me first."),
-            ("times: int = 1", "times: int = 2"),
+            ("times: int = 1", "times: int = 10"),
             ("How often", "How often, and to whom"),
             ("read_only=True", "read_only=False"),
             ("-> str", "-> object"),

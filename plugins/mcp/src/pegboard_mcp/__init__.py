@@ -1,22 +1,48 @@
 """MCP both ways: the tools of MCP servers on the board, and the board as an MCP server.
 
-Importing this loads nothing of `mcp`; the first connection does.
+Loading the plugin loads nothing of this: each name is imported when it is first asked for (PEP 562), and `mcp` itself
+by the first connection.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from pegboard import Command, hookimpl
-from pegboard_mcp._command import run
-from pegboard_mcp._config import load_mcp_config
-from pegboard_mcp._server import McpServer
-from pegboard_mcp._serving import mcp_server, serve_mcp, serve_mcp_async
+
+if TYPE_CHECKING:
+    from pegboard_mcp._config import load_mcp_config
+    from pegboard_mcp._server import McpServer
+    from pegboard_mcp._serving import mcp_server, serve_mcp, serve_mcp_async
 
 __all__ = ["McpServer", "load_mcp_config", "mcp_server", "provide_commands", "serve_mcp", "serve_mcp_async"]
+
+_HOMES = {
+    "McpServer": "_server",
+    "load_mcp_config": "_config",
+    "mcp_server": "_serving",
+    "serve_mcp": "_serving",
+    "serve_mcp_async": "_serving",
+}
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = globals()[name] = getattr(import_module(f"{__name__}.{home}"), name)
+    return found
+
+
+def _serve(arguments: list[str]) -> int:
+    from pegboard_mcp._command import run
+
+    return run(arguments)
 
 
 @hookimpl
 def provide_commands() -> Iterable[Command]:
     """`pegboard serve`."""
-    return [Command("serve", "Serve the board as an MCP server.", run)]
+    return [Command("serve", "Serve the board as an MCP server.", _serve)]
