@@ -108,16 +108,29 @@ async def _together(calls: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
     import asyncio
 
     tasks = [asyncio.create_task(call) for call in calls]
+    over = asyncio.get_running_loop().create_future()
+    failed: list[asyncio.Task[T]] = []
+    running = len(tasks)
+
+    def ended(task: asyncio.Task[T]) -> None:
+        nonlocal running
+        running -= 1
+        if not task.cancelled() and task.exception() is not None:
+            failed.append(task)
+        if (failed or not running) and not over.done():
+            over.set_result(None)
+
+    for task in tasks:
+        task.add_done_callback(ended)
     try:
-        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
+        await over  # not `asyncio.gather`, which would cancel those that are cleaning up once more
     finally:
         left = [task for task in tasks if not task.done()]
         for task in left:
             task.cancel()
         if left:
             await asyncio.wait(left)
-    failed = [task for task in done if not task.cancelled() and task.exception() is not None]
-    return [task.result() for task in (failed or tasks)]
+    return [task.result() for task in failed or tasks]
 
 
 def as_call(name: Any, arguments: Any, call_id: str | None) -> ToolCall:

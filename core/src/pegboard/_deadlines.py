@@ -50,20 +50,19 @@ class TaskGuard:
 
     def caller_left(self) -> bool:
         """Whether the caller has been cancelled, whatever a tool made of it: one that swallows it holds nobody."""
-        if self.task is None:
+        task = self.task
+        if task is None:
             return False
-        self._take_back()
-        return self.task.cancelling() > self.expected
-
-    def _take_back(self) -> None:
-        if self._stopped and self.task is not None:
+        if self._stopped:
             self._stopped = False
-            self.task.uncancel()
+            task.uncancel()
+        return task.cancelling() > self.expected
 
-    def retire(self) -> None:
-        """The task goes on to other things: a late stop must not hit it, nor one leave its mark."""
-        self._take_back()
+    def retire(self) -> bool:
+        """The task goes on to other things: a late stop must not hit it, nor one leave its mark. As `caller_left`."""
+        left = self.caller_left()
         self.task = None
+        return left
 
 
 async def bounded(awaitable: Any, timeout: float | None) -> Any:  # noqa: ASYNC109 - this is what implements it

@@ -134,8 +134,8 @@ class Straight:
     def _released(self, stopper: Any) -> None:
         """The tool has returned; if the caller has been cancelled meanwhile, the tool swallowed it."""
         if stopper is not None:
-            self._unwatched(stopper)
-            if _cancelling() > stopper.expected:
+            self._engine.live.discard(stopper)
+            if stopper.retire():
                 raise _caller_left()
 
     def _departure(self, error: BaseException, stopper: Any) -> BaseException | None:
