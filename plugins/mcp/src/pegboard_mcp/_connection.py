@@ -25,6 +25,8 @@ T = TypeVar("T")
 GRACE: Final = 8.0
 """Seconds that closing may take: the SDK gives a process two to end, and two more after each signal."""
 RELISTEN: Final = 2.0
+LAST_WORDS: Final = 0.3
+"""Seconds in which what a process that died has written to stderr arrives."""
 
 
 @final
@@ -127,6 +129,7 @@ class Connection:
     def _fail(self, error: BaseException) -> None:
         with self._lock:
             if not self.ready.done():
+                self.tail.finish(LAST_WORDS)
                 failure = UnreachableError(reason(error))
                 self._hearer.failed(self, failure)
                 self.ready.set_exception(failure)

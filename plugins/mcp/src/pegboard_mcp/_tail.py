@@ -21,6 +21,7 @@ class Tail:
         self.file: TextIO = os.fdopen(write, "w", encoding="utf-8")
         """Where the process writes; it needs a real file descriptor."""
         self._kept = bytearray()
+        self._ended = threading.Event()
         threading.Thread(target=self._drain, args=(read,), name="pegboard-mcp-stderr", daemon=True).start()
 
     @property
@@ -38,8 +39,14 @@ class Tail:
         """Close this end; what processes still write is read until the last of them is gone."""
         self.file.close()
 
+    def finish(self, seconds: float) -> None:
+        """Close this end, and give what a process that died has written `seconds` at most to arrive."""
+        self.close()
+        self._ended.wait(seconds)
+
     def _drain(self, read: int) -> None:
         with os.fdopen(read, "rb", buffering=0) as pipe:
             while chunk := pipe.read(8192):
                 self._kept += chunk
                 del self._kept[:-KEPT]
+        self._ended.set()
