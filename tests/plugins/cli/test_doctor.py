@@ -88,7 +88,9 @@ class TestDoctor:
         level: str,
         said: str,
         fix: str,
+        monkeypatch: pytest.MonkeyPatch,
     ) -> None:
+        monkeypatch.setattr("pegboard_cli._plugin_checks.SLOW", 0.5)
         site.add("dice", source, **options)
         told = run("doctor", "--json")
         found = findings(told)[code]
