@@ -354,7 +354,7 @@ def test_others_see_the_board_before_or_after(site: Site, monkeypatch: pytest.Mo
 
     with ThreadPoolExecutor(2) as pool:
         lookers = [pool.submit(look) for _ in range(2)]
-        for _ in range(10):
+        for _ in range(3):
             for name in ("bee", "cow"):
                 uninstall(site, name)
             toolkit.reload_plugins()
