@@ -32,6 +32,7 @@ FLOORS: Final[dict[str, int]] = {
     "pegboard._annotations": 3,
     "pegboard._bounds": 3,
     "pegboard._compile": 3,
+    "pegboard._constructors": 3,
     "pegboard._converter": 3,
     "pegboard._docstrings": 3,
     "pegboard._hints": 3,

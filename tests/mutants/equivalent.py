@@ -28,12 +28,12 @@ EQUIVALENT: dict[tuple[str, str, str, str], str] = {
     ("_compile", "_emit_fixed_items", "shape.build is tuple", "False"): SPEED,
     ("_compile", "_emit_mapped", "shape.key is not None", "True"): "text keys are as many as they were",
     (
-        "_compile",
-        "_arguments",
+        "_constructors",
+        "constructor_arguments",
         "all(parameter.isidentifier() and not keyword.iskeyword(parameter) for parameter in parameters)",
         "False",
     ): SPEED,
-    ("_compile", "_takes_in_order", "isinstance(build, type)", "True"): SPEED,
+    ("_constructors", "_takes_in_order", "isinstance(build, type)", "True"): SPEED,
     ("_compile", "_emit_attempts", "len(plans) == 1", "False"): CALLED,
     (
         "_kinds",

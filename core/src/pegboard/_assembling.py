@@ -58,21 +58,14 @@ def assemble(
     for injector in _own_injectors(type(toolkit), toolkit):
         assembly.injectors.add(injector, Origin("pegboard"), "builtin")
     backends = named(plugins, "provide_backends")
-    if defer_threshold < 0:
-        raise ValueError(f"defer_threshold takes a number of tools, 0 or more; got {defer_threshold}")
     spill = _spill(max_output, overflow)
     outcomes = Outcomes(expose_errors, max_output, spill.keep if spill else None)
     engine = Engine(outcomes, repair=repair, max_threads=max_threads, backends=backends)
     dialects: dict[str, Dialect] = named(plugins, "provide_dialects")
-
-    def foreign(source: Any) -> tuple[Any, ...] | None:
-        answer = plugins.tools_from(source)
-        return None if answer is None else answer.value
-
     return Core(
         plugins,
         assembly,
-        Collector(assembly, engine.backends.keys, foreign, (Session, type(toolkit))),
+        Collector(assembly, engine.backends.keys, partial(_foreign, plugins), (Session, type(toolkit))),
         engine,
         middleware=[contribution.value for contribution in plugins.contributions("provide_middleware")],
         dialects=dialects,
@@ -81,8 +74,19 @@ def assemble(
         max_concurrency=checked_capacity(max_concurrency, "max_concurrency"),
         own_tools=(spill,) if spill else (),
         search_tool=cache(partial(search_tool, assembly)),
-        defer_threshold=defer_threshold,
+        defer_threshold=_threshold(defer_threshold),
     )
+
+
+def _foreign(plugins: Plugins, source: Any) -> tuple[Any, ...] | None:
+    answer = plugins.tools_from(source)
+    return None if answer is None else answer.value
+
+
+def _threshold(tools: int) -> int:
+    if tools < 0:
+        raise ValueError(f"defer_threshold takes a number of tools, 0 or more; got {tools}")
+    return tools
 
 
 def _spill(max_output: int | None, overflow: Overflow) -> Spill | None:

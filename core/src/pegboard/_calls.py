@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Iterable
 from typing import Any, Protocol
 
@@ -32,14 +33,14 @@ class Caller(Protocol):
         """The suspended calls whose answers are owed here."""
 
 
-class Calls:
+class Calls(ABC):
     """Makes calls in the name of `_caller`: a session is its own, that of a toolkit is its root session."""
 
     __slots__ = ()
 
     @property
-    def _caller(self) -> Caller:
-        raise NotImplementedError
+    @abstractmethod
+    def _caller(self) -> Caller: ...
 
     def prepare(self, name: str | ToolCall, arguments: Any = None, *, call_id: str | None = None) -> ToolCall:
         """A call that may run later. Never raises: a bad call has its result already (`not_found`, `invalid`, ...)."""

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pegboard._approval import Permission
-from pegboard._calls import Calls
 from pegboard._core import Core
 from pegboard._groups import Manager
-from pegboard._policy import ExecutionPolicy
-from pegboard._session import Session
+from pegboard._session import Session, Sessions
 from pegboard._tool import Tool, Toolset
-from pegboard._views import Names, Rename
+from pegboard._views import Names
 
 __all__ = ["Front"]
 
 
-class Front(Calls):
+class Front(Sessions):
     """What a program that needs one session alone says to the toolkit itself."""
 
     _core: Core
@@ -104,43 +102,3 @@ class Front(Calls):
     def set_permission(self, name: str, permission: str) -> None:
         """`"always"`, `"prompt"` or `"never"`; saved with `Toolkit(permissions=path)`."""
         self._root.set_permission(name, permission)
-
-    # Other sessions ------------------------------------------------------------------------------------------
-
-    def session(
-        self,
-        *,
-        context: Any = (),
-        presets: Mapping[str, Mapping[str, Any]] | None = None,
-        groups: Names | None = None,
-        policy: ExecutionPolicy | None = None,
-        approver: Callable[..., Any] | None = None,
-        agent: Any = None,
-    ) -> Session:
-        """One user's overlay: presets, group activation, approver, permissions, policy and context of its own.
-
-        With `groups`, exactly these are active in it, whatever is created later.
-        """
-        return Session(
-            self._core,
-            wider=self._root,
-            context=context,
-            presets=presets,
-            groups=groups,
-            policy=policy,
-            approver=approver,
-            agent=agent,
-        )
-
-    def view(
-        self,
-        *,
-        include: Names | None = None,
-        exclude: Names = (),
-        tags: Names = (),
-        prefix: str = "",
-        rename: Rename | None = None,
-        where: Callable[[Tool], bool] | None = None,
-    ) -> Session:
-        """A session that shows some of the tools only, or shows them under other names; see `Session.view`."""
-        return self._root.view(include=include, exclude=exclude, tags=tags, prefix=prefix, rename=rename, where=where)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, final
@@ -24,11 +25,76 @@ from pegboard._search import OFF_BOARD, Found
 from pegboard._tool import Tool
 from pegboard._views import Lens, Names, Rename, listed
 
-__all__ = ["Session"]
+__all__ = ["Session", "Sessions"]
+
+
+class Sessions(Calls):
+    """Opens narrower sessions below `_caller`."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def _caller(self) -> Session: ...
+
+    def session(
+        self,
+        *,
+        context: Any = (),
+        presets: Mapping[str, Mapping[str, Any]] | None = None,
+        groups: Names | None = None,
+        policy: ExecutionPolicy | None = None,
+        approver: Callable[..., Any] | None = None,
+        agent: Any = None,
+    ) -> Session:
+        """One user's overlay: presets, group activation, approver, permissions, policy and context of its own.
+
+        With `groups`, exactly these are active in it, whatever is created later.
+        """
+        return Session(
+            self._caller._core,
+            wider=self._caller,
+            context=context,
+            presets=presets,
+            groups=groups,
+            policy=policy,
+            approver=approver,
+            agent=agent,
+        )
+
+    def view(
+        self,
+        *,
+        include: Names | None = None,
+        exclude: Names = (),
+        tags: Names = (),
+        prefix: str = "",
+        rename: Rename | None = None,
+        where: Callable[[Tool], bool] | None = None,
+    ) -> Session:
+        """A narrower session that shows some of the tools only, or shows them under other names.
+
+        A tool is shown if it is among `include` (names and patterns such as `files_*`), not among `exclude`, has one of
+        the `tags`, and `where(tool)` says so. `rename` maps names, `prefix` is put in front of all. Tools that do not
+        fit do not exist in the view. It follows the board. Raises `UnknownNameError` for a name that nothing has,
+        `ConflictError` for two tools of one name, and `RegistrationError` for a name that providers refuse.
+        """
+        wider = self._caller
+        lens = Lens(
+            wider._lens,
+            None if include is None else listed(include),
+            listed(exclude),
+            frozenset(listed(tags)) or None,
+            prefix,
+            rename,
+            where,
+        )
+        lens.check(wider._core.board)
+        return Session(wider._core, wider=wider, lens=lens)
 
 
 @final
-class Session(Offering, Calls):
+class Session(Offering, Sessions):
     """Owns group activation, presets, approver, permissions, policy, context and agent of one user of a toolkit.
 
     Get one from `toolkit.session(...)`; a toolkit has a root session that it delegates to. What a session does not
@@ -227,57 +293,6 @@ class Session(Offering, Calls):
         """The suspended calls whose answers are owed: those of this session; the toolkit's own knows all."""
         everything = list(self._core.engine.suspended.values())
         return everything if self._wider is None else [call for call in everything if call._state.session is self]
-
-    def session(
-        self,
-        *,
-        context: Any = (),
-        presets: Mapping[str, Mapping[str, Any]] | None = None,
-        groups: Names | None = None,
-        policy: ExecutionPolicy | None = None,
-        approver: Callable[..., Any] | None = None,
-        agent: Any = None,
-    ) -> Session:
-        """A narrower session; see `Toolkit.session`."""
-        return Session(
-            self._core,
-            wider=self,
-            context=context,
-            presets=presets,
-            groups=groups,
-            policy=policy,
-            approver=approver,
-            agent=agent,
-        )
-
-    def view(
-        self,
-        *,
-        include: Names | None = None,
-        exclude: Names = (),
-        tags: Names = (),
-        prefix: str = "",
-        rename: Rename | None = None,
-        where: Callable[[Tool], bool] | None = None,
-    ) -> Session:
-        """A narrower session that shows some of the tools only, or shows them under other names.
-
-        A tool is shown if it is among `include` (names and patterns such as `files_*`), not among `exclude`, has one of
-        the `tags`, and `where(tool)` says so. `rename` maps names, `prefix` is put in front of all. Tools that do not
-        fit do not exist in the view. It follows the board. Raises `UnknownNameError` for a name that nothing has,
-        `ConflictError` for two tools of one name, and `RegistrationError` for a name that providers refuse.
-        """
-        lens = Lens(
-            self._lens,
-            None if include is None else listed(include),
-            listed(exclude),
-            frozenset(listed(tags)) or None,
-            prefix,
-            rename,
-            where,
-        )
-        lens.check(self._core.board)
-        return Session(self._core, wider=self, lens=lens)
 
     def __repr__(self) -> str:
         return f"Session({len(self)} tools, groups={list(self.active_groups)}, agent={self.agent!r})"

@@ -14,10 +14,10 @@ from functools import partial
 from time import perf_counter
 from typing import Any, Final, final
 
-from pegboard._call import ToolCall, new_call_id
+from pegboard._call import CancelToken, ToolCall, new_call_id
 from pegboard._content import Block
 from pegboard._decode import check_value, fast_decode, has_every_key
-from pegboard._effects import is_cancellation, is_interrupt
+from pegboard._effects import Steps, is_cancellation, is_interrupt
 from pegboard._engine import Engine, call_scope
 from pegboard._invocation import Invocation
 from pegboard._outcome import finished
@@ -72,10 +72,8 @@ class Straight:
         try:
             value = ready.invoke(values, invocation)
             if type(value) not in ready.renderers.by_type and _is_unfinished(value):
-                late = self._engine.late(session, ready, call_id, arguments, context, agent)
-                result: ToolResult = self._engine.drivers.run_sync(
-                    self._engine.listed(late.token, late.late_steps(value)), late.token
-                )
+                late = self._late(session, ready, arguments, call_id, context, agent, value)
+                result: ToolResult = self._engine.drivers.run_sync(*late)
                 return self._counted(ready, finished(result, perf_counter() - started, 1))
         except BaseException as error:
             if is_interrupt(error):
@@ -87,10 +85,7 @@ class Straight:
     async def run_async(
         self, session: Any, ready: Ready, arguments: Any, call_id: str | None, context: Any, agent: Any
     ) -> ToolResult | dict[str, Any] | None:
-        """Run an async tool on the caller's loop, a sync one in a worker thread; no result as above.
-
-        The deadline of an async tool is armed only if the tool suspends.
-        """
+        """`run` for event loops: an async tool has a deadline once it suspends, a sync one runs in a worker thread."""
         started = perf_counter()
         call_id = call_id or new_call_id()
         begun = _begin(session, ready, arguments, call_id, context, agent)
@@ -118,18 +113,22 @@ class Straight:
                     value = await self._engine.drivers.resumed(coroutine, first, ready.policy.timeout, stopper)
             self._released(stopper)
             if type(value) not in ready.renderers.by_type and _is_unfinished(value):
-                late = self._engine.late(session, ready, call_id, arguments, context, agent)
-                result: ToolResult = await self._engine.drivers.run(
-                    self._engine.listed(late.token, late.late_steps(value)), late.token
-                )
+                late = self._late(session, ready, arguments, call_id, context, agent, value)
+                result: ToolResult = await self._engine.drivers.run(*late)
                 return self._counted(ready, finished(result, perf_counter() - started, 1))
         except BaseException as error:  # noqa: BLE001 - whatever a tool raises is the outcome of its call
             departure = self._departure(error, stopper)
             if departure is not None:
-                self._left(ready, call_id, departure, started)
-                raise departure  # noqa: B904 - most often the same one
+                raise self._left(ready, call_id, departure, started)  # noqa: B904 - most often the same one
             return self._raised(session, ready, call_id, arguments, invocation, error, started)
         return self._conclude(ready, call_id, arguments, invocation, value, started)
+
+    def _late(
+        self, session: Any, ready: Ready, arguments: Any, call_id: str, context: Any, agent: Any, value: Any
+    ) -> tuple[Steps, CancelToken]:
+        """The steps that finish what a function returned unfinished, and what stops them."""
+        late = self._engine.late(session, ready, call_id, arguments, context, agent)
+        return self._engine.listed(late.token, late.late_steps(value)), late.token
 
     def _released(self, stopper: Any) -> None:
         """The tool has returned; if the caller has been cancelled meanwhile, the tool swallowed it."""
@@ -205,11 +204,12 @@ class Straight:
             self._engine.remember_suspended(call, result, ready, session)
         return self._counted(ready, finished(result, perf_counter() - started, 1))
 
-    def _left(self, ready: Ready, call_id: str, error: BaseException, started: float) -> None:
-        """The caller left: the call is counted and logged all the same."""
+    def _left(self, ready: Ready, call_id: str, error: BaseException, started: float) -> BaseException:
+        """What leaves the call, which is counted and logged all the same."""
         fault = ("cancelled", "the caller was cancelled")
         refusal = self._engine.outcomes.refusal(_Unseen(call_id, ready.name), Status.CANCELLED, *fault, exception=error)
         self._counted(ready, finished(refusal, perf_counter() - started, 1))
+        return error
 
     def _counted(self, ready: Ready, result: ToolResult) -> ToolResult:
         ready.stats.open -= 1
