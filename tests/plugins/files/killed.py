@@ -1,7 +1,8 @@
 """Kills writers at random moments, and counts what they leave.
 
-Run as `python killed.py DIRECTORY ENGINE KILLS`; prints torn files, leftovers right after a kill, those that are left
-after one more write, and how many kills came when something had been written, as JSON.
+Run as `python killed.py DIRECTORY ENGINE KILLS`; prints, as JSON, torn files, how many kills left a temporary name, how
+many names were still there after the next use of a tool (of each tool in turn, by somebody who had been there before
+the writer), and how many kills came when something had been written.
 """
 
 import json
@@ -10,26 +11,40 @@ import random
 import signal
 import sys
 import time
+from collections.abc import Callable
+from itertools import cycle
 from pathlib import Path
+from typing import Any
 
 from pegboard_files import FileTools, _replacing
 
 SIZE = 1 << 20
 LETTERS = "abcdefgh"
+FOLDERS = ["", "in/", "in/side/"]
+
+USES: list[Callable[[FileTools], Any]] = [
+    lambda tools: tools.view_text_file("in/side/replaced", "1,1"),
+    lambda tools: tools.list_directory("in"),
+    lambda tools: tools.find_files("no*such"),
+    lambda tools: tools.search_text("no such", "in/side"),
+    lambda tools: tools.write_text_file("in/replaced", "a" * SIZE),
+    lambda tools: tools.edit_text_file("in/note", "here", "here "),
+    lambda tools: tools.insert_text_file("in/side/note", "", 1),
+]
 
 
 def write_for_ever(base: str, ready: int) -> None:
-    """Replace, create, insert into and edit files of one letter each."""
+    """Replace, create, insert into and edit files of one letter each, in several directories."""
     tools = FileTools(base)
     os.write(ready, b"!")
     number = 0
     while True:
         number += 1
-        letter = random.choice(LETTERS)
-        tools.write_text_file("replaced", letter * SIZE)
-        tools.write_text_file("edited", letter * SIZE, "1,1")
-        tools.write_text_file(f"new-{number}", letter * SIZE)
-        tools.insert_text_file(f"new-{number}", letter * SIZE, 1)
+        letter, folder = random.choice(LETTERS), random.choice(FOLDERS)
+        tools.write_text_file(f"{folder}replaced", letter * SIZE)
+        tools.write_text_file(f"{folder}edited", letter * SIZE, "1,1")
+        tools.write_text_file(f"{folder}new-{number}", letter * SIZE)
+        tools.insert_text_file(f"{folder}new-{number}", letter * SIZE, 1)
 
 
 def is_whole(content: str) -> bool:
@@ -37,10 +52,15 @@ def is_whole(content: str) -> bool:
     return all(len(line) == SIZE and line == line[0] * SIZE for line in content.split("\n"))
 
 
-def one_kill(base: Path) -> tuple[int, int, bool]:
-    """Start a writer, kill it; the number of torn files, of leftovers, and whether it had written."""
+def files_in(base: Path, prefix: str) -> list[Path]:
+    """The files whose names begin so, wherever they are."""
+    return [path for path in base.rglob(f"{prefix}*") if path.is_file()]
+
+
+def one_kill(base: Path) -> tuple[int, bool]:
+    """Start a writer, kill it; the number of torn files, and whether it had written."""
     reader, ready = os.pipe()
-    before = (base / "replaced").stat().st_ino
+    before = {path: path.stat().st_ino for path in files_in(base, "replaced")}
     child = os.fork()
     if not child:
         write_for_ever(str(base), ready)
@@ -50,15 +70,12 @@ def one_kill(base: Path) -> tuple[int, int, bool]:
     os.waitpid(child, 0)
     os.close(reader)
     os.close(ready)
-    names = sorted(path.name for path in base.iterdir())
-    leftovers = [name for name in names if name.startswith(".")]
-    files = [name for name in names if not name.startswith(".")]
-    torn = sum(not is_whole((base / name).read_text()) for name in files)
-    wrote = (base / "replaced").stat().st_ino != before
-    for name in files:
-        if name.startswith("new"):
-            (base / name).unlink()
-    return torn, len(leftovers), wrote
+    files = [path for prefix in ("replaced", "edited", "new") for path in files_in(base, prefix)]
+    torn = sum(not is_whole(path.read_text()) for path in files)
+    wrote = any(path.stat().st_ino != inode for path, inode in before.items())
+    for path in files_in(base, "new"):
+        path.unlink()
+    return torn, wrote
 
 
 def main(base: Path, engine: str, kills: int) -> None:
@@ -66,17 +83,18 @@ def main(base: Path, engine: str, kills: int) -> None:
     if engine == "named temporary file":
         _replacing._unnamed = lambda *_: -1
     tools = FileTools(base, durability="rename")
-    tools.write_text_file("replaced", "a" * SIZE)
-    tools.write_text_file("edited", "a" * SIZE)
-    torn = leftovers = in_time = 0
-    for _ in range(kills):
-        torn_now, left_now, wrote = one_kill(base)
-        torn, leftovers, in_time = torn + torn_now, leftovers + left_now, in_time + wrote
-        if left_now:
-            tools.write_text_file("replaced", "a" * SIZE)
-    tools.write_text_file("replaced", "a" * SIZE)
-    left = [path.name for path in base.iterdir() if path.name.startswith(".")]
-    print(json.dumps({"torn": torn, "leftovers": leftovers, "left": left, "kills after a write": in_time}))
+    for folder in FOLDERS:
+        tools.write_text_file(f"{folder}replaced", "a" * SIZE)
+        tools.write_text_file(f"{folder}edited", "a" * SIZE)
+        tools.write_text_file(f"{folder}note", "here")
+    torn = before = after = in_time = 0
+    for use, _ in zip(cycle(USES), range(kills)):
+        torn_now, wrote = one_kill(base)
+        torn, in_time = torn + torn_now, in_time + wrote
+        before += bool(files_in(base, "."))
+        use(tools)
+        after += len(files_in(base, "."))
+    print(json.dumps({"torn": torn, "left by kills": before, "left at last": after, "kills after a write": in_time}))
 
 
 if __name__ == "__main__":

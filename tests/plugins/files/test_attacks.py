@@ -92,3 +92,35 @@ def test_engines_agree_on_every_attack_and_tool(tmp_path: Path, monkeypatch: pyt
                 said, refusal = answer(tool, tools, path)
                 answers.add((said.replace(str(parent), ""), refusal))
             assert len(answers) == 1, (twins, name, answers)
+
+
+SYSTEM = [
+    "proc/self/root/etc/passwd",
+    "proc/self/cwd",
+    "proc/self/exe",
+    "proc/self/fd/0",
+    "proc/self/fd",
+    "proc/self/ns/net",
+    "proc/self/mem",
+    "proc/self/pagemap",
+    "proc/kmsg",
+    "dev/kmsg",
+    "dev/stdin",
+    "dev/zero",
+    "dev/tty",
+    "dev/ptmx",
+    "sys/kernel/debug/tracing/trace_pipe",
+]
+
+
+@pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="the traps are those of Linux")
+@pytest.mark.parametrize("engine", sorted(CONFINED))
+@pytest.mark.parametrize("tool", ["view", "view the end", "search"])
+def test_root_of_the_system_as_the_directory(tool: str, make: Make, engine: str) -> None:
+    """Somebody who allows everything: nothing hangs, and no magic link is followed."""
+    tools = make(Path("/"), read_only=True)
+    for path in SYSTEM:
+        start = time.monotonic()
+        said, refusal = answer(TOOLS[tool], tools, path)
+        assert time.monotonic() - start < 2, path
+        assert refusal or said.startswith("0 lines found"), (path, said)

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import example, given
@@ -71,6 +72,14 @@ class TestRange:
         "written", ["5", "1-100", "1,2,3", "a,b", "[1,2", "1,2]", "1.0,2", "1,", "9" * 5000 + ",1", [], [1], [1, 2, 3]]
     )
     def test_other_text_is_refused_with_an_example(self, written: str | list[int]) -> None:
+        self.is_refused(written)
+
+    @pytest.mark.parametrize("written", [["1", "2"], [1.0, 2], [True, 2], [None, 1]])
+    def test_other_lists_are_refused_as_well(self, written: Any) -> None:
+        """A toolkit lets none of them through; a program may call the function itself."""
+        self.is_refused(written)
+
+    def is_refused(self, written: Any) -> None:
         message = refusal(lambda: parse_range(written))
         assert '"1,100"' in message
         assert len(message) < 200

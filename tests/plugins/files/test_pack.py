@@ -194,6 +194,12 @@ class TestVersions:
             assert version == self.seen(tools)
         assert (base / "notes.txt").read_text() == "one\ntwo\nthree\n"
 
+    def test_empty_version_is_none(self, tools: FileTools) -> None:
+        """Models fill in what they could leave out."""
+        tools.write_text_file("notes.txt", "one\n", version="")
+        tools.edit_text_file("notes.txt", "one", "two", version="")
+        assert tools.view_text_file("notes.txt").endswith("\n1: two")
+
     def test_other_version_is_not(self, tools: FileTools, base: Path) -> None:
         version = self.seen(tools)
         (base / "notes.txt").write_text("one\nTWO\nthree\n")

@@ -94,6 +94,15 @@ def test_agrees_with_python_on_random_patterns(pattern: str, text: str) -> None:
     assert Pattern(pattern, ignore_case=True).found_in(text.upper()) == ignoring
 
 
+@pytest.mark.parametrize(
+    "pattern", ["[a-z]", "[A-Z]", "[^a-z]", "s", "K", "[a-y]", "ss", "\u00df", "[\u00e0-\u00ff]", r"\w"]
+)
+def test_letters_whose_other_case_is_not_one_letter(pattern: str) -> None:
+    for letter in "\u00df\u1e9e\u017f\u212a\u0149\ufb00\u0390\u1f88\u01c5":
+        matcher = Pattern(pattern, ignore_case=True)
+        assert matcher.found_in(letter) == bool(re.search(pattern, letter, re.IGNORECASE)), letter
+
+
 @pytest.mark.parametrize("pattern", ["(a+)+$", "(a|a)*b", "(a|aa)+$", "(.*)(.*)(.*)(.*)x", "(a?){50}a{50}", "(x+x+)+y"])
 def test_time_grows_with_the_text_alone(pattern: str) -> None:
     start = time.monotonic()

@@ -6,14 +6,17 @@ import random
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from pegboard import ToolResult
+from pegboard_files import FileTools, RangeError, UnsuitableError, _lines
 from pegboard_files._folder import Rules
 from pegboard_files._names import Denied
 from tests.plugins.files import hostile
-from tests.plugins.files.conftest import CONFINED
+from tests.plugins.files.conftest import CONFINED, names_in
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the traps are those of POSIX systems")
 
@@ -63,6 +66,41 @@ def test_million_random_paths_stay_inside(engine: str, tmp_path: Path) -> None:
     print(f"{engine}: 1,000,000 paths, {opened:,} opened, {escaped} escaped in {time.monotonic() - start:.0f} s")
     assert opened > 5_000
     assert escaped == 0
+
+
+SPARSE: dict[str, Callable[[FileTools], str | ToolResult]] = {
+    "view": lambda tools: tools.view_text_file("huge"),
+    "view the first": lambda tools: tools.view_text_file("huge", "1,1"),
+    "view the last": lambda tools: tools.view_text_file("huge", "-1,-1"),
+    "replace lines": lambda tools: tools.write_text_file("huge", "x", "1,1"),
+    "insert": lambda tools: tools.insert_text_file("huge", "x", 1),
+    "edit": lambda tools: tools.edit_text_file("huge", "x", "y"),
+    "edit with version": lambda tools: tools.edit_text_file("huge", "x", "y", version="12345678"),
+}
+
+
+@pytest.mark.parametrize("use", SPARSE)
+def test_terabyte_without_lines_is_refused(use: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody waits until all of it has been read, or copied."""
+    monkeypatch.setattr(_lines, "_MAX_SCAN", 1 << 24)
+    (tmp_path / "huge").touch()
+    os.truncate(tmp_path / "huge", 1 << 40)
+    start = time.monotonic()
+    with pytest.raises((RangeError, UnsuitableError)):
+        SPARSE[use](FileTools(tmp_path))
+    assert time.monotonic() - start < 5
+    assert names_in(tmp_path) == ["huge"]
+
+
+def test_millions_of_empty_lines_are_not_all_shown(tmp_path: Path) -> None:
+    (tmp_path / "empty").write_bytes(b"\n" * 9_000_000)
+    tools, small = FileTools(tmp_path), FileTools(tmp_path, max_bytes=1_000_000)
+    for ranges in (None, "1,9000000", "-600000,-1"):
+        with pytest.raises(RangeError, match="at most 500,000"):
+            tools.view_text_file("empty", ranges)
+        with pytest.raises(RangeError, match="at most 500,000" if ranges == "-600000,-1" else "bytes"):
+            small.view_text_file("empty", ranges)
+    assert tools.view_text_file("empty", "9000000,9000000").endswith("\n9000000: ")
 
 
 MEASURE = """

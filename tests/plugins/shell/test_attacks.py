@@ -14,6 +14,7 @@ from pegboard_shell import ShellTools
 from tests.plugins.shell.helpers import run
 
 ALLOWED = ["cat", "echo", "env", "find", "ls", "nice", "nohup", "printf", "sort", "tar", "timeout", "xargs"]
+ALLOWED += ["chrt", "flock", "ionice", "taskset"]
 
 CHAINS = """
 echo a; evil
@@ -263,6 +264,18 @@ timeout --kill-after 1 5 evil
 timeout -- 5 evil
 timeout 5 timeout 5 evil
 timeout 5 sh -c evil
+flock {space}/names evil
+flock {space}/names -c evil
+flock -n {space}/names evil
+ionice evil
+ionice -c 3 evil
+ionice -c3 -n 7 ./evil
+ionice -tc 3 evil
+taskset 1 evil
+taskset -c 0 evil
+chrt 0 evil
+chrt -o 0 evil
+chrt 0 taskset 1 evil
 tar -cf {space}/t --checkpoint=1 --checkpoint-action=exec=evil {space}/ls
 tar -cf {space}/t --checkpoint=1 --checkpoint-act=exec=evil {space}/ls
 tar -cf {space}/t -I evil {space}/ls
@@ -276,6 +289,10 @@ tar -xf {space}/x.tar --to-com evil
 tar -cf {space}/t -F evil -L 1 {space}/ls
 tar -cf {space}/t --info-script=evil -L 1 {space}/ls
 tar -cf host:x --rsh-command=evil {space}/ls
+tar -cf host:x {space}/ls
+tar -cfhost:x {space}/ls
+tar cf evil@host:x {space}/ls
+tar --create --file=host:{space}/x {space}/ls
 tar -cf host:x --rmt-command=evil {space}/ls
 sort --compress-program=evil -S 1 {space}/names
 sort --compress-program evil -S 1 {space}/names

@@ -114,6 +114,12 @@ def test_every_list_of_words_can_be_written(words: list[str]) -> None:
 ODD = st.text(st.sampled_from("ab '\"\\$`|&;<>()#~=*?[]{}!\n\t\u00e4"), max_size=24)
 
 
+def test_words_are_counted() -> None:
+    assert len(read_words("a " * 8_000)) == 8_000
+    with pytest.raises(CommandError, match="8,001 words"):
+        read_words("a " * 8_001)
+
+
 @settings(max_examples=1000)
 @given(ODD)
 @example('"a\\\nb"')

@@ -1,6 +1,6 @@
 """How commands are started, on every platform: what is told to the system."""
 
-import json
+import marshal
 import os
 import subprocess
 import sys
@@ -47,15 +47,15 @@ class TestCommandLines:
     def test_supervisor(self, tmp_path: Path) -> None:
         confined = Confined("landlock", ("/bin/ls", "-l"), {"rules": []}, monitor=True)
         told = supervisor_arguments(Launch(confined, str(tmp_path), {}, Limits(cpu=3), grace=1.5))
-        assert told[:3] == [sys.executable, "-I", "-S"]
-        assert Path(told[3]).is_file()
-        assert json.loads(told[4]) == {
+        assert told[:4] == [sys.executable, "-I", "-S", "-c"]
+        assert Path(told[5], "_supervisor.py").is_file()
+        assert marshal.loads(bytes.fromhex(told[6])) == {
             "grace": 1.5,
             "limits": {"RLIMIT_CORE": 0, "RLIMIT_CPU": 3, "RLIMIT_FSIZE": 2 * 1024**3},
             "landlock": {"rules": []},
             "monitor": True,
         }
-        assert told[5:] == ["/bin/ls", "-l"]
+        assert told[7:] == ["/bin/ls", "-l"]
 
     def test_shells(self) -> None:
         assert shell_arguments({}, windows=False) == ("/bin/sh", "-c")

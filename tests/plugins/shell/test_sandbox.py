@@ -91,9 +91,24 @@ class TestConfinement:
             pytest.skip("Landlock knows no exceptions within a writable place")
         (space / ".git" / "hooks").mkdir(parents=True)
         (space / "pegboard.toml").write_text("[shell]\n", encoding="utf-8")
-        run(shell(), "echo x > .git/hooks/pre-commit; echo x > pegboard.toml; mv pegboard.toml p; rm -rf .git")
+        result = run(
+            shell(),
+            """
+            echo x > .git/hooks/pre-commit; echo x > pegboard.toml; mv pegboard.toml p; rm -rf .git
+            mv .git .git2; mkdir -p .git/hooks; echo x > .git/hooks/pre-commit; mv .git/hooks .git/hooks2
+            echo x > .git/index.lock; mv .git/index.lock .git/index; cat .git/index
+            """,
+        )
+        assert result.data["stdout"] == "x\n"  # a repository can still be worked in
         assert not list((space / ".git" / "hooks").iterdir())
         assert (space / "pegboard.toml").read_text(encoding="utf-8") == "[shell]\n"
+
+    def test_repository_that_is_elsewhere_stays_there(self, shell: OpenShell, sandbox: str, space: Path) -> None:
+        if sandbox == "landlock":
+            pytest.skip("Landlock knows no exceptions within a writable place")
+        (space / ".git").write_text("gitdir: ../elsewhere\n", encoding="utf-8")
+        run(shell(), "echo gitdir: mine > .git; rm -f .git; mv .git git; echo gitdir: mine > .git")
+        assert (space / ".git").read_text(encoding="utf-8") == "gitdir: ../elsewhere\n"
 
     def test_environment_of_this_program_cannot_be_read(
         self, shell: OpenShell, monkeypatch: pytest.MonkeyPatch
@@ -207,6 +222,14 @@ class TestCommandLines:
 
     def test_workspace_that_is_everything_is_read_only(self) -> None:
         assert "--bind" not in bubblewrap_arguments("/bwrap", Places("/", ()), "/x", network=False)
+
+    def test_seatbelt_keeps_a_repository_where_it_is(self, tmp_path: Path) -> None:
+        (tmp_path / ".git" / "hooks").mkdir(parents=True)
+        _, _, profile, _ = seatbelt_arguments(Places(str(tmp_path), ()), "/usr/bin/x", network=True)
+        assert profile.splitlines()[-2:] == [
+            f'(deny file-write* (subpath "{tmp_path}/.git/hooks"))',
+            f'(deny file-write* (literal "{tmp_path}/.git"))',
+        ]
 
     def test_seatbelt(self) -> None:
         places = Places('/w "q"', ("/p",))

@@ -2,15 +2,16 @@
 
 import asyncio
 import contextvars
+import re
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
-from pegboard import Approval, ApprovalRequest, Chunk, ExecutionPolicy, Status, Toolkit
+from pegboard import Approval, ApprovalRequest, Chunk, ExecutionPolicy, Status, ToolCall, Toolkit, ToolResult
 from pegboard_shell import ShellTools
 from tests.plugins.shell.helpers import gone, output, processes, run, unique_seconds, wait_for
 
@@ -84,6 +85,25 @@ class TestInAToolkit:
         assert result.attempts == 1
         assert output(board.call_sync(TOOL, {"command": "sleep 0.7; echo late", "timeout": 30})) == "late\n"
 
+    def test_timeout_of_a_calls_policy_keeps_what_was_written(self, tmp_path: Path) -> None:
+        board = Toolkit(plugins=())
+        board.register(ShellTools(tmp_path, shell=True, approve=lambda request: True, sandbox="none"))
+        command = {"command": "echo start; echo '<oops>' >&2; exec sleep 597"}
+        policy = ExecutionPolicy(timeout=0.4, max_attempts=3)
+
+        async def beside_each_other() -> list[ToolResult]:
+            return await board.call_many([(TOOL, command)] * 2, policy=policy)
+
+        alone = [board.call_sync(TOOL, command, policy=policy), asyncio.run(board.call(TOOL, command, policy=policy))]
+        for result in alone + asyncio.run(beside_each_other()):
+            assert (result.status, result.attempts) == (Status.TIMEOUT, 1)
+            assert re.match(r"Error: timed out after 0\.\d+ s\. What the command wrote until then:\n", result.text)
+            assert "<stdout>start</stdout>\n<stderr>&lt;oops>" in result.text
+            assert result.data["stdout"] == "start\n"
+            assert result.data["timed_out"] is True
+            assert result.error is not None
+            assert result.error.kind == "timeout"
+
     @pytest.mark.parametrize("timeout", [0, -1, 1e9, "soon", True])
     def test_timeout_that_cannot_be_meant(self, toolkit: MakeToolkit, timeout: Any) -> None:
         assert toolkit().call_sync(TOOL, {"command": "echo", "timeout": timeout}).status is Status.INVALID
@@ -113,25 +133,46 @@ class TestInAToolkit:
         assert 5000 <= sum(map(len, came)) < 5100
         assert "in the result only" in came[-1]
 
-    def test_stopped_call_leaves_nothing(self, toolkit: MakeToolkit) -> None:
+    ENDS: ClassVar[dict[str, Callable[[Toolkit, ToolCall, asyncio.Task[ToolResult]], object]]] = {
+        "call stopped": lambda board, call, task: call.stop(),
+        "toolkit closed": lambda board, call, task: board.close(),
+        "caller cancelled": lambda board, call, task: task.cancel(),
+    }
+
+    @pytest.mark.parametrize("end", ENDS)
+    def test_ended_call_leaves_nothing_but_what_was_written(self, tmp_path: Path, end: str) -> None:
         seconds = unique_seconds()
-        call = toolkit().prepare(TOOL, {"command": f"sleep {seconds}"})
+        board = Toolkit(plugins=())
+        board.register(ShellTools(tmp_path, shell=True, approve=lambda request: True, sandbox="none"))
+        call = board.prepare(TOOL, {"command": f"echo start; sleep {seconds}"})
+
+        async def watch() -> None:
+            task = asyncio.ensure_future(call.execute())
+            await asyncio.to_thread(wait_for, lambda: any(line.startswith("sleep") for line in processes(seconds)))
+            self.ENDS[end](board, call, task)
+            await asyncio.wait([task])
+            assert task.cancelled() is (end == "caller cancelled")
+
+        asyncio.run(watch())
+        assert gone(seconds)
+        assert call.result is not None
+        assert call.result.status is Status.CANCELLED
+        assert call.result.data["stdout"] == "start\n"
+        assert "<stdout>start</stdout>" in call.result.text
+
+    @pytest.mark.parametrize("end", ["call stopped", "toolkit closed"])
+    def test_ended_call_of_plain_code(self, toolkit: MakeToolkit, end: str) -> None:
+        seconds = unique_seconds()
+        board = toolkit()
+        call = board.prepare(TOOL, {"command": f"sleep {seconds}"})
         thread = threading.Thread(target=call.execute_sync)
         thread.start()
         wait_for(lambda: processes(seconds))
-        call.stop()
+        (call.stop if end == "call stopped" else board.close)()
         thread.join(10)
+        assert call.result is not None
+        assert call.result.data["signal"] == "SIGTERM"
         assert call.status is Status.CANCELLED
-        assert gone(seconds)
-
-    def test_closed_toolkit_leaves_nothing(self, toolkit: MakeToolkit) -> None:
-        seconds = unique_seconds()
-        board = toolkit()
-        thread = threading.Thread(target=board.call_sync, args=(TOOL, {"command": f"sleep {seconds}"}))
-        thread.start()
-        wait_for(lambda: processes(seconds))
-        board.close()
-        thread.join(10)
         assert gone(seconds)
 
     def test_toolkit_closed_in_the_loop_of_the_call_leaves_nothing(self, toolkit: MakeToolkit) -> None:

@@ -21,6 +21,7 @@ from pegboard_files._views import snippet
 __all__ = ["Writer", "encoded"]
 
 CREATED = "Created"
+_MAX_EDITED = 1 << 30  # bytes; an edit copies the whole file
 
 
 def encoded(text: str, what: str = "content") -> bytes:
@@ -46,9 +47,9 @@ class Writer:
             old = folder.status(name)
             if old is not None:
                 folder.rules.check_file(old)
-            if version is not None:
+            if version:
                 self._check_version(folder, name, path, version)
-            with replacement(folder, name, old, sync=self.sync) as new:
+            with replacement(folder, name, old, base=self.root.base, sync=self.sync) as new:
                 write_all(new, [content])
                 done = CREATED if old is None else "Replaced all of"
                 return self._report(folder.path_of(name), new, done, [Splice(0, 0, content)])
@@ -61,11 +62,14 @@ class Writer:
             self.root.place(path) as (folder, name),
             folder.file(name) as source,
         ):
-            if version is not None:
+            if source.status.st_size > _MAX_EDITED:
+                size = counted(source.status.st_size, "byte")
+                raise UnsuitableError(f"{shown(path)} has {size}; files of up to {_MAX_EDITED:,} bytes can be edited.")
+            if version:
                 _check_same(version, version_of(source.descriptor, self.max_bytes), path)
             splices = edit(source.descriptor)
             self._check_size(sum(len(splice.content) for splice in splices))
-            with replacement(folder, name, source.status, sync=self.sync) as new:
+            with replacement(folder, name, source.status, base=self.root.base, sync=self.sync) as new:
                 write_all(new, spliced(source.descriptor, source.status.st_size, splices))
                 result = self._report(source.path, new, done, splices)
                 _check_untouched(folder, name, source.status)

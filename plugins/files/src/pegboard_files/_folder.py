@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from attrs import frozen
 
+from pegboard_files._locks import lock
 from pegboard_files._messages import DENIED, HARD_LINKED, os_error
 from pegboard_files._names import Denied
 
@@ -39,11 +40,15 @@ def is_temporary(name: str) -> bool:
 
 @frozen
 class Rules:
-    """What may be touched beneath a base directory; `max_depth` is the number of names that a path may have."""
+    """What may be touched beneath a base directory; `max_depth` is the number of names that a path may have.
+
+    Where it is `writable`, what killed writers have left is removed.
+    """
 
     denied: Denied
     hardlinks: bool = True
     max_depth: int = 64
+    writable: bool = False
 
     def check(self, path: str) -> None:
         """Raises OSError for a denied path, given without links."""
@@ -120,14 +125,60 @@ class Folder:
         """Remove a file. Raises OSError."""
         os.unlink(self.at(name), dir_fd=self.descriptor)
 
-    def rename(self, old: str, new: str) -> None:
-        """Give a file the name of another, which it replaces. Raises OSError."""
-        os.replace(self.at(old), self.at(new), src_dir_fd=self.descriptor, dst_dir_fd=self.descriptor)
+    def move(self, name: str, folder: Folder, new: str) -> None:
+        """Give a file another name, in another directory perhaps; what has it is replaced. Raises OSError."""
+        os.replace(self.at(name), folder.at(new), src_dir_fd=self.descriptor, dst_dir_fd=folder.descriptor)
+
+    def about(self) -> os.stat_result:
+        """The status of the directory itself. Raises OSError."""
+        return os.stat(self._base if self.descriptor is None else self.descriptor)  # noqa: PTH116 - not a Path
+
+    def holds(self, name: str, descriptor: int) -> bool:
+        """Whether this is the name of an open file. Raises OSError."""
+        if self.descriptor is None:
+            return True  # Windows gives the name of an open file to no other
+        there = self.status(name)
+        return there is not None and os.path.samestat(there, os.fstat(descriptor))
 
     def entries(self) -> Iterator[os.DirEntry[str]]:
         """The members in no particular order, without those that only writing uses. Raises OSError."""
         with os.scandir(self._base if self.descriptor is None else self.descriptor) as found:
-            yield from (entry for entry in found if not is_temporary(entry.name))
+            for entry in found:
+                if not is_temporary(entry.name):
+                    yield entry
+                elif self.rules.writable:
+                    self._sweep(entry.name)
+
+    def sweep(self) -> bool:
+        """Remove the temporary names that killed processes have left; whether there are none now."""
+        # Nearly always there are none, and asking is cheaper than failing to open.
+        there = [name for name in temporary_names if os.access(self.at(name), os.F_OK, dir_fd=self.descriptor)]
+        left = [name for name in there if not self._sweep(name)]
+        return not left
+
+    def _sweep(self, name: str) -> bool:
+        try:
+            status = self.status(name)
+            if status is None or not stat.S_ISREG(status.st_mode):
+                return status is None
+            descriptor = self.open(name, READING)
+        except OSError:
+            return False  # gone meanwhile, or not ours to open
+        try:
+            # Who uses it holds its lock. Windows has no such locks: there it does not let go of a file that is open.
+            unused = lock(descriptor, unknown=self.descriptor is None)
+            if not unused or not self.holds(name, descriptor):
+                return False
+            if self.descriptor is None:
+                os.close(descriptor)
+                descriptor = -1
+            self.unlink(name)
+        except OSError:
+            return False  # somebody was faster, or it is no file
+        finally:
+            if descriptor >= 0:
+                os.close(descriptor)
+        return True
 
     @contextmanager
     def file(self, name: str) -> Iterator[OpenFile]:

@@ -18,6 +18,7 @@ from pegboard_files._messages import counted
 
 __all__ = ["Excerpt", "LineIndex", "Range", "parse_range", "read_excerpt"]
 
+_MAX_LINES = 500_000  # of one view; empty ones take far more room with their numbers than without
 _MAX_SCAN = 1 << 30  # bytes that are searched for line ends; about a second
 _PAIR = re.compile(r"(-?[0-9]{1,15})\s*[,\uff0c]\s*(-?[0-9]{1,15})")
 
@@ -76,7 +77,7 @@ def parse_range(ranges: str | Sequence[int] | None) -> Range | None:
 
 def _numbers(ranges: str | Sequence[int]) -> list[int]:
     if not isinstance(ranges, str):
-        return list(ranges)
+        return [number for number in ranges if type(number) is int]
     text = ranges.strip()
     if text.startswith("[") and text.endswith("]"):
         text = text[1:-1].strip()
@@ -109,9 +110,10 @@ def read_excerpt(descriptor: int, wanted: Range | None, limit: int) -> Excerpt:
 def _of_content(content: bytes, wanted: Range | None) -> Excerpt:
     lines = _split(content)
     total = len(lines)
-    if wanted is None or not total:
+    if not total:
         return Excerpt(content, 1, total)
-    found = wanted.within(total)
+    found = Range(1, total) if wanted is None else wanted.within(total)
+    _check_count(found.last - found.first + 1)
     start = sum(map(len, lines[: found.first - 1])) + found.first - 1
     chosen = lines[found.first - 1 : found.last]
     return Excerpt(content[start : start + sum(map(len, chosen)) + len(chosen)], found.first, total)
@@ -131,10 +133,16 @@ def _of_large_file(descriptor: int, size: int, wanted: Range, limit: int) -> Exc
             f"Lines {wanted} have {end - start:,} bytes; at most {limit:,} are shown. Ask for fewer lines."
         )
     excerpt = Excerpt(read_span(descriptor, start, end - start), wanted.first, None)
+    _check_count(excerpt.content.count(b"\n"))
     if wanted.first > 0:
         last = wanted.first + len(excerpt.lines) - 1
         return Excerpt(excerpt.content, wanted.first, last if end == size else None)
     return excerpt if start else Excerpt(excerpt.content, 1, None)
+
+
+def _check_count(lines: int) -> None:
+    if lines > _MAX_LINES:
+        raise RangeError(f"These are {lines:,} lines; at most {_MAX_LINES:,} are shown. Ask for fewer lines.")
 
 
 @frozen

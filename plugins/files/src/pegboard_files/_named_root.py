@@ -38,6 +38,11 @@ class NamedRoot(Root):
         if not os.path.isdir(self.path):  # noqa: PTH112 - not a Path
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), self.path)
 
+    @property
+    def base(self) -> Folder:
+        """The directory itself."""
+        return Folder(".", self.rules, None, self.path)
+
     def relative(self, path: str) -> str:
         """An absolute path inside the directory as a relative one with slashes; any other path as it is."""
         if os.sep == "\\":

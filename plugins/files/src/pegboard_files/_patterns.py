@@ -190,4 +190,10 @@ def _member(kind: str, value: Any) -> Test:
 
 
 def _any_case(test: Test) -> Test:
-    return lambda character: test(character) or test(character.lower()) or test(character.upper())
+    return lambda character: any(map(test, _cases(character)))
+
+
+def _cases(character: str) -> list[str]:
+    """A character in upper and lower case; what becomes two characters (ß) has no other case here, nor in Python."""
+    lower, upper = character.lower(), character.upper()
+    return [case for case in (character, lower, upper, lower.upper(), upper.lower()) if len(case) == 1]

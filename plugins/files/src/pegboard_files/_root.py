@@ -6,8 +6,9 @@ import errno
 import os
 import sys
 import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from pegboard_files._folder import READING, Folder, OpenFile, Rules
@@ -18,14 +19,16 @@ from pegboard_files._opening import MAX_LINKS, Opened, Opener, open_beneath, ope
 __all__ = ["Root", "open_root"]
 
 _ALL_ALLOWED = Rules(Denied(()), max_depth=256)
+_TICK = 2_000_000_000  # nanoseconds; two changes of a directory within one may bear the same time
 
 
 class Root:
     """A directory that is held open for life: it stays the same one, whatever happens to its path.
 
     Links are followed as long as they stay inside; absolute links are refused, wherever they lead. Whoever changes
-    files holds `writing`, so that two edits of one program never work on the same text. Raises OSError if the
-    directory cannot be opened.
+    files holds `writing`, so that two edits of one program never work on the same text. Whatever is used of it, what
+    killed writers have left in the directory is removed first, if the rules let anything be written. Raises OSError if
+    the directory cannot be opened.
     """
 
     def __init__(self, path: str, rules: Rules = _ALL_ALLOWED, opener: Opener | None = None) -> None:
@@ -33,11 +36,26 @@ class Root:
         self.rules = rules
         self.writing = threading.Lock()
         self._opener = opener or (open_beneath if sys.platform == "linux" else open_by_walking)
+        self._swept = -1  # when the directory was changed last, as of the last time that nothing was left in it
         self._hold()
 
     def _hold(self) -> None:
         # Without O_PATH where that is unknown; either way relative opens need no more than this descriptor.
         self._descriptor = os.open(self.path, getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY)
+
+    @property
+    def base(self) -> Folder:
+        """The directory itself."""
+        return Folder(".", self.rules, self._descriptor)
+
+    def _sweep(self) -> None:
+        """Remove what killed writers have left, unless nothing can have come since nothing was there."""
+        if not self.rules.writable:
+            return
+        with suppress(OSError):  # whoever reads will be told what is wrong
+            changed = self.base.about().st_mtime_ns
+            if changed != self._swept and self.base.sweep() and time.time_ns() - changed > _TICK:
+                self._swept = changed
 
     @contextmanager
     def file(self, path: str) -> Iterator[OpenFile]:
@@ -45,6 +63,7 @@ class Root:
 
         Raises OSError, with EISDIR for a directory and ENXIO for what is neither. Never waits for a FIFO's writer.
         """
+        self._sweep()
         opened = self._open(self._checked(path), READING)
         try:
             self.rules.check(opened.path)
@@ -57,6 +76,7 @@ class Root:
     @contextmanager
     def folder(self, path: str) -> Iterator[Folder]:
         """A directory, open for listing. Raises OSError."""
+        self._sweep()
         with self._folder(self._checked(path)) as folder:
             self.rules.check(folder.path)
             yield folder
@@ -68,6 +88,7 @@ class Root:
         Raises OSError. Links are followed, also those that lead to nothing yet; with `make_parents`, directories that
         are missing on the way are made.
         """
+        self._sweep()
         path = self._checked(path)
         for _ in range(MAX_LINKS):
             parent, _, name = path.rpartition("/")

@@ -68,7 +68,7 @@ class FileTools:
             durability=durability,
         )
         self.settings = settings
-        rules = Rules(Denied(settings.deny), hardlinks == "allow", max_depth)
+        rules = Rules(Denied(settings.deny), hardlinks == "allow", max_depth, writable=not settings.only_reads)
         self._root = open_root(settings.base_dir or ".", rules)
         self._writer = Writer(self._root, max_bytes, durability == "fsync")
 

@@ -59,6 +59,8 @@ def bubblewrap_arguments(bubblewrap: str, places: Places, executable: str, *, ne
         arguments += ["--ro-bind", path, path]
     if places.writable is not None:
         arguments += ["--bind", places.writable, places.writable]
+    for path in places.anchored:
+        arguments += ["--bind", path, path]  # the kernel moves no place that something is mounted on
     for path in places.protected:
         arguments += ["--ro-bind", path, path]
     return [*arguments, "--chdir", places.workspace, "--", executable]

@@ -9,6 +9,8 @@ __all__ = ["MAX_LENGTH", "CommandError", "read_text", "read_words"]
 
 MAX_LENGTH: Final = 100_000
 """Characters of a command; a system takes about as many bytes in one argument."""
+MAX_WORDS: Final = 8_000
+"""Bubblewrap takes 9,000, its own among them."""
 
 
 class CommandError(ValueError):
@@ -87,6 +89,8 @@ def read_words(command: str, *, escapes: bool = True) -> tuple[str, ...]:
             _check_beginning(piece[0], first=not found)
         word = (word or "") + _value(piece, escapes=escapes)
     found += [] if word is None else [word]
+    if len(found) > MAX_WORDS:
+        raise CommandError(f"The command has {len(found):,} words; {MAX_WORDS:,} are the most.")
     if not found[0]:
         raise CommandError("The command begins with an empty word; it must begin with the name of a program.")
     return tuple(found)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import marshal
 import os
 import subprocess
 import sys
@@ -17,7 +17,9 @@ from pegboard_shell._sandbox import Confined
 
 __all__ = ["Launch", "can_supervise", "supervisor_arguments"]
 
-SUPERVISOR: Final = str(Path(__file__).with_name("_supervisor.py"))
+SUPERVISOR: Final = str(Path(__file__).parent)
+"""Where the supervisor is. It is imported there, not run as a script, which would be compiled for each command."""
+_BEGIN: Final = "import sys; sys.path.append(sys.argv.pop(1)); import _supervisor; _supervisor.main()"
 
 # By their values: the names are there on Windows only.
 _NEW_GROUP: Final = 0x0000_0200
@@ -61,4 +63,4 @@ def supervisor_arguments(launch: Launch) -> list[str]:
         "landlock": launch.confined.landlock,
         "monitor": launch.confined.monitor,
     }
-    return [sys.executable, "-I", "-S", SUPERVISOR, json.dumps(config), *launch.confined.argv]
+    return [sys.executable, "-I", "-S", "-c", _BEGIN, SUPERVISOR, marshal.dumps(config).hex(), *launch.confined.argv]

@@ -30,11 +30,15 @@ class _Wrapper:
 
 
 _WRAPPERS: Final = {
+    "chrt": _Wrapper(operands=1),
     "env": _Wrapper(flags="i0", valued="u"),
+    "flock": _Wrapper(operands=1),
+    "ionice": _Wrapper(flags="t", valued="cn"),
     "nice": _Wrapper(valued="n"),
     "nohup": _Wrapper(),
     "setsid": _Wrapper(flags="cfw"),
     "stdbuf": _Wrapper(valued="ioe"),
+    "taskset": _Wrapper(operands=1),
     "time": _Wrapper(flags="pv"),
     "timeout": _Wrapper(valued="ks", operands=1),
     "xargs": _Wrapper(flags="0rtx", valued="dELnPs"),
@@ -62,6 +66,10 @@ _OPTIONS: Final[dict[str, tuple[tuple[str, ...], str]]] = {
     ),
     "zip": (("--unzip-command",), "T"),
 }
+
+
+_REMOTE: Final = frozenset({"rsync", "tar"})
+"""Programs that start a remote shell for what looks like a place on another host: a colon before any slash."""
 
 
 def target(program: str, arguments: Sequence[str]) -> int | None:
@@ -93,6 +101,9 @@ def objection(program: str, arguments: Sequence[str]) -> str | None:
         option = argument.partition("=")[0]
         long = option.startswith("--") and len(option) > 2
         if option in names or (long and any(name.startswith(option) for name in names)):
+            return argument
+        place = argument.partition("=")[2] if long else argument
+        if program in _REMOTE and ":" in place.partition("/")[0]:
             return argument
         # tar takes its first letters without a dash, too.
         together = (argument.startswith("-") and not long) or (program == "tar" and index == 0)

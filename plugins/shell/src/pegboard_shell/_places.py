@@ -45,8 +45,16 @@ class Places:
     @property
     def protected(self) -> list[str]:
         """What is there of the files in the workspace that stay as they are."""
-        real = (os.path.realpath(path) for name in PROTECTED if (path := Path(self.workspace, name)).exists())
+        git = Path(self.workspace, ".git")
+        names = (*PROTECTED, ".git") if git.is_file() else PROTECTED  # a file says where the repository is
+        real = (os.path.realpath(path) for name in names if (path := Path(self.workspace, name)).exists())
         return [path for path in real if is_inside(path, self.workspace)]
+
+    @property
+    def anchored(self) -> list[str]:
+        """Directories of protected files: they can be written to, but not be moved away, to be replaced by others."""
+        folders = (str(Path(path).parent) for path in self.protected)
+        return [folder for folder in dict.fromkeys(folders) if folder != self.workspace]
 
     def shown(self, executable: str) -> list[str]:
         """What of the private places has to be readable so that a program can run."""

@@ -19,10 +19,19 @@ def seatbelt_arguments(places: Places, executable: str, *, network: bool) -> lis
     if places.writable is not None:
         rules.append(f"(allow file-read* file-write* {_below(places.writable)})")
     rules += [f"(deny file-write* {_below(path)})" for path in places.protected]
+    rules += [f"(deny file-write* {_just(path)})" for path in places.anchored]
     rules += [] if network else ["(deny network*)"]
     return [SEATBELT, "-p", "\n".join(rules), executable]
 
 
 def _below(path: str) -> str:
-    quoted = path.replace("\\", "\\\\").replace('"', '\\"')
-    return f'(subpath "{quoted}")'
+    return f"(subpath {_quoted(path)})"
+
+
+def _just(path: str) -> str:
+    return f"(literal {_quoted(path)})"
+
+
+def _quoted(path: str) -> str:
+    escaped = path.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'

@@ -7,6 +7,7 @@ import selectors
 import signal
 import socket
 import subprocess
+import threading
 from contextlib import suppress
 from typing import Final, final
 
@@ -16,7 +17,10 @@ from pegboard_shell._process import Event
 __all__ = ["SupervisedProcess"]
 
 _BLOCK: Final = 64 * 1024
-_GOODBYE: Final = 2.0
+_GOODBYE: Final = 0.1
+"""Seconds that a supervisor has to go when all is done."""
+_PATIENCE: Final = 15.0
+"""Seconds that it has otherwise, after which it is killed: then nobody looks for what the command has left."""
 
 
 @final
@@ -86,20 +90,26 @@ class SupervisedProcess:
             self._control.shutdown(socket.SHUT_WR)
 
     def force(self) -> None:
-        """Kill what can be reached without the supervisor, and the supervisor."""
-        for group in (self._pid, self._supervisor.pid):
+        """Kill the command. The supervisor, which the command may have stopped, is to go on and end all the rest."""
+        for group, number in ((self._pid, signal.SIGKILL), (self._supervisor.pid, signal.SIGCONT)):
             if group:
                 with suppress(OSError):
-                    os.killpg(group, signal.SIGKILL)
+                    os.killpg(group, number)
 
     def close(self) -> None:
-        """Close our ends of all pipes, whoever may still hold the others, and reap the supervisor."""
+        """Close our ends of all pipes, whoever may still hold the others, and have the supervisor reaped."""
         self._selector.close()
         for file in (self._supervisor.stdout, self._supervisor.stderr, self._control):
             if file is not None:
                 file.close()
         try:
             self._supervisor.wait(_GOODBYE)
+        except subprocess.TimeoutExpired:  # on a busy machine; whoever waits for the command need not wait for that
+            threading.Thread(target=self._see_off, name="pegboard-shell", daemon=True).start()
+
+    def _see_off(self) -> None:
+        try:
+            self._supervisor.wait(_PATIENCE)
         except subprocess.TimeoutExpired:
             self._supervisor.kill()
             self._supervisor.wait()

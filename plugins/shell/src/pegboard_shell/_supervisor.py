@@ -1,46 +1,67 @@
-"""The supervisor: the process between a program and the command that it runs. A script, and nothing but the library.
+"""The supervisor: the process between a program and the command that it runs, with nothing but the library.
 
 It sets limits before the command begins, adopts what the command leaves behind, and ends only when nothing of that is
 left. Its standard input is a socket: lines about the command go out, and when the other side is shut down (the program
-said so, or is gone) the command is ended: TERM, `grace` seconds, KILL. Started as
+said so, or is gone) the command is ended: TERM, `grace` seconds, KILL. Its arguments are the config and those of the
+command. The config is a mapping as `marshal` writes it, in hexadecimal digits: `{"grace": 0.5, "limits": {},
+"landlock": None, "monitor": False}`. The program has the same interpreter, so both know the same form.
 
-    python -I -S _supervisor.py '{"grace": 0.5, "limits": {}, "landlock": null, "monitor": false}' /a/program argument
+Every command waits until this is loaded, so it imports no more than it must: with `json`, `signal` and `contextlib` it
+would take twice as long.
 """
 
 from __future__ import annotations
 
 import ctypes
-import json
+import marshal
 import os
 import resource
 import select
-import signal
 import struct
 import sys
 import time
-from contextlib import suppress
 
 TYPE_CHECKING = False
-if TYPE_CHECKING:  # typing takes as long to load as all the rest of the supervisor
+if TYPE_CHECKING:
+    import signal
+    from collections.abc import Callable
+    from contextlib import suppress
     from typing import Any, NoReturn
+else:
+    import _signal as signal  # the same without the classes of its constants
+
+    class suppress:  # noqa: N801 - stands for contextlib's
+        """A block that an exception of these classes ends quietly."""
+
+        def __init__(self, *kinds: type[BaseException]) -> None:
+            self.kinds = kinds
+
+        def __enter__(self) -> None:
+            """Nothing needs to be done."""
+
+        def __exit__(self, kind: type[BaseException] | None, *_: object) -> bool:
+            return kind is not None and issubclass(kind, self.kinds)
+
 
 PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 36, 38
 LANDLOCK_CREATE_RULESET, LANDLOCK_ADD_RULE, LANDLOCK_RESTRICT_SELF = 444, 445, 446
+PROC = "/proc"
 PATIENCE = 2.0
 """Seconds after which what cannot be killed (a process of another user, one that hangs in the kernel) is left alone."""
 
 
 def main() -> None:
     """Run one command to its end."""
-    config, argv = json.loads(sys.argv[1]), sys.argv[2:]
+    config, argv = marshal.loads(bytes.fromhex(sys.argv[1])), sys.argv[2:]  # noqa: S302 - of the program's own making
     control = os.dup(0)
-    signal.pthread_sigmask(signal.SIG_SETMASK, [])  # a program may have blocked any, and that is inherited
+    signal.pthread_sigmask(signal.SIG_SETMASK, signal.valid_signals())  # until the child can be ended by one
     with suppress(OSError, AttributeError):
         libc().prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     wake = awake_on_signals()
     child = os.fork()
     if child == 0:
         become(config, argv, control)
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])  # a program may have blocked any, and that is inherited
     silence = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):  # whoever reads the command's output must not wait for this process
         os.dup2(silence, descriptor)
@@ -144,26 +165,41 @@ def kill(pid: int, number: int) -> None:
 
 def descendants(child: int) -> set[int]:
     """The processes below this one; without /proc those of the child's own group."""
-    parents = {}
+    me = os.getpid()
     try:
-        names = os.listdir("/proc")  # noqa: PTH208 - as light as can be
+        if os.readlink(f"{PROC}/self") != str(me):  # noqa: PTH115 - as light as can be
+            return {-child}  # it is that of other processes
+        below = children if os.path.exists(f"{PROC}/self/task/{me}/children") else listed()  # noqa: PTH110 - as above
     except OSError:
         return {-child}
-    for name in names:
-        if name.isdigit():
-            with suppress(OSError, ValueError), open(f"/proc/{name}/stat", "rb") as file:  # noqa: PTH123 - as above
-                # After the name, which may hold anything: state, parent.
-                state, parent = file.read().rpartition(b")")[2].split()[:2]
-                if state != b"Z":
-                    parents[int(name)] = int(parent)
-    if os.getpid() not in parents:
-        return {-child}
     found: set[int] = set()
-    ring = {os.getpid()}
+    ring = {me}
     while ring:
-        ring = {pid for pid, parent in parents.items() if parent in ring} - found
+        ring = {pid for parent in ring for pid in below(parent)} - found
         found |= ring
     return found
+
+
+def children(parent: int) -> set[int]:
+    """The processes that a process has begun or adopted, as the kernel lists them."""
+    found: set[int] = set()
+    with suppress(OSError):  # it has ended
+        for thread in os.listdir(f"{PROC}/{parent}/task"):  # noqa: PTH208 - as above
+            with suppress(OSError), open(f"{PROC}/{parent}/task/{thread}/children", "rb") as file:  # noqa: PTH123
+                found.update(map(int, file.read().split()))
+    return found
+
+
+def listed() -> Callable[[int], set[int]]:
+    """The same for kernels that do not list children, from a look at every process. Raises OSError without /proc."""
+    below: dict[int, set[int]] = {}
+    for name in os.listdir(PROC):  # noqa: PTH208 - as above
+        if name.isdigit():
+            with suppress(OSError, ValueError), open(f"{PROC}/{name}/stat", "rb") as file:  # noqa: PTH123 - as above
+                # After the name, which may hold anything: state, parent.
+                parent = int(file.read().rpartition(b")")[2].split()[1])
+                below.setdefault(parent, set()).add(int(name))
+    return lambda pid: below.get(pid, set())
 
 
 def become(config: dict[str, Any], argv: list[str], control: int) -> NoReturn:
@@ -177,6 +213,7 @@ def become(config: dict[str, Any], argv: list[str], control: int) -> NoReturn:
         for number in signal.valid_signals():  # what is ignored here would be ignored by the command
             with suppress(OSError, ValueError):
                 signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, [])
         for name, value in config["limits"].items():
             limit(getattr(resource, name), value)
         if config.get("landlock"):
@@ -216,7 +253,3 @@ def checked(result: int) -> int:
     if result < 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
     return result
-
-
-if __name__ == "__main__":
-    main()

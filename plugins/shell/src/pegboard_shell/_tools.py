@@ -170,11 +170,16 @@ class ShellTools:
             command: The program and its arguments, such as: grep -n "two words" notes.txt
             timeout: Seconds after which the command is ended; leave it out for the default
         """
-        # A toolkit, whose call this is then, has asked for approval by now, or was told that it need not.
-        return await self._run(command, timeout, emitter, approved=self._approve is None and call is not None)
+        return await self._run(command, timeout, emitter, in_toolkit=call is not None)
 
     async def _run(
-        self, command: str, asked_for: float | None, emitter: Emitter | None = None, *, approved: bool = False
+        self,
+        command: str,
+        asked_for: float | None,
+        emitter: Emitter | None = None,
+        *,
+        in_toolkit: bool = False,
+        edited: bool = False,
     ) -> ToolResult:
         seconds = self._timeout if asked_for is None else asked_for
         if not 0 < seconds <= self._max_timeout:
@@ -184,21 +189,24 @@ class ShellTools:
         around = self._around
         if self._shell and decision.verdict is Verdict.ALLOW:  # for the sake of its sandbox, which it must have then
             around = attrs.evolve(around, sandbox="required")
+        # A toolkit has asked for approval by now, or was told that it need not.
+        approved = edited or (in_toolkit and self._approve is None)
         if decision.verdict is Verdict.ASK and not approved:
-            sent = {"command": command} | ({} if asked_for is None else {"timeout": asked_for})
+            sent: dict[str, Any] = {"command": command} | ({} if asked_for is None else {"timeout": asked_for})
             answer = await self._answer(decision, sent)
             if answer.decision == "deny":
                 return _not_run(answer.reason)
             if answer.arguments is not None:  # what is denied stays denied, whoever edits
-                edited = {**sent, **answer.arguments}
-                return await self._run(str(edited["command"]), edited.get("timeout"), emitter, approved=True)
+                sent |= answer.arguments
+                command, asked_for = str(sent["command"]), sent.get("timeout")
+                return await self._run(command, asked_for, emitter, in_toolkit=in_toolkit, edited=True)
         if decision.verdict is Verdict.INVALID:
             return refused(Status.INVALID, "command", decision.reason)
         if decision.verdict is Verdict.DENY:
             return _not_run(decision.reason)
         from pegboard_shell._performing import perform
 
-        return await perform(decision.argv, around, seconds, emitter, self._runs)
+        return await perform(decision.argv, around, seconds, emitter, self._runs, in_toolkit=in_toolkit)
 
     async def _answer(self, decision: Decision, arguments: Mapping[str, Any]) -> Approval:
         if not callable(self._approve):
