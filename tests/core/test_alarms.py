@@ -65,7 +65,9 @@ def clock() -> Clock:
 
 
 def alarm(wait: Wait, job: Job, timeout: float) -> JobAlarm:
-    return JobAlarm(cast("Any", wait), cast("Ticket", job), timeout, cast("Any", None))
+    made = JobAlarm(cast("Any", wait), timeout, cast("Any", None))
+    made.ticket = cast("Ticket", job)
+    return made
 
 
 def own_task() -> asyncio.Task[Any]:

@@ -13,8 +13,9 @@ from typing import Any
 import importlib_metadata
 import pytest
 
-from pegboard._discovery import Discovery, Found, discover, normalise, pack_name
+from pegboard._discovery import Discovery, Found, discover
 from pegboard._installed import installed
+from pegboard._names import normalise, pack_name
 from pegboard.testing import fake_distribution
 from tests.core.plugin_site import Site, fresh_site
 

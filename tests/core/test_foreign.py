@@ -51,6 +51,7 @@ class TestMessages:
         ("schema", "value", "said"),
         [
             ({"anyOf": [{"type": "string"}, {"type": "integer"}]}, None, "expected string or integer, got null"),
+            ({"anyOf": [False, {"type": "string"}]}, 3, "expected no value or string, got integer 3"),
             (
                 {"anyOf": [{"type": "string"}, {"type": "integer", "minimum": 3}]},
                 1,

@@ -12,14 +12,14 @@ import pytest
 
 from pegboard import hookspecs
 from pegboard._errors import PluginError
-from pegboard._extension import Command, Converter, Dialect, Injector, Middleware, TypeHandler
+from pegboard._extension import Accelerator, Command, Converter, Dialect, Injector, Middleware, TypeHandler
 from pegboard._hooks import HookName, Hooks
 from pegboard.hookspecs import hookimpl
 
 SPECS = sorted(name for name, value in vars(hookspecs).items() if hasattr(value, "pegboard_spec"))
 HEADER = """
 import attrs
-from pegboard._extension import Command, Converter, Dialect, Injector, Middleware, TypeHandler
+from pegboard._extension import Accelerator, Command, Converter, Dialect, Injector, Middleware, TypeHandler
 from pegboard.hookspecs import hookimpl
 """
 
@@ -37,6 +37,10 @@ def registered(source: str) -> Hooks:
 
 
 ANSWERS: dict[str, tuple[str, Any]] = {
+    "provide_accelerators": (
+        "@hookimpl\ndef provide_accelerators(settings): return [Accelerator('decode', 'x', print)]",
+        Accelerator,
+    ),
     "provide_backends": (
         (
             "class Single:\n    name = 'single'\n    def submit(self, job): ...\n    def close(self): ...\n"
@@ -57,7 +61,7 @@ class TestAnswers:
     @pytest.mark.parametrize("hook", sorted(ANSWERS))
     def test_provide(self, hook: HookName) -> None:
         source, kind = ANSWERS[hook]
-        (item,) = registered(source).provide("acme", hook)
+        (item,) = registered(source).provide("acme", hook, settings=None)
         assert type(item) is kind if kind else item.name == "single"
 
     def test_provide_tools(self) -> None:
@@ -127,7 +131,7 @@ class TestRefusedAtRegistration:
         [
             ("", ["the module implements no hook", "@pegboard.hookimpl"]),
             ("@hookimpl\ndef provide_tool(settings): ...", ["no hook 'provide_tool'", "did you mean 'provide_tools'?"]),
-            ("@hookimpl\ndef zzz(): ...", ["no hook 'zzz'", "the hooks are provide_backends, "]),
+            ("@hookimpl\ndef zzz(): ...", ["no hook 'zzz'", "the hooks are provide_accelerators, "]),
             (
                 "@hookimpl\ndef provide_tools(setings): ...",
                 ["an argument 'setings'", "write it as provide_tools(settings)"],

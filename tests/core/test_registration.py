@@ -86,6 +86,7 @@ class TestAllOrNone:
             lambda toolkit: toolkit.register(Pair(), enable=["thrid"]),
             lambda toolkit: toolkit.register(Pair(), rename=lambda name: "same"),
             lambda toolkit: toolkit.register(Pair(), rename={"first": "not good"}),
+            lambda toolkit: toolkit.register(Pair(), rename={"frist": "one"}),
             lambda toolkit: toolkit.register(double, extended_model={"properties": {"a": {}}}),
             lambda toolkit: toolkit.register(double, on_conflict="overwrite"),
             lambda toolkit: toolkit.unregister("add", "nothing"),

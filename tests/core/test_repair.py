@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pegboard._explain import refusal
 from pegboard._plans import shaped
 from pegboard._repair import repair
 from pegboard._shapes import Choice, TypePlan
+from pegboard._verdicts import refusal
 from tests.core import shapes
 from tests.core.shapes import ANYTHING, BOOLEAN, DATE, DAYS, INTEGER, NULL, NUMBER, TEXT, UNIT
 

@@ -10,7 +10,8 @@ import attrs
 import pytest
 
 from pegboard._errors import PluginError, SettingsError
-from pegboard._settings import Setting, Settings
+from pegboard._settings import Settings
+from pegboard._settings_values import Setting
 
 
 class Mood(Enum):

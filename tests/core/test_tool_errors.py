@@ -1,6 +1,7 @@
 """Tools that fail, in every way there is: each call ends in its own result, and nothing else is touched."""
 
 import asyncio
+import gc
 import json
 import logging
 import pickle
@@ -9,12 +10,13 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 import pytest
 
-from pegboard import ExecutionPolicy, Secret, Status, Suspend, ToolError, Toolkit, ToolResult, tool
+from pegboard import ExecutionPolicy, Secret, Status, Suspend, TextBlock, ToolError, Toolkit, ToolResult, tool
 
 
 class Mute(Exception):
@@ -199,6 +201,46 @@ class TestMessages:
     def test_lone_surrogates_can_be_sent(self, toolkit: Toolkit) -> None:
         toolkit.register(failing(ValueError("\ud800"), "sync"), name="fails")
         json.dumps(toolkit.call_sync("fails").to_dict()).encode()
+
+
+class TestWhenItIsRead:
+    def test_a_result_says_what_was_wrong_then(self, toolkit: Toolkit) -> None:
+        error = Own("then")
+
+        def fail() -> None:
+            raise error
+
+        toolkit.register(fail)
+        result = toolkit.call_sync("fail")
+        error.args = ("now",)
+        assert result.text == "Error: Own: then"
+        assert result.content == (TextBlock("Error: Own: then"),)
+        assert result.error is not None
+        assert result.error is result.error
+        assert result.error.message == "Own: then"
+        assert result.error.details == {"type": "Own"}
+        assert result.error.exception is error
+
+    def test_a_dropped_result_lets_go_of_the_exception(self, toolkit: Toolkit) -> None:
+        class Held(Exception):
+            pass
+
+        def hold() -> None:
+            raise Held
+
+        toolkit.register(hold)
+        result = toolkit.call_sync("hold")
+        assert result.error is not None
+        assert result.error.exception is not None
+        held = weakref.ref(result.error.exception)
+        was_enabled = gc.isenabled()
+        gc.disable()  # which would hide a cycle
+        try:
+            del result
+            assert held() is None
+        finally:
+            if was_enabled:
+                gc.enable()
 
 
 class TestExposeErrors:

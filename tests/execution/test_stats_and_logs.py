@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -27,6 +28,21 @@ from tests.execution.bounded import eventually
 
 PATIENCE = 10.0
 NOTHING: dict[str, Any] = {"type": "object", "properties": {}}
+LATE = """
+import sys
+from pegboard import Toolkit
+
+def hello() -> str:
+    return "hello"
+
+with Toolkit(plugins=()) as toolkit:
+    toolkit.register(hello)
+    toolkit.call_sync("hello", {}, call_id="first")
+    assert "logging" not in sys.modules
+    import logging
+    logging.basicConfig(level=logging.DEBUG, stream=sys.stdout, format="%(levelname)s %(message)s")
+    toolkit.call_sync("hello", {}, call_id="second")
+"""
 
 
 @pytest.fixture
@@ -392,7 +408,13 @@ class TestLog:
             asyncio.run(toolkit.call(name))
         logger.manager._clear_cache()  # type: ignore[attr-defined]
 
-    def test_says_nothing_where_the_program_set_up_no_log(self) -> None:
+    def test_program_that_loads_logging_late(self) -> None:
+        printed = subprocess.run(
+            [sys.executable, "-c", LATE], check=True, stdout=subprocess.PIPE, text=True, timeout=PATIENCE * 6
+        )
+        assert [line.split()[:3] for line in printed.stdout.splitlines()] == [["DEBUG", "hello", "second:"]]
+
+    def test_says_nothing_where_the_program_set_up_no_log(self, toolkit: Toolkit) -> None:
         logger = logging.getLogger("pegboard")
         assert any(isinstance(handler, logging.NullHandler) for handler in logger.handlers)
         assert logger.level == logging.NOTSET

@@ -13,8 +13,8 @@ from tests.mutants.run import judged
 from tests.workspace.project import ROOT
 
 MODULES = (
-    *("_bounds", "_compile", "_constructors", "_kinds", "_plan", "_strict", "_unions"),
-    *("builtin/choices", "builtin/containers", "builtin/scalars", "builtin/texts"),
+    *("_bounds", "_compile", "_constructors", "_kinds", "_plan", "_strict", "_unions", "_verdicts"),
+    *("builtin/choices", "builtin/containers", "builtin/readings", "builtin/scalars", "builtin/texts"),
 )
 ACCEPTING = {
     "_member",

@@ -79,19 +79,19 @@ EQUIVALENT: dict[tuple[str, str, str, str], str] = {
     ("builtin/containers", "_array_writer", "build is list and write is identity", "False"): SPEED,
     ("builtin/containers", "_rank", "isinstance(value, str)", "False"): "another order, as fixed as this one",
     ("builtin/containers", "_mapping_writer", "write is identity", "False"): SPEED,
-    (
-        "builtin/texts",
-        "build",
-        "get_origin(annotation) is cls and get_args(annotation) == (str,)",
-        "(get_args(annotation) == (str,))",
-    ): "the handler is found by the origin",
-    (
-        "builtin/texts",
-        "_is_path",
-        "isinstance(annotation, type) and issubclass(annotation, PurePath)",
-        "(issubclass(annotation, PurePath))",
-    ): "a predicate that raises does not match",
-    ("builtin/texts", "_duration", "value < dt.timedelta(0)", "(value <= dt.timedelta(0))"): "zero is written alone",
+    **{
+        (
+            "builtin/texts",
+            "__call__",
+            "cls is not None and isinstance(annotation, type) and issubclass(annotation, cls)",
+            after,
+        ): "a predicate that raises does not match"
+        for after in (
+            "(isinstance(annotation, type) and issubclass(annotation, cls))",
+            "(cls is not None and issubclass(annotation, cls))",
+        )
+    },
+    ("builtin/readings", "_duration", "value < dt.timedelta(0)", "(value <= dt.timedelta(0))"): "zero is written alone",
     **{
         ("_plan", "_absent", "default is None or default is True or default is False", after): SPEED
         for after in (
@@ -101,5 +101,7 @@ EQUIVALENT: dict[tuple[str, str, str, str], str] = {
             "(default is None or default is True)",
         )
     },
+    ("_strict", "count_members", "type(member) not in _LEAVES", "True"): SPEED,
+    ("_strict", "count_members", "type(item) not in _LEAVES", "True"): SPEED,
 }
 """By module, function, what was there and what is there now."""

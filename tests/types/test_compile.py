@@ -183,6 +183,8 @@ class TestCounting:
             (list[dict[str, int]], [{"a": 1}, {"b": 1, "c": 1}], 3),
             (dict[str, dict[str, int]], {"a": {"b": 1}}, 2),
             (object, {"a": [{"b": {"c": 1}}]}, 3),
+            (object, 1, 0),
+            (object, [1.5, {"a": object()}], 1),
             (list[Any], [{"a": 1}, [{"b": 1}]], 2),
             (dict[str, int] | dict[str, str], {"a": "x"}, 1),
             (int | dict[str, int], {"a": 1}, 1),

@@ -4,30 +4,36 @@
 # when the first of its names is asked for (PEP 562): `import pegboard` itself costs next to nothing.
 _HOMES = {
     "_annotations": "qualified_name",
-    "_approval": "Approval ApprovalRequest Permission",
+    "_approval": "Approval ApprovalRequest",
     "_board": "Board Clash",
     "_call": "Agent CancelToken Chunk Emitter ToolCall",
-    "_content": "AudioBlock Block DataBlock FileBlock ImageBlock LinkBlock TextBlock VideoBlock",
+    "_content": "Block DataBlock TextBlock",
     "_declare": "tool toolset",
     "_docstrings": "Docstring parse_docstring",
     "_errors": "ConflictError Fault Mismatch PegboardError PluginError ProcessDiedError RegistrationError "
     "SettingsError Suspend ToolError TransferError UnknownNameError",
-    "_extension": "Backend Command Converter Dialect Injector Job LiveSource Middleware ToolSource TypeHandler Types",
+    "_extension": "Accelerator Backend Command Converter Dialect Injector Job LiveSource Middleware Offer "
+    "ToolSource TypeHandler Types",
     "_foreign": "ForeignSchema",
-    "_groups": "Group",
+    "_group": "Group",
     "_markers": "MISSING Computed Inject Injected Locked Param Secret injectable",
+    "_media": "AudioBlock FileBlock ImageBlock LinkBlock VideoBlock",
+    "_permission": "Permission",
     "_plans": "record_member record_plan shaped",
-    "_plugin_record": "PluginChanges PluginFailure PluginRecord PluginState",
+    "_plugin_record": "PluginRecord PluginState",
+    "_plugin_reports": "PluginChanges PluginFailure",
     "_policy": "ExecutionPolicy",
     "_result": "Note Status ToolOutput ToolResult",
     "_schema": "SchemaRef",
     "_session": "Session",
-    "_shapes": "Check Choice Deferred FixedItems Items Mapped Member Nullable Record Scalar Shape Tagged Text TypePlan "
-    "Union",
+    "_shapes": "Check Choice Deferred FixedItems Items Mapped Member Nullable Record Scalar Shape Tagged Text "
+    "TypePlan Union",
     "_sources": "SourceRecord",
-    "_tool": "Hints Origin Parameter ToolSchema Toolset",
-    "_version": "__version__",
+    "_tool": "Origin",
+    "_tool_facts": "Hints Parameter ToolSchema",
     "_toolkit": "Tool Toolkit",
+    "_toolset": "Toolset",
+    "_version": "__version__",
     "hookspecs": "hookimpl",
 }
 _home_of = {name: home for home, names in _HOMES.items() for name in names.split()}

@@ -7,9 +7,6 @@ from pegboard._approval import (
 from pegboard._approval import (
     ApprovalRequest as ApprovalRequest,
 )
-from pegboard._approval import (
-    Permission as Permission,
-)
 from pegboard._board import (
     Board as Board,
 )
@@ -32,28 +29,13 @@ from pegboard._call import (
     ToolCall as ToolCall,
 )
 from pegboard._content import (
-    AudioBlock as AudioBlock,
-)
-from pegboard._content import (
     Block as Block,
 )
 from pegboard._content import (
     DataBlock as DataBlock,
 )
 from pegboard._content import (
-    FileBlock as FileBlock,
-)
-from pegboard._content import (
-    ImageBlock as ImageBlock,
-)
-from pegboard._content import (
-    LinkBlock as LinkBlock,
-)
-from pegboard._content import (
     TextBlock as TextBlock,
-)
-from pegboard._content import (
-    VideoBlock as VideoBlock,
 )
 from pegboard._declare import (
     tool as tool,
@@ -104,6 +86,9 @@ from pegboard._errors import (
     UnknownNameError as UnknownNameError,
 )
 from pegboard._extension import (
+    Accelerator as Accelerator,
+)
+from pegboard._extension import (
     Backend as Backend,
 )
 from pegboard._extension import (
@@ -128,6 +113,9 @@ from pegboard._extension import (
     Middleware as Middleware,
 )
 from pegboard._extension import (
+    Offer as Offer,
+)
+from pegboard._extension import (
     ToolSource as ToolSource,
 )
 from pegboard._extension import (
@@ -139,7 +127,7 @@ from pegboard._extension import (
 from pegboard._foreign import (
     ForeignSchema as ForeignSchema,
 )
-from pegboard._groups import (
+from pegboard._group import (
     Group as Group,
 )
 from pegboard._markers import (
@@ -166,6 +154,24 @@ from pegboard._markers import (
 from pegboard._markers import (
     injectable as injectable,
 )
+from pegboard._media import (
+    AudioBlock as AudioBlock,
+)
+from pegboard._media import (
+    FileBlock as FileBlock,
+)
+from pegboard._media import (
+    ImageBlock as ImageBlock,
+)
+from pegboard._media import (
+    LinkBlock as LinkBlock,
+)
+from pegboard._media import (
+    VideoBlock as VideoBlock,
+)
+from pegboard._permission import (
+    Permission as Permission,
+)
 from pegboard._plans import (
     record_member as record_member,
 )
@@ -176,16 +182,16 @@ from pegboard._plans import (
     shaped as shaped,
 )
 from pegboard._plugin_record import (
-    PluginChanges as PluginChanges,
-)
-from pegboard._plugin_record import (
-    PluginFailure as PluginFailure,
-)
-from pegboard._plugin_record import (
     PluginRecord as PluginRecord,
 )
 from pegboard._plugin_record import (
     PluginState as PluginState,
+)
+from pegboard._plugin_reports import (
+    PluginChanges as PluginChanges,
+)
+from pegboard._plugin_reports import (
+    PluginFailure as PluginFailure,
 )
 from pegboard._policy import (
     ExecutionPolicy as ExecutionPolicy,
@@ -257,25 +263,25 @@ from pegboard._sources import (
     SourceRecord as SourceRecord,
 )
 from pegboard._tool import (
-    Hints as Hints,
-)
-from pegboard._tool import (
     Origin as Origin,
 )
-from pegboard._tool import (
+from pegboard._tool_facts import (
+    Hints as Hints,
+)
+from pegboard._tool_facts import (
     Parameter as Parameter,
 )
-from pegboard._tool import (
+from pegboard._tool_facts import (
     ToolSchema as ToolSchema,
-)
-from pegboard._tool import (
-    Toolset as Toolset,
 )
 from pegboard._toolkit import (
     Tool as Tool,
 )
 from pegboard._toolkit import (
     Toolkit as Toolkit,
+)
+from pegboard._toolset import (
+    Toolset as Toolset,
 )
 from pegboard._version import (
     __version__ as __version__,
@@ -286,6 +292,7 @@ from pegboard.hookspecs import (
 
 __all__ = [
     "MISSING",
+    "Accelerator",
     "Agent",
     "Approval",
     "ApprovalRequest",
@@ -329,6 +336,7 @@ __all__ = [
     "Mismatch",
     "Note",
     "Nullable",
+    "Offer",
     "Origin",
     "Param",
     "Parameter",

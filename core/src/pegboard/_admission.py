@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any, Literal, Protocol, TypeAlias
 
 from attrs import field, frozen
@@ -12,6 +13,7 @@ from pegboard._effects import is_interrupt
 from pegboard._problems import Problem, message
 from pegboard._result import Note
 from pegboard._shapes import TypePlan
+from pegboard._verdicts import Verdicts
 
 __all__ = ["Admission", "AdmissionPlan", "RepairMode", "admit"]
 
@@ -29,7 +31,7 @@ class AdmissionPlan(Protocol):
         """Structure the arguments, or raise."""
 
 
-@frozen(eq=False)
+@frozen(eq=False, slots=False)  # half the time of slots
 class Admission:
     """The outcome: `values` for the call plan, or a `refusal` for the model."""
 
@@ -37,7 +39,7 @@ class Admission:
     values: tuple[Any, ...] = ()
     notes: tuple[Note, ...] = ()
     refusal: str | None = None
-    problems: tuple[Problem, ...] = ()
+    problems: Sequence[str] = ()
 
 
 def admit(
@@ -48,25 +50,28 @@ def admit(
     read_only: bool = False,
     redact: Callable[[str], str] | None = None,
     refused: dict[str, Any] | None = None,
+    read: Callable[[Any], dict[str, Any]] = decode,
 ) -> Admission:
     """Decode strictly, drop what the model may not set, structure, repair, explain. Never raises for what was sent.
 
     `redact` goes over every text that a message or a note takes from the arguments. `refused` is what `sent` was
-    decoded to by somebody who then found that it does not fit.
+    decoded to by somebody who then found that it does not fit. `read` is `decode`, or what does the same faster.
     """
     notes: list[Note] = []
     if refused is not None and plan.hidden.isdisjoint(refused):
         return _mended(plan, refused, notes, mode, redact)
     try:
-        arguments = _decoded(sent, mode, read_only, notes)
+        arguments = _decoded(sent, mode, read_only, notes, read)
     except DecodeError as error:
         return Admission(refusal=f"invalid arguments: {error}")
     return _structured(plan, _without_hidden(plan, arguments, notes), notes, mode, redact)
 
 
-def _decoded(sent: Any, mode: RepairMode, read_only: bool, notes: list[Note]) -> dict[str, Any]:
+def _decoded(
+    sent: Any, mode: RepairMode, read_only: bool, notes: list[Note], read: Callable[[Any], dict[str, Any]]
+) -> dict[str, Any]:
     try:
-        return decode(sent)
+        return read(sent)
     except DecodeError:
         twice = None if mode == "off" else decode_twice(sent)
         if twice is None:
@@ -111,44 +116,59 @@ def _mended(
     redact: Callable[[str], str] | None,
 ) -> Admission:
     """Arguments that do not fit, repaired; or every reason why that cannot be."""
+    verdicts = Verdicts()
     repaired = arguments
     if mode != "off":
-        repaired, repairs = _repaired(plan, arguments, mode, redact)
+        repaired, repairs = _repaired(plan, arguments, mode, redact, verdicts)
         try:
             if repairs:  # what nobody changed does not fit now either
                 return Admission(arguments, plan.accept(repaired, 0, None), (*notes, *repairs))
         except BaseException as error:  # as above; only what could not be mended is explained below
             if is_interrupt(error):
                 raise
-    problems = _problems(plan, repaired, redact)
-    return Admission(arguments, (), tuple(notes), f"invalid arguments:\n{message(problems)}", tuple(problems))
+    problems = [str(problem) for problem in _problems(plan, repaired, redact, verdicts)]
+    return Admission(arguments, (), tuple(notes), f"invalid arguments:\n{message(problems)}", problems)
 
 
 def _repaired(
-    plan: AdmissionPlan, arguments: dict[str, Any], mode: Literal["safe", "max"], redact: Callable[[str], str] | None
+    plan: AdmissionPlan,
+    arguments: dict[str, Any],
+    mode: Literal["safe", "max"],
+    redact: Callable[[str], str] | None,
+    verdicts: Verdicts,
 ) -> tuple[dict[str, Any], list[Note]]:
-    from pegboard._repair import repair
-
-    repaired, notes = repair(plan.record, arguments, mode, redact=redact)
+    repair, _ = _walks()
+    repaired, notes = repair(plan.record, arguments, mode, redact=redact, verdicts=verdicts)
     if plan.extra is not None:
+        repaired = dict(repaired)
         for name in _extra_names(plan, repaired):
-            repaired[name], more = repair(plan.extra, repaired[name], mode, name, redact=redact)
+            repaired[name], more = repair(plan.extra, repaired[name], mode, name, redact=redact, verdicts=verdicts)
             notes.extend(more)
     return repaired, notes
 
 
-def _problems(plan: AdmissionPlan, arguments: dict[str, Any], redact: Callable[[str], str] | None) -> list[Problem]:
-    from pegboard._explain import explain
-
-    problems = explain(plan.record, arguments, redact=redact)
+def _problems(
+    plan: AdmissionPlan, arguments: dict[str, Any], redact: Callable[[str], str] | None, verdicts: Verdicts
+) -> list[Problem]:
+    _, explain = _walks()
+    problems = explain(plan.record, arguments, redact=redact, verdicts=verdicts)
     extra: list[Problem] = []
     if plan.extra is not None:
         for name in _extra_names(plan, arguments):
-            extra.extend(explain(plan.extra, arguments[name], name, redact=redact))
+            extra.extend(explain(plan.extra, arguments[name], name, redact=redact, verdicts=verdicts))
     if extra:
         # What is wrong with the whole was only that something is wrong inside.
         problems = [problem for problem in problems if problem.path] + extra
     return problems or [Problem("", "the arguments do not fit together")]
+
+
+@cache
+def _walks() -> tuple[Callable[..., tuple[dict[str, Any], list[Note]]], Callable[..., list[Problem]]]:
+    """`repair` and `explain`, loaded for the first call that needs them; later an import statement would cost time."""
+    from pegboard._explain import explain
+    from pegboard._repair import repair
+
+    return repair, explain
 
 
 def _extra_names(plan: AdmissionPlan, arguments: Mapping[str, Any]) -> list[str]:

@@ -11,10 +11,10 @@ import threading
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, Protocol, cast, final
+from typing import Protocol, final
 from weakref import WeakKeyDictionary
 
-from pegboard._effects import AttemptTimeoutError
+from pegboard._effects import AttemptTimeoutError, Outcome
 from pegboard._pool import Pool, Ticket
 
 __all__ = ["Alarm", "Alarms", "JobAlarm", "alarms"]
@@ -29,19 +29,33 @@ class Alarm(Protocol):
 
 @final
 class JobAlarm:
-    """Ends the wait for a job `timeout` seconds after a worker began it; queueing does not count."""
+    """Ends the wait for the job of a `ticket` `timeout` seconds after a worker began it; queueing does not count.
 
-    __slots__ = ("_future", "_pool", "_ticket", "_timeout")
+    Until then somebody may `cancel` it.
+    """
 
-    def __init__(self, future: asyncio.Future[Any], ticket: Ticket, timeout: float, pool: Pool) -> None:
+    __slots__ = ("_future", "_pool", "_timeout", "ticket")
+
+    ticket: Ticket
+
+    def __init__(self, future: asyncio.Future[Outcome], timeout: float, pool: Pool) -> None:
         self._future = future
-        self._ticket = ticket
         self._timeout = timeout
         self._pool = pool
 
+    def cancel(self, reason: str = "") -> None:
+        """The job is given up and its wait ends, as cancelled; from any thread."""
+        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            self._future.get_loop().call_soon_threadsafe(self._stop, reason)
+
+    def _stop(self, reason: str) -> None:
+        if not self._future.done():
+            self._pool.abandon(self.ticket)
+            self._future.set_result((None, asyncio.CancelledError(reason)))
+
     def ring(self) -> float:
         """The wait ends with `AttemptTimeoutError`."""
-        left = self._timeout - self._ticket.elapsed()
+        left = self._timeout - self.ticket.elapsed()
         if left > 0:
             return left
         if not self._future.done():
@@ -50,9 +64,9 @@ class JobAlarm:
 
     def ring_unheard(self) -> float:
         """The job is given up; its wait ends when the loop goes on."""
-        left = self._timeout - self._ticket.elapsed()
+        left = self._timeout - self.ticket.elapsed()
         if left <= 0:
-            self._pool.abandon(self._ticket)
+            self._pool.abandon(self.ticket)
         return left
 
 
@@ -124,7 +138,8 @@ def alarms(loop: asyncio.AbstractEventLoop) -> Alarms:
     # A thread runs one loop for a long time, and looking into a weak dictionary is slow.
     known = getattr(_local, "known", None)
     if known is not None and known[0]() is loop:
-        return cast("Alarms", known[1])
+        mine: Alarms = known[1]
+        return mine
     found = _by_loop.get(loop)
     if found is None:
         found = _by_loop[loop] = Alarms()

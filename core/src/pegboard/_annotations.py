@@ -8,8 +8,6 @@ import typing
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, ForwardRef, Literal, TypeVar, get_args, get_origin
 
-from attrs import evolve, field, frozen
-
 from pegboard._extension import TypeHandler
 from pegboard._markers import Param
 
@@ -32,20 +30,48 @@ _STRUCTURAL_MODULES = frozenset({"builtins", "collections", "collections.abc", "
 _BOUNDS = ("ge", "gt", "le", "lt", "multiple_of", "min_length", "max_length", "pattern")
 
 
-@frozen
 class Metadata:
-    """What the metadata of an `Annotated` says, whoever wrote it."""
+    """What the metadata of an `Annotated` says, whoever wrote it; never changes."""
 
-    description: str | None = None
-    name: str | None = None
-    title: str | None = None
-    examples: tuple[Any, ...] = ()
-    deprecated: bool = False
-    bounds: tuple[tuple[str, Any], ...] = ()
-    """Pairs such as `("ge", 1)` or `("pattern", "^a")`, in the order written."""
-    predicates: tuple[Callable[[Any], Any], ...] = ()
-    handler: TypeHandler | None = None
-    schema_extra: Mapping[str, Any] = field(factory=dict)
+    __slots__ = (
+        "bounds",
+        "deprecated",
+        "description",
+        "examples",
+        "handler",
+        "name",
+        "predicates",
+        "schema_extra",
+        "title",
+    )
+
+    def __init__(
+        self,
+        *,
+        description: str | None = None,
+        name: str | None = None,
+        title: str | None = None,
+        examples: tuple[Any, ...] = (),
+        deprecated: bool = False,
+        bounds: tuple[tuple[str, Any], ...] = (),
+        predicates: tuple[Callable[[Any], Any], ...] = (),
+        handler: TypeHandler | None = None,
+        schema_extra: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.description = description
+        self.name = name
+        self.title = title
+        self.examples = examples
+        self.deprecated = deprecated
+        self.bounds = bounds
+        """Pairs such as `("ge", 1)` or `("pattern", "^a")`, in the order written."""
+        self.predicates = predicates
+        self.handler = handler
+        self.schema_extra = schema_extra or {}
+
+    def but(self, **changes: Any) -> Metadata:
+        """The same, but for what is named."""
+        return Metadata(**{name: getattr(self, name) for name in self.__slots__} | changes)
 
     @property
     def keywords(self) -> dict[str, Any]:
@@ -93,13 +119,13 @@ def read_metadata(items: tuple[Any, ...]) -> Metadata:
 
 def _read_item(metadata: Metadata, item: Any) -> Metadata:
     if isinstance(item, str):
-        return evolve(metadata, description=item)
+        return metadata.but(description=item)
     if isinstance(item, TypeHandler):
-        return evolve(metadata, handler=item)
+        return metadata.but(handler=item)
     if isinstance(item, type) or callable(getattr(item, "__get__", None)):
         return metadata
     if type(item).__name__ in ("Predicate", "Not") and callable(getattr(item, "func", None)):
-        return evolve(metadata, predicates=(*metadata.predicates, _predicate(item)))
+        return metadata.but(predicates=(*metadata.predicates, _predicate(item)))
     for inner in _items(getattr(item, "metadata", None)):
         metadata = _read_item(metadata, inner)
     return _read_attributes(metadata, item)
@@ -123,7 +149,7 @@ def _read_attributes(metadata: Metadata, item: Any) -> Metadata:
     for mapping in extra:
         if isinstance(mapping, Mapping):
             found["schema_extra"] = {**metadata.schema_extra, **mapping}
-    return evolve(metadata, **found)
+    return metadata.but(**found)
 
 
 def _is_limit(name: str, limit: Any) -> bool:

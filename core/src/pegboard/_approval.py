@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import StrEnum
 from typing import Any, Literal
 
 from attrs import field, frozen
 from attrs.validators import in_
 
-__all__ = ["Approval", "ApprovalRequest", "Permission"]
+from pegboard._records import Compared
+
+__all__ = ["Approval", "ApprovalRequest"]
 
 
-class Permission(StrEnum):
-    """Whether a tool runs without asking, asks the approver first, or never runs."""
-
-    ALWAYS = "always"
-    PROMPT = "prompt"
-    NEVER = "never"
-
-
-@frozen
-class ApprovalRequest:
+@frozen(eq=False, repr=False)
+class ApprovalRequest(Compared):
     """What an approver decides on: `arguments` as the model sent them, without injected and secret values.
 
     They are a copy. `reason` says why somebody is asked.
@@ -33,8 +26,8 @@ class ApprovalRequest:
     reason: str = ""
 
 
-@frozen
-class Approval:
+@frozen(eq=False, repr=False)
+class Approval(Compared):
     """An approver's answer. `True` and `False` stand for `Approval.approve()` and `Approval.deny()`.
 
     Raises ValueError for a decision that is none, and for an edit without arguments.

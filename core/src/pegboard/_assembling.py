@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from functools import cache, partial
-from typing import Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from pegboard._admission import RepairMode
 from pegboard._collect import Collector
@@ -19,14 +19,15 @@ from pegboard._injection import InjectorTable
 from pegboard._invocation import Invocation
 from pegboard._limits import checked_capacity
 from pegboard._markers import MISSING
-from pegboard._meta import search_tool
 from pegboard._outcome import ExposeErrors, Outcomes
 from pegboard._plugin_record import Contribution
 from pegboard._plugins import Plugins
 from pegboard._session import Session
-from pegboard._spill import Spill
-from pegboard._tool import Origin
+from pegboard._tool import Origin, Tool
 from pegboard._types import Level, TypeTable
+
+if TYPE_CHECKING:
+    from pegboard._spill import Spill
 
 Overflow: TypeAlias = Literal["truncate", "spill"]
 
@@ -60,7 +61,9 @@ def assemble(
     backends = named(plugins, "provide_backends")
     spill = _spill(max_output, overflow)
     outcomes = Outcomes(expose_errors, max_output, spill.keep if spill else None)
-    engine = Engine(outcomes, repair=repair, max_threads=max_threads, backends=backends)
+    engine = Engine(
+        outcomes, repair=repair, max_threads=max_threads, backends=backends, accelerators=assembly.accelerators
+    )
     dialects: dict[str, Dialect] = named(plugins, "provide_dialects")
     return Core(
         plugins,
@@ -73,7 +76,7 @@ def assemble(
         preset_override=preset_override,
         max_concurrency=checked_capacity(max_concurrency, "max_concurrency"),
         own_tools=(spill,) if spill else (),
-        search_tool=cache(partial(search_tool, assembly)),
+        search_tool=cache(partial(_search_tool, assembly)),
         defer_threshold=_threshold(defer_threshold),
     )
 
@@ -81,6 +84,12 @@ def assemble(
 def _foreign(plugins: Plugins, source: Any) -> tuple[Any, ...] | None:
     answer = plugins.tools_from(source)
     return None if answer is None else answer.value
+
+
+def _search_tool(assembly: Assembly) -> Tool:
+    from pegboard._meta import search_tool
+
+    return search_tool(assembly)
 
 
 def _threshold(tools: int) -> int:
@@ -92,7 +101,11 @@ def _threshold(tools: int) -> int:
 def _spill(max_output: int | None, overflow: Overflow) -> Spill | None:
     if overflow not in ("truncate", "spill"):
         raise ValueError(f'overflow takes "truncate" or "spill", got {overflow!r}')
-    return Spill(max_output or SPILL_PAGE) if overflow == "spill" else None
+    if overflow != "spill":
+        return None
+    from pegboard._spill import Spill
+
+    return Spill(max_output or SPILL_PAGE)
 
 
 def tables(plugins: Plugins) -> Assembly:
@@ -104,6 +117,7 @@ def tables(plugins: Plugins) -> Assembly:
         assembly.injectors.add(contribution.value, contribution.origin, _level(contribution))
     for contribution in plugins.contributions("provide_converters"):
         assembly.converters.add(contribution.value, contribution.origin, _level(contribution))
+    assembly.accelerators.use(contribution.value for contribution in plugins.contributions("provide_accelerators"))
     return assembly
 
 

@@ -139,14 +139,12 @@ def as_call(name: Any, arguments: Any, call_id: str | None) -> ToolCall:
 
 
 def _normalised(call: Any) -> tuple[Any, Any, str | None]:
-    if isinstance(call, ToolCall):
-        return call, None, None
-    if isinstance(call, str):
+    if isinstance(call, tuple | list) and len(call) == 2:
+        return call[0], call[1], None
+    if isinstance(call, ToolCall | str):
         return call, None, None
     if isinstance(call, Mapping) and "name" in call:
         return call["name"], call.get("arguments"), call.get("id")
-    if isinstance(call, tuple | list) and len(call) == 2:
-        return call[0], call[1], None
     raise PegboardError(
         f"a call is a ToolCall, a (name, arguments) pair or a mapping with 'name'; got a {type(call).__name__}"
     )

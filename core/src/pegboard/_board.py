@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import threading
-from collections import ChainMap
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Final, Literal, NamedTuple, TypeAlias, final, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias, final, get_args
 
 from attrs import evolve, field, frozen
 
 from pegboard._errors import ConflictError, RegistrationError, UnknownNameError, suggestion
 from pegboard._groups import groups_of
-from pegboard._tool import Tool, Toolset
+from pegboard._records import Compared, Shown
+from pegboard._tool import Tool
+
+if TYPE_CHECKING:
+    from pegboard._toolset import Toolset
 
 __all__ = ["Board", "Clash", "Life", "OnConflict", "Registry", "no_such_tool"]
 
@@ -20,8 +23,8 @@ OnConflict: TypeAlias = Literal["raise", "replace", "skip", "rename"]
 _ON_CONFLICT = get_args(OnConflict)
 
 
-@frozen
-class Clash:
+@frozen(eq=False, repr=False)
+class Clash(Compared):
     """Two packs offer tools of one name: each is offered as `<pack>__<name>`, the plain name resolves to neither."""
 
     name: str
@@ -33,8 +36,8 @@ class Clash:
 
 
 @final
-@frozen(eq=False)
-class Board:
+@frozen(eq=False, repr=False)
+class Board(Shown):
     """What hangs on the board: `tools` by name in board order, `aliases` that resolve too, and the `clashes`."""
 
     tools: Mapping[str, Tool] = field(factory=dict)
@@ -153,8 +156,11 @@ class Registry:
             raise RegistrationError(f"on_conflict takes one of {known}, got {on_conflict!r}")
         with self._lock:
             pending: dict[str, Tool] = {}
-            hanging = ChainMap(pending, self._own)
             added: list[Tool | None] = []
+
+            def hanging(name: str) -> Tool | None:
+                return pending.get(name) or self._own.get(name)
+
             for tool in tools:
                 placed = _place(hanging, tool, on_conflict)
                 if placed is not None:
@@ -169,9 +175,14 @@ class Registry:
             return added
 
     def swap(
-        self, gone: Iterable[str], kept: Mapping[str, Tool], new: Iterable[Tool], on_conflict: OnConflict
+        self,
+        gone: Iterable[str],
+        kept: Mapping[str, Tool],
+        new: Iterable[Tool],
+        on_conflict: OnConflict,
+        pack: str | None = None,
     ) -> list[Tool | None]:
-        """Take down, exchange and hang up tools of the program, all at once; for each new one what now hangs there.
+        """Take down, exchange and hang up tools of a pack or the program, all at once; for each new one what hangs now.
 
         A name that is taken is skipped with `"raise"` too: nobody is there who could be told.
         """
@@ -179,9 +190,31 @@ class Registry:
             lost = set(gone)
             for name in lost:
                 self._lives[name] = Life(self.removals(name) + 1)
+            if pack is not None:
+                return self._swap_in_pack(pack, lost, kept, new)
             self._own = {name: kept.get(name, tool) for name, tool in self._own.items() if name not in lost}
             self._changed()
             return self.add(new, (), "skip" if on_conflict == "raise" else on_conflict)
+
+    def _swap_in_pack(
+        self, pack: str, lost: set[str], kept: Mapping[str, Tool], new: Iterable[Tool]
+    ) -> list[Tool | None]:
+        hanging = {tool.name: kept.get(tool.name, tool) for tool in self._packs.get(pack, ()) if tool.name not in lost}
+        hung: list[Tool | None] = []
+        for tool in new:
+            hung.append(None if tool.name in hanging else tool)
+            hanging.setdefault(tool.name, tool)
+        for name in lost:
+            self._lives[f"{pack}__{name}"] = Life(self.removals(f"{pack}__{name}") + 1)
+        self._packs[pack] = list(hanging.values())
+        self._pack_names = None
+        self._changed()
+        return hung
+
+    def hung_by(self, pack: str | None) -> dict[str, Tool]:
+        """The tools that a pack, or the program, hung up, by the names that they have there."""
+        with self._lock:
+            return dict(self._own) if pack is None else {tool.name: tool for tool in self._packs.get(pack, ())}
 
     @contextmanager
     def atomically(self) -> Iterator[None]:
@@ -299,17 +332,17 @@ class Registry:
         return Board(tools, aliases, clashes, tuple(toolset for toolset in hanging if toolset.tools))
 
 
-def _place(existing: Mapping[str, Tool], tool: Tool, on_conflict: OnConflict) -> Tool | None:
-    if tool.name not in existing or on_conflict == "replace":
+def _place(hanging: Callable[[str], Tool | None], tool: Tool, on_conflict: OnConflict) -> Tool | None:
+    other = hanging(tool.name)
+    if other is None or on_conflict == "replace":
         return tool
     if on_conflict == "skip":
         return None
     if on_conflict == "rename":
         number = 2
-        while f"{tool.name}_{number}" in existing:
+        while hanging(f"{tool.name}_{number}") is not None:
             number += 1
         return tool.evolve(name=f"{tool.name}_{number}")
-    other = existing[tool.name]
     raise ConflictError(
         f"a tool named {tool.name!r} is already registered ({_whence(other)}), and another one comes now "
         f'({_whence(tool)}); give it a name="...", or say on_conflict="replace", "skip" or "rename"'

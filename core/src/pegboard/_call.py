@@ -12,24 +12,25 @@ from attrs import frozen
 
 from pegboard._content import Block, TextBlock
 from pegboard._errors import PegboardError
+from pegboard._records import Compared
 from pegboard._result import Note, Status, ToolResult
 
 __all__ = ["Agent", "CancelToken", "Chunk", "Emitter", "Listener", "Runner", "ToolCall", "new_call_id"]
 
 # Unique within the process by the counter and across processes by the prefix; uuid4 for each call would cost more
 # than the rest of a short call.
-_prefix = os.urandom(6).hex()
-_counter = itertools.count(1)
+_prefix = f"call_{os.urandom(6).hex()}_"
+_next = itertools.count(1).__next__
 
 
 def new_call_id() -> str:
     """A process-unique call id such as `call_4f0c9a2b11de_17`."""
-    return f"call_{_prefix}_{next(_counter)}"
+    return f"{_prefix}{_next()}"
 
 
 def _renew_prefix() -> None:
     global _prefix  # noqa: PLW0603 - a forked child must not repeat its parent's ids
-    _prefix = os.urandom(6).hex()
+    _prefix = f"call_{os.urandom(6).hex()}_"
 
 
 if hasattr(os, "register_at_fork"):
@@ -45,8 +46,8 @@ class Agent(Protocol):
         """The agent's name."""
 
 
-@frozen
-class Chunk:
+@frozen(eq=False, repr=False)
+class Chunk(Compared):
     """A piece of progress of a running call: it reaches `on_chunk` and `stream()`, never the model."""
 
     call_id: str

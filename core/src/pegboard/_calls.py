@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Iterable
-from typing import Any, Protocol
+from types import CoroutineType
+from typing import TYPE_CHECKING, Any, Protocol
 
-from pegboard._batch import Batch, Event, as_call
 from pegboard._call import Listener, ToolCall
 from pegboard._core import Core
 from pegboard._policy import ExecutionPolicy
 from pegboard._ready import Absent, Ready
 from pegboard._result import ToolResult
+
+if TYPE_CHECKING:
+    from pegboard._batch import Event
 
 __all__ = ["Caller", "Calls"]
 
@@ -45,6 +48,8 @@ class Calls(ABC):
     def prepare(self, name: str | ToolCall, arguments: Any = None, *, call_id: str | None = None) -> ToolCall:
         """A call that may run later. Never raises: a bad call has its result already (`not_found`, `invalid`, ...)."""
         session = self._caller
+        from pegboard._batch import as_call
+
         call = as_call(name, arguments, call_id)
         if call._runner is None:
             session._core.engine.prepare(session, call, session.ready(call.name))
@@ -69,13 +74,16 @@ class Calls(ABC):
         if session._generation != core.registry.generation:
             session._refresh()
         ready = session._cache.get(name) or session.ready(name)
-        refused = None
+        admission = None
         if type(ready) is Ready and ready.straight_sync and on_chunk is None and policy is None:
-            result = core.straight.run(session, ready, arguments, call_id, context, agent)
+            result = core.straight.run(session, ready, arguments, call_id, context, agent, False)
             if type(result) is ToolResult:
-                return result
-            refused = result
-        call = core.engine.prepare(session, ToolCall(call_id or "", name, arguments), ready, refused)
+                try:
+                    return result
+                finally:  # what a tool raised keeps this frame, and would keep its own result through it
+                    del result
+            admission = result
+        call = core.engine.prepare(session, ToolCall(call_id or "", name, arguments), ready, admission)
         if call.result is not None:
             return call.result
         return call.execute_sync(context, agent, on_chunk, policy)
@@ -99,13 +107,18 @@ class Calls(ABC):
         if session._generation != core.registry.generation:
             session._refresh()
         ready = session._cache.get(name) or session.ready(name)
-        refused = None
+        admission = None
         if type(ready) is Ready and ready.straight_async and on_chunk is None and policy is None:
-            result = await core.straight.run_async(session, ready, arguments, call_id, context, agent)
+            result = core.straight.run(session, ready, arguments, call_id, context, agent, True)
+            if type(result) is CoroutineType:
+                result = await result
             if type(result) is ToolResult:
-                return result
-            refused = result
-        call = core.engine.prepare(session, ToolCall(call_id or "", name, arguments), ready, refused)
+                try:
+                    return result
+                finally:  # what a tool raised keeps this frame, and would keep its own result through it
+                    del result
+            admission = result
+        call = core.engine.prepare(session, ToolCall(call_id or "", name, arguments), ready, admission)
         if call.result is not None:
             return call.result
         return await call.execute(context, agent, on_chunk, policy)
@@ -125,6 +138,8 @@ class Calls(ABC):
         `parallel` beats what the toolkit says. Raises `PegboardError` for what is no call, before any of them runs.
         """
         session = self._caller
+        from pegboard._batch import Batch
+
         return await Batch(session, calls, context, agent, on_chunk, policy).run(parallel=self._at_once(parallel))
 
     def call_many_sync(
@@ -139,6 +154,8 @@ class Calls(ABC):
     ) -> list[ToolResult]:
         """`call_many` from plain code."""
         session = self._caller
+        from pegboard._batch import Batch
+
         batch = Batch(session, calls, context, agent, on_chunk, policy)
         drivers = session._core.engine.drivers
         if not drivers.available:  # closed, or the interpreter is shutting down: each call says so itself
@@ -156,6 +173,8 @@ class Calls(ABC):
         parallel: bool | None = None,
     ) -> AsyncIterator[Event]:
         """Run several calls and yield their chunks and results as they come. Leaving early cancels the rest."""
+        from pegboard._batch import Batch
+
         batch = Batch(self._caller, calls, context, agent, None, policy)
         return batch.stream(parallel=self._at_once(parallel))
 

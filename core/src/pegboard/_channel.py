@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import inspect
-import logging
 import threading
 from collections.abc import AsyncIterator, Callable
-from concurrent.futures import Future
 from contextlib import asynccontextmanager, suppress
 from functools import partial
-from typing import Any, Final, TypeAlias, final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 
 from pegboard._call import CancelToken, Chunk, Listener
-from pegboard._effects import is_interrupt, running_loop
+from pegboard._effects import is_interrupt, new_future, running_loop
 from pegboard._invocation import Invocation
+from pegboard._log import logger
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 __all__ = ["Channel", "heard_by", "is_async_listener", "listen"]
 
@@ -21,7 +23,6 @@ ROOM: Final = 1_024
 """Chunks that may be on their way. A thread that sends one more waits; so does a generator, before it is drawn on."""
 
 _Deliver: TypeAlias = Callable[[Chunk], None]
-_logger: Final = logging.getLogger("pegboard")
 
 
 @final
@@ -70,7 +71,7 @@ class Channel:
             with self._changed:
                 if self._has_room(token):
                     return
-                waiter: Future[None] = Future()
+                waiter: Future[None] = new_future()
                 self._waiters.append(waiter)
             await wrap_future(waiter)
 
@@ -193,11 +194,11 @@ def _tell(listener: Listener, chunk: Chunk) -> None:
     except BaseException as error:
         if is_interrupt(error):
             raise
-        _logger.warning("on_chunk failed for call %s", chunk.call_id, exc_info=True)
+        logger().warning("on_chunk failed for call %s", chunk.call_id, exc_info=True)
         return
     if inspect.iscoroutine(answer):
         answer.close()
-        _logger.warning("on_chunk of call %s gave a coroutine; pass the async function itself", chunk.call_id)
+        logger().warning("on_chunk of call %s gave a coroutine; pass the async function itself", chunk.call_id)
 
 
 async def _tell_later(listener: Listener, chunk: Chunk) -> None:
@@ -209,4 +210,4 @@ async def _tell_later(listener: Listener, chunk: Chunk) -> None:
         task = current_task()
         if is_interrupt(error) or (task is not None and task.cancelling()):
             raise
-        _logger.warning("on_chunk failed for call %s", chunk.call_id, exc_info=True)
+        logger().warning("on_chunk failed for call %s", chunk.call_id, exc_info=True)

@@ -4,43 +4,79 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from copy import copy
 from functools import partial
-from typing import Any, final
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, final
 
-from attrs import evolve, field, frozen
+from attrs import evolve
 
 from pegboard._declare import declared_options, declared_toolset
 from pegboard._definition import Assembly, FunctionDefinition
 from pegboard._errors import RegistrationError, UnknownNameError, suggestion
 from pegboard._extension import ToolSource
-from pegboard._handwritten import HandwrittenDefinition, is_handwritten
-from pegboard._lazy import LazyDefinition
-from pegboard._legal_names import legal_name, legal_names
-from pegboard._portable import check_portable
 from pegboard._signature import check_name, tool_name
-from pegboard._tool import Origin, Tool, ToolOptions, Toolset
+from pegboard._tool import Origin, Tool, ToolOptions
+
+if TYPE_CHECKING:
+    from pegboard._toolset import Toolset
 
 __all__ = ["Collected", "Collector", "Registration"]
 
 _NOTHING_SAID = ToolOptions()
-_IMPORT_STRING = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
+_IMPORT_STRING = r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*"
 
 
 @final
-@frozen(repr=False)
 class Registration:
     """The options of `register(...)`; empty for what plugins contribute."""
 
-    name: str | None = None
-    description: str | None = None
-    groups: tuple[str, ...] = ()
-    extended_model: Any = None
-    enable: tuple[str, ...] | None = None
-    disable: tuple[str, ...] = ()
-    prefix: str = ""
-    rename: Mapping[str, str] | Callable[[str], str] | None = None
-    lenient: bool = False
-    """Whether unknown names in `enable` and `disable` are nothing to speak of: the source may be away."""
+    __slots__ = (
+        "description",
+        "disable",
+        "enable",
+        "extended_model",
+        "groups",
+        "lenient",
+        "name",
+        "prefix",
+        "rename",
+        "takes_all",
+    )
+
+    def __init__(
+        self,
+        name: str | None = None,
+        description: str | None = None,
+        groups: tuple[str, ...] = (),
+        extended_model: Any = None,
+        enable: tuple[str, ...] | None = None,
+        disable: tuple[str, ...] = (),
+        prefix: str = "",
+        rename: Mapping[str, str] | Callable[[str], str] | None = None,
+        lenient: bool = False,
+    ) -> None:
+        self.name = name
+        self.description = description
+        self.groups = groups
+        self.extended_model = extended_model
+        self.enable = enable
+        self.disable = disable
+        self.prefix = prefix
+        self.rename = rename
+        self.lenient = lenient
+        """Whether unknown names in `enable` and `disable` are nothing to speak of: the source may be away."""
+        self.takes_all = enable is None and not disable and not prefix and rename is None
+        """Whether every tool hangs under its own name."""
+
+    def check_renamed(self, names: Iterable[str]) -> None:
+        """Raises `UnknownNameError` for a tool to rename that is none of those collected, and was not left out."""
+        if self.enable is None and isinstance(self.rename, Mapping):
+            known = [*names, *self.disable]
+            for name in self.rename:
+                if name not in known:
+                    hint = suggestion(name, known, noun="tools")
+                    raise UnknownNameError(f"this registration has no tool {name!r} to rename. {hint}")
 
     def options(self, declared: ToolOptions) -> ToolOptions:
         """What the tool declares, with what the registration says instead."""
@@ -51,33 +87,52 @@ class Registration:
             changes["extended_model"] = self.extended_model
         return evolve(declared, **changes) if changes else declared
 
+    def leniently(self) -> Registration:
+        """The same for a source that may be away: unknown names in `enable` and `disable` are nothing to speak of."""
+        lenient = copy(self)
+        lenient.lenient = True
+        return lenient
+
 
 @final
-@frozen(eq=False, repr=False)
 class Collected:
     """The tools of one registered object, their `names` before prefix and rename, and the toolset that they form."""
 
-    tools: tuple[Tool, ...]
-    toolset: Toolset | None = None
-    names: tuple[str, ...] = ()
+    __slots__ = ("names", "tools", "toolset")
+
+    def __init__(self, tools: tuple[Tool, ...], toolset: Toolset | None = None, names: tuple[str, ...] = ()) -> None:
+        self.tools = tools
+        self.toolset = toolset
+        self.names = names
 
 
 @final
-@frozen(eq=False, repr=False)
 class Collector:
     """Turns objects into tools for one toolkit."""
 
-    assembly: Assembly
-    backends: Callable[[], Iterable[str]]
-    foreign: Callable[[Any], Iterable[Any] | None] = field(repr=False)
-    """Asks the plugins' `tools_from` hooks about an object that the core does not know."""
-    bound: tuple[type, ...] = ()
-    """Classes whose instances cannot leave this process: the session, the toolkit."""
+    __slots__ = ("assembly", "backends", "bound", "foreign")
+
+    def __init__(
+        self,
+        assembly: Assembly,
+        backends: Callable[[], Iterable[str]],
+        foreign: Callable[[Any], Iterable[Any] | None],
+        bound: tuple[type, ...] = (),
+    ) -> None:
+        self.assembly = assembly
+        self.backends = backends
+        self.foreign = foreign
+        """Asks the plugins' `tools_from` hooks about an object that the core does not know."""
+        self.bound = bound
+        """Classes whose instances cannot leave this process: the session, the toolkit."""
 
     def collect(
         self, source: Any, registration: Registration, origin: Origin, pack: str | None, failed: Callable[..., None]
     ) -> Collected:
         """The tools of `source`. Raises `RegistrationError` saying what it is and what to do."""
+        if type(source) is FunctionType and registration.takes_all:
+            tool = self.function(source, registration, origin, pack)
+            return Collected((tool,), names=(tool.name,))
         found = self._collect(source, registration, origin, pack, failed)
         kept = _selected(found.tools, registration)
         tools = tuple(_renamed(tool, registration) for tool in kept)
@@ -97,7 +152,7 @@ class Collector:
         methods = _tool_methods(source)
         if methods:
             return self._toolset(source, methods, registration, one)
-        if is_handwritten(source):
+        if _is_handwritten(source):
             return Collected((self._handwritten(source, registration, one),))
         if callable(source):
             return Collected((self._function(source, registration, one),))
@@ -118,9 +173,11 @@ class Collector:
         collect: Callable[[Any], Collected],
     ) -> Iterator[Tool]:
         """The tools of a source: those by hand may have any name there, and get a legal one here."""
-        names = legal_names(each.name for each in several if is_handwritten(each))
+        from pegboard._legal_names import legal_names
+
+        names = legal_names(each.name for each in several if _is_handwritten(each))
         for each in several:
-            if is_handwritten(each):
+            if _is_handwritten(each):
                 yield self._handwritten(each, registration, one, names[each.name])
             else:
                 yield from collect(each).tools
@@ -138,9 +195,9 @@ class Collector:
         self._check_backend(name, options, definition)
         return Tool(name, definition, options, groups, origin, pack=pack)
 
-    def function(self, function: Any, registration: Registration, origin: Origin) -> Tool:
-        """The tool that a plain function is: what `collect` would find, sooner."""
-        return self._function(function, registration, partial(self._made, registration, origin, None))
+    def function(self, function: Any, registration: Registration, origin: Origin, pack: str | None = None) -> Tool:
+        """The tool that a plain function is: what `collect` finds for nearly everything that is registered."""
+        return self._function(function, registration, partial(self._made, registration, origin, pack))
 
     def _function(self, function: Any, registration: Registration, one: Callable[..., Tool]) -> Tool:
         declared = declared_options(function) or _NOTHING_SAID
@@ -159,6 +216,8 @@ class Collector:
     def _handwritten(
         self, source: Any, registration: Registration, one: Callable[..., Tool], name: str | None = None
     ) -> Tool:
+        from pegboard._handwritten import HandwrittenDefinition
+
         foreign, name = name is not None, check_name(registration.name or name or source.name)
 
         def says(hint: str) -> bool | None:
@@ -201,12 +260,16 @@ class Collector:
             tools.append(one(FunctionDefinition(method, name, options, self.assembly), name, options))
         label = (declared.name if declared else None) or type(source).__name__
         description = (declared.description if declared else None) or _first_line(type(source).__doc__)
+        from pegboard._toolset import Toolset
+
         return Collected(tuple(tools), Toolset(label, description, tuple(tools)))
 
     def _lazy(
         self, target: str, registration: Registration, origin: Origin, pack: str | None, failed: Callable[..., None]
     ) -> Tool:
-        if not _IMPORT_STRING.fullmatch(target):
+        from pegboard._lazy import LazyDefinition
+
+        if not re.fullmatch(_IMPORT_STRING, target):
             raise RegistrationError(f'{target!r} is no import string; write "package.module:function"')
         name = check_name(registration.name or target.rpartition(".")[2].rpartition(":")[2])
         definition = LazyDefinition(target, name, self.assembly, failed, registration.options, self._check_backend)
@@ -217,12 +280,24 @@ class Collector:
             return
         plugged = sorted(self.backends())
         if options.backend == "process" and "process" not in plugged:
+            from pegboard._portable import check_portable
+
             check_portable(name, definition, self.bound)
             return
         known = ("inline", "thread", "process", *plugged)
         if options.backend not in known:
             known_ones = suggestion(options.backend, known, noun="backends")
             raise RegistrationError(f"tool {name!r}: there is no backend {options.backend!r}. {known_ones}")
+
+
+def _is_handwritten(source: Any) -> bool:
+    """Whether an object has what a tool by hand needs: `name`, `description`, `parameters` and `call(call)`."""
+    return (
+        isinstance(getattr(source, "name", None), str)
+        and isinstance(getattr(source, "description", None), str)
+        and isinstance(getattr(source, "parameters", None), Mapping)
+        and callable(getattr(source, "call", None))
+    )
 
 
 def _tool_methods(source: Any) -> dict[str, ToolOptions]:
@@ -286,6 +361,8 @@ def _renamed(tool: Tool, registration: Registration) -> Tool:
         name = rename(own)
     name = f"{registration.prefix}{name}"
     if _is_foreign(tool):
+        from pegboard._legal_names import legal_name
+
         # Where others chose the name, it must not depend on its length whether their tools can be used.
         name = legal_name(name)
     return tool if name == tool.name else tool.evolve(name=check_name(name))

@@ -6,8 +6,6 @@ import math
 from collections.abc import Callable, Iterable
 from typing import Any, Final, TypeAlias, final
 
-from attrs import define, field
-
 from pegboard._content import Block, DataBlock, TextBlock
 from pegboard._errors import ConflictError
 from pegboard._extension import Converter
@@ -38,14 +36,14 @@ def is_content(plan: TypePlan) -> bool:
     return False
 
 
-@define
 class ConverterTable:
     """The converters of one toolkit: program > plugins > built-in, then priority, then the nearest class."""
 
-    _levels: dict[Level, list[tuple[Converter, Origin]]] = field(
-        factory=lambda: {"program": [], "plugin": [], "builtin": []}
-    )
-    _found: dict[type, Convert | None] = field(factory=dict)
+    __slots__ = ("_found", "_levels")
+
+    def __init__(self) -> None:
+        self._levels: dict[Level, list[tuple[Converter, Origin]]] = {"program": [], "plugin": [], "builtin": []}
+        self._found: dict[type, Convert | None] = {}
 
     def add(self, converter: Converter, origin: Origin, level: Level) -> None:
         """Register one; its level says whether the program, a plugin or Pegboard itself brings it."""

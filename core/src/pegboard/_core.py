@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 from pegboard._board import Board, Registry
 from pegboard._collect import Collector
@@ -16,7 +16,10 @@ from pegboard._limits import Limit
 from pegboard._plugins import Plugins
 from pegboard._search import Catalogue
 from pegboard._straight import Straight
-from pegboard._tool import Tool, ToolSchema
+from pegboard._tool import Tool
+
+if TYPE_CHECKING:
+    from pegboard._tool_facts import ToolSchema
 
 __all__ = ["Core"]
 

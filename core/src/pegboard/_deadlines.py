@@ -9,39 +9,39 @@ from contextlib import suppress
 from typing import Any, final
 
 from pegboard._alarms import alarms
-from pegboard._effects import AttemptTimeoutError
+from pegboard._effects import TIMED_OUT, AttemptTimeoutError
 
 __all__ = ["TaskGuard", "bounded", "resumed"]
 
 
 @final
 class TaskGuard:
-    """Cancels a task, when its time is up or when somebody stops it, and takes that cancellation back.
+    """Cancels the current task, when its time is up or when somebody stops it, and takes that cancellation back.
 
     So the caller's own cancellation can be told from these, as `asyncio.timeout` tells it.
     """
 
-    __slots__ = ("_stopped", "expected", "loop", "rang", "task")
+    __slots__ = ("_stopped", "expected", "rang", "task")
 
-    def __init__(self, task: asyncio.Task[Any] | None) -> None:
-        self.task = task
-        self.loop = task.get_loop() if task else None
+    def __init__(self) -> None:
+        self.task = task = asyncio.current_task()
         self.expected = task.cancelling() if task else 0
         self.rang = False
         self._stopped = False
 
     def ring(self) -> float:
-        """The time is up: the task is cancelled; who set the alarm takes that back."""
+        """The time is up: the task is cancelled, and told why; who set the alarm takes that back."""
         self.rang = True
         if self.task is not None:
-            self.task.cancel()
+            self.task.cancel(TIMED_OUT)
         return 0.0
 
     def cancel(self, reason: str = "") -> None:
         """Cancel the task, from any thread."""
-        if self.loop is not None:
+        task = self.task
+        if task is not None:
             with suppress(RuntimeError):  # the loop is closed: nothing runs there any more
-                self.loop.call_soon_threadsafe(self._stop)
+                task.get_loop().call_soon_threadsafe(self._stop)
 
     def _stop(self) -> None:
         if self.task is not None and not self.task.done():
@@ -74,7 +74,7 @@ async def bounded(awaitable: Any, timeout: float | None) -> Any:  # noqa: ASYNC1
         first = coroutine.send(None)
     except StopIteration as stop:
         return stop.value
-    return await resumed(coroutine, first, timeout, TaskGuard(asyncio.current_task()))
+    return await resumed(coroutine, first, timeout, TaskGuard())
 
 
 @types.coroutine
@@ -85,9 +85,10 @@ def resumed(
 
     `guard` is that of the current task. Raises `AttemptTimeoutError`.
     """
-    task, loop = guard.task, guard.loop
-    if task is None or loop is None:
+    task = guard.task
+    if task is None:
         raise RuntimeError("a call with a timeout runs in a task of an event loop")
+    loop = task.get_loop()
     watch = alarms(loop)
     if timeout is not None:
         watch.set(loop, guard, timeout)

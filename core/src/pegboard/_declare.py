@@ -7,8 +7,6 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar, overload
 
-from attrs import frozen
-
 from pegboard._errors import RegistrationError
 from pegboard._policy import ExecutionPolicy
 from pegboard._tool import ToolOptions
@@ -24,13 +22,15 @@ _TOOLSET = "__pegboard_toolset__"
 _CO_OPTIMIZED = 1  # as in `inspect`, which a decorator need not load
 
 
-@frozen
 class ToolsetOptions:
     """What `@toolset(...)` says of a class; `prefix` goes in front of each tool name."""
 
-    name: str | None = None
-    description: str | None = None
-    prefix: str = ""
+    __slots__ = ("description", "name", "prefix")
+
+    def __init__(self, name: str | None = None, description: str | None = None, prefix: str = "") -> None:
+        self.name = name
+        self.description = description
+        self.prefix = prefix
 
 
 @overload

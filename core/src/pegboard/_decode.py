@@ -19,6 +19,7 @@ from pegboard._strict import count_members
 __all__ = [
     "DecodeError",
     "Limits",
+    "check_depth",
     "check_value",
     "decode",
     "decode_twice",
@@ -48,6 +49,8 @@ class Limits:
 
 
 DEFAULT_LIMITS: Final = Limits()
+_FLAT: Final = 2 * DEFAULT_LIMITS.depth
+"""Characters: each level takes two, so no well-formed text that is as short is too deep."""
 
 # Possessive, so that a hostile text cannot make the expression itself slow.
 _NO_BRACKET: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"|[^][{}"]++', re.DOTALL)
@@ -88,7 +91,9 @@ def fast_decode(text: str) -> tuple[dict[str, Any], int]:
     Where the arguments turn out to have fewer keys than that, ask `has_every_key`: keys that are not there came twice,
     which `decode(text)` then reports. Raises `DecodeError`.
     """
-    if len(text) <= DEFAULT_LIMITS.size and text.count("{") + text.count("[") <= DEFAULT_LIMITS.depth:
+    if len(text) <= _FLAT or (
+        len(text) <= DEFAULT_LIMITS.size and text.count("{") + text.count("[") <= DEFAULT_LIMITS.depth
+    ):
         try:
             value, end = _scan(text, 0)
         except (StopIteration, ValueError, RecursionError):
@@ -102,6 +107,8 @@ def fast_decode(text: str) -> tuple[dict[str, Any], int]:
 
 def has_every_key(decoded: dict[str, Any], keys: int, text: str) -> bool:
     """Whether what `fast_decode(text)` gave has all keys of the text: none came twice."""
+    if len(decoded) == keys:
+        return True
     members = count_members(decoded)
     return members == keys or members == exact_keys(text)
 
@@ -126,7 +133,7 @@ def repair_text(sent: Sent, limits: Limits = DEFAULT_LIMITS) -> tuple[dict[str, 
     if not isinstance(sent, str | bytes | bytearray):
         raise refused
     text = _as_text(sent, limits)
-    _check_depth(text, limits)
+    check_depth(text, limits)
     mended = _mended(text, refused)
     check_value(mended, limits)
     return mended, Note(f"arguments: malformed JSON read as {spell(mended)} ({refused})", kind="repair")
@@ -189,7 +196,7 @@ def _as_text(text: Sent, limits: Limits) -> str:
 
 def parse(text: str, limits: Limits = DEFAULT_LIMITS) -> Any:
     """Any JSON value, strictly. Raises `DecodeError`."""
-    _check_depth(text, limits)
+    check_depth(text, limits)
     try:
         return _STRICT.decode(text)
     except DecodeError:
@@ -206,7 +213,8 @@ def parse(text: str, limits: Limits = DEFAULT_LIMITS) -> Any:
         raise DecodeError("arguments are nested too deep") from None
 
 
-def _check_depth(text: str, limits: Limits) -> None:
+def check_depth(text: str, limits: Limits = DEFAULT_LIMITS) -> None:
+    """Refuse JSON text that is nested too deep. Raises `DecodeError`."""
     # Only a text with that many brackets can be that deep.
     if text.count("{") + text.count("[") > limits.depth:
         brackets = _NO_BRACKET.sub("", text)

@@ -13,14 +13,14 @@ from collections.abc import (
     Iterator,
     Mapping,
 )
-from typing import Any, final, get_args, get_origin
+from typing import TYPE_CHECKING, Any, final, get_args, get_origin
 
 from attrs import evolve
 
+from pegboard._accelerators import Accelerators
 from pegboard._annotations import is_union, qualified_name, runtime_class
 from pegboard._conversion import ConverterTable, Renderers, is_content
 from pegboard._declare import declared_namespace
-from pegboard._docstrings import Docstring, parse_docstring
 from pegboard._errors import ConflictError, PegboardError, RegistrationError
 from pegboard._hints import plain_function
 from pegboard._injection import InjectorTable
@@ -32,8 +32,12 @@ from pegboard._schema import Described, embed, object_schema, render
 from pegboard._shapes import JsonSchema, Member, Record, TypePlan
 from pegboard._signature import STARS, Slot, read_signature, unknown_parameter
 from pegboard._subschemas import copied
-from pegboard._tool import Parameter, SchemaRequest, ToolOptions
+from pegboard._tool import SchemaRequest, ToolOptions
 from pegboard._types import TypeTable
+
+if TYPE_CHECKING:
+    from pegboard._docstrings import Docstring
+    from pegboard._tool_facts import Parameter
 
 __all__ = ["Assembly", "FunctionDefinition"]
 
@@ -42,12 +46,13 @@ __all__ = ["Assembly", "FunctionDefinition"]
 class Assembly:
     """The tables that one toolkit assembles from the program, the plugins and the core's own built-ins."""
 
-    __slots__ = ("converters", "injectors", "types")
+    __slots__ = ("accelerators", "converters", "injectors", "types")
 
     def __init__(self, types: TypeTable, injectors: InjectorTable, converters: ConverterTable) -> None:
         self.types = types
         self.injectors = injectors
         self.converters = converters
+        self.accelerators = Accelerators()
 
     def unstructure(self, cls: type) -> Callable[[Any], Any] | None:
         """The function that turns values of `cls` into JSON-able data, or None where no handler maps it.
@@ -73,6 +78,20 @@ class Assembly:
 @final
 class FunctionDefinition:
     """A tool made from a typed function. The signature is read at once; schema, docstring and code on first use."""
+
+    __slots__ = (
+        "_annotation",
+        "_assembly",
+        "_docstring",
+        "_extension",
+        "_function",
+        "_name",
+        "_options",
+        "_plans",
+        "_promise",
+        "_renderers",
+        "slots",
+    )
 
     def __init__(self, function: Callable[..., Any], name: str, options: ToolOptions, assembly: Assembly) -> None:
         self._function = function
@@ -114,6 +133,8 @@ class FunctionDefinition:
 
     def _documentation(self) -> Docstring:
         if self._docstring is None:
+            from pegboard._docstrings import parse_docstring
+
             function = plain_function(self._function)
             # The parser takes margins off itself; `getdoc` is for methods that inherit their docstring.
             self._docstring = parse_docstring(function.__doc__ or inspect.getdoc(function))
@@ -121,6 +142,8 @@ class FunctionDefinition:
 
     def parameters(self, hidden: frozenset[str]) -> tuple[Parameter, ...]:
         """Every parameter, with its source."""
+        from pegboard._tool_facts import Parameter
+
         return tuple(
             Parameter(
                 slot.name,
@@ -153,7 +176,7 @@ class FunctionDefinition:
     def _return_plan(self) -> TypePlan | None:
         """The plan of the return annotation; None where no data is promised or nobody maps it: results need none."""
         annotation = self._annotation
-        if annotation in (MISSING, Any, inspect.Signature.empty):
+        if type(annotation) is not type and annotation in (MISSING, Any):
             return None
         try:
             plan = self._assembly.types.plan(annotation)
@@ -238,6 +261,8 @@ class FunctionDefinition:
 
 def streamed(annotation: Any) -> Any:
     """What a generator's annotation promises as the result: nothing that a schema could say."""
+    if type(annotation) is type:
+        return annotation
     origin = get_origin(annotation) or annotation
     if origin in (Generator, Iterator, AsyncGenerator, AsyncIterator):
         return MISSING

@@ -8,16 +8,18 @@ from collections.abc import Iterator
 
 from attrs import frozen
 
-from pegboard._installed import Copy, installed, normalise
+from pegboard._installed import Copy, installed
+from pegboard._names import pack_name
+from pegboard._records import Compared
 from pegboard.hookspecs import GROUP
 
-__all__ = ["Discovery", "Found", "discover", "normalise", "pack_name"]
+__all__ = ["Discovery", "Found", "discover"]
 
 _CORE = "pegboard"
 
 
-@frozen
-class Found:
+@frozen(eq=False, repr=False)
+class Found(Compared):
     """One entry point of an installed distribution.
 
     `problem` says why it cannot be loaded, `hidden` which copy of the distribution comes before this one.
@@ -32,8 +34,8 @@ class Found:
     hidden: str = ""
 
 
-@frozen
-class Discovery:
+@frozen(eq=False, repr=False)
+class Discovery(Compared):
     """What is installed. `unreadable` holds a sentence for each distribution that could not even be asked.
 
     `core` is the installed version of Pegboard; None where it runs from a checkout.
@@ -44,20 +46,24 @@ class Discovery:
     core: str | None = None
 
 
-@frozen
 class _Metadata:
     """What the metadata of one copy says."""
 
-    name: str | None
-    version: str | None
-    requires: tuple[str, ...]
-    entries: tuple[tuple[str, str], ...]
-    place: str
+    __slots__ = ("entries", "name", "place", "requires", "version")
 
-
-def pack_name(name: str) -> str:
-    """An entry-point name as tool names carry it: only `[a-z0-9_]`, and never two underscores in a row."""
-    return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
+    def __init__(
+        self,
+        name: str | None,
+        version: str | None,
+        requires: tuple[str, ...],
+        entries: tuple[tuple[str, str], ...],
+        place: str,
+    ) -> None:
+        self.name = name
+        self.version = version
+        self.requires = requires
+        self.entries = entries
+        self.place = place
 
 
 def discover() -> Discovery:

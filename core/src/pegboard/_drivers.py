@@ -29,7 +29,7 @@ from pegboard._effects import (
 )
 from pegboard._limits import blocking
 from pegboard._loops import OwnLoop
-from pegboard._pool import Pool, Ticket, WorkerPool, lending
+from pegboard._pool import Pool, Ticket, WorkerPool, is_worker, lending
 from pegboard._rented import Rented
 
 __all__ = ["Drivers"]
@@ -42,6 +42,8 @@ class Drivers:
     """The two drivers, over one pool of threads, one of processes and one event loop of the library's own."""
 
     resumed = staticmethod(resumed)
+    stopper = TaskGuard
+    """Cancels what the current task does, until it is retired: `cancel(reason)`, from any thread."""
 
     def __init__(self, pool: WorkerPool, backends: dict[str, Any] | None = None) -> None:
         self.pool = pool
@@ -50,11 +52,6 @@ class Drivers:
         self._lock = threading.Lock()
         self._processes: Any = None
         self._closed = False
-
-    @staticmethod
-    def stopper() -> Any:
-        """Cancels what the current task does, until it is retired: `cancel(reason)`, from any thread."""
-        return TaskGuard(asyncio.current_task())
 
     def block_on(self, start: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Run a coroutine on the library's own loop and wait for it; a worker that waits lends its slot."""
@@ -107,7 +104,7 @@ class Drivers:
 
     async def run(self, steps: Steps, token: CancelToken | None = None) -> Any:
         """Drive steps on the running loop. The caller's own cancellation leaves after the steps have cleaned up."""
-        stopper = TaskGuard(asyncio.current_task())
+        stopper = TaskGuard()
         if token is not None:
             token.on_cancel(stopper.cancel)
         interruption: BaseException | None = None
@@ -186,27 +183,37 @@ class Drivers:
         job: Callable[[], Any],
         timeout: float | None,  # noqa: ASYNC109
         pool: Pool | None = None,
+        live: set[Any] | None = None,
     ) -> Outcome:
-        """Run a job in a worker thread, or another pool. Raises `AttemptTimeoutError` and what cancels the caller."""
+        """Run a job in a worker thread, or another pool. Raises `AttemptTimeoutError` and what cancels the caller.
+
+        While it runs, what is in `live` can cancel it: `cancel(reason)`, from any thread.
+        """
         pool = self.pool if pool is None else pool
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Outcome] = loop.create_future()
-        ticket = pool.submit(job, _deliver_on(loop, future))
-        watch, alarm = alarms(loop), None
+        watch, alarm, ticket, lends = alarms(loop), JobAlarm(future, timeout or 0.0, pool), None, is_worker()
         if timeout is not None:
-            alarm = JobAlarm(future, ticket, timeout, pool)
             watch.set(loop, alarm, timeout)
+        if live is not None:
+            live.add(alarm)
         try:
+            # The last thing before this thread sleeps: while it goes on, the worker waits for the interpreter.
+            alarm.ticket = ticket = pool.submit(job, _deliver_on(loop, future))
+            if not lends:
+                return await future
             with lending():
                 return await future
         except BaseException as error:
-            hanging = pool.abandon(ticket)
+            future.cancel()  # where the job could not even be submitted, nothing is left to be cancelled
+            hanging = ticket is not None and pool.abandon(ticket)
             if isinstance(error, AttemptTimeoutError):
                 error.abandoned = hanging
             raise
         finally:
-            if alarm is not None:
-                watch.forget(alarm)
+            watch.forget(alarm)
+            if live is not None:
+                live.discard(alarm)
 
     # From plain code -------------------------------------------------------------------------------------------
 

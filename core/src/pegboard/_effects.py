@@ -9,10 +9,11 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Generator
-from concurrent.futures import Future
-from typing import Any, Final, TypeAlias
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from attrs import frozen
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 __all__ = [
     "TIMED_OUT",
@@ -29,6 +30,7 @@ __all__ = [
     "current_driver",
     "is_cancellation",
     "is_interrupt",
+    "new_future",
     "running_loop",
 ]
 
@@ -40,15 +42,16 @@ TIMED_OUT: Final = "timed out"
 """The reason of a token that was set because the attempt's time is up."""
 
 
-@frozen(eq=False, repr=False)
 class Await:
     """Await something that `start()` gives, for at most `timeout` seconds."""
 
-    start: Callable[[], Any]
-    timeout: float | None = None
+    __slots__ = ("start", "timeout")
+
+    def __init__(self, start: Callable[[], Any], timeout: float | None = None) -> None:
+        self.start = start
+        self.timeout = timeout
 
 
-@frozen(eq=False, repr=False)
 class Work:
     """Run the sync function `job` where its `backend` says, for at most `timeout` seconds.
 
@@ -56,34 +59,55 @@ class Work:
     (`interruptible`), which only another thread can keep.
     """
 
-    job: Callable[[], Any]
-    backend: str = "thread"
-    timeout: float | None = None
-    interruptible: bool = False
+    __slots__ = ("backend", "interruptible", "job", "timeout")
+
+    def __init__(
+        self,
+        job: Callable[[], Any],
+        backend: str = "thread",
+        timeout: float | None = None,
+        interruptible: bool = False,
+    ) -> None:
+        self.job = job
+        self.backend = backend
+        self.timeout = timeout
+        self.interruptible = interruptible
 
 
-@frozen(eq=False, repr=False)
 class Sleep:
     """Wait `seconds`, or less when the call is asked to stop."""
 
-    seconds: float
+    __slots__ = ("seconds",)
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
 
 
-@frozen(eq=False, repr=False)
 class Around:
     """Run middleware: `function(call, proceed)`, where `proceed()` drives the steps that `inner()` makes."""
 
-    function: Callable[[Any, Callable[[], Any]], Any]
-    call: Any
-    inner: Callable[[], Steps]
-    is_async: bool
+    __slots__ = ("call", "function", "inner", "is_async")
+
+    def __init__(
+        self,
+        function: Callable[[Any, Callable[[], Any]], Any],
+        call: Any,
+        inner: Callable[[], Steps],
+        is_async: bool,
+    ) -> None:
+        self.function = function
+        self.call = call
+        self.inner = inner
+        self.is_async = is_async
 
 
-@frozen(eq=False, repr=False)
 class Turn:
     """Wait until `future` is done: the turn at the limits of a call."""
 
-    future: Future[None]
+    __slots__ = ("future",)
+
+    def __init__(self, future: Future[None]) -> None:
+        self.future = future
 
 
 Effect: TypeAlias = Await | Work | Sleep | Around | Turn
@@ -112,6 +136,19 @@ def running_loop() -> Any:
 def current_driver() -> Any:
     """Who drives steps here: the running event loop, else the thread."""
     return running_loop() or threading.get_ident()
+
+
+@cache
+def _future_class() -> type[Future[Any]]:
+    # With it comes `logging`: a fifth of the start of a program whose calls wait for nobody.
+    from concurrent.futures import Future
+
+    return Future
+
+
+def new_future() -> Future[Any]:
+    """A future of `concurrent.futures`, which is loaded with the first one."""
+    return _future_class()()
 
 
 def is_cancellation(error: BaseException) -> bool:

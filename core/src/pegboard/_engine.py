@@ -3,35 +3,34 @@
 from __future__ import annotations
 
 import inspect
-import logging
 import threading
 from collections.abc import Iterable, Mapping
-from concurrent.futures import Future
 from functools import partial
 from time import perf_counter
-from typing import Any, Final, cast, final
+from typing import TYPE_CHECKING, Any, cast, final
 
+from pegboard._accelerators import Accelerators
 from pegboard._admission import Admission, RepairMode, admit
-from pegboard._approval import Permission
 from pegboard._call import CancelToken, ToolCall
 from pegboard._channel import Channel, heard_by, is_async_listener, listen
 from pegboard._decode import owned
-from pegboard._effects import Steps, current_driver, is_interrupt
+from pegboard._effects import Steps, current_driver, is_interrupt, new_future
 from pegboard._errors import PegboardError
 from pegboard._execution import Execution
 from pegboard._invocation import Invocation
 from pegboard._limits import Limits
 from pegboard._log import log_call
-from pegboard._outcome import Outcomes, finished, masked, redacted
+from pegboard._outcome import Called, Outcomes, finished, masked, redacted
+from pegboard._permission import Permission
 from pegboard._ready import Absent, Ready
 from pegboard._result import Note, Status, ToolResult
 from pegboard._scope import Scope
 from pegboard._stats import Stats
 
-__all__ = ["Engine", "Prepared", "call_scope"]
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
-_logger: Final = logging.getLogger("pegboard")
-_logger.addHandler(logging.NullHandler())
+__all__ = ["Engine", "Prepared", "call_scope"]
 
 
 @final
@@ -74,6 +73,7 @@ class Engine:
         repair: RepairMode = "safe",
         max_threads: int = 64,
         backends: Mapping[str, Any] | None = None,
+        accelerators: Accelerators | None = None,
     ) -> None:
         if repair not in ("off", "safe", "max"):
             raise ValueError(f'repair takes "off", "safe" or "max", got {repair!r}')
@@ -81,8 +81,8 @@ class Engine:
         self.repair: RepairMode = repair
         self.stats = Stats()
         self.limits = Limits()
-        self.logger = _logger
         self.backends = dict(backends or {})
+        self.accelerators = accelerators or Accelerators()
         self.suspended: dict[int, ToolCall] = {}  # by identity: ids come from models, and come twice
         self._max_threads = max_threads
         self._drivers: Any = None
@@ -142,16 +142,18 @@ class Engine:
 
     # Preparing -------------------------------------------------------------------------------------------------
 
-    def prepare(self, session: Any, call: ToolCall, found: Ready | Absent, refused: Any = None) -> ToolCall:
+    def prepare(
+        self, session: Any, call: ToolCall, found: Ready | Absent, admission: Admission | None = None
+    ) -> ToolCall:
         """Admit the arguments of a call of the tool that was found. Never raises: a bad call has its result at once.
 
-        `refused` are the arguments as the straight path decoded them, if it found that they do not fit.
+        `admission` is what the straight path found, if it got as far as that.
         """
         call._runner = self
         state = call._state = Prepared(session)
         try:
             if isinstance(found, Ready):
-                self._admit(call, state, found, refused)
+                self._admit(call, state, found, admission)
                 return call
         except BaseException as error:  # a plugin's handlers and predicates are at work here
             if is_interrupt(error):
@@ -161,15 +163,15 @@ class Engine:
         self._settle(call, self.outcomes.refusal(call, *reasons))
         return call
 
-    def _admit(self, call: ToolCall, state: Prepared, ready: Ready, refused: Any) -> None:
+    def _admit(self, call: ToolCall, state: Prepared, ready: Ready, admission: Admission | None) -> None:
         if ready.permission is Permission.NEVER:
             self._settle(call, self.outcomes.not_permitted(call))
             return
-        admission = self.admission(ready, call.arguments, refused)
+        admission = admission or self.admission(ready, call.arguments)
         call.notes.extend(admission.notes)
         call.arguments = owned(admission.arguments)
         if admission.refusal is not None:
-            self._settle(call, self._refused(call, admission))
+            self._settle(call, self.refused(call, admission))
             return
         state.ready, state.values = ready, admission.values
         # A value that is no more than JSON is a part of the arguments; an approver is shown what nobody can change.
@@ -179,14 +181,23 @@ class Engine:
             call.status = Status.AWAITING_APPROVAL
 
     def admission(self, ready: Ready, sent: Any, refused: Any = None) -> Admission:
-        """Admit what was sent to a tool; `refused` as in `prepare`."""
+        """Admit what was sent to a tool; `refused` is what somebody decoded it to who found that it does not fit."""
         secrets = ready.secrets
         redact = partial(masked, secrets=secrets) if secrets else None
         read_only = ready.tool.options.read_only is True
-        return admit(ready.plan, sent, mode=self.repair, read_only=read_only, redact=redact, refused=refused)
+        return admit(
+            ready.plan,
+            sent,
+            mode=self.repair,
+            read_only=read_only,
+            redact=redact,
+            refused=refused,
+            read=self.accelerators.read,
+        )
 
-    def _refused(self, call: ToolCall, admission: Admission) -> ToolResult:
-        details = {"problems": [str(problem) for problem in admission.problems] or [str(admission.refusal)]}
+    def refused(self, call: Called, admission: Admission) -> ToolResult:
+        """The result of a call whose arguments do not fit."""
+        details = {"problems": admission.problems or [str(admission.refusal)]}
         return self.outcomes.refusal(call, Status.INVALID, "invalid_arguments", str(admission.refusal), details)
 
     # Running ---------------------------------------------------------------------------------------------------
@@ -229,7 +240,7 @@ class Engine:
             state = cast("Prepared", call._state)
             if state.done is not None:
                 return None, state.done
-            state.done = Future()
+            state.done = new_future()
             state.driver = current_driver()
             if call.result is not None:
                 state.done.set_result(call.result)
@@ -296,7 +307,7 @@ class Engine:
     def _readmitted(self, call: ToolCall, ready: Ready, shown: Any, edited: Any) -> tuple[Any, ...] | ToolResult:
         admission = self.admission(ready, shown if edited is None else edited)
         if admission.refusal is not None:
-            return self._refused(call, admission)
+            return self.refused(call, admission)
         call.arguments = owned(admission.arguments)
         call.typed = ready.plan.typed(admission.values)
         if edited is not None:
@@ -310,7 +321,7 @@ class Engine:
         state = cast("Prepared", call._state)
         with call._lock:
             begun = state.done is not None
-            state.done = state.done or Future()
+            state.done = state.done or new_future()
             state.stopped = True
         if call.result is not None:
             return
@@ -361,7 +372,7 @@ class Engine:
 
     def log(self, result: ToolResult, secrets: Iterable[str] = ()) -> None:
         """One record for each call."""
-        log_call(_logger, result, secrets)
+        log_call(result, secrets)
 
 
 def _one_of(owed: list[ToolCall], call_id: str | ToolCall) -> ToolCall:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, final
+from typing import TYPE_CHECKING, Any, Final, final
 
-from pegboard._groups import Activation, Group
-from pegboard._tool import CallPlan, Definition, Parameter, SchemaRequest, ToolOptions
+from pegboard._groups import Activation
+from pegboard._tool import CallPlan, Definition, SchemaRequest, ToolOptions
+
+if TYPE_CHECKING:
+    from pegboard._group import Group
+    from pegboard._tool_facts import Parameter
 
 __all__ = ["META_TOOL", "PARAMETER", "Equipment"]
 

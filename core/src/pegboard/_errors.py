@@ -134,16 +134,16 @@ class Fault:
 
 def describe_exception(error: BaseException) -> str:
     """The message of `error`, its type's name where there is none, and never an exception of its own."""
-    name = type(error).__name__
     try:
         message = str(error)
         if isinstance(error, BaseExceptionGroup):
             return f"{error.message}: {'; '.join(map(_with_name, error.exceptions[:5]))}"
     except BaseException:  # noqa: BLE001 - a broken __str__ may raise anything, and the call must still end in a result
-        return f"{name} (its message could not be read)"
-    if message and (isinstance(error, KeyError) or not isinstance(error, Exception)):
-        return f"{name}: {message}"  # a bare key, or the 3 of SystemExit(3), says nothing by itself
-    return message or name
+        return f"{type(error).__name__} (its message could not be read)"
+    if message and isinstance(error, Exception) and not isinstance(error, KeyError):
+        return message
+    # A bare key, or the 3 of SystemExit(3), says nothing by itself.
+    return f"{type(error).__name__}: {message}" if message else type(error).__name__
 
 
 def _with_name(error: BaseException) -> str:

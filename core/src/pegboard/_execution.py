@@ -7,9 +7,8 @@ import time
 from collections import deque
 from collections.abc import Callable, Generator, Mapping
 from functools import partial
-from typing import Any, Final, cast, final
+from typing import TYPE_CHECKING, Any, Final, cast, final
 
-from pegboard._approval import Approval, ApprovalRequest, Permission
 from pegboard._call import CancelToken, ToolCall
 from pegboard._decode import owned
 from pegboard._effects import (
@@ -31,11 +30,15 @@ from pegboard._injection import release, resolve
 from pegboard._invocation import Invocation
 from pegboard._limits import Limits
 from pegboard._outcome import Outcomes, finished, redacted, shortened
+from pegboard._permission import Permission
 from pegboard._policy import ExecutionPolicy
 from pegboard._presets import secret_texts
 from pegboard._ready import Ready
 from pegboard._result import Status, ToolResult
 from pegboard._streams import drain, drain_async
+
+if TYPE_CHECKING:
+    from pegboard._approval import ApprovalRequest
 
 __all__ = ["Execution"]
 
@@ -118,6 +121,8 @@ class Execution:
                 f"it needs approval{told} and nobody can give it",
                 f'pass approver= to Toolkit or session, or toolkit.set_permission({self.call.name!r}, "always")',
             )
+        from pegboard._approval import ApprovalRequest
+
         self.call.status = Status.AWAITING_APPROVAL
         request = ApprovalRequest(self.ready.tool, self.call.id, owned(self.arguments), reason)
         with self.ready.stats.waits():
@@ -137,6 +142,8 @@ class Execution:
         return answer, error
 
     def _answered(self, answer: Any) -> ToolResult | None:
+        from pegboard._approval import Approval
+
         decision = answer.decision if isinstance(answer, Approval) else None
         if answer is True or decision in ("approve", "edit"):
             # Read anew from what was shown: nothing that changed since then may run.
@@ -241,7 +248,7 @@ class Execution:
         return outcome
 
     def _perform(self) -> Steps:
-        invoke = partial(self.ready.invoke, self.values, self.invocation)
+        invoke = partial(_invoked, self.ready.plan, self.values, self.invocation)
         timeout = self.policy.timeout
         if self.ready.plan.kind == "async":
             value, error = yield Await(invoke, timeout)
@@ -321,6 +328,10 @@ class Execution:
         own = self.ready.tool.options.policy
         asked = own is not None and "max_attempts" in own.given
         return asked or not (hints.idempotent is False or hints.destructive is True)
+
+
+def _invoked(plan: Any, values: tuple[Any, ...], invocation: Invocation) -> Any:
+    return plan.invoke(values, plan.provide(invocation))
 
 
 def _retried(error: BaseException, policy: ExecutionPolicy) -> tuple[type[BaseException], ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
+from itertools import islice
 from typing import Any, TypeAlias
 
 from attrs import define, evolve, field
@@ -41,8 +42,9 @@ from pegboard._shapes import (
     Union,
     identity,
 )
+from pegboard._verdicts import BARE, UNASKED, Part, Verdicts, is_nested, refusal
 
-__all__ = ["Problem", "closest", "expected", "explain", "message", "refusal", "settled", "tagged_member"]
+__all__ = ["Problem", "closest", "expected", "explain", "message", "settled", "tagged_member"]
 
 Redact: TypeAlias = Callable[[str], str]
 
@@ -56,26 +58,16 @@ def explain(
     path: str = "",
     *,
     redact: Redact | None = None,
+    verdicts: Verdicts | None = None,
 ) -> list[Problem]:
     """Everything that keeps `value` from fitting `plan`; empty if it fits.
 
     `redact` goes over every text taken from the value or from an exception, before it is shortened. Stops after 1,000
-    problems.
+    problems. `verdicts` are what a walk over the same value has found out already.
     """
-    walk = _Walk(redact)
+    walk = _Walk(redact, Verdicts() if verdicts is None else verdicts)
     walk.visit(plan, value, path)
     return walk.problems
-
-
-def refusal(plan: TypePlan, value: Any) -> BaseException | None:
-    """What `plan.structure(value)` raised; None if the value fits."""
-    try:
-        plan.structure(value)
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:  # noqa: BLE001 - users' validators may raise anything, SystemExit included
-        return error
-    return None
 
 
 def closest(members: Iterable[TypePlan], value: Any) -> TypePlan | None:
@@ -103,42 +95,45 @@ class _Walk:
     """One walk down a refused value."""
 
     redact: Redact | None
+    verdicts: Verdicts
     problems: list[Problem] = field(factory=list)
 
     def visit(self, plan: TypePlan, value: Any, path: str) -> None:
-        error = refusal(plan, value)
+        error = UNASKED if is_nested(plan, value) else refusal(plan, value)
         if error is not None:
             self.refused(plan, value, path, error)
 
-    def inside(self, plan: TypePlan, value: Any, path: str, key: str | int) -> None:
-        """Visit an item or a member; most of them fit, and need no path of their own."""
-        error = refusal(plan, value)
-        if error is not None:
-            self.refused(plan, value, join(path, key), error)
-
     def refused(self, plan: TypePlan, value: Any, path: str, error: BaseException) -> None:
+        """Explain a value that does not fit; one that nobody has asked may turn out to fit."""
         known = len(self.problems)
         if known >= MOST_PROBLEMS:
             return
         self.descend(plan, value, path, error)
         if len(self.problems) == known:
             # Everything below fits, so it is the value as a whole: bounds, or the author's own checks.
-            self.whole(plan, value, path, error)
+            reason = refusal(plan, value) if error is UNASKED else error
+            if reason is not None:
+                self.whole(plan, value, path, reason)
+
+    def wrong(self, shape: Record | Items | FixedItems | Mapped, value: Any) -> Iterable[Part]:
+        """The parts that do not fit, as many as may be told of."""
+        return islice(self.verdicts.wrong(shape, value), MOST_PROBLEMS)
 
     def descend(self, plan: TypePlan, value: Any, path: str, error: BaseException) -> None:
         match plan.shape:
             case Scalar():
-                self.mismatch(path, expected(plan), value, _after_colon(self.reason(error)))
+                detail = "" if error is BARE else _after_colon(self.reason(error))
+                self.mismatch(path, _in_words(plan), value, detail)
             case Record() as shape:
                 self.record(shape, value, path)
             case Items() as shape:
                 self.items(shape, plan, value, path)
-            case FixedItems(items=items):
-                self.fixed(items, value, path)
+            case FixedItems() as shape:
+                self.fixed(shape, value, path)
             case Mapped() as shape:
                 self.mapped(shape, plan, value, path)
             case Nullable(inner=inner):
-                self.one([inner], plan, value, path)
+                self.one([inner], plan, value, path, error)
             case Union(members=members):
                 self.one(members, plan, value, path)
             case Tagged() as shape:
@@ -169,13 +164,15 @@ class _Walk:
         return schema_problems(render(plan.schema), value, path, redact=self.redact)
 
     def record(self, shape: Record, value: Any, path: str) -> None:
-        if not isinstance(value, dict | Mapping):  # the first is what it is, and quickly told
+        if not isinstance(value, (dict, Mapping)):  # the first is what it is, and quickly told
             return self.mismatch(path, "object", value)
+        wrong = dict(self.wrong(shape, value))
         known = 0
         for member in shape.members:
             if member.key in value:
                 known += 1
-                self.inside(member.plan, value[member.key], path, member.key)
+                if member in wrong:
+                    self.refused(member.plan, value[member.key], join(path, member.key), wrong[member])
             elif member.required:
                 there = join(path, member.key)
                 self.problems.append(Problem(there, f"missing (required {expected(member.plan)})"))
@@ -193,11 +190,11 @@ class _Walk:
             self.problems.append(Problem(join(path, key), f"unknown {noun}{similar(key, offered, repr) or names}"))
 
     def items(self, shape: Items, plan: TypePlan, value: Any, path: str) -> None:
-        if not isinstance(value, list | tuple):
+        if not isinstance(value, (list, tuple)):
             return self.mismatch(path, expected(plan), value)
         known = len(self.problems)
-        for index, member in enumerate(value):
-            self.inside(shape.item, member, path, index)
+        for index, error in self.wrong(shape, value):
+            self.refused(shape.item, value[index], join(path, index), error)
         if shape.checks or shape.unique:
             self.size(evolve(shape, item=_ANYTHING, build=list), plan, value, path, known)
         return None
@@ -207,21 +204,23 @@ class _Walk:
         if len(self.problems) > known and refusal(TypePlan({}, structurer(shape)), value) is not None:
             self.problems.insert(known, self.mismatched(path, expected(plan), value))
 
-    def fixed(self, items: tuple[TypePlan, ...], value: Any, path: str) -> None:
-        if not isinstance(value, list | tuple) or len(value) != len(items):
-            return self.mismatch(path, f"array of exactly {len(items)} items", value)
-        for index, (item, member) in enumerate(zip(items, value, strict=True)):
-            self.inside(item, member, path, index)
+    def fixed(self, shape: FixedItems, value: Any, path: str) -> None:
+        if not isinstance(value, (list, tuple)) or len(value) != len(shape.items):
+            return self.mismatch(path, f"array of exactly {len(shape.items)} items", value)
+        for index, error in self.wrong(shape, value):
+            self.refused(shape.items[index], value[index], join(path, index), error)
         return None
 
     def mapped(self, shape: Mapped, plan: TypePlan, value: Any, path: str) -> None:
-        if not isinstance(value, Mapping):
+        if not isinstance(value, (dict, Mapping)):
             return self.mismatch(path, expected(plan), value)
         known = len(self.problems)
-        for key, member in value.items():
+        wrong = dict(self.wrong(shape, value))
+        for key in wrong if shape.key is None else value:
             if shape.key is not None:
                 self.key(shape.key, key, path)
-            self.inside(shape.value, member, path, key)
+            if key in wrong:
+                self.refused(shape.value, value[key], join(path, key), wrong[key])
         if shape.key is not None and len(self.problems) == known:
             self.twins(shape.key, value, path)
         if shape.checks:
@@ -243,16 +242,23 @@ class _Walk:
             if first is not key:
                 self.problems.append(Problem(join(path, key), f"means the same key as {spell(first)}; send it once"))
 
-    def one(self, members: Iterable[TypePlan], plan: TypePlan, value: Any, path: str) -> None:
-        """Explain by the member that was probably meant; where none is near, name them all."""
+    def one(
+        self, members: Iterable[TypePlan], plan: TypePlan, value: Any, path: str, error: BaseException = UNASKED
+    ) -> None:
+        """Explain by the member that was probably meant; where none is near, name them all.
+
+        `error` is what the only member raised, if it was that.
+        """
         member = closest(members, value)
         if member is None or member is plan:
             self.mismatch(path, expected(plan), value)
-        else:
+        elif error is UNASKED:
             self.visit(member, value, path)
+        else:
+            self.refused(member, value, path, error)
 
     def tagged(self, shape: Tagged, value: Any, path: str) -> None:
-        if not isinstance(value, Mapping):
+        if not isinstance(value, (dict, Mapping)):
             return self.mismatch(path, "object", value)
         there = join(path, shape.key)
         if shape.key not in value:
@@ -276,7 +282,7 @@ class _Walk:
         if isinstance(error, Mismatch) and error.located:
             return self.located(error, path)
         reason = self.reason(error)
-        if reason and isinstance(value, Mapping | list):
+        if reason and isinstance(value, (list, Mapping)):
             self.problems.append(Problem(path, reason))
         else:
             self.mismatch(path, expected(plan), value, _after_colon(reason))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
-from concurrent.futures import Future
-from typing import Any, Protocol, TypeAlias, final, runtime_checkable
+from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, final, runtime_checkable
 
 from attrs import field, frozen
 
@@ -14,7 +13,11 @@ from pegboard._result import ToolResult
 from pegboard._shapes import TypePlan
 from pegboard._tool import Tool
 
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
 __all__ = [
+    "Accelerator",
     "Backend",
     "Command",
     "Converter",
@@ -24,6 +27,7 @@ __all__ = [
     "LiveSource",
     "Matches",
     "Middleware",
+    "Offer",
     "ToolSource",
     "TypeHandler",
     "Types",
@@ -167,6 +171,32 @@ class Command(Shown):
     run: Callable[[list[str]], int] = field(repr=False)
 
 
+@frozen(eq=False, repr=False)
+class Accelerator(Shown):
+    """Does faster what the core can do itself: it may only ever say yes, and the core decides and explains the rest.
+
+    `load()` is called when the toolkit first needs what it returns:
+
+    - kind `"decode"`: a function from JSON text to what `json.loads` makes of it, types included. It raises, whatever
+      it likes, for text that it does not read or makes something else of. Text of fewer than `shortest` characters is
+      not given to it. The core watches over depth and over keys that come twice.
+    - kind `"validator"`: a function from a JSON Schema, whose `$schema` is one of drafts 6 to 2020-12, to a predicate
+      over JSON values. The core asks only about schemas that all validators read alike: none with patterns or known
+      formats, no remote references.
+
+    Raises ValueError for another kind.
+    """
+
+    kind: Literal["decode", "validator"]
+    name: str
+    load: Callable[[], Callable[..., Any]] = field(repr=False)
+    shortest: int = 0
+
+    def __attrs_post_init__(self) -> None:
+        if self.kind not in ("decode", "validator"):
+            raise ValueError(f'the kind of an accelerator is "decode" or "validator", got {self.kind!r}')
+
+
 @runtime_checkable
 class ToolSource(Protocol):
     """Anything that can list its tools: a remote server, an agent, a foreign framework's toolbox."""
@@ -193,3 +223,21 @@ class LiveSource(ToolSource, Protocol):
     def watch(self, changed: Callable[[], None]) -> Callable[[], None]:
         """Call `changed()`, on any thread, whenever `tools()` has something new to say; what is returned ends that."""
         ...
+
+
+@final
+@frozen(eq=False, repr=False)
+class Offer(Shown):
+    """A source of tools and the terms on which a pack hangs it up, for `provide_tools`: those of `Toolkit.register`.
+
+    Tools of a group that the program has not created are not offered.
+    """
+
+    source: Any
+    group: str | Iterable[str] = ()
+    presets: Mapping[str, Mapping[str, Any]] = field(factory=dict, repr=False)
+    """`{tool: {parameter: value}}`, by the source's own names, as everything here goes by them."""
+    enable: Iterable[str] | None = None
+    disable: Iterable[str] = ()
+    prefix: str = ""
+    rename: Mapping[str, str] | Callable[[str], str] | None = None

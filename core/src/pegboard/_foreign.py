@@ -17,11 +17,12 @@ from pegboard._problems import BOUNDS, MOST_PROBLEMS, Problem, expectation, got,
 from pegboard._shapes import JsonSchema, TypePlan
 from pegboard._vetting import dialect, vet
 
-__all__ = ["ForeignPlan", "ForeignSchema", "SchemaMismatch", "property_plan", "schema_problems"]
+__all__ = ["COUNTED", "WORK", "ForeignPlan", "ForeignSchema", "SchemaMismatch", "property_plan", "schema_problems"]
 
 Redact: TypeAlias = Callable[[str], str]
+Predicate: TypeAlias = Callable[[Any], bool]
 
-_WORK = 10_000
+WORK: Final = 10_000
 """How many references and combinations one validation may follow, beside four for each part of the value."""
 
 
@@ -38,28 +39,43 @@ class ForeignSchema:
     """A JSON Schema that a stranger wrote: `where` says in errors whose it is.
 
     Raises `RegistrationError` naming the keyword and its path for a schema that is invalid, too large or too deep,
-    refers to other documents or to itself without end, or has a pattern that may never finish.
+    refers to other documents or to itself without end, or has a pattern that may never finish. `quick` may find, for
+    the schema, a predicate that is true only for values that fit.
     """
 
-    def __init__(self, schema: Mapping[str, Any], where: str = "the schema") -> None:
+    def __init__(
+        self,
+        schema: Mapping[str, Any],
+        where: str = "the schema",
+        *,
+        quick: Callable[[JsonSchema], Predicate | None] | None = None,
+    ) -> None:
         vet(schema, where)
         self.schema: JsonSchema = dict(schema)
         self._validator: Any = None
+        self._quick = quick
+        self._surely_fits: Predicate = self._first_check if quick else _unsure
 
     def problems(self, value: Any, path: str = "", *, redact: Redact | None = None) -> list[Problem]:
         """Everything that keeps `value` from fitting; never raises for what a schema or a value can contain."""
-        return self._check(None, value, path, redact)
+        return [] if self._surely_fits(value) else self._check(None, value, path, redact)
 
     def plan(self, part: JsonSchema | None = None) -> ForeignPlan:
         """The schema (or a part of it, whose references lead into the whole) as a type plan: values pass unchanged."""
         schema = self.schema if part is None else part
 
         def structure(value: Any) -> Any:
+            if part is None and self._surely_fits(value):
+                return value
             if self._check(part, value, "", None):
                 raise SchemaMismatch(lambda redact: self._check(part, value, "", redact))
             return value
 
         return ForeignPlan(schema, structure, whole=self)
+
+    def _first_check(self, value: Any) -> bool:
+        self._surely_fits = (self._quick(self.schema) if self._quick else None) or _unsure
+        return self._surely_fits(value)
 
     def _part(self, part: JsonSchema | None) -> Any:
         if self._validator is None:
@@ -80,6 +96,10 @@ class ForeignPlan(TypePlan):
     """A plan that stands on a foreign schema, or on a part of one."""
 
     whole: ForeignSchema = field(kw_only=True)
+
+
+def _unsure(value: Any) -> bool:
+    return False
 
 
 def property_plan(schema: JsonSchema, root: Mapping[str, Any]) -> ForeignPlan:
@@ -103,7 +123,7 @@ _work: ContextVar[list[int]] = ContextVar("_work")
 
 
 def _errors(validator: Any, value: Any, most: int) -> list[Any]:
-    token = _work.set([_WORK + 4 * _parts(value)])
+    token = _work.set([WORK + 4 * _parts(value)])
     try:
         return list(islice(validator.iter_errors(value), most))
     finally:
@@ -141,13 +161,13 @@ def _bounded(cls: Any) -> Any:
     """A validator class that counts its work and never backtracks for long."""
     from jsonschema.validators import extend
 
-    counted = {word: _counted(cls.VALIDATORS[word]) for word in _COUNTED if word in cls.VALIDATORS}
+    counted = {word: _counted(cls.VALIDATORS[word]) for word in COUNTED if word in cls.VALIDATORS}
     return extend(  # type: ignore[no-untyped-call]  # jsonschema has no hints of its own
         cls, {**counted, "pattern": _pattern, "uniqueItems": _unique_items}
     )
 
 
-_COUNTED: Final = ("$ref", "$dynamicRef", "$recursiveRef", "allOf", "anyOf", "oneOf", "not", "if", "contains")
+COUNTED: Final = ("$ref", "$dynamicRef", "$recursiveRef", "allOf", "anyOf", "oneOf", "not", "if", "contains")
 
 
 def _counted(check: Callable[..., Any]) -> Callable[..., Any]:
@@ -220,8 +240,9 @@ def _alternatives(error: Any, schema: Mapping[str, Any], path: str, redact: Reda
     """The errors of the one alternative that has the value's own type; else what all of them expect."""
     branches: dict[Any, list[Any]] = {}
     for inner in error.context:
-        branches.setdefault(inner.relative_schema_path[0], []).append(inner)
-    if not branches:
+        if inner.relative_schema_path:  # the alternative `false` has none: it says nothing that could help
+            branches.setdefault(inner.relative_schema_path[0], []).append(inner)
+    if not error.context:
         yield Problem(path, f"fits more than one of the alternatives {expectation(schema)}; exactly one is allowed")
         return
     typed = [found for found in branches.values() if not any(_is_wrong_type(each) for each in found)]

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pegboard._approval import Permission
 from pegboard._core import Core
-from pegboard._groups import Manager
+from pegboard._permission import Permission
 from pegboard._session import Session, Sessions
-from pegboard._tool import Tool, Toolset
-from pegboard._views import Names
+from pegboard._tool import Tool
+
+if TYPE_CHECKING:
+    from pegboard._group import Manager
+    from pegboard._toolset import Toolset
+    from pegboard._views import Names
 
 __all__ = ["Front"]
 

@@ -3,32 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal, TypeAlias, final, get_args
-
-from attrs import frozen
+from typing import TYPE_CHECKING, final, get_args
 
 from pegboard._errors import RegistrationError, UnknownNameError, suggestion
 from pegboard._limits import checked_capacity
 from pegboard._tool import Tool
 
-__all__ = ["Activation", "Group", "Groups", "Manager", "groups_of"]
+if TYPE_CHECKING:
+    from pegboard._group import Group, Manager
 
-Manager: TypeAlias = Literal["model", "program"]
-
-
-@frozen
-class Group:
-    """A group: `managed_by` says whether the meta tool may switch it, `instructions` are for whoever uses its tools.
-
-    At most `max_concurrency` calls of its tools run at once; None for no limit.
-    """
-
-    name: str
-    description: str = ""
-    active: bool = True
-    managed_by: Manager = "model"
-    instructions: str | None = None
-    max_concurrency: int | None = None
+__all__ = ["Activation", "Groups", "groups_of"]
 
 
 def groups_of(tool: Tool) -> tuple[str, ...]:
@@ -50,6 +34,8 @@ class Groups:
         checked_capacity(group.max_concurrency, "max_concurrency")
         if not str(group.name).strip():
             raise RegistrationError(f"a tool group needs a name, got {group.name!r}")
+        from pegboard._group import Manager
+
         if group.managed_by not in get_args(Manager):
             raise RegistrationError(f'managed_by takes "model" or "program", got {group.managed_by!r}')
         if group.name in self._groups:

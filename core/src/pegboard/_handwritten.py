@@ -17,21 +17,12 @@ from pegboard._schema import embed, render
 from pegboard._shapes import JsonSchema, TypePlan
 from pegboard._strict import count_members
 from pegboard._subschemas import copied
-from pegboard._tool import Parameter, SchemaRequest, ToolOptions
+from pegboard._tool import SchemaRequest, ToolOptions
+from pegboard._tool_facts import Parameter
 
-__all__ = ["HandwrittenDefinition", "HandwrittenPlan", "is_handwritten"]
+__all__ = ["HandwrittenDefinition", "HandwrittenPlan"]
 
 EMPTY_SCHEMA: Final[JsonSchema] = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
-
-
-def is_handwritten(source: Any) -> bool:
-    """Whether an object has what a tool by hand needs: `name`, `description`, `parameters` and `call(call)`."""
-    return (
-        isinstance(getattr(source, "name", None), str)
-        and isinstance(getattr(source, "description", None), str)
-        and isinstance(getattr(source, "parameters", None), Mapping)
-        and callable(getattr(source, "call", None))
-    )
 
 
 @final
@@ -131,7 +122,9 @@ class HandwrittenDefinition:
         """The validating plan under a view of the parameters."""
         key = (presets, locked)
         if key not in self._plans:
-            self._plans[key] = HandwrittenPlan(self._schema, self._call, presets, locked)
+            self._plans[key] = HandwrittenPlan(
+                self._schema, self._call, presets, locked, self._assembly.accelerators.quick
+            )
         return self._plans[key]
 
     def renderers(self) -> Renderers:
@@ -159,7 +152,8 @@ class HandwrittenPlan:
     names: tuple[str, ...] = ()  # the one parameter is the call, which the model does not know
     managed = ()
     extra: TypePlan | None = None
-    uses_invocation = True
+    fetches = True
+    standing = False
     passes_anything = True
     opens_call = False  # it gets a call of its own, merged with the presets
 
@@ -169,6 +163,7 @@ class HandwrittenPlan:
         call: Callable[[ToolCall], Any] | None,
         presets: frozenset[str],
         locked: frozenset[str],
+        quick: Callable[[JsonSchema], Callable[[Any], bool] | None],
     ) -> None:
         from pegboard._foreign import ForeignSchema
 
@@ -177,7 +172,7 @@ class HandwrittenPlan:
         self._presets = (presets | locked).intersection(schema.get("properties", ()))
         self.hidden = locked
         self.kind: Kind = "sync" if call is None else function_kind(call)
-        self.record = ForeignSchema(without(schema, locked, presets | locked)).plan()
+        self.record = ForeignSchema(without(schema, locked, presets | locked), quick=quick).plan()
 
     def accept(self, arguments: dict[str, Any], keys: int, text: str | None) -> tuple[Any, ...]:
         """The arguments as they are, if the schema accepts them and no key of the text came twice."""
@@ -190,6 +185,10 @@ class HandwrittenPlan:
     def typed(self, values: tuple[Any, ...]) -> dict[str, Any]:
         """The arguments: there is no other type than JSON's."""
         return dict(values[0])
+
+    def provide(self, invocation: Invocation) -> Invocation:
+        """The call itself is all that the tool is given."""
+        return invocation
 
     def invoke(self, values: tuple[Any, ...], invocation: Invocation) -> Any:
         """Call the tool with everything merged; suspend if it runs elsewhere."""

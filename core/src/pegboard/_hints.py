@@ -15,6 +15,10 @@ from pegboard._markers import MISSING
 __all__ = ["plain_function", "read_hints", "read_parameters"]
 
 _KIND: Final = inspect._ParameterKind
+# Members of an enum are looked up in its class, at the cost of a call; these two are asked for at every registration.
+_POSITIONAL_ONLY: Final = _KIND.POSITIONAL_ONLY
+_POSITIONAL: Final = _KIND.POSITIONAL_OR_KEYWORD
+_CLASSES: Final = frozenset({type})
 _DISGUISES: Final = frozenset(
     {"__no_type_check__", "__partialmethod__", "__signature__", "__wrapped__", "_partialmethod"}
 )
@@ -23,7 +27,7 @@ _DISGUISES: Final = frozenset(
 
 def plain_function(target: Any) -> Any:
     """The function behind bound methods, partials, wrappers and callable objects."""
-    while True:
+    while type(target) is not FunctionType or "__wrapped__" in target.__dict__:
         if isinstance(target, functools.partial):
             target = target.func
         elif inspect.ismethod(target):
@@ -40,6 +44,7 @@ def plain_function(target: Any) -> Any:
             target = inner
         else:
             return target
+    return target
 
 
 def read_parameters(function: Callable[..., Any]) -> list[tuple[str, Any, Any]]:
@@ -64,7 +69,7 @@ def _written_parameters(function: Any) -> Iterator[tuple[str, Any, Any]]:
     defaults = function.__defaults__ or ()
     required = positional - len(defaults)
     for index in range(positional):
-        kind = _KIND.POSITIONAL_ONLY if index < code.co_posonlyargcount else _KIND.POSITIONAL_OR_KEYWORD
+        kind = _POSITIONAL_ONLY if index < code.co_posonlyargcount else _POSITIONAL
         yield names[index], kind, MISSING if index < required else defaults[index - required]
     behind = positional + code.co_kwonlyargcount
     if code.co_flags & inspect.CO_VARARGS:
@@ -83,7 +88,7 @@ def read_hints(
     Raises `RegistrationError` naming the first parameter whose annotation cannot be resolved, and what to do.
     """
     target = plain_function(function)
-    if _is_plain(target) and all(type(note) is type for note in target.__annotations__.values()):
+    if _is_plain(target) and {*map(type, target.__annotations__.values())} <= _CLASSES:
         return dict(target.__annotations__)  # nothing but classes: there is nothing to resolve
     local_names = {**_closure(target), **(namespace or {})}
     try:

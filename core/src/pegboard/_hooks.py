@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Mapping
+from types import FunctionType, MethodType, ModuleType
 from typing import Any, Literal, TypeAlias
 
 import pluggy
-from attrs import define, field
 
 from pegboard import hookspecs
 from pegboard._errors import PluginError, nearest
-from pegboard._extension import Command, Converter, Dialect, Injector, Middleware, TypeHandler
+from pegboard._extension import Accelerator, Command, Converter, Dialect, Injector, Middleware, TypeHandler
 
-__all__ = ["HookName", "Hooks"]
+__all__ = ["CONFIGURED", "HookName", "Hooks"]
 
 HookName: TypeAlias = Literal[
+    "provide_accelerators",
     "provide_backends",
     "provide_commands",
     "provide_converters",
@@ -29,6 +30,7 @@ HookName: TypeAlias = Literal[
 ]
 
 _KINDS: Mapping[str, type] = {
+    "provide_accelerators": Accelerator,
     "provide_commands": Command,
     "provide_converters": Converter,
     "provide_dialects": Dialect,
@@ -38,21 +40,45 @@ _KINDS: Mapping[str, type] = {
 }
 # More than any pack has; a generator that never ends must not hang the assembly.
 _MOST = 100_000
+_IMPLEMENTATION = f"{hookspecs.GROUP}_impl"
+_SPEC = f"{hookspecs.GROUP}_spec"
 _NO_TOOL = (type(None), bool, int, float, complex, bytes, bytearray, Mapping, list, tuple, set, frozenset)
 
 
-@define(eq=False)
+class _Manager(pluggy.PluginManager):
+    """Passes over the names of a module that can be no hooks: pluggy looks at each with a care that costs its time."""
+
+    def parse_hookimpl_opts(self, plugin: Any, name: str) -> Any:
+        if not _may_be_hook(plugin, name, _IMPLEMENTATION):
+            return None
+        return super().parse_hookimpl_opts(plugin, name)
+
+    def parse_hookspec_opts(self, module_or_class: Any, name: str) -> Any:
+        if not _may_be_hook(module_or_class, name, _SPEC):
+            return None
+        return super().parse_hookspec_opts(module_or_class, name)
+
+
+def _may_be_hook(plugin: Any, name: str, mark: str) -> bool:
+    if type(plugin) is not ModuleType:
+        return True
+    value = vars(plugin).get(name)
+    if type(value) is FunctionType:
+        return hasattr(value, mark)
+    return isinstance(value, (classmethod, staticmethod, MethodType, FunctionType))
+
+
 class Hooks:
     """The plugins that are registered, each under its own name; they are called one by one, never together.
 
     Being asked one by one, `tryfirst` and `trylast` say nothing here: plugins are asked in the order of their names.
     """
 
-    _manager: pluggy.PluginManager = field(init=False, repr=False)
-    _implementations: dict[str, dict[str, list[Any]]] = field(factory=dict, init=False)
+    __slots__ = ("_implementations", "_manager")
 
-    def __attrs_post_init__(self) -> None:
-        self._manager = pluggy.PluginManager(hookspecs.GROUP)
+    def __init__(self) -> None:
+        self._implementations: dict[str, dict[str, list[Any]]] = {}
+        self._manager = _Manager(hookspecs.GROUP)
         self._manager.add_hookspecs(hookspecs)
 
     def register(self, plugin: Any, name: str) -> None:
@@ -147,11 +173,13 @@ class Hooks:
 
 
 def _specs() -> dict[str, tuple[str, ...]]:
-    marked = {name: value for name, value in vars(hookspecs).items() if hasattr(value, f"{hookspecs.GROUP}_spec")}
+    marked = {name: value for name, value in vars(hookspecs).items() if hasattr(value, _SPEC)}
     return {name: value.__code__.co_varnames[: value.__code__.co_argcount] for name, value in sorted(marked.items())}
 
 
 _SPECS = _specs()
+CONFIGURED = frozenset(name for name, arguments in _SPECS.items() if "settings" in arguments)
+"""The hooks that are asked with the plugin's settings."""
 
 
 def _no_hooks(plugin: Any) -> str:

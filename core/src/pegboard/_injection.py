@@ -5,7 +5,7 @@ from __future__ import annotations
 import types
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Annotated, Any, Final, TypeAlias, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias, Union, get_args, get_origin
 
 from attrs import define, evolve, field, frozen
 
@@ -16,8 +16,11 @@ from pegboard._extension import Injector
 from pegboard._invocation import Invocation
 from pegboard._markers import MISSING, Inject, is_injectable
 from pegboard._scope import is_unseen_protocol
-from pegboard._tool import Origin, Source
+from pegboard._tool import Origin
 from pegboard._types import Level
+
+if TYPE_CHECKING:
+    from pegboard._tool_facts import Source
 
 __all__ = ["InjectorTable", "Provider", "release", "resolve"]
 
@@ -32,7 +35,8 @@ class Provider:
 
     A managed provider runs a resolver that may await, may need other providers first (`needs`) and may have to be
     closed after the call: it is resolved by `resolve` before the tool runs, and `fetch` then only looks it up.
-    `opens_call`: the tool sees its own `ToolCall` or `CancelToken`, which then has to be complete.
+    `opens_call`: the tool sees its own `ToolCall` or `CancelToken`, which then has to be complete. `standing`: `fetch`
+    looks at nothing but the scope, so it answers alike for all calls of one scope.
     """
 
     source: Source
@@ -41,6 +45,7 @@ class Provider:
     needs: Mapping[str, Provider] = field(factory=dict)
     managed: bool = False
     opens_call: bool = False
+    standing: bool = False
 
 
 @define
@@ -95,7 +100,7 @@ class InjectorTable:
                     self._left_to_model.add(annotation)
                 return None
         name = None if inject is None else inject.name
-        return Provider("context", _context_fetcher(inner, name, fallback))
+        return Provider("context", _context_fetcher(inner, name, fallback), standing=True)
 
     def _is_context_only(self, annotation: Any) -> bool:
         cls = get_origin(annotation) or annotation

@@ -3,29 +3,21 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Iterator
-from functools import lru_cache
 from importlib.machinery import PathFinder
 from typing import Any
 
 from pegboard._errors import describe_exception
-from pegboard._versions import Version
+from pegboard._names import normalise
 
-__all__ = ["Copy", "installed", "normalise"]
+__all__ = ["Copy", "installed"]
 
 _INFOS = (".dist-info", ".egg-info")
 _ABSENT = (FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError)
 """What importlib-metadata takes for a file that is not there."""
 _LARGE = 1 << 16
 _READING = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
-
-
-@lru_cache(4096)
-def normalise(name: str) -> str:
-    """A distribution or entry-point name as installers compare it: `My_Pack.x` is `my-pack-x`."""
-    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 class Copy:
@@ -86,8 +78,9 @@ def _on_path(entry: Any, unreadable: list[str]) -> Iterator[Copy]:
     if folder.lower().endswith(".egg"):
         yield from _by_library(entry, unreadable)
         return
+    prefix = os.path.join(folder, "")  # noqa: PTH118 - as above
     for name, child in _named([child for child in children if child.lower().endswith(_INFOS)]):
-        place = os.path.join(folder, child)  # noqa: PTH118 - as above
+        place = f"{prefix}{child}"
         yield Copy(name, place, _entry_points(place, unreadable))
 
 
@@ -101,6 +94,8 @@ def _named(infos: list[str]) -> list[tuple[str, str]]:
 
 
 def _version(info: str) -> tuple[Any, ...]:
+    from pegboard._versions import Version
+
     version = Version.parse(info.rpartition(".")[0].partition("-")[2])
     return version.key if version else ()
 

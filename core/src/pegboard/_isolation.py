@@ -5,13 +5,10 @@ from __future__ import annotations
 import operator
 import sys
 import time
-import traceback
 from collections.abc import Callable
 from contextlib import redirect_stdout
 from types import ModuleType
 from typing import Any
-
-from attrs import field, frozen
 
 from pegboard._effects import is_interrupt
 from pegboard._errors import describe_exception
@@ -22,14 +19,22 @@ __all__ = ["Outcome", "isolated", "traceback_text"]
 _SHARED = ("builtins", "json", "os", "socket", "threading", "time")
 
 
-@frozen(eq=False)
 class Outcome:
     """How plugin code ended: a value or an error; `notes` say what else it did; `seconds` is its wall time."""
 
-    value: Any = None
-    error: BaseException | None = None
-    notes: tuple[str, ...] = ()
-    seconds: float = field(default=0.0, eq=False)
+    __slots__ = ("error", "notes", "seconds", "value")
+
+    def __init__(
+        self,
+        value: Any = None,
+        error: BaseException | None = None,
+        notes: tuple[str, ...] = (),
+        seconds: float = 0.0,
+    ) -> None:
+        self.value = value
+        self.error = error
+        self.notes = notes
+        self.seconds = seconds
 
 
 def isolated(action: Callable[[], Any], *, watch: bool = False) -> Outcome:
@@ -65,6 +70,8 @@ def traceback_text(error: BaseException | None) -> str:
     if error is None:
         return ""
     try:
+        import traceback
+
         return "".join(traceback.format_exception(error))
     except BaseException:  # noqa: BLE001 - an exception that cannot be formatted is still reported
         return describe_exception(error)

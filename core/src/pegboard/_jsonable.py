@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import math
 from collections.abc import Callable, Iterable, Mapping, Set
 from typing import Any, Final, TypeAlias, final
@@ -86,6 +85,8 @@ class _Walk:
         if isinstance(value, Mapping):
             return self._object(value)
         if isinstance(value, bytes | bytearray | memoryview):
+            import base64
+
             return base64.b64encode(bytes(value)).decode("ascii")
         if isinstance(value, Set):
             return _in_order([self.data(item) for item in value])

@@ -5,12 +5,15 @@ from __future__ import annotations
 import importlib
 import threading
 from collections.abc import Callable
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 from pegboard._declare import declared_options
 from pegboard._definition import Assembly, FunctionDefinition
 from pegboard._errors import PegboardError, RegistrationError, describe_exception
-from pegboard._tool import Parameter, SchemaRequest, Tool, ToolOptions
+from pegboard._tool import SchemaRequest, Tool, ToolOptions
+
+if TYPE_CHECKING:
+    from pegboard._tool_facts import Parameter
 
 __all__ = ["LazyDefinition"]
 

@@ -10,12 +10,12 @@ from typing import Final
 __all__ = ["legal_name", "legal_names"]
 
 LONGEST: Final = 64
-_FOREIGN: Final = re.compile(r"[^A-Za-z0-9_-]")
+_FOREIGN: Final = r"[^A-Za-z0-9_-]"
 
 
 def legal_name(name: str) -> str:
     """`name` with `_` for what providers refuse; the end of one that is too long gives way to a hash of the whole."""
-    clean = _FOREIGN.sub("_", name)
+    clean = re.sub(_FOREIGN, "_", name)
     if not clean[:1].isalpha() and clean[:1] != "_":
         clean = f"_{clean}"
     return clean if len(clean) <= LONGEST else _hashed(clean, name)

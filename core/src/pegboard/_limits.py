@@ -22,14 +22,16 @@ import itertools
 import threading
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future
 from contextlib import contextmanager
 from heapq import heapify, heappop, heappush
-from typing import Any, Final, final
+from typing import TYPE_CHECKING, Any, Final, final
 from weakref import WeakValueDictionary
 
-from pegboard._effects import running_loop
+from pegboard._effects import new_future, running_loop
 from pegboard._errors import PegboardError
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 __all__ = ["Limit", "Limits", "Place", "blocking", "checked_capacity", "place_above"]
 
@@ -239,7 +241,7 @@ class Limits:
             self._admit(missing)
             if not place.held:
                 self._check(place)
-                place.turn = Future()
+                place.turn = new_future()
         return place
 
     def leave(self, place: Place) -> None:

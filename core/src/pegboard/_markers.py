@@ -7,6 +7,8 @@ from typing import Annotated, Any, Final, Generic, TypeVar, final
 
 from attrs import field, frozen
 
+from pegboard._records import Compared, Shown
+
 __all__ = [
     "MISSING",
     "Computed",
@@ -54,8 +56,8 @@ def _as_tuple(items: Iterable[Any]) -> tuple[Any, ...]:
     return tuple(items)
 
 
-@frozen(kw_only=True)
-class Param:
+@frozen(kw_only=True, eq=False, repr=False)
+class Param(Compared):
     """Describes one parameter: `Annotated[int, Param("Forecast days", ge=1, le=14)]`.
 
     `name` renames the parameter for the model; the bounds become schema keywords and are enforced
@@ -79,8 +81,8 @@ class Param:
     schema_extra: Mapping[str, Any] = field(factory=dict, hash=False)
 
 
-@frozen
-class Inject:
+@frozen(eq=False, repr=False)
+class Inject(Compared):
     """Marks a parameter as provided by the program: `Annotated[Db, Inject("replica")]`."""
 
     name: str | None = None
@@ -113,16 +115,16 @@ class Secret(Generic[T]):
 
 
 @final
-@frozen(eq=False)
-class Locked(Generic[T]):
+@frozen(eq=False, repr=False)
+class Locked(Shown, Generic[T]):
     """A preset that the model cannot override."""
 
     value: T
 
 
 @final
-@frozen(eq=False)
-class Computed(Generic[T]):
+@frozen(eq=False, repr=False)
+class Computed(Shown, Generic[T]):
     """A preset computed for each call: `Computed(lambda call: call.id)`. `function` takes the `ToolCall`."""
 
     function: Callable[[Any], T]

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
 
-from pegboard._approval import Permission
 from pegboard._board import no_such_tool
 from pegboard._core import Core
 from pegboard._equipment import Equipment
 from pegboard._errors import UnknownNameError
 from pegboard._groups import Activation
+from pegboard._permission import Permission
 from pegboard._permissions import Permissions
 from pegboard._presets import Presets
 from pegboard._ready import Ready
 from pegboard._search import OFF_BOARD, SEARCH_TOOL, Found, Listing, Searched
-from pegboard._tool import Tool, ToolSchema, Toolset
-from pegboard._views import Lens, Sight
+from pegboard._tool import Tool
+
+if TYPE_CHECKING:
+    from pegboard._tool_facts import ToolSchema
+    from pegboard._toolset import Toolset
+    from pegboard._views import Lens, Sight
 
 __all__ = ["Offering"]
 

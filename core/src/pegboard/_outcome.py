@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Any, Final, Literal, Protocol, TypeAlias, cast, final
+from typing import Any, Final, Literal, Protocol, TypeAlias, final
 
 from pegboard._content import Block, TextBlock
 from pegboard._conversion import Renderers
 from pegboard._effects import AttemptTimeoutError, is_cancellation, is_interrupt
 from pegboard._errors import Fault, MissingContextError, Suspend, ToolError, TransferError, describe_exception
-from pegboard._result import Note, Rendering, ResultDraft, Status, ToolOutput, ToolResult
+from pegboard._result import Note, Rendering, ResultDraft, Status, ToolOutput, ToolResult, Unread
 from pegboard._streams import joined, shown
 
 __all__ = ["ExposeErrors", "Outcomes", "shortened"]
@@ -45,6 +44,8 @@ ExposeErrors: TypeAlias = Literal["message", "redacted", "traceback"]
 
 MAX_ERROR_TEXT: Final = 20_000
 PARTIAL: Final = "Its output until then:"
+_MEANINGFUL: Final = (Suspend, ToolError, AttemptTimeoutError, MissingContextError, TransferError)
+"""What is raised to say more than that the tool failed."""
 MISSING_VALUE: Final = "this tool cannot run here: a value that the program must provide is missing"
 
 
@@ -133,7 +134,10 @@ class Outcomes:
         """The message of `error`, as far as the model may see it."""
         if self.expose_errors == "redacted" and not isinstance(error, ToolError | AttemptTimeoutError):
             return "the tool failed"
-        return shortened(masked(describe_exception(error), secrets), MAX_ERROR_TEXT)
+        message = describe_exception(error)
+        if secrets:
+            message = masked(message, secrets)
+        return message if len(message) <= MAX_ERROR_TEXT else shortened(message, MAX_ERROR_TEXT)
 
     def _unconvertible(self, call: Called, value: Any, error: BaseException) -> ToolResult:
         kind = type(value).__qualname__
@@ -142,6 +146,22 @@ class Outcomes:
 
     def failure(self, call: Called, error: BaseException, secrets: Iterable[str] = ()) -> ToolResult:
         """The result of a call that raised."""
+        if self.has_meaning(error):
+            return self._meant(call, error, secrets)
+        return self._result(call, Status.ERROR, *self.told(error, secrets))
+
+    def has_meaning(self, error: BaseException) -> bool:
+        """Whether an exception says more than that the tool failed."""
+        return isinstance(error, _MEANINGFUL) or is_cancellation(error)
+
+    def told(self, error: BaseException, secrets: Iterable[str] = ()) -> tuple[Unread, str]:
+        """The fault of any other exception, as far as a result keeps it, and what the model reads of it."""
+        message = self.said(error, secrets)
+        text = written(error, secrets) if self.expose_errors == "traceback" else f"Error: {message}"
+        return ("exception", message, None, error), text
+
+    def _meant(self, call: Called, error: BaseException, secrets: Iterable[str]) -> ToolResult:
+        """The result of a call that raised something with a meaning of its own."""
         if isinstance(error, Suspend):
             return self._suspended(call, error)
         if isinstance(error, MissingContextError):
@@ -156,9 +176,7 @@ class Outcomes:
         if is_cancellation(error):
             fault = Fault("cancelled", "the call was cancelled", details, error)
             return self._result(call, Status.CANCELLED, fault, "Error: the call was cancelled")
-        if isinstance(error, ToolError):
-            return self._result(call, Status.ERROR, Fault("tool_error", message, details, error), message)
-        return self._exception(call, error, message, details, secrets)
+        return self._result(call, Status.ERROR, Fault("tool_error", message, details, error), message)
 
     def with_partial(self, result: ToolResult, yielded: Iterable[Any], limit: int | None = None) -> ToolResult:
         """A failure with what the tool had yielded until then: for the model after the error, as `metadata["partial"]`.
@@ -180,14 +198,6 @@ class Outcomes:
         object.__setattr__(result, "metadata", {**result.metadata, "partial": value})
         return result
 
-    def _exception(
-        self, call: Called, error: BaseException, message: str, details: dict[str, str], secrets: Iterable[str]
-    ) -> ToolResult:
-        text = f"Error: {message}"
-        if self.expose_errors == "traceback":
-            text = written(error, secrets)
-        return self._result(call, Status.ERROR, Fault("exception", message, details, error), text)
-
     def refusal(
         self,
         call: Called,
@@ -198,7 +208,7 @@ class Outcomes:
         exception: BaseException | None = None,
     ) -> ToolResult:
         """The result of a call that did not run: `message` is written for the model."""
-        return self._result(call, status, Fault(kind, message, details or {}, exception), f"Error: {message}")
+        return self._result(call, status, (kind, message, details or {}, exception), f"Error: {message}")
 
     def not_permitted(self, call: Called) -> ToolResult:
         """The result of a call of a tool whose permission is `never`."""
@@ -210,7 +220,7 @@ class Outcomes:
         return self._result(call, Status.SUSPENDED, None, text, request.details)
 
     def _result(
-        self, call: Called, status: Status, fault: Fault | None, text: str, metadata: Mapping[str, Any] | None = None
+        self, call: Called, status: Status, fault: Unread, text: str, metadata: Mapping[str, Any] | None = None
     ) -> ToolResult:
         draft = ResultDraft()
         draft.call_id = call.id
@@ -218,7 +228,7 @@ class Outcomes:
         draft.status = status
         draft._rendered = text
         draft._value = None
-        draft.error = fault
+        draft._fault = fault
         draft.duration = 0.0
         draft.attempts = 1
         draft.notes = tuple(call.notes)
@@ -226,7 +236,7 @@ class Outcomes:
         draft.attachments = tuple(call.attachments)
         draft.metadata = metadata or {}
         draft.__class__ = ToolResult  # closes the draft
-        return cast("ToolResult", draft)
+        return draft  # type: ignore[return-value]
 
 
 def finished(
@@ -265,7 +275,7 @@ def redacted(result: ToolResult, secrets: Iterable[str]) -> ToolResult:
     error = result.error
     if error is not None:
         details = {name: clean(value) if isinstance(value, str) else value for name, value in error.details.items()}
-        object.__setattr__(result, "error", Fault(error.kind, clean(error.message), details, error.exception))
+        object.__setattr__(result, "_fault", Fault(error.kind, clean(error.message), details, error.exception))
     return result
 
 
@@ -284,6 +294,8 @@ def written(error: BaseException, secrets: Iterable[str] = ()) -> str:
 
 def _traceback(error: BaseException) -> str:
     try:
+        import traceback
+
         return "".join(traceback.format_exception(error))
     except Exception:  # noqa: BLE001 - formatting calls the exception's own __str__
         return describe_exception(error)

@@ -7,11 +7,13 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from pathlib import Path
-from typing import Any, TypeAlias, final
+from typing import TYPE_CHECKING, Any, TypeAlias, final
 
-from pegboard._approval import Permission
 from pegboard._errors import SettingsError
+from pegboard._permission import Permission
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 __all__ = ["Permissions"]
 
@@ -30,11 +32,13 @@ class Permissions:
     __slots__ = ("_lock", "_path", "_removals", "_said", "_wider")
 
     def __init__(
-        self, removals: Callable[[str], int], path: str | Path | None = None, wider: Permissions | None = None
+        self,
+        removals: Callable[[str], int],
+        path: str | os.PathLike[str] | None = None,
+        wider: Permissions | None = None,
     ) -> None:
         self._removals = removals
-        # Resolved now: the program may change its directory later, and a link stays one when the file is replaced.
-        self._path = None if path is None else Path(path).resolve()
+        self._path = None if path is None else _resolved(path)
         self._wider = wider
         self._lock = threading.Lock()
         self._said: _Said = {}
@@ -72,6 +76,13 @@ class Permissions:
         if self._path is not None:
             _write(self._path, {name: permission for name, (_, permission) in sorted(said.items())})
         self._said = said
+
+
+def _resolved(path: str | os.PathLike[str]) -> Path:
+    """The file of now: the program may change its directory later, and a link stays one when the file is replaced."""
+    from pathlib import Path
+
+    return Path(path).resolve()
 
 
 def _read(path: Path) -> dict[str, Permission]:

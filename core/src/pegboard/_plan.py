@@ -1,7 +1,7 @@
 """Call plans: a tool compiled to straight-line code.
 
-`accept` takes decoded arguments and returns the structured values, or raises; `invoke` takes these values and the
-invocation and calls the function. Nothing in either asks a plugin, reads a signature or walks a schema.
+`accept` takes decoded arguments and returns the structured values, or raises; `invoke` takes these values and what the
+program provides and calls the function. Nothing in either asks a plugin, reads a signature or walks a schema.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pegboard._compile import Writer, emit
 from pegboard._decode import exact_keys
 from pegboard._errors import BareMismatch
 from pegboard._injection import Provider
+from pegboard._invocation import Invocation
 from pegboard._kinds import passes_anything
 from pegboard._markers import MISSING
 from pegboard._shapes import Member, Record, TypePlan, identity
@@ -43,12 +44,14 @@ class FunctionPlan:
 
     `accept(arguments, keys, text)`: the decoded arguments; `text` is the JSON text or None, and `keys` the number of
     colons in it, an upper bound of its keys: with more keys than members consumed, a key came twice. `hidden` are the
-    JSON names that the model cannot set.
+    JSON names that the model cannot set. `invoke(values, provided)`: what `accept` and `provide` gave. It is `standing`
+    if `provide` gives the same for all calls of a session that bring no context and no agent of their own.
     """
 
     __slots__ = (
         "_bind",
         "_binding",
+        "_fetched",
         "accept",
         "extra",
         "hidden",
@@ -60,7 +63,7 @@ class FunctionPlan:
         "passes_anything",
         "record",
         "source",
-        "uses_invocation",
+        "standing",
     )
 
     def __init__(
@@ -74,12 +77,11 @@ class FunctionPlan:
         own = frozenset(slot.key for slot in slots if slot is not extra)
         taken = own | keyword_names(function) if extra else own
         self.hidden = taken - {member.key for member in members}
-        self.managed: tuple[Provider, ...] = tuple(
-            slot.provider
-            for slot in slots
-            if slot.provider is not None and slot.provider.managed and slot.name not in view.presets | view.locked
-        )
-        self.uses_invocation = any(slot.provider for slot in slots) or bool(view.presets | view.locked)
+        preset = view.presets | view.locked
+        asked = {slot.name: slot.provider for slot in slots if slot.provider is not None and slot.name not in preset}
+        self._fetched = {name: provider.fetch for name, provider in asked.items()}
+        self.managed: tuple[Provider, ...] = tuple(provider for provider in asked.values() if provider.managed)
+        self.standing = all(provider.standing for provider in asked.values())
         self.opens_call = any(slot.provider is not None and slot.provider.opens_call for slot in slots)
         unlisted = frozenset(slot.key for slot in visible if slot.name in view.presets)
         shape = Record(dict, members, name, open=extra is not None, unlisted=unlisted)
@@ -89,16 +91,27 @@ class FunctionPlan:
         accept = _AcceptWriter(members, extra, view, slots, self.hidden)
         self.accept: Callable[[dict[str, Any], int, str | None], tuple[Any, ...]] = accept.build(name)
         invoke = _InvokeWriter(slots, visible, extension, function, view)
-        self.invoke: Callable[[tuple[Any, ...], Any], Any] = invoke.build(name)
+        self.invoke: Callable[[tuple[Any, ...], Mapping[str, Any]], Any] = invoke.build(name)
         self._binding = (slots, visible, extension, _arguments, view)
-        self._bind: Callable[[tuple[Any, ...], Any], Any] | None = None
+        self._bind: Callable[[tuple[Any, ...], Mapping[str, Any]], Any] | None = None
         self.source = f"{accept.writer.source}\n\n{invoke.writer.source}"
 
-    def bind(self, values: tuple[Any, ...], invocation: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    @property
+    def fetches(self) -> bool:
+        """Whether `provide` asks anybody: without that it gives the presets."""
+        return bool(self._fetched)
+
+    def provide(self, invocation: Invocation) -> Mapping[str, Any]:
+        """What the program provides, by parameter. Raises `MissingContextError`, and what an injector raises."""
+        if not self._fetched:
+            return invocation.presets
+        return {**invocation.presets, **{name: fetch(invocation) for name, fetch in self._fetched.items()}}
+
+    def bind(self, values: tuple[Any, ...], invocation: Invocation) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """What `invoke` would call the function with: what goes to a process where it is called instead."""
         if self._bind is None:
             self._bind = _InvokeWriter(*self._binding).build("arguments")
-        bound: tuple[tuple[Any, ...], dict[str, Any]] = self._bind(values, invocation)
+        bound: tuple[tuple[Any, ...], dict[str, Any]] = self._bind(values, self.provide(invocation))
         return bound
 
     def typed(self, values: tuple[Any, ...]) -> dict[str, Any]:
@@ -259,7 +272,7 @@ def extension_member(name: str, plan: TypePlan, *, required: bool) -> Member:
 
 
 class _InvokeWriter:
-    """Writes `invoke`: unpacks the structured values, fetches what the program provides, calls the function."""
+    """Writes `invoke`: calls the function with the structured values and what the program provides."""
 
     def __init__(
         self,
@@ -279,17 +292,15 @@ class _InvokeWriter:
 
     def build(self, name: str) -> Callable[..., Any]:
         writer = self.writer
-        for reserved in ("values", "invocation", "presets"):
+        for reserved in ("values", "provided"):
             writer.fresh(reserved)
         local = {slot.name: writer.fresh(slot.name) for slot in self._visible}
         added = {member.name: writer.fresh(member.name) for member in self._extension}
         function = writer.constant(self._function, name)
-        with writer.block("def invoke(values, invocation):"):
+        with writer.block("def invoke(values, provided):"):
             unpacked = [*local.values(), *added.values()]
             if unpacked:
                 writer.line(f"{''.join(each + ', ' for each in unpacked)}= values")
-            if self._view.presets | self._view.locked:
-                writer.line("presets = invocation.presets")
             arguments = [text for slot in self._slots for text in self._argument(slot, local)]
             if any(slot.kind is STARS for slot in self._slots):
                 arguments.extend(self._optional(name, local) for name, local in added.items())
@@ -314,15 +325,11 @@ class _InvokeWriter:
         return f"{slot.name}={value}" if spelled else f"**{{{slot.name!r}: {value}}}"
 
     def _value(self, slot: Slot, local: Mapping[str, str]) -> str:
-        preset = f"presets[{slot.name!r}]"
-        if slot.name in self._view.locked:
-            return preset
-        if slot.provider is not None:
-            if slot.name in self._view.presets:
-                return preset
-            return f"{self.writer.constant(slot.provider.fetch, f'provide_{slot.name}')}(invocation)"
+        provided = f"provided[{slot.name!r}]"
+        if slot.name in self._view.locked or slot.provider is not None:
+            return provided
         if slot.name in self._view.presets:
-            return f"({preset} if {local[slot.name]} is {self._missing} else {local[slot.name]})"
+            return f"({provided} if {local[slot.name]} is {self._missing} else {local[slot.name]})"
         return local[slot.name]
 
     def _optional(self, name: str, local: str) -> str:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Any
 
-from attrs import field, frozen
+from attrs import frozen
 
+from pegboard._records import Compared
 from pegboard._tool import Origin
 
-__all__ = ["Contribution", "PluginChanges", "PluginFailure", "PluginRecord", "PluginState"]
+__all__ = ["Contribution", "PluginRecord", "PluginState"]
 
 
 class PluginState(StrEnum):
@@ -26,8 +27,8 @@ class PluginState(StrEnum):
     ACTIVE = "active"
 
 
-@frozen
-class PluginRecord:
+@frozen(eq=False, repr=False)
+class PluginRecord(Compared):
     """One plugin: `name` is its entry point's name, `entry_point` that one's value (`module` or `module:attribute`).
 
     `reason` is a sentence; on an active plugin it says what is remarkable, and is mostly empty.
@@ -51,38 +52,13 @@ class PluginRecord:
         return f"{self.name} ({self.origin})" if self.distribution else self.name
 
 
-@frozen
-class PluginChanges:
-    """What `toolkit.reload_plugins()` changed; false if nothing.
-
-    `added` are active now and were not, `removed` were active and are not (as they were), `changed` are otherwise new
-    or different. `tools_added` and `tools_removed` are names on the board.
-    """
-
-    added: tuple[PluginRecord, ...] = ()
-    removed: tuple[PluginRecord, ...] = ()
-    changed: tuple[PluginRecord, ...] = ()
-    tools_added: tuple[str, ...] = ()
-    tools_removed: tuple[str, ...] = ()
-
-    def __bool__(self) -> bool:
-        return self != PluginChanges()
-
-
-@frozen(eq=False)
-class PluginFailure:
-    """A plugin that failed; `traceback` is empty where nothing was raised."""
-
-    record: PluginRecord
-    traceback: str = field(default="", repr=False)
-    exception: BaseException | None = field(default=None, repr=False)
-
-
-@frozen(eq=False)
 class Contribution:
     """One thing that a plugin contributes. `pack` is the prefix of its tool names; None for the core's own plugins."""
 
-    origin: Origin
-    pack: str | None
-    value: Any
-    builtin: bool = False
+    __slots__ = ("builtin", "origin", "pack", "value")
+
+    def __init__(self, origin: Origin, pack: str | None, value: Any, builtin: bool = False) -> None:
+        self.origin = origin
+        self.pack = pack
+        self.value = value
+        self.builtin = builtin

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
-from attrs import define, evolve, field, frozen
+from attrs import evolve
 
-from pegboard._discovery import Discovery, discover, pack_name
-from pegboard._errors import PegboardError, PluginError, SettingsError, UnknownNameError, describe_exception, suggestion
-from pegboard._hooks import HookName, Hooks
+from pegboard._errors import PegboardError, PluginError, SettingsError, UnknownNameError, suggestion
+from pegboard._hooks import CONFIGURED, HookName, Hooks
+from pegboard._importing import failure, load_plugin
 from pegboard._isolation import Outcome, isolated, traceback_text
-from pegboard._plugin_record import Contribution, PluginFailure, PluginRecord, PluginState
+from pegboard._names import pack_name
+from pegboard._plugin_record import Contribution, PluginRecord, PluginState
 from pegboard._roster import Slot, groups, roster, shadow
 from pegboard._selection import INSTALLED, Selection
 from pegboard._settings import Settings
 from pegboard._tool import Origin
 
-__all__ = ["Contribution", "OnError", "PluginFailure", "PluginRecord", "PluginState", "Plugins"]
+if TYPE_CHECKING:
+    from pegboard._plugin_reports import PluginFailure
+
+__all__ = ["Contribution", "OnError", "PluginRecord", "PluginState", "Plugins"]
 
 OnError = Literal["collect", "raise"]
 
@@ -30,36 +34,51 @@ _ASSEMBLED: tuple[HookName, ...] = (
     "provide_middleware",
     "provide_backends",
     "provide_dialects",
+    "provide_accelerators",
     "provide_tools",
 )
-_LONGEST_REASON = 400
 _LONG_IMPORT = 2.0
+_NO_SETTINGS = Outcome()
 
 
-@frozen(eq=False)
 class _Request:
     """What `Plugins.load` was asked for, so that it can be asked again."""
 
-    selection: str | tuple[Any, ...]
-    block: str | tuple[str, ...]
-    on_error: OnError
-    settings: Mapping[str, Any] | None = field(repr=False)
-    config: str | os.PathLike[str] | None
-    environ: Mapping[str, str] | None = field(repr=False)
-    builtin: tuple[Any, ...]
+    __slots__ = ("block", "builtin", "config", "environ", "on_error", "selection", "settings")
+
+    def __init__(
+        self,
+        selection: str | tuple[Any, ...],
+        block: str | tuple[str, ...],
+        on_error: OnError,
+        settings: Mapping[str, Any] | None,
+        config: str | os.PathLike[str] | None,
+        environ: Mapping[str, str] | None,
+        builtin: tuple[Any, ...],
+    ) -> None:
+        self.selection = selection
+        self.block = block
+        self.on_error = on_error
+        self.settings = settings
+        self.config = config
+        self.environ = environ
+        self.builtin = builtin
 
 
-@define(eq=False, repr=False)
 class Plugins:
     """The plugins of one toolkit. Hooks are asked on demand, once each; a plugin that fails stays out from then on."""
 
-    settings: Settings
-    unreadable: tuple[str, ...]
-    """A sentence for each installed distribution whose entry points could not be read."""
-    _request: _Request
-    _slots: list[Slot]
-    _hooks: Hooks = field(factory=Hooks)
-    _answers: dict[tuple[HookName, str], tuple[Contribution, ...]] = field(factory=dict, init=False)
+    __slots__ = ("_answers", "_configured", "_hooks", "_request", "_slots", "settings", "unreadable")
+
+    def __init__(self, settings: Settings, unreadable: tuple[str, ...], request: _Request, slots: list[Slot]) -> None:
+        self.settings = settings
+        self.unreadable = unreadable
+        """A sentence for each installed distribution whose entry points could not be read."""
+        self._request = request
+        self._slots = slots
+        self._hooks = Hooks()
+        self._answers: dict[tuple[HookName, str], tuple[Contribution, ...]] = {}
+        self._configured: dict[str, Any] = {}
 
     @classmethod
     def load(
@@ -96,11 +115,10 @@ class Plugins:
         environment = os.environ if request.environ is None else request.environ
         read = Settings.read(request.settings, request.config, environment)
         chosen = Selection.read(request.selection, request.block, environment, read.rules)
-        discovery = discover() if chosen.scan else Discovery()
-        slots = roster(discovery, chosen, discovery.core)
+        slots, unreadable = _rostered(chosen)
         known = (*installed_before, *(slot.pack for slot in slots))
         read.check_sections(known, only_argument=not chosen.scan)
-        plugins = cls(read, discovery.unreadable, request, slots)
+        plugins = cls(read, unreadable, request, slots)
         for module in request.builtin:
             plugins._hooks.register(module, module.__name__)
         return plugins
@@ -130,7 +148,7 @@ class Plugins:
 
     def become(self, other: Plugins) -> Callable[[], None]:
         """Take over what another one holds, for all who refer to this one; what is returned takes it back."""
-        names = ("settings", "unreadable", "_slots", "_hooks", "_answers")
+        names = ("settings", "unreadable", "_slots", "_hooks", "_answers", "_configured")
         before = {name: getattr(self, name) for name in names}
 
         def hold(values: Mapping[str, Any]) -> None:
@@ -160,6 +178,8 @@ class Plugins:
     @property
     def errors(self) -> tuple[PluginFailure, ...]:
         """The plugins that failed, each with the exception and its traceback where there is one."""
+        from pegboard._plugin_reports import PluginFailure
+
         failed = (slot for slot in self._slots if slot.record.state is PluginState.FAILED)
         return tuple(PluginFailure(slot.record, slot.traceback, slot.exception) for slot in failed)
 
@@ -275,11 +295,11 @@ class Plugins:
             slot.become(PluginState.ACTIVE, "; ".join(slot.notes))
             return True
         # In the end, for the first by name: here the sorted order is not known to be complete.
-        self._set_failed(slot, _why(outcome.error, "at import", slot.record), outcome.error)
+        self._set_failed(slot, failure(outcome.error, "at import", slot.record), outcome.error)
         return False
 
     def _hang_up(self, slot: Slot) -> None:
-        plugin = _load(slot.record.entry_point or "") if slot.plugin is None else slot.plugin
+        plugin = load_plugin(slot.record.entry_point or "") if slot.plugin is None else slot.plugin
         self._hooks.register(plugin() if isinstance(plugin, type) else plugin, slot.pack)
 
     def _answer(self, slot: Slot, hook: HookName) -> tuple[Contribution, ...]:
@@ -288,17 +308,25 @@ class Plugins:
         return self._answers[hook, slot.pack]
 
     def _contributed(self, slot: Slot, hook: HookName) -> list[Contribution]:
-        arguments = {"settings": self._settings_of(slot)} if hook == "provide_tools" else {}
+        arguments = {"settings": self._settings_of(slot)} if hook in CONFIGURED else {}
         # Its settings may have shown that the plugin does not work.
         if slot.record.state is not PluginState.ACTIVE or not self._hooks.implements(slot.pack, hook):
             return []
         outcome = self._run(slot, lambda: self._hooks.provide(slot.pack, hook, **arguments))
         if outcome.error is not None:
             self._failed(slot, outcome.error, f"in {hook}")
-        return [Contribution(slot.record.origin, slot.pack, value) for value in outcome.value or ()]
+        origin = slot.record.origin
+        return [Contribution(origin, slot.pack, value) for value in outcome.value or ()]
 
     def _settings_of(self, slot: Slot) -> Any:
-        outcome = self._run(slot, lambda: self._hooks.settings_type(slot.pack))
+        if slot.pack not in self._configured:
+            self._configured[slot.pack] = self._read_settings(slot)
+        return self._configured[slot.pack]
+
+    def _read_settings(self, slot: Slot) -> Any:
+        outcome = _NO_SETTINGS
+        if self._hooks.implements(slot.pack, "settings_type"):
+            outcome = self._run(slot, lambda: self._hooks.settings_type(slot.pack))
         if outcome.error is None:
             if outcome.value is None:
                 self.settings.refuse_section(slot.pack)
@@ -314,7 +342,7 @@ class Plugins:
     def _built_in(self, hook: HookName) -> tuple[Contribution, ...]:
         # Not isolated: what fails here is a fault of the core, and must be seen.
         if (hook, "") not in self._answers:
-            arguments = {"settings": None} if hook == "provide_tools" else {}
+            arguments = {"settings": None} if hook in CONFIGURED else {}
             self._answers[hook, ""] = tuple(
                 Contribution(Origin(module.__name__), None, value, builtin=True)
                 for module in self._request.builtin
@@ -330,7 +358,7 @@ class Plugins:
         return outcome
 
     def _failed(self, slot: Slot, error: BaseException, where: str) -> None:
-        self._fail(slot, _why(error, where, slot.record), error)
+        self._fail(slot, failure(error, where, slot.record), error)
 
     def _fail(self, slot: Slot, reason: str, error: BaseException | None) -> None:
         self._set_failed(slot, reason, error)
@@ -347,41 +375,14 @@ class Plugins:
         return f"Plugins({', '.join(count for count in counts if not count.startswith('0 '))})"
 
 
-def _load(entry_point: str) -> Any:
-    """Import what an entry point names. Raises what the import raises."""
-    from importlib import import_module
+def _rostered(chosen: Selection) -> tuple[list[Slot], tuple[str, ...]]:
+    """A slot for each plugin, and what could not be read; nobody looks at what is installed unless it is wanted."""
+    if not chosen.scan:
+        return roster((), chosen, None), ()
+    from pegboard._discovery import discover
 
-    path = entry_point.partition("[")[0]
-    module, _, attributes = (part.strip() for part in path.partition(":"))
-    try:
-        plugin: Any = import_module(module)
-    except ModuleNotFoundError as error:
-        # Also a package on the way to it; anything else that is missing is missed by the plugin.
-        if error.name and f"{module}.".startswith(f"{error.name}."):
-            reason = f"its entry point leads to no module: there is no {error.name!r}; reinstall it"
-            raise PluginError(reason) from error
-        raise
-    for attribute in filter(None, attributes.split(".")):
-        try:
-            plugin = getattr(plugin, attribute)
-        except AttributeError as error:
-            raise PluginError(f"its entry point leads to nothing: {module!r} has no {attributes!r}") from error
-    return plugin
-
-
-def _why(error: BaseException, where: str, record: PluginRecord) -> str:
-    """A plugin's failure as a sentence on one line."""
-    if isinstance(error, PluginError):
-        return str(error)
-    if isinstance(error, ModuleNotFoundError) and error.name:
-        missing = error.name.partition(".")[0]
-        again = f" (or reinstall {record.distribution})" if record.distribution else ""
-        return f"needs the module {missing!r} {where}, which is not installed; pip install {missing}{again}"
-    name = type(error).__name__
-    message = " ".join(describe_exception(error).removeprefix(f"{name}: ").split())
-    if len(message) > _LONGEST_REASON:
-        message = f"{message[:_LONGEST_REASON]}..."
-    return f"raised {name} {where}" + ("" if message == name else f": {message}")
+    discovery = discover()
+    return roster(discovery.found, chosen, discovery.core), discovery.unreadable
 
 
 def _state(record: PluginRecord) -> str:

@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol, TypeAlias, final
 
 from pegboard._effects import ClosedError, Outcome
 
-__all__ = ["Done", "Pool", "Ticket", "WorkerPool", "lending"]
+__all__ = ["Done", "Pool", "Ticket", "WorkerPool", "is_worker", "lending"]
 
 Done: TypeAlias = Callable[[Outcome], None]
 """Called once, in the worker, with what a job came to."""
@@ -21,31 +21,34 @@ Done: TypeAlias = Callable[[Outcome], None]
 CLOSED: Final = "the toolkit is closed; its threads run nothing more"
 
 _numbers = itertools.count(1)
+_tickets = threading.Lock()
+"""Guards the state of every ticket: it is held for an instant, and a lock for each would cost more."""
+_workers: set[int] = set()
+"""The threads of all pools, by their idents."""
 
 
 @final
 class Ticket:
-    """One job on its way through the pool."""
+    """One job on its way through the pool. `deliver(outcome)` hands over what it came to."""
 
-    __slots__ = ("_done", "_lock", "_since", "abandoned", "context", "finished", "job", "thread")
+    __slots__ = ("_since", "abandoned", "context", "deliver", "finished", "job", "thread")
 
     def __init__(self, job: Callable[[], Any], done: Done) -> None:
         self.job = job
         self.context = contextvars.copy_context()
-        self._done = done
-        self._lock = threading.Lock()
+        self.deliver = done
         self._since = 0.0
         self.thread: threading.Thread | None = None
         self.finished = False
         self.abandoned = False
 
-    def start(self) -> bool:
+    def start(self, thread: threading.Thread | None = None) -> bool:
         """Whether the job is still wanted when a worker picks it up."""
-        with self._lock:
+        with _tickets:
             if self.abandoned:
                 return False
             self._since = time.monotonic()
-            self.thread = threading.current_thread()
+            self.thread = thread or threading.current_thread()
             return True
 
     def elapsed(self) -> float:
@@ -54,17 +57,13 @@ class Ticket:
 
     def finish(self) -> bool:
         """Whether somebody still waits for the outcome when the job is done."""
-        with self._lock:
+        with _tickets:
             self.finished = True
             return not self.abandoned
 
-    def deliver(self, outcome: Outcome) -> None:
-        """Hand the outcome over."""
-        self._done(outcome)
-
     def abandon(self) -> bool:
         """Stop waiting. Whether the job is running in a thread that is now left to itself."""
-        with self._lock:
+        with _tickets:
             self.abandoned = True
             return self.thread is not None and not self.finished
 
@@ -122,7 +121,7 @@ class WorkerPool:
         with self._lock:
             if self._closed:
                 raise ClosedError(CLOSED)
-            if self.abandoned >= self.max_abandoned:
+            if len(self._lost) >= self.max_abandoned:
                 raise RuntimeError(f"{self.abandoned} threads hang in tools that timed out; no more are started")
             if self._idle > 0:
                 self._idle -= 1
@@ -131,14 +130,9 @@ class WorkerPool:
             self._jobs.put(ticket)
         return ticket
 
-    @property
-    def _slots(self) -> int:
-        """How much of the pool is used up; lent slots, leaving and abandoned threads do not count."""
-        return len(self._threads) - len(self._lending) - self._leaving
-
     def _grow(self) -> bool:
-        # Called under the lock.
-        if self._slots >= self.size:
+        # Called under the lock. Lent slots, leaving and abandoned threads do not count.
+        if len(self._threads) - len(self._lending) - self._leaving >= self.size:
             return False
         thread = threading.Thread(target=self._work, name=f"{self._name}-{next(_numbers)}", daemon=True)
         thread.start()
@@ -154,41 +148,45 @@ class WorkerPool:
 
     def _work(self) -> None:
         _local.pool = self
+        _workers.add(threading.get_ident())
+        try:
+            self._serve(threading.current_thread())
+        finally:
+            _workers.discard(threading.get_ident())
+
+    def _serve(self, me: threading.Thread) -> None:
         leaving = False
         while not leaving:
             ticket = self._jobs.get()
             if ticket is None:
                 break
-            outcome = _perform(ticket) if ticket.start() else None
-            if outcome is not None and not ticket.finish():
-                # The caller left long ago: this thread was counted as lost, and ends now that it is back.
-                with self._lock:
-                    self._lost.discard(threading.current_thread())
-                    self._left.notify_all()
-                return
+            outcome = _perform(ticket) if ticket.start(me) else None
             # Before anybody hears of the outcome: who calls again at once finds this thread idle and starts no other.
-            leaving = not self._stays()
+            with self._lock:
+                if outcome is not None and not ticket.finish():
+                    break  # the caller left long ago: this thread was counted as lost, and ends now that it is back
+                leaving = not self._stays()
             if outcome is not None:
                 ticket.deliver(outcome)
             del ticket, outcome
         with self._lock:
-            self._threads.discard(threading.current_thread())
-            self._lost.discard(threading.current_thread())
+            self._threads.discard(me)
+            self._lost.discard(me)
             self._leaving -= leaving
             self._left.notify_all()
 
     def _stays(self) -> bool:
         """Whether a worker takes another job: one that queues, or the next that comes."""
-        with self._lock:
-            if self._slots > self.size:
-                # Said under the same lock that was asked under: two that both saw one too many would both go.
-                self._leaving += 1
-                return False
-            if self._backlog:
-                self._backlog -= 1
-            else:
-                self._idle += 1
-            return True
+        # Called under the lock.
+        if len(self._threads) - len(self._lending) - self._leaving > self.size:
+            # Said under the same lock that was asked under: two that both saw one too many would both go.
+            self._leaving += 1
+            return False
+        if self._backlog:
+            self._backlog -= 1
+        else:
+            self._idle += 1
+        return True
 
     def abandon(self, ticket: Ticket) -> bool:
         """Give up on a job; whether its thread is now left to itself (a job that had not begun simply never runs)."""
@@ -263,6 +261,11 @@ class WorkerPool:
 
 
 _local = threading.local()
+
+
+def is_worker() -> bool:
+    """Whether the current thread is one of a pool's."""
+    return threading.get_ident() in _workers
 
 
 def lending() -> AbstractContextManager[None]:

@@ -6,8 +6,6 @@ import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Protocol, final
 
-from attrs import frozen
-
 from pegboard._board import Life
 from pegboard._errors import PegboardError, RegistrationError, suggestion
 from pegboard._markers import Computed, Locked, Secret, reveal
@@ -25,14 +23,22 @@ class PresetTarget(Protocol):
 
 
 @final
-@frozen(repr=False)
 class Preset:
     """One preset: its structured value or the function that computes it, and whether the model may override it."""
 
-    value: Any
-    locked: bool = False
-    secret: bool = False
-    computed: Callable[[Any], Any] | None = None
+    __slots__ = ("computed", "locked", "secret", "value")
+
+    def __init__(
+        self,
+        value: Any,
+        locked: bool = False,
+        secret: bool = False,
+        computed: Callable[[Any], Any] | None = None,
+    ) -> None:
+        self.value = value
+        self.locked = locked
+        self.secret = secret
+        self.computed = computed
 
     def __repr__(self) -> str:
         kind = "secret" if self.secret else "computed" if self.computed else "locked" if self.locked else "plain"

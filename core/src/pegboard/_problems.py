@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from json.encoder import encode_basestring
 from typing import Any
 
@@ -56,14 +56,20 @@ class Problem:
         return f"{self.path}: {self.message}" if self.path else self.message
 
 
-def message(problems: Sequence[Problem], limit: int = 20) -> str:
+def message(problems: Sequence[Problem | str], limit: int = 20) -> str:
     """All problems, in at most `limit` lines of at most 200 characters; the last says how many more there are."""
     shown = problems if len(problems) <= limit else problems[: limit - 1]
-    lines = [_cut(" ".join(str(problem).splitlines()), _LINE) for problem in shown]
+    lines = [_one_line(str(problem)) for problem in shown]
     if len(shown) < len(problems):
         more = "at least " if len(problems) >= MOST_PROBLEMS else ""
         lines.append(f"and {more}{len(problems) - len(shown)} more problems")
     return "\n".join(lines)
+
+
+def _one_line(text: str) -> str:
+    if len(text) <= _LINE and text.isprintable():  # most are, and splitting takes longer than to ask
+        return text
+    return _cut(" ".join(text.splitlines()), _LINE)
 
 
 def join(path: str, key: str | int) -> str:
@@ -100,52 +106,46 @@ def spell(value: Any, limit: int = 60) -> str:
     """The value as JSON text, cut after `limit` characters; a large value is never written out first."""
     if type(value) is str and len(value) <= limit:
         return _cut(encode_basestring(value), limit + 2)
-    pieces: list[str] = []
-    length = 0
-    for piece in _pieces(value, limit):
-        pieces.append(piece)
-        length += len(piece)
-        if length > limit:
-            return _cut("".join(pieces), limit)
-    return "".join(pieces)
+    return _cut(_spelled(value, limit), limit)
 
 
-def _pieces(value: Any, limit: int) -> Iterator[str]:
+def _spelled(value: Any, limit: int) -> str:
+    """The text, or more than `limit` characters of it."""
+    if limit < 0:
+        return ""
     if isinstance(value, str):
-        yield encode_basestring(value[: limit + 1])
-    elif value is None or isinstance(value, bool):
-        yield {None: "null", True: "true", False: "false"}[value]
-    elif isinstance(value, int):
+        return encode_basestring(value[: limit + 1])
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, int):
         # Python refuses to spell integers of more than 4,300 digits.
-        yield int.__repr__(value) if value.bit_length() < 4000 else f"of {value.bit_length()} bits"
-    elif isinstance(value, float):
-        yield float.__repr__(value)
-    elif isinstance(value, Mapping):
-        yield from _members(value, limit)
-    elif isinstance(value, list | tuple):
-        yield from _items(value, limit)
-    else:
-        yield f"<{type(value).__name__}>"
+        return int.__repr__(value) if value.bit_length() < 4000 else f"of {value.bit_length()} bits"
+    if isinstance(value, float):
+        return float.__repr__(value)
+    if isinstance(value, (list, tuple)):
+        return _array(value, limit)
+    return _object(value, limit) if isinstance(value, Mapping) else f"<{type(value).__name__}>"
 
 
-def _members(value: Mapping[Any, Any], limit: int) -> Iterator[str]:
-    opening = "{"
+def _object(value: Mapping[Any, Any], limit: int) -> str:
+    text = ""
     for key, member in value.items():
-        yield opening
-        yield from _pieces(key, limit)
-        yield ": "
-        yield from _pieces(member, limit)
-        opening = ", "
-    yield "}" if value else "{}"
+        text += ", " if text else "{"
+        text += _spelled(key, limit - len(text)) + ": "
+        text += _spelled(member, limit - len(text))
+        if len(text) > limit:
+            return text
+    return text + "}" if text else "{}"
 
 
-def _items(value: Sequence[Any], limit: int) -> Iterator[str]:
-    opening = "["
+def _array(value: Sequence[Any], limit: int) -> str:
+    text = ""
     for item in value:
-        yield opening
-        yield from _pieces(item, limit)
-        opening = ", "
-    yield "]" if value else "[]"
+        text += ", " if text else "["
+        text += _spelled(item, limit - len(text))
+        if len(text) > limit:
+            return text
+    return text + "]" if text else "[]"
 
 
 def _cut(text: str, limit: int) -> str:

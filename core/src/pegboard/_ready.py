@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, final
 
-from pegboard._approval import Permission
+from pegboard._accelerators import FastDecode
+from pegboard._decode import fast_decode
 from pegboard._effects import is_interrupt
 from pegboard._errors import describe_exception
 from pegboard._extension import Middleware
 from pegboard._limits import Limit
+from pegboard._permission import Permission
 from pegboard._policy import DEFAULT_POLICY, ExecutionPolicy
 from pegboard._presets import Preset, secret_texts
 from pegboard._result import Status
@@ -61,6 +63,8 @@ class Ready:
         "backend",
         "computed",
         "computed_secrets",
+        "decode",
+        "fetches",
         "invoke",
         "limits",
         "middleware",
@@ -70,6 +74,7 @@ class Ready:
         "plan",
         "policy",
         "presets",
+        "provided",
         "renderers",
         "secrets",
         "stats",
@@ -77,7 +82,6 @@ class Ready:
         "straight_sync",
         "straight_thread",
         "tool",
-        "uses_invocation",
     )
 
     def __init__(
@@ -92,6 +96,7 @@ class Ready:
         *,
         explicit_permission: bool,
         bounded_output: bool,
+        decode: FastDecode = fast_decode,
     ) -> None:
         definition: Any = tool.definition
         locked = frozenset(name for name, preset in presets.items() if preset.locked)
@@ -100,10 +105,13 @@ class Ready:
         self.plan: Any = definition.plan(frozenset(presets), locked)
         self.accept = self.plan.accept
         self.invoke = self.plan.invoke
-        self.uses_invocation = self.plan.uses_invocation
+        self.decode = decode
+        self.fetches = self.plan.fetches
         self.passes_anything = self.plan.passes_anything
         self.renderers = definition.renderers()
         self.presets = {name: preset.value for name, preset in presets.items() if preset.computed is None}
+        # What each call is provided with; None until a first call finds the context, or if each has to ask for itself.
+        self.provided: Any = None if self.fetches else self.presets
         self.computed = {name: preset.computed for name, preset in presets.items() if preset.computed is not None}
         self.secrets = secret_texts(preset.value for preset in presets.values() if preset.secret)
         self.computed_secrets = tuple(name for name in self.computed if presets[name].secret)
@@ -118,7 +126,7 @@ class Ready:
         in_caller = self.backend == "inline" or (self.backend == "thread" and "timeout" not in self.policy.given)
         self.straight_sync = plain and self.plan.kind == "sync" and in_caller
         # In a thread, a tool that can be told to stop (it may ask for the token) has to be told so: it takes the steps.
-        in_thread = self.plan.kind == "sync" and self.backend == "thread" and not self.uses_invocation
+        in_thread = self.plan.kind == "sync" and self.backend == "thread" and self.plan.standing
         self.straight_thread = plain and in_thread
         self.straight_async = plain and (self.plan.kind == "async" or in_thread)
 

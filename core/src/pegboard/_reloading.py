@@ -10,34 +10,40 @@ from pegboard._assembling import forget_standard_assembly, named, tables_of
 from pegboard._core import Core
 from pegboard._errors import PegboardError, describe_exception
 from pegboard._isolation import isolated
-from pegboard._plugin_record import PluginChanges, PluginRecord, PluginState
-from pegboard._registration import fail_pack, hang_up_packs, read_anew
+from pegboard._plugin_record import PluginRecord, PluginState
+from pegboard._plugin_reports import PluginChanges
+from pegboard._registration import fail_pack, follow_packs, hang_up_packs, read_anew
+from pegboard._session import Session
+from pegboard._sources import unfollow_packs
 from pegboard._tool import Tool
 
 __all__ = ["reload_plugins"]
 
 
-def reload_plugins(core: Core) -> PluginChanges:
+def reload_plugins(core: Core, session: Session) -> PluginChanges:
     """Bring the plugins up to what is installed now; if that raises, everything is as it was.
 
     Plugins that go on keep their tools, with presets, permissions and whatever sessions say of them.
     """
     records, names = core.plugins.records, set(core.board.tools)
-    fresh = core.plugins.anew()
+    fresh, packs = core.plugins.anew(), core.plugins.active_packs
     undo: list[Callable[[], Any]] = []
     with core.registry.atomically():
         try:
-            _exchange(core, fresh, undo)
+            _exchange(core, session, fresh, undo)
         except BaseException:
             for take_back in reversed(undo):
                 take_back()
             raise
+    # Beside the lock, and when nothing can be taken back any more: sources take their time, and run elsewhere.
+    unfollow_packs(core, packs - core.plugins.active_packs)
+    follow_packs(core, session, core.plugins.active_packs - packs)
     forget_standard_assembly()
     _forget_modules(records, core.plugins.records)
     return _changes(records, core.plugins.records, names, set(core.board.tools))
 
 
-def _exchange(core: Core, fresh: Any, undo: list[Callable[[], Any]]) -> None:
+def _exchange(core: Core, session: Session, fresh: Any, undo: list[Callable[[], Any]]) -> None:
     before, tables = core.plugins.active_packs, tables_of(core.plugins)
     undo.append(core.plugins.become(fresh))
     core.plugins.ask_all()
@@ -54,7 +60,7 @@ def _exchange(core: Core, fresh: Any, undo: list[Callable[[], Any]]) -> None:
         ]
         _reread(core)
     _exchange_services(core, undo)
-    hang_up_packs(core, after - before)
+    hang_up_packs(core, session, after - before)
 
 
 def _reread(core: Core) -> None:
@@ -75,12 +81,13 @@ def _reread(core: Core) -> None:
 
 def _exchange_services(core: Core, undo: list[Callable[[], Any]]) -> None:
     engine, middleware, dialects = core.engine, core.middleware, core.dialects
-    backends = dict(engine.backends)
+    backends, accelerators = dict(engine.backends), engine.accelerators.offered
 
     def take_back() -> None:
         core.middleware, core.dialects = middleware, dialects
         engine.backends.clear()
         engine.backends.update(backends)
+        engine.accelerators.use(accelerators)
 
     undo.append(take_back)
     core.set_middleware(item.value for item in core.plugins.contributions("provide_middleware"))
@@ -88,6 +95,7 @@ def _exchange_services(core: Core, undo: list[Callable[[], Any]]) -> None:
     # The same dictionary: whoever runs the calls looks into it.
     engine.backends.clear()
     engine.backends.update(named(core.plugins, "provide_backends"))
+    engine.accelerators.use(item.value for item in core.plugins.contributions("provide_accelerators"))
     core.registry.touched()
     for name in sorted(backends.keys() - engine.backends.keys()):
         isolated(backends[name].close)

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any, Final, Literal, TypeAlias
 
 from attrs import define, field
 
 from pegboard._decode import DecodeError, parse
-from pegboard._explain import refusal, settled, tagged_member
+from pegboard._explain import settled, tagged_member
+from pegboard._markers import MISSING
 from pegboard._problems import got, join, json_type, spell
 from pegboard._result import Note
 from pegboard._shapes import (
@@ -28,11 +29,11 @@ from pegboard._shapes import (
     Scalar,
     Shape,
     Tagged,
-    Text,
     TypePlan,
     Union,
 )
 from pegboard._sketch import shape_of
+from pegboard._verdicts import Verdicts, is_nested, refusal
 
 __all__ = ["repair"]
 
@@ -52,36 +53,38 @@ def repair(
     path: str = "",
     *,
     redact: Callable[[str], str] | None = None,
+    verdicts: Verdicts | None = None,
 ) -> tuple[Any, list[Note]]:
     """`value` with everything mended that can be mended, and a note (kind `repair`) for each change.
 
     The result need not fit: what stays wrong is left as it was sent, for `explain`. The input is never changed;
     mending twice changes nothing more. `max` differs from `safe` only in text that is not JSON (see `repair_text`).
-    `redact` goes over every value that a note mentions.
+    `redact` goes over every value that a note mentions; what is found to be wrong is left in `verdicts`.
     """
-    ladder = _Ladder(redact)
+    ladder = _Ladder(redact, Verdicts() if verdicts is None else verdicts)
     return (value if mode == "off" else ladder.mend(plan, value, path)), ladder.notes
 
 
 @define
 class _Ladder:
-    redact: Callable[[str], str] | None = None
+    redact: Callable[[str], str] | None
+    verdicts: Verdicts
     wrapping: tuple[tuple[str, TypePlan], ...] = ()
     """Where an array is being put around a value, and of what: a list of lists of lists has no end of its own."""
     notes: list[Note] = field(factory=list)
 
     def mend(self, plan: TypePlan, value: Any, path: str) -> Any:
-        return value if refusal(plan, value) is None else self.climb(plan, value, path)
-
-    def inside(self, plan: TypePlan, value: Any, path: str, key: str | int) -> Any:
-        """Mend an item or a member; most of them fit, and need no path of their own."""
-        return value if refusal(plan, value) is None else self.climb(plan, value, join(path, key))
+        fits = not is_nested(plan, value) and refusal(plan, value) is None
+        return value if fits else self.climb(plan, value, path)
 
     def climb(self, plan: TypePlan, value: Any, path: str) -> Any:
-        shape = shape_of(plan)
+        """Mend a value that does not fit."""
+        shape = plan.shape or shape_of(plan)
         match shape:
             case Scalar() | Choice():
                 return self.leaf(plan, shape, value, path)
+            case Record() | Items() | FixedItems() | Mapped() | Tagged():
+                return self.container(shape, value, path)
             case Nullable(inner=inner):
                 return self.nullable(inner, value, path)
             case Union(members=members):
@@ -89,10 +92,8 @@ class _Ladder:
             case Deferred():
                 inner = settled(plan)
                 return value if isinstance(inner.shape, Deferred) else self.mend(inner, value, path)
-            case None | Text():
-                return value
             case _:
-                return self.container(shape, value, path)
+                return value
 
     def leaf(self, plan: TypePlan, shape: Scalar | Choice, value: Any, path: str) -> Any:
         for candidate in _readings(shape, value):
@@ -105,13 +106,13 @@ class _Ladder:
         if isinstance(value, str) and value.strip().lower() in _NULLS:
             self.note(path, value, "null")
             return None
-        return self.mend(inner, value, path)
+        return self.climb(inner, value, path)
 
     def union(self, members: Iterable[TypePlan], plan: TypePlan, value: Any, path: str) -> Any:
         """By the alternative that needs the fewest repairs, the first of these as written."""
         best: tuple[Any, list[Note]] | None = None
         for member in members:
-            attempt = _Ladder(self.redact, self.wrapping)
+            attempt = _Ladder(self.redact, self.verdicts, self.wrapping)
             mended = attempt.mend(member, value, path)
             fits = attempt.notes and refusal(member, mended) is None and refusal(plan, mended) is None
             if fits and (best is None or len(attempt.notes) < len(best[1])):
@@ -125,15 +126,15 @@ class _Ladder:
 
     def container(self, shape: Shape, value: Any, path: str) -> Any:
         """Arrays and objects: out of JSON text first, then each thing inside."""
-        wanted = "array" if isinstance(shape, Items | FixedItems) else "object"
-        opened = self.opened(wanted, value, path)
+        wanted = "array" if isinstance(shape, (Items, FixedItems)) else "object"
+        opened = self.opened(wanted, value, path) if isinstance(value, str) else value
         if json_type(opened) != wanted:
             return self.wrapped(shape.item, value, path) if isinstance(shape, Items) else value
         match shape:
-            case Items(item=item):
-                return self.items([item] * len(opened), opened, path)
+            case Items():
+                return self.items(shape, opened, path)
             case FixedItems(items=items) if len(items) == len(opened):
-                return self.items(items, opened, path)
+                return self.items(shape, opened, path)
             case Mapped():
                 return self.mapped(shape, opened, path)
             case Record():
@@ -143,9 +144,9 @@ class _Ladder:
             case _:
                 return opened
 
-    def opened(self, wanted: str, value: Any, path: str) -> Any:
+    def opened(self, wanted: str, value: str, path: str) -> Any:
         """The array or object that is written in a string."""
-        if not isinstance(value, str) or not value.lstrip().startswith(("[", "{")):
+        if not value.lstrip().startswith(("[", "{")):
             return value
         try:
             inner = parse(value)
@@ -165,7 +166,7 @@ class _Ladder:
             return value
         if (path, item) in self.wrapping:
             return value
-        attempt = _Ladder(self.redact, (*self.wrapping, (path, item)))
+        attempt = _Ladder(self.redact, self.verdicts, (*self.wrapping, (path, item)))
         mended = attempt.mend(item, value, path)
         if refusal(item, mended) is not None:
             return value
@@ -173,31 +174,52 @@ class _Ladder:
         self.note(path, mended, "array of one item")
         return [mended]
 
-    def items(self, plans: Iterable[TypePlan], values: list[Any], path: str) -> list[Any]:
-        pairs = enumerate(zip(plans, values, strict=True))
-        return [self.inside(plan, value, path, index) for index, (plan, value) in pairs]
+    def items(self, shape: Items | FixedItems, values: list[Any], path: str) -> list[Any]:
+        mended = values
+        for index, _ in self.verdicts.wrong(shape, values):
+            plan = shape.item if isinstance(shape, Items) else shape.items[index]
+            item = self.climb(plan, values[index], join(path, index))
+            if item is not values[index]:
+                mended = list(values) if mended is values else mended
+                mended[index] = item
+        return mended
 
-    def mapped(self, shape: Mapped, value: Mapping[str, Any], path: str) -> dict[str, Any]:
-        keys = {key: key for key in value}
-        if shape.key is not None:
-            attempt = _Ladder(self.redact)
-            mended = {key: attempt.inside(shape.key, key, path, key) for key in value}
-            if len(set(mended.values())) == len(mended):  # else a member would be lost
-                keys = mended
-                self.notes.extend(attempt.notes)
-        return {keys[key]: self.inside(shape.value, member, path, key) for key, member in value.items()}
+    def mapped(self, shape: Mapped, value: dict[str, Any], path: str) -> dict[str, Any]:
+        keys = {} if shape.key is None else self.keys(shape.key, value, path)
+        mended = value
+        for key, _ in self.verdicts.wrong(shape, value):
+            member = self.climb(shape.value, value[key], join(path, key))
+            if member is not value[key]:
+                mended = dict(value) if mended is value else mended
+                mended[key] = member
+        return {keys[key]: member for key, member in mended.items()} if keys else mended
 
-    def record(self, shape: Record, value: Mapping[str, Any], path: str) -> dict[str, Any]:
-        members = {member.key: member for member in shape.members}
-        mended: dict[str, Any] = {}
-        for key, given in value.items():
-            member = members.get(key)
-            if member is None:
-                mended[key] = given
-            elif _means_omitted(member, given):
-                self.note(join(path, key), given, "omitted")
+    def keys(self, plan: TypePlan, value: Iterable[str], path: str) -> dict[str, Any]:
+        """What keys are mended to; nothing where a member would be lost by that."""
+        attempt = _Ladder(self.redact, self.verdicts)
+        mended = {
+            key: key if refusal(plan, key) is None else attempt.climb(plan, key, join(path, key)) for key in value
+        }
+        if len(set(mended.values())) < len(mended):
+            return {}
+        self.notes.extend(attempt.notes)
+        return mended if attempt.notes else {}
+
+    def record(self, shape: Record, value: dict[str, Any], path: str) -> dict[str, Any]:
+        mended = value
+        wrong = {member.key: member for member, _ in self.verdicts.wrong(shape, value)}
+        for key in [key for key in value if key in wrong]:
+            member, given, there = wrong[key], value[key], join(path, key)
+            omitted = _means_omitted(member, given)
+            better = MISSING if omitted else self.climb(member.plan, given, there)
+            if better is given:
+                continue
+            mended = dict(value) if mended is value else mended
+            if omitted:
+                self.note(there, given, "omitted")
+                del mended[key]
             else:
-                mended[key] = self.inside(member.plan, given, path, key)
+                mended[key] = better
         return mended
 
     def tagged(self, shape: Tagged, value: dict[str, Any], path: str) -> Any:
@@ -281,12 +303,10 @@ def _key(chosen: Any) -> Any:
 
 
 def _means_omitted(member: Member, given: Any) -> bool:
-    """A null (or, where None is the default, a spelling of it) for a member that need not be there."""
-    if given is None:
-        looks_so = True
-    else:
-        looks_so = member.default is None and isinstance(given, str) and given.strip().lower() in _NULLS
-    return looks_so and not member.required and refusal(member.plan, given) is not None
+    """A null (or, where None is the default, a spelling of it) that does not fit a member that need not be there."""
+    if member.required:
+        return False
+    return given is None or (member.default is None and isinstance(given, str) and given.strip().lower() in _NULLS)
 
 
 def _only(found: Iterable[Any]) -> Any:

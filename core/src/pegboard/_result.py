@@ -11,12 +11,17 @@ from attrs import field, frozen
 from pegboard._content import Block, TextBlock
 from pegboard._errors import Fault
 
-__all__ = ["Note", "Rendering", "ResultDraft", "Status", "ToolOutput", "ToolResult"]
+__all__ = ["Note", "Rendering", "ResultDraft", "Status", "ToolOutput", "ToolResult", "Unread"]
 
 Rendering: TypeAlias = tuple[tuple[Block, ...], Any]
 """What a value becomes: its content blocks and its JSON-able data."""
 Unrendered: TypeAlias = Callable[[Any], Rendering] | str
 """What gives the rendering of a value on first use; a text stands for a block of it and no data."""
+Unread: TypeAlias = Fault | tuple[str, str, Mapping[str, Any] | None, BaseException | None] | None
+"""What went wrong; the members of a `Fault` stand for the one that is made on first use.
+
+No details stand for those of an exception.
+"""
 
 
 class Status(StrEnum):
@@ -77,13 +82,13 @@ class ResultDraft:
     """
 
     __slots__ = (
+        "_fault",
         "_rendered",
         "_value",
         "attachments",
         "attempts",
         "call_id",
         "duration",
-        "error",
         "logs",
         "metadata",
         "name",
@@ -91,12 +96,12 @@ class ResultDraft:
         "status",
     )
 
+    _fault: Unread
     _rendered: Rendering | Unrendered
     _value: Any
     call_id: str
     name: str
     status: Status
-    error: Fault | None
     duration: float
     attempts: int
     notes: tuple[Note, ...]
@@ -144,7 +149,7 @@ class ToolResult(ResultDraft):
         draft.call_id = call_id
         draft.name = name
         draft.status = status if type(status) is Status else Status(status)
-        draft.error = error
+        draft._fault = error
         draft.duration = duration
         draft.attempts = attempts
         draft.notes = tuple(notes)
@@ -184,7 +189,20 @@ class ToolResult(ResultDraft):
     @property
     def text(self) -> str:
         """All text content, joined by line breaks."""
+        if isinstance(self._rendered, str):
+            return self._rendered
         return "\n".join(block.text for block in self.content if block.text)
+
+    @property
+    def error(self) -> Fault | None:
+        """What went wrong, if anything did."""
+        fault = self._fault
+        if isinstance(fault, tuple):
+            kind, message, details, exception = fault
+            details = {"type": type(exception).__qualname__} if details is None else details
+            fault = Fault(kind, message, details, exception)
+            object.__setattr__(self, "_fault", fault)
+        return fault
 
     @property
     def is_error(self) -> bool:

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from attrs import define, evolve, field
+from attrs import evolve
 
-from pegboard._discovery import Discovery, Found, normalise, pack_name
 from pegboard._errors import suggestion
+from pegboard._names import normalise, pack_name
 from pegboard._plugin_record import PluginRecord, PluginState
 from pegboard._selection import Selection
-from pegboard._versions import conflicts
+
+if TYPE_CHECKING:
+    from pegboard._discovery import Found
 
 __all__ = ["Slot", "groups", "roster", "shadow"]
 
@@ -23,18 +25,29 @@ _FAMILY = frozenset(
 """The packs of this project."""
 
 
-@define(eq=False)
 class Slot:
     """A plugin and what has become of it. `plugin` is the object behind it, None until it is imported."""
 
-    record: PluginRecord
-    pack: str
-    plugin: Any = field(default=None, repr=False)
-    exception: BaseException | None = field(default=None, repr=False)
-    traceback: str = field(default="", repr=False)
-    notes: list[str] = field(factory=list, repr=False)
-    seconds: float = field(default=0.0, repr=False)
-    loadable: bool = False
+    __slots__ = ("exception", "loadable", "notes", "pack", "plugin", "record", "seconds", "traceback")
+
+    def __init__(
+        self,
+        record: PluginRecord,
+        pack: str,
+        plugin: Any = None,
+        exception: BaseException | None = None,
+        traceback: str = "",
+        seconds: float = 0.0,
+        loadable: bool = False,
+    ) -> None:
+        self.record = record
+        self.pack = pack
+        self.plugin = plugin
+        self.exception = exception
+        self.traceback = traceback
+        self.notes: list[str] = []
+        self.seconds = seconds
+        self.loadable = loadable
 
     def become(self, state: PluginState, reason: str = "") -> None:
         """Move on to another state."""
@@ -56,9 +69,9 @@ class Slot:
         return self.record.name, self.record.distribution or "", self.record.entry_point or ""
 
 
-def roster(discovery: Discovery, selection: Selection, core: str | None) -> list[Slot]:
+def roster(installed: Iterable[Found], selection: Selection, core: str | None) -> list[Slot]:
     """A slot for each plugin, sorted. `core` is the installed version of Pegboard; None if it is not known."""
-    slots = [*_objects(selection), *(_installed(found, selection, core) for found in discovery.found)]
+    slots = [*_objects(selection), *(_installed(found, selection, core) for found in installed)]
     slots.extend(_missing(selection, slots))
     return sorted(slots, key=lambda slot: slot.order)
 
@@ -114,7 +127,7 @@ def _installed(found: Found, selection: Selection, core: str | None) -> Slot:
     _decide(slot, selection.blocks(*names), selection.leaves_out(*names))
     if not slot.loadable:
         return slot
-    asked = conflicts(found.requires, "pegboard", core) if core else []
+    asked = _conflicts(found.requires, core) if core and found.requires else []
     if found.problem:
         slot.become(PluginState.FAILED, found.problem)
     elif found.hidden:
@@ -123,6 +136,12 @@ def _installed(found: Found, selection: Selection, core: str | None) -> Slot:
         remedy = f"pip install --upgrade pegboard {found.distribution}"
         slot.become(PluginState.INCOMPATIBLE, f"requires pegboard{asked[0]}, but {core} is installed; try: {remedy}")
     return slot
+
+
+def _conflicts(requires: tuple[str, ...], core: str) -> list[str]:
+    from pegboard._versions import conflicts
+
+    return conflicts(requires, "pegboard", core)
 
 
 def _decide(slot: Slot, blocked: str, left_out: str) -> None:

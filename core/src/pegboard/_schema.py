@@ -11,7 +11,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
 from pegboard._errors import PegboardError
-from pegboard._openapi import to_openapi
 from pegboard._subschemas import JsonSchema, has_subschemas, map_subschemas, packed, subschemas, unpacked
 
 __all__ = [
@@ -156,6 +155,8 @@ def render(
     rendered = renderer.document(root)
     if dialect == "2020-12":
         return rendered
+    from pegboard._openapi import to_openapi
+
     return to_openapi(rendered)
 
 

@@ -30,6 +30,8 @@ class Scope:
         self._named: dict[str, Any] = {}
         self._objects: list[tuple[type, Any]] = []
         self._found: dict[tuple[Any, str | None], Any] = {}
+        if type(context) is tuple and not context:
+            return  # as most sessions: to ask whether this is a Mapping takes as long as all the rest
         if isinstance(context, Mapping):
             self._add_mapping(context)
         elif type(context) in _SPREAD or isinstance(context, Iterator | ValuesView):

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, final
+from typing import TYPE_CHECKING, Any, Final, final
 from weakref import WeakKeyDictionary
 
-from attrs import frozen
-
-from pegboard._bm25 import Index, counted
 from pegboard._errors import PegboardError
 from pegboard._subschemas import subschemas
 from pegboard._tool import Tool
+
+if TYPE_CHECKING:
+    from pegboard._bm25 import Index
 
 __all__ = ["DEFER_THRESHOLD", "OFF_BOARD", "SEARCH_TOOL", "Catalogue", "Found", "Listing", "Searched"]
 
@@ -29,7 +29,6 @@ NAME_WEIGHT: Final = 3
 
 
 @final
-@frozen(eq=False)
 class Listing:
     """What a session shows: the `tools`, and by name those of all offered ones that are `deferred`.
 
@@ -37,10 +36,19 @@ class Listing:
     has the name of the search, for which everything has to be listed.
     """
 
-    tools: tuple[Tool, ...]
-    deferred: Mapping[str, Tool]
-    is_partial: bool = False
-    rival: Tool | None = None
+    __slots__ = ("deferred", "is_partial", "rival", "tools")
+
+    def __init__(
+        self,
+        tools: tuple[Tool, ...],
+        deferred: Mapping[str, Tool],
+        is_partial: bool = False,
+        rival: Tool | None = None,
+    ) -> None:
+        self.tools = tools
+        self.deferred = deferred
+        self.is_partial = is_partial
+        self.rival = rival
 
     @classmethod
     def of(cls, offered: Iterable[Tool], threshold: int, rival: Tool | None, found: Callable[[str], bool]) -> Listing:
@@ -56,12 +64,14 @@ class Listing:
 
 
 @final
-@frozen(eq=False)
 class Searched:
     """The deferred tools of one session under an index: by their names there, each with its name on the board."""
 
-    index: Index
-    tools: Mapping[str, tuple[str, Tool]]
+    __slots__ = ("index", "tools")
+
+    def __init__(self, index: Index, tools: Mapping[str, tuple[str, Tool]]) -> None:
+        self.index = index
+        self.tools = tools
 
     def search(self, query: str, limit: int) -> dict[str, Tool]:
         """The best ones by their names on the board, best first."""
@@ -107,11 +117,15 @@ class Catalogue:
 
     def index(self, tools: Iterable[Tool]) -> Index:
         """An index over tools as one session sees them."""
+        from pegboard._bm25 import Index
+
         return Index({tool.name: self._of(tool) for tool in tools})
 
     def _of(self, tool: Tool) -> Counter[str]:
         counts = self._counts.get(tool)
         if counts is None:
+            from pegboard._bm25 import counted
+
             counts = self._counts[tool] = counted(_texts(tool))
         return counts
 

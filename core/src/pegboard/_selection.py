@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from fnmatch import fnmatchcase
-from functools import cached_property
 from typing import Any
 
-from attrs import frozen
-
-from pegboard._discovery import normalise
+from pegboard._names import normalise
 
 __all__ = ["INSTALLED", "Rule", "Selection"]
 
@@ -17,40 +13,52 @@ INSTALLED = "installed"
 _WILDCARDS = frozenset("*?[")
 
 
-@frozen
 class Rule:
     """Names that one source allows or blocks: entry-point or distribution names, `*` stands for anything."""
 
-    source: str
-    names: tuple[str, ...]
+    __slots__ = ("_exact", "_patterns", "names", "source")
+
+    def __init__(self, source: str, names: tuple[str, ...]) -> None:
+        self.source = source
+        self.names = names
+        normalised = [normalise(name) for name in names]
+        # Those with wildcards have to be tried; the others are looked up.
+        self._patterns = [name for name in normalised if set(name) & _WILDCARDS]
+        self._exact = frozenset(normalised) - frozenset(self._patterns)
 
     def matches(self, *candidates: str | None) -> bool:
         """Whether one of the candidates' names is meant."""
         known = [normalise(name) for name in candidates if name]
-        exact, patterns = self._normalised
-        return not exact.isdisjoint(known) or any(fnmatchcase(name, each) for name in known for each in patterns)
+        exact = not self._exact.isdisjoint(known)
+        if exact or not self._patterns:
+            return exact
+        from fnmatch import fnmatchcase
 
-    @cached_property
-    def _normalised(self) -> tuple[frozenset[str], list[str]]:
-        """The names as they are, which are looked up, and those with wildcards, which have to be tried."""
-        names = [normalise(name) for name in self.names]
-        patterns = [name for name in names if set(name) & _WILDCARDS]
-        return frozenset(names) - frozenset(patterns), patterns
+        return any(fnmatchcase(name, each) for name in known for each in self._patterns)
 
     def __str__(self) -> str:
         return f"{self.source}={','.join(self.names)}"
 
 
-@frozen
 class Selection:
     """What was asked for: rules over names, plugin objects, and the names that have to be there."""
 
-    allow: tuple[Rule, ...] = ()
-    block: tuple[Rule, ...] = ()
-    objects: tuple[Any, ...] = ()
-    requested: tuple[str, ...] = ()
-    scan: bool = True
-    """Whether installed plugins are wanted at all."""
+    __slots__ = ("allow", "block", "objects", "requested", "scan")
+
+    def __init__(
+        self,
+        allow: tuple[Rule, ...] = (),
+        block: tuple[Rule, ...] = (),
+        objects: tuple[Any, ...] = (),
+        requested: tuple[str, ...] = (),
+        scan: bool = True,
+    ) -> None:
+        self.allow = allow
+        self.block = block
+        self.objects = objects
+        self.requested = requested
+        self.scan = scan
+        """Whether installed plugins are wanted at all."""
 
     @classmethod
     def read(

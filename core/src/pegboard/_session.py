@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
-from pegboard._approval import Permission
 from pegboard._call import ToolCall
 from pegboard._calls import Calls
 from pegboard._core import Core
 from pegboard._effects import is_interrupt
 from pegboard._equipment import META_TOOL, PARAMETER, Equipment
-from pegboard._groups import Activation, Group, Manager, groups_of
+from pegboard._groups import Activation, groups_of
 from pegboard._offering import Offering
+from pegboard._permission import Permission
 from pegboard._permissions import Permissions
 from pegboard._policy import DEFAULT_POLICY, ExecutionPolicy
 from pegboard._presets import Preset, Presets
@@ -23,7 +23,10 @@ from pegboard._result import Status
 from pegboard._scope import Scope
 from pegboard._search import OFF_BOARD, Found
 from pegboard._tool import Tool
-from pegboard._views import Lens, Names, Rename, listed
+
+if TYPE_CHECKING:
+    from pegboard._group import Group, Manager
+    from pegboard._views import Lens, Names, Rename
 
 __all__ = ["Session", "Sessions"]
 
@@ -51,9 +54,10 @@ class Sessions(Calls):
 
         With `groups`, exactly these are active in it, whatever is created later.
         """
+        wider = self._caller
         return Session(
-            self._caller._core,
-            wider=self._caller,
+            wider._core,
+            wider=wider,
             context=context,
             presets=presets,
             groups=groups,
@@ -79,6 +83,8 @@ class Sessions(Calls):
         fit do not exist in the view. It follows the board. Raises `UnknownNameError` for a name that nothing has,
         `ConflictError` for two tools of one name, and `RegistrationError` for a name that providers refuse.
         """
+        from pegboard._views import Lens, listed
+
         wider = self._caller
         lens = Lens(
             wider._lens,
@@ -118,7 +124,7 @@ class Session(Offering, Sessions):
         policy: ExecutionPolicy | None = None,
         approver: Callable[..., Any] | None = None,
         agent: Any = None,
-        permissions: str | Path | None = None,
+        permissions: str | os.PathLike[str] | None = None,
         lens: Lens | None = None,
     ) -> None:
         self._core = core
@@ -142,15 +148,17 @@ class Session(Offering, Sessions):
             wider._narrowed = True
             self._presets = Presets(registry.life, wider._presets, override=core.preset_override)
             self._activation = Activation(core.groups, wider._activation)
-            self._permissions = Permissions(registry.removals, None, wider._permissions)
-            self._found = Found(registry.removals, wider._found)
+            removals = registry.removals
+            self._permissions = Permissions(removals, None, wider._permissions)
+            self._found = Found(removals, wider._found)
             self._lens = lens or wider._lens
         self._narrowed = False
         self._cache = {}
         self._memo = {}
         self._generation = -1
-        for tool, values in (presets or {}).items():
-            self.set_presets(tool, values)
+        if presets:
+            for tool, values in presets.items():
+                self.set_presets(tool, values)
         if groups is not None:
             self._activation.set(groups)
 
@@ -265,6 +273,7 @@ class Session(Offering, Sessions):
             self._core.engine.stats.of(shown),
             explicit_permission=explicit is not None,
             bounded_output=self._core.engine.outcomes.max_output is not None,
+            decode=self._core.engine.accelerators.decode,
         )
 
     def _inactive(self, name: str, groups: tuple[str, ...]) -> Absent:

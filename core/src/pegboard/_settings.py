@@ -5,39 +5,31 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any, get_type_hints
-
-from attrs import define, field, frozen
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 from pegboard._errors import PluginError, SettingsError, describe_exception, suggestion
 from pegboard._settings_sources import Given, Layer, NamesRule, read_layers
-from pegboard._settings_values import describe_type, describe_value, from_text, structure
 
-__all__ = ["Setting", "Settings"]
+if TYPE_CHECKING:
+    from pegboard._settings_values import Setting
 
-_REFERENCE = re.compile(r"(\$?)\$\{([A-Za-z_]\w*)\}", re.ASCII)
+__all__ = ["Settings"]
+
+_REFERENCE = r"(?a)(\$?)\$\{([A-Za-z_]\w*)\}"
 # Shorter ones are too likely to be a part of an innocent word.
 _SHORTEST_SECRET = 4
 
 
-@frozen
-class Setting:
-    """An effective value and where it came from; the value of a secret one is `***`."""
-
-    section: str
-    key: str
-    value: Any
-    source: str
-
-
-@define(eq=False)
 class Settings:
     """All sources, low to high; `structure` turns a pack's section into its class."""
 
-    _layers: tuple[Layer, ...] = field(repr=False)
-    _environ: Mapping[str, str] = field(repr=False)
-    _effective: dict[str, tuple[Setting, ...]] = field(factory=dict, init=False, repr=False)
-    _secrets: set[str] = field(factory=set, init=False, repr=False)
+    __slots__ = ("_effective", "_environ", "_layers", "_secrets")
+
+    def __init__(self, layers: tuple[Layer, ...], environ: Mapping[str, str]) -> None:
+        self._layers = layers
+        self._environ = environ
+        self._effective: dict[str, tuple[Setting, ...]] = {}
+        self._secrets: set[str] = set()
 
     @classmethod
     def read(
@@ -74,6 +66,8 @@ class Settings:
         it raises is the fault of `cls`, such as a field without a default.
         """
         import attrs
+
+        from pegboard._settings_values import Setting
 
         defaults = _defaults(cls)
         fields = {attribute.alias: attribute for attribute in attrs.fields(cls) if attribute.init and attribute.alias}
@@ -141,11 +135,13 @@ class Settings:
         return values
 
     def _value(self, path: str, annotation: Any, given: Given, secret: bool) -> Any:
+        from pegboard._settings_values import describe_type, describe_value, from_text, structure
+
         raw = given.value
         read_as_text = given.kind == "environment"
         if not read_as_text:
             # A value that is one reference and nothing else takes the type of its field, as the variable itself would.
-            reference = _REFERENCE.fullmatch(raw) if isinstance(raw, str) else None
+            reference = re.fullmatch(_REFERENCE, raw) if isinstance(raw, str) else None
             read_as_text = reference is not None and not reference[1]
             raw = self._expand(raw, path, given.source)
         if secret and isinstance(raw, str):
@@ -169,7 +165,7 @@ class Settings:
             return text
 
         if isinstance(value, str):
-            return _REFERENCE.sub(look_up, value)
+            return re.sub(_REFERENCE, look_up, value)
         if isinstance(value, dict):
             return {key: self._expand(item, path, source) for key, item in value.items()}
         if isinstance(value, (list, tuple)):
@@ -193,7 +189,9 @@ class Settings:
             try:
                 cls(**{key: value})
             except Exception as own:  # noqa: BLE001 - a validator may raise anything
-                because = "" if key in secret else f": {self.redact(describe_exception(own))}"
+                # A pack that raises this one says what is wrong, and knows what it must not say.
+                silent = key in secret and not isinstance(own, SettingsError)
+                because = "" if silent else f": {self.redact(describe_exception(own))}"
                 return SettingsError(f"{given[key].source}: {section}.{key} is refused{because}")
         sources = ", ".join(sorted({value.source for value in given.values()}))
         because = "" if secret else f": {describe_exception(error)}"
@@ -218,7 +216,7 @@ def _is_secret(attribute: Any, given: Given | None) -> bool:
 
 def _refers(value: Any) -> bool:
     if isinstance(value, str):
-        return any(not reference[1] for reference in _REFERENCE.finditer(value))
+        return any(not reference[1] for reference in re.finditer(_REFERENCE, value))
     if isinstance(value, dict):
         return any(_refers(item) for item in value.values())
     return isinstance(value, (list, tuple)) and any(_refers(item) for item in value)

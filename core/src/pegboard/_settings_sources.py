@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from attrs import field, frozen
-
-from pegboard._discovery import pack_name
 from pegboard._errors import SettingsError
+from pegboard._names import pack_name
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 __all__ = ["Given", "Layer", "NamesRule", "read_layers"]
 
@@ -23,22 +23,31 @@ NamesRule: TypeAlias = tuple[str, str, tuple[str, ...]]
 """`plugins` or `block`, the source as messages name it, and the names."""
 
 
-@frozen(eq=False)
 class Given:
     """One value as it was given; `source` is how messages name the place. The value may be secret: never shown."""
 
-    value: Any = field(repr=False)
-    source: str
-    kind: Kind
+    __slots__ = ("kind", "source", "value")
+
+    def __init__(self, value: Any, source: str, kind: Kind) -> None:
+        self.value = value
+        self.source = source
+        self.kind = kind
 
 
-@frozen(eq=False)
 class Layer:
     """All sections of one source, by pack and key; `rules` are a file's own `plugins` and `block` lists."""
 
-    sections: Mapping[str, Mapping[str, Given]]
-    kind: Kind
-    rules: tuple[NamesRule, ...] = ()
+    __slots__ = ("kind", "rules", "sections")
+
+    def __init__(
+        self,
+        sections: Mapping[str, Mapping[str, Given]],
+        kind: Kind,
+        rules: tuple[NamesRule, ...] = (),
+    ) -> None:
+        self.sections = sections
+        self.kind = kind
+        self.rules = rules
 
 
 def read_layers(
@@ -50,13 +59,15 @@ def read_layers(
     write its own policy. Raises `SettingsError` for a source that cannot be read.
     """
     path = config if config is not None else environ.get("PEGBOARD_CONFIG") or None
-    layers = [] if path is None else [_from_file(Path(path), "config=" if config is not None else "PEGBOARD_CONFIG")]
+    layers = [] if path is None else [_from_file(path, "config=" if config is not None else "PEGBOARD_CONFIG")]
     return (*layers, _from_environment(environ), _from_argument(settings or {}))
 
 
-def _from_file(path: Path, named_by: str) -> Layer:
+def _from_file(named: str | os.PathLike[str], named_by: str) -> Layer:
     import tomllib
+    from pathlib import Path
 
+    path = Path(named)
     try:
         with path.open("rb") as file:
             content = tomllib.load(file)

@@ -11,7 +11,22 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-__all__ = ["describe_type", "describe_value", "from_text", "structure"]
+from attrs import frozen
+
+from pegboard._records import Compared
+
+__all__ = ["Setting", "describe_type", "describe_value", "from_text", "structure"]
+
+
+@frozen(eq=False, repr=False)
+class Setting(Compared):
+    """An effective value and where it came from; the value of a secret one is `***`."""
+
+    section: str
+    key: str
+    value: Any
+    source: str
+
 
 _BOOLEANS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
 _KINDS = {

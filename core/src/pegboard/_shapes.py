@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from attrs import field, frozen
 
 from pegboard._markers import MISSING
-from pegboard._records import Shown
+from pegboard._records import Compared, Shown
 
 __all__ = [
     "Check",
@@ -62,8 +62,8 @@ class Shape(Shown):
     """The base of all shapes."""
 
 
-@frozen(repr=False)
-class Check(Shown):
+@frozen(eq=False, repr=False)
+class Check(Compared):
     """One bound: its schema keyword, its limit, and a Python expression over `{value}` and `{limit}`."""
 
     keyword: str

@@ -7,8 +7,6 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple, Unpack, final, get_args, get_origin
 
-from attrs import frozen
-
 from pegboard._annotations import read_metadata, split
 from pegboard._errors import ConflictError, PegboardError, RegistrationError, suggestion
 from pegboard._hints import plain_function, read_hints, read_parameters
@@ -49,12 +47,14 @@ class Slot(NamedTuple):
 
 
 @final
-@frozen(eq=False, repr=False)
 class Reading:
     """What a function's signature says."""
 
-    slots: tuple[Slot, ...]
-    returns: Any
+    __slots__ = ("returns", "slots")
+
+    def __init__(self, slots: tuple[Slot, ...], returns: Any) -> None:
+        self.slots = slots
+        self.returns = returns
 
 
 def read_signature(
@@ -91,7 +91,8 @@ def read_signature(
 def _read(
     name: str, kind: Any, default: Any, annotation: Any, types: TypeTable, injectors: InjectorTable
 ) -> list[Slot]:
-    _refuse_marker(default)
+    if default is not MISSING:
+        _refuse_marker(default)
     provider = injectors.provider_for(annotation, default)
     if provider is not None:
         if kind in (STAR, STARS):

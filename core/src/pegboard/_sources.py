@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
+from copy import copy
 from typing import Any, final
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from pegboard._board import OnConflict
 from pegboard._collect import Collected, Registration
@@ -14,16 +15,25 @@ from pegboard._core import Core
 from pegboard._errors import PegboardError, describe_exception
 from pegboard._extension import LiveSource
 from pegboard._presets import for_tools
-from pegboard._records import Shown
+from pegboard._records import Compared
 from pegboard._session import Session
 from pegboard._tool import Origin, Tool
 
-__all__ = ["Followed", "SourceRecord", "follow", "is_live", "lenient_presets", "records", "unfollow"]
+__all__ = [
+    "Followed",
+    "SourceRecord",
+    "follow",
+    "is_live",
+    "lenient_presets",
+    "records",
+    "unfollow",
+    "unfollow_packs",
+]
 
 
 @final
-@frozen(repr=False)
-class SourceRecord(Shown):
+@frozen(eq=False, repr=False)
+class SourceRecord(Compared):
     """A live source, such as a remote server: the names of its `tools` that hang here, and its `problems`."""
 
     name: str
@@ -48,9 +58,13 @@ class Followed:
         registration: Registration,
         presets: Mapping[str, Any] | None,
         on_conflict: OnConflict,
+        pack: str | None = None,
+        origin: Origin | None = None,
     ) -> None:
         self.source = source
-        self.origin = Origin(plugin=f"source {source.name!r}")
+        self.pack = pack
+        """The pack that hung it up; None for the program."""
+        self.origin = Origin(plugin=f"source {source.name!r}") if origin is None else copy(origin)
         """The same object for all tools of this registration: how they are told from others of their names."""
         self._core = core
         self._session = session
@@ -68,16 +82,17 @@ class Followed:
     @property
     def record(self) -> SourceRecord:
         """What hangs there of the source, and what is wrong with the rest."""
-        hanging = tuple(name for name in self._names.values() if self._is_ours(name))
+        ours = self._ours()
+        hanging = tuple(name for name in self._names.values() if name in ours)
         return SourceRecord(self.source.name, hanging, (*self.source.problems, *self._refused.values()))
 
     def collect(self) -> Collected:
         """The tools of the source now; names that it does not know are no error while it is away."""
         self.source.tools()  # whether it is away shows when it has been asked
-        return self._collect(evolve(self._registration, lenient=True) if self.is_away else self._registration)
+        return self._collect(self._registration.leniently() if self.is_away else self._registration)
 
     def _collect(self, registration: Registration) -> Collected:
-        return self._core.collector.collect(self.source, registration, self.origin, None, _no_pack)
+        return self._core.collector.collect(self.source, registration, self.origin, self.pack, _no_pack)
 
     @property
     def is_away(self) -> bool:
@@ -93,11 +108,18 @@ class Followed:
         if missed:
             self.refresh()
 
+    def begin(self) -> None:
+        """Wait until the tools are known, and hang them up for the pack."""
+        self.source.tools()
+        self._hung = True
+        self.refresh()
+
     def stop(self) -> None:
         """Follow no longer. The tools stay where they are."""
         with self._lock:
-            self._over = True
-        self._stop()
+            over, self._over = self._over, True
+        if not over:
+            self._stop()
 
     def refresh(self) -> None:
         """Put on the board what the source offers now, all at once."""
@@ -107,22 +129,36 @@ class Followed:
                 return
             self._refused = {}
             try:
-                found = self._collect(evolve(self._registration, lenient=True))
+                found = self._collect(self._registration.leniently())
             except PegboardError as error:  # one of its tools cannot be a tool: what hangs there stays
                 self._refused[""] = describe_exception(error)
                 return
-            self._swap(dict(zip(found.names, found.tools, strict=True)))
+            offered = dict(zip(found.names, found.tools, strict=True))
+            self._check_names(offered)
+            self._swap(offered)
+
+    def _check_names(self, offered: Mapping[str, Tool]) -> None:
+        """Note the names in a pack's terms that its source does not know: nobody else would tell whoever set them."""
+        if self.pack is None or self.is_away:
+            return
+        try:
+            if self._registration.enable is not None or self._registration.disable:
+                self._collect(self._registration)
+            self._registration.check_renamed(offered)
+            if self._presets:
+                for_tools(self._presets, offered)
+        except PegboardError as error:
+            self._refused["terms"] = f"{self.source.name!r}: {error}"
 
     def _swap(self, offered: dict[str, Tool]) -> None:
-        board = self._core.board
-        kept: dict[str, Tool] = {}
-        for own, name in self._names.items():
-            if own in offered and self._is_ours(name):
-                kept[name] = _newest(board.tools[name], offered[own])
-        gone = [name for own, name in self._names.items() if own not in offered and self._is_ours(name)]
+        ours = self._ours()
+        names = {own: name for own, name in self._names.items() if name in ours}
+        kept = {name: _newest(ours[name], offered[own]) for own, name in names.items() if own in offered}
+        gone = [name for own, name in names.items() if own not in offered]
         new = {own: tool for own, tool in offered.items() if own not in self._names and self._may_hang(own, tool)}
-        hung = self._core.registry.swap(gone, kept, new.values(), self._on_conflict)
-        self._session.forget(gone)
+        forgotten = self._on_board(ours[name] for name in gone)
+        hung = self._core.registry.swap(gone, kept, new.values(), self._on_conflict, self.pack)
+        self._session.forget(forgotten)
         for own, tool, placed in zip(new, new.values(), hung, strict=True):
             if placed is None:
                 if self._on_conflict == "raise":
@@ -131,13 +167,14 @@ class Followed:
             self._names[own] = placed.name
             values = self._presets_of(own, tool)
             if values:
-                self._session.set_presets(placed.name, values)
+                for name in self._on_board([placed]):
+                    self._session.set_presets(name, values)
         self._names = {own: name for own, name in self._names.items() if own in offered}
 
     def _may_hang(self, own: str, tool: Tool) -> bool:
         """Whether a new tool fits what was said at the registration; one whose presets do not would lay them open."""
         known = {group.name for group in self._core.groups.all()}
-        if not known.issuperset(tool.groups):
+        if self.pack is None and not known.issuperset(tool.groups):
             self._refused[own] = f"{own!r} is not offered: its group was removed"
             return False
         try:
@@ -150,9 +187,17 @@ class Followed:
     def _presets_of(self, own: str, tool: Tool) -> Mapping[str, Any]:
         return lenient_presets(self._presets, {own: tool}).get(own, {})
 
-    def _is_ours(self, name: str) -> bool:
-        tool = self._core.board.tools.get(name)
-        return tool is not None and tool.origin is self.origin
+    def _ours(self) -> dict[str, Tool]:
+        """What hangs there of this registration, by the names that it was hung up under."""
+        hung = self._core.registry.hung_by(self.pack)
+        return {name: tool for name, tool in hung.items() if tool.origin is self.origin}
+
+    def _on_board(self, tools: Iterable[Tool]) -> list[str]:
+        """The names that tools have on the board: where packs clash, others than they were hung up under."""
+        wanted = {id(tool.definition) for tool in tools}
+        if not wanted:
+            return []
+        return [name for name, tool in self._core.board.tools.items() if id(tool.definition) in wanted]
 
 
 def follow(
@@ -172,6 +217,13 @@ def unfollow(followed: Iterable[Followed]) -> None:
     """Follow none of them any longer."""
     for each in followed:
         each.stop()
+
+
+def unfollow_packs(core: Core, packs: Container[str]) -> None:
+    """Follow no source of these packs any longer; their records go too."""
+    gone = [each for each in core.live if each.pack is not None and each.pack in packs]
+    core.live[:] = [each for each in core.live if each not in gone]
+    unfollow(gone)
 
 
 def records(core: Core) -> list[SourceRecord]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, final
+from typing import Any, Final, final
 
 from pegboard._result import Status
 
 __all__ = ["Stats", "ToolStats"]
+
+_SUCCESS: Final = Status.SUCCESS  # as an attribute of an enum's class it takes three times as long to look up
 
 
 @final
@@ -42,17 +44,16 @@ class ToolStats:
             self.waiting -= 1
 
     def ended(self, status: Status, seconds: float) -> None:
-        """Count a call however it ended; the straight path does so itself for one that returned.
+        """Count a call however it ended; the straight path does so itself for most.
 
         One that never ran, a denied one for instance, took 0 seconds and is not in the histogram.
         """
         self.calls += 1
-        if status is not Status.SUCCESS:
+        if status is not _SUCCESS:
             self.by_status[status] += 1
         if seconds:
             self.seconds += seconds
-            bucket = min(int(seconds * 1e6).bit_length(), 47)
-            self.histogram[bucket] += 1
+            self.histogram[int(seconds * 1e6).bit_length()] += 1
 
     def resumed(self) -> None:
         """A suspended call goes on: it will end a second time, and is still one call."""

@@ -30,6 +30,7 @@ __all__ = [
 
 JSON_TYPES: tuple[type, ...] = (NoneType, bool, int, float, str, list, dict)
 """The Python types of decoded JSON values."""
+_LEAVES = frozenset(JSON_TYPES) - {list, dict}
 
 
 def json_type(value: Any) -> type | None:
@@ -106,11 +107,15 @@ def _frozen(value: Any) -> Any:
 
 def count_members(value: Any) -> int:
     """How many members all JSON objects inside `value` have together."""
-    if isinstance(value, dict):
-        return len(value) + sum(map(count_members, value.values()))
-    if isinstance(value, list):
-        return sum(map(count_members, value))
-    return 0
+    members = 0
+    inside = [value]
+    for each in inside:  # which grows meanwhile
+        if isinstance(each, dict):
+            members += len(each)
+            inside += [member for member in each.values() if type(member) not in _LEAVES]
+        elif isinstance(each, list):
+            inside += [item for item in each if type(item) not in _LEAVES]
+    return members
 
 
 def choice_table(pairs: Sequence[tuple[Any, Any]]) -> dict[Any, Any]:

@@ -4,59 +4,43 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Final, Literal, NamedTuple, NoReturn, Protocol, Self, TypeAlias, cast, final
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Final,
+    Literal,
+    NamedTuple,
+    NoReturn,
+    Protocol,
+    Self,
+    cast,
+    final,
+)
 
 from attrs import evolve, field, frozen
 
-from pegboard._approval import Permission
 from pegboard._errors import PegboardError
-from pegboard._markers import MISSING
+from pegboard._permission import Permission
 from pegboard._policy import ExecutionPolicy
-from pegboard._records import Shown
+from pegboard._records import Compared
 from pegboard._subschemas import packed, unpacked
+
+if TYPE_CHECKING:
+    from pegboard._tool_facts import Hints, Parameter, ToolSchema
 
 __all__ = [
     "CallPlan",
     "Definition",
-    "Hints",
     "Origin",
-    "Parameter",
     "SchemaRequest",
-    "Source",
     "Tool",
     "ToolOptions",
-    "ToolSchema",
-    "Toolset",
 ]
 
-Source: TypeAlias = Literal["model", "preset", "context", "injected"]
-"""Where a parameter's value comes from."""
 
-
-@frozen(repr=False)
-class Parameter(Shown):
-    """One parameter of a tool's function. `source` says who provides it: only `model` parameters are in the schema."""
-
-    name: str
-    description: str
-    annotation: Any
-    required: bool
-    default: Any = MISSING
-    source: Source = "model"
-
-
-@frozen(repr=False)
-class Hints(Shown):
-    """What a tool says about its effects; None where it says nothing. Hints are advice, not enforcement."""
-
-    read_only: bool | None = None
-    destructive: bool | None = None
-    idempotent: bool | None = None
-    open_world: bool | None = None
-
-
-@frozen(repr=False)
-class Origin(Shown):
+@frozen(eq=False, repr=False)
+class Origin(Compared):
     """Where a tool comes from; all None for what the program registered itself."""
 
     plugin: str | None = None
@@ -70,8 +54,8 @@ class Origin(Shown):
         return self.plugin or "the program"
 
 
-@frozen(repr=False)
-class ToolOptions(Shown):
+@frozen(eq=False, repr=False)
+class ToolOptions(Compared):
     """Everything that `@tool(...)` can say; None means that the author said nothing."""
 
     name: str | None = None
@@ -99,6 +83,8 @@ class ToolOptions(Shown):
     @property
     def hints(self) -> Hints:
         """The four effects together."""
+        from pegboard._tool_facts import Hints
+
         return Hints(self.read_only, self.destructive, self.idempotent, self.open_world)
 
     @property
@@ -161,22 +147,6 @@ class Definition(Protocol):
     def plan(self, presets: frozenset[str], locked: frozenset[str]) -> CallPlan:
         """The call plan for a tool with these preset and locked parameters; compiled once for each combination."""
         ...
-
-
-@frozen(repr=False)
-class ToolSchema(Shown):
-    """A tool as a model sees it."""
-
-    name: str
-    description: str
-    parameters: dict[str, Any]
-    returns: dict[str, Any] | None = None
-    strict: bool | None = None
-    examples: tuple[Any, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """`name`, `description` and `parameters`, the three members that every provider has."""
-        return {"name": self.name, "description": self.description, "parameters": self.parameters}
 
 
 @final
@@ -300,6 +270,8 @@ class Tool:
 
     def schema(self) -> ToolSchema:
         """The tool as a model sees it."""
+        from pegboard._tool_facts import ToolSchema
+
         examples = tuple(self.options.examples)
         return ToolSchema(self.name, self.description, self.parameters, self.returns, self.options.strict, examples)
 
@@ -333,15 +305,6 @@ class Tool:
 
 Tool._factory = None
 Tool._external_factory = None
-
-
-@frozen(repr=False)
-class Toolset(Shown):
-    """Tools that belong together: a class with `@tool` methods, or a pack."""
-
-    name: str
-    description: str
-    tools: tuple[Tool, ...]
 
 
 def _handed_in(factory: Callable[..., Tool] | None) -> Callable[..., Tool]:

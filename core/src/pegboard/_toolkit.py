@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self, final
+from typing import TYPE_CHECKING, Any, Literal, Self, final
 
 from pegboard import builtin
 from pegboard._admission import RepairMode
@@ -16,21 +16,21 @@ from pegboard._collect import Registration
 from pegboard._errors import PegboardError, RegistrationError
 from pegboard._extension import Converter, Injector, TypeHandler
 from pegboard._front import Front
-from pegboard._groups import Group, Manager
-from pegboard._meta import register_meta_tool
 from pegboard._outcome import ExposeErrors
-from pegboard._plugin_record import PluginChanges, PluginFailure, PluginRecord
+from pegboard._plugin_record import PluginRecord
 from pegboard._plugins import Plugins
 from pegboard._policy import ExecutionPolicy
-from pegboard._registration import hang_up_own, hang_up_packs, register, register_type, reread
-from pegboard._reloading import reload_plugins
+from pegboard._registration import follow_packs, hang_up_own, hang_up_packs, register, register_type, reread
 from pegboard._search import DEFER_THRESHOLD
 from pegboard._session import Session
 from pegboard._sources import SourceRecord, records, unfollow
-from pegboard._standalone import external_tool, read_tool
 from pegboard._tool import Origin, Tool
 from pegboard._types import TypeTable
-from pegboard._views import Names
+
+if TYPE_CHECKING:
+    from pegboard._group import Group, Manager
+    from pegboard._plugin_reports import PluginChanges, PluginFailure
+    from pegboard._views import Names
 
 __all__ = ["Tool", "Toolkit"]
 
@@ -58,14 +58,14 @@ class Toolkit(Front):
         block: str | Iterable[str] = (),
         on_plugin_error: Literal["collect", "raise"] = "collect",
         settings: Mapping[str, Any] | None = None,
-        config: str | Path | None = None,
+        config: str | os.PathLike[str] | None = None,
         parallel: bool = True,
         allow_tool_deletion: bool = True,
         policy: ExecutionPolicy | None = None,
         context: Any = (),
         agent: Any = None,
         approver: Callable[..., Any] | None = None,
-        permissions: str | Path | None = None,
+        permissions: str | os.PathLike[str] | None = None,
         preset_override: bool = True,
         repair: RepairMode = "safe",
         expose_errors: ExposeErrors = "message",
@@ -101,7 +101,8 @@ class Toolkit(Front):
             self._core, context=context, policy=policy, approver=approver, agent=agent, permissions=permissions
         )
         hang_up_own(self._core)
-        hang_up_packs(self._core)
+        hang_up_packs(self._core, self._root)
+        follow_packs(self._core, self._root)
 
     # Registering -----------------------------------------------------------------------------------------------
 
@@ -134,7 +135,7 @@ class Toolkit(Front):
         registration = Registration(
             name,
             description,
-            self._core.groups.check((group,) if isinstance(group, str) else group or ()),
+            () if group is None else self._core.groups.check(group),
             extended_model,
             None if enable is None else tuple(enable),
             tuple(disable),
@@ -158,6 +159,8 @@ class Toolkit(Front):
         It sets which of the groups that the model manages are active, in the session that calls it. Raises
         `ConflictError` where the program has another tool of that name.
         """
+        from pegboard._meta import register_meta_tool
+
         return register_meta_tool(self._core, self._root)
 
     def register_type(self, handler: TypeHandler) -> None:
@@ -199,6 +202,8 @@ class Toolkit(Front):
 
         Raises `RegistrationError` for a name that is taken, ValueError for a limit below 1.
         """
+        from pegboard._group import Group
+
         self._core.groups.create(Group(name, description, active, managed_by, instructions, max_concurrency))
         self._core.registry.touched()
 
@@ -234,7 +239,9 @@ class Toolkit(Front):
         that failed is tried again. Raises what making a toolkit raises, and `RegistrationError` where a tool of the
         program's needs a type that is gone.
         """
-        return reload_plugins(self._core)
+        from pegboard._reloading import reload_plugins
+
+        return reload_plugins(self._core, self._root)
 
     @property
     def plugin_errors(self) -> list[PluginFailure]:
@@ -251,7 +258,13 @@ class Toolkit(Front):
         """What is wrong with the board, a sentence each: clashing names, broken plugins, unreadable distributions."""
         clashes = [str(clash) for _, clash in sorted(self._core.board.clashes.items())]
         away = (problem for source in self.sources for problem in source.problems)
-        return [*clashes, *self.types.ties, *self._root.problems, *self._core.plugins.problems, *away]
+        slow = self._core.engine.accelerators.problems
+        return [*clashes, *self.types.ties, *self._root.problems, *self._core.plugins.problems, *slow, *away]
+
+    @property
+    def accelerators(self) -> dict[str, str]:
+        """What is used to `decode` arguments and as `validator` of foreign schemas, where a plugin offers something."""
+        return self._core.engine.accelerators.used
 
     @property
     def stats(self) -> dict[str, Any]:
@@ -297,6 +310,18 @@ class Toolkit(Front):
         return f"Toolkit({len(self)} tools, {active} of {len(self.plugins)} plugins active)"
 
 
+def _read_tool(*arguments: Any, **options: Any) -> Tool:
+    from pegboard._standalone import read_tool
+
+    return read_tool(Toolkit, *arguments, **options)
+
+
+def _external_tool(*arguments: Any) -> Tool:
+    from pegboard._standalone import external_tool
+
+    return external_tool(Toolkit, *arguments)
+
+
 # The record stands floors below the reader that it needs: it is handed down here, where both are known.
-Tool._factory = partial(read_tool, Toolkit)
-Tool._external_factory = partial(external_tool, Toolkit)
+Tool._factory = _read_tool
+Tool._external_factory = _external_tool

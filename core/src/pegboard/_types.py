@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar, Union, get_origin
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from pegboard._annotations import (
     alias_value,
@@ -32,22 +32,26 @@ Level: TypeAlias = Literal["program", "plugin", "builtin"]
 _LEVELS: tuple[Level, ...] = ("program", "plugin", "builtin")
 
 
-@frozen(eq=False, repr=False)
 class _Entry:
     """A handler with where it comes from."""
 
-    handler: TypeHandler
-    origin: Origin
-    level: Level
-    number: int
+    __slots__ = ("handler", "level", "number", "origin")
+
+    def __init__(self, handler: TypeHandler, origin: Origin, level: Level, number: int) -> None:
+        self.handler = handler
+        self.origin = origin
+        self.level = level
+        self.number = number
 
 
-@frozen(eq=False, repr=False)
 class _Match:
     """An entry that maps an annotation, and how closely: the smaller the rank, the more specific."""
 
-    entry: _Entry
-    rank: tuple[int, int]
+    __slots__ = ("entry", "rank")
+
+    def __init__(self, entry: _Entry, rank: tuple[int, int]) -> None:
+        self.entry = entry
+        self.rank = rank
 
     @property
     def order(self) -> tuple[int, int, tuple[int, int]]:
@@ -243,7 +247,7 @@ class TypeTable:
         whole = Annotated[(bare, *items)]
         _refuse_tie(whole, matches)
         plan = self._call(matches[0].entry.handler, matches[0].entry.origin, whole)
-        return refine(plan, evolve(metadata, bounds=(), predicates=()), bare)
+        return refine(plan, metadata.but(bounds=(), predicates=()), bare)
 
     def _whole_matches(self, bare: Any, items: tuple[Any, ...]) -> list[_Match]:
         """The handlers that understand an `Annotated` type with its metadata, best first."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import marshal
 import re
+import threading
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NoReturn
 from urllib.parse import unquote
@@ -12,6 +15,7 @@ from attrs import define, field, frozen
 from pegboard._errors import RegistrationError
 from pegboard._patterns import read_pattern
 from pegboard._problems import spell
+from pegboard._wellformed import is_surely_valid
 
 __all__ = ["dialect", "follow", "vet"]
 
@@ -19,6 +23,8 @@ _MOST_NODES: Final = 50_000
 _DEEPEST: Final = 100
 _MOST_WORK: Final = 10_000
 """How many subschemas may apply to one and the same value: two references to two references to ... double each time."""
+
+_MOST_PASSED: Final = 20_000
 
 _REFERENCES: Final = ("$ref", "$dynamicRef", "$recursiveRef")
 _ONE: Final = ("not", "if", "then", "else", "items", "additionalItems", "contains", "additionalProperties")
@@ -34,6 +40,9 @@ def vet(schema: Mapping[str, Any], where: str) -> None:
     """Raises `RegistrationError` naming `where`, the keyword and its path."""
     if not isinstance(schema, Mapping):
         raise RegistrationError(f"{where}: a JSON Schema is an object, got {spell(schema)}")
+    fingerprint = _fingerprint(schema)
+    if fingerprint in _passed:
+        return
     _check_size(schema, where)
     _check_metaschema(schema, where)
     survey = _Survey(where)
@@ -41,6 +50,30 @@ def vet(schema: Mapping[str, Any], where: str) -> None:
     for part in survey.parts:  # which grows when a reference points at a new place
         survey.check(part)
         survey.measure(part.schema, part.path, 0)
+    _remember(fingerprint)
+
+
+_passed: dict[bytes | None, None] = {}
+"""Fingerprints of schemas that passed, the oldest first: each is looked at several times on its way to a call."""
+_lock = threading.Lock()
+
+
+def _fingerprint(schema: Any) -> bytes | None:
+    """A digest of all that a schema says, types included; None for one that is not made of plain values."""
+    try:
+        said = marshal.dumps(schema, 2)
+    except ValueError:
+        return None
+    return hashlib.blake2b(said, digest_size=20).digest()
+
+
+def _remember(fingerprint: bytes | None) -> None:
+    if fingerprint is None:
+        return
+    with _lock:
+        if len(_passed) >= _MOST_PASSED:
+            del _passed[next(iter(_passed))]
+        _passed[fingerprint] = None
 
 
 def dialect(schema: Mapping[str, Any]) -> Any:
@@ -220,6 +253,8 @@ def _check_size(schema: Any, where: str) -> None:
 
 
 def _check_metaschema(schema: Mapping[str, Any], where: str) -> None:
+    if is_surely_valid(schema):
+        return
     from jsonschema.exceptions import SchemaError
 
     try:

@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterable, Mapping
 from fnmatch import fnmatchcase
 from typing import Final, TypeAlias, final
 
-from attrs import field, frozen
-
 from pegboard._board import Board
 from pegboard._errors import ConflictError, RegistrationError, UnknownNameError, suggestion
 from pegboard._search import SEARCH_TOOL
@@ -32,34 +30,52 @@ def listed(names: Names) -> tuple[str, ...]:
 
 
 @final
-@frozen(eq=False)
 class Sight:
     """One board through a lens: `tools` as they hang there by the names shown, and the `names` shown by those there.
 
     `refused` says of each name that no tool can have here why that is.
     """
 
-    tools: Mapping[str, Tool]
-    names: Mapping[str, str]
-    refused: Mapping[str, RegistrationError]
+    __slots__ = ("names", "refused", "tools")
+
+    def __init__(
+        self,
+        tools: Mapping[str, Tool],
+        names: Mapping[str, str],
+        refused: Mapping[str, RegistrationError],
+    ) -> None:
+        self.tools = tools
+        self.names = names
+        self.refused = refused
 
 
 @final
-@frozen(eq=False)
 class Lens:
     """What a view shows of the wider one: a tool that fits everything that is asked, under its new name.
 
     The tool that pages through long output is always there and keeps its name: results speak of it.
     """
 
-    wider: Lens | None
-    include: tuple[str, ...] | None
-    exclude: tuple[str, ...]
-    tags: frozenset[str] | None
-    prefix: str
-    rename: Rename | None
-    where: Callable[[Tool], bool] | None
-    _last: list[tuple[Board, Sight]] = field(factory=list, init=False, repr=False)
+    __slots__ = ("_last", "exclude", "include", "prefix", "rename", "tags", "where", "wider")
+
+    def __init__(
+        self,
+        wider: Lens | None,
+        include: tuple[str, ...] | None,
+        exclude: tuple[str, ...],
+        tags: frozenset[str] | None,
+        prefix: str,
+        rename: Rename | None,
+        where: Callable[[Tool], bool] | None,
+    ) -> None:
+        self.wider = wider
+        self.include = include
+        self.exclude = exclude
+        self.tags = tags
+        self.prefix = prefix
+        self.rename = rename
+        self.where = where
+        self._last: list[tuple[Board, Sight]] = []
 
     def look(self, board: Board) -> Sight:
         """What this lens shows of a board; computed once for each."""

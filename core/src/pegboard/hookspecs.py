@@ -16,7 +16,7 @@ from typing import Any
 
 import pluggy
 
-from pegboard._extension import Command, Converter, Dialect, Injector, Middleware, TypeHandler
+from pegboard._extension import Accelerator, Command, Converter, Dialect, Injector, Middleware, TypeHandler
 
 __all__ = ["GROUP", "hookimpl", "hookspec"]
 
@@ -51,7 +51,7 @@ def provide_tools(settings: Any) -> Iterable[Any] | None:
     """The pack's tools: functions, `Tool`s, objects or classes with `@tool` methods, tool sources, or import strings.
 
     `settings` is an instance of what `settings_type` returned, else None. An import string `"pkg.module:attribute"`
-    is imported on the tool's first use only.
+    is imported on the tool's first use only. A live source is followed; an `Offer` is a source with terms.
 
         import pegboard
 
@@ -202,4 +202,22 @@ def provide_commands() -> Iterable[Command] | None:
     @pegboard.hookimpl
     def provide_commands():
         return [pegboard.Command("hello", "Say hello.", run)]
+    """
+
+
+@hookspec
+def provide_accelerators(settings: Any) -> Iterable[Accelerator] | None:
+    """Accelerators: faster code for decoding arguments and for checking them against schemas of others.
+
+    `settings` is as in `provide_tools`. Of several accelerators of one kind, the first one by plugin is used.
+
+        import pegboard
+
+        def load():
+            import acme
+            return acme.read_json
+
+        @pegboard.hookimpl
+        def provide_accelerators(settings):
+            return [pegboard.Accelerator("decode", "acme", load)]
     """

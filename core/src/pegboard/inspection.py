@@ -12,7 +12,8 @@ from pegboard._hooks import HookName
 from pegboard._lazy import LazyDefinition
 from pegboard._plugin_record import Contribution
 from pegboard._plugins import Plugins
-from pegboard._settings import Setting, Settings
+from pegboard._settings import Settings
+from pegboard._settings_values import Setting
 from pegboard._tool import Tool
 from pegboard._toolkit import Toolkit
 

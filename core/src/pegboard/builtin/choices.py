@@ -13,7 +13,6 @@ from pegboard._plans import shaped
 from pegboard._schema import JsonSchema
 from pegboard._shapes import Choice, TypePlan
 from pegboard._strict import choice_table
-from pegboard._unions import union_plan
 
 __all__ = ["choice_handlers"]
 
@@ -26,8 +25,14 @@ def choice_handlers() -> list[TypeHandler]:
         TypeHandler(_is_literal, _literal),
         # A predicate, since StrEnum stands behind `str` in its own bases.
         TypeHandler(lambda annotation: isinstance(annotation, enum.EnumMeta), _enum),
-        TypeHandler(is_union, union_plan),
+        TypeHandler(is_union, _union),
     ]
+
+
+def _union(annotation: Any, types: Types) -> TypePlan:
+    from pegboard._unions import union_plan
+
+    return union_plan(annotation, types)
 
 
 def _is_literal(annotation: Any) -> bool:

@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from pegboard._discovery import discover, normalise
+from pegboard._discovery import discover
 from pegboard._errors import UnknownNameError, suggestion
 from pegboard._hooks import HookName
+from pegboard._names import normalise
 from pegboard._tool import Tool
 from pegboard._toolkit import Toolkit
 from pegboard.testing._findings import Finding, message

@@ -17,7 +17,7 @@ from pegboard_cli._finding import Finding
 from pegboard_cli._lockfile import LOCK, Lock, differences
 from pegboard_cli._options import BoardOptions, board_options, json_option
 from pegboard_cli._output import console, joined, plain, print_json, text
-from pegboard_cli._plugin_checks import check_commands, check_plugins
+from pegboard_cli._plugin_checks import check_commands, check_plugins, check_sources
 from pegboard_cli._tool_checks import check_tools
 
 if TYPE_CHECKING:
@@ -40,9 +40,9 @@ _DIFF: Final = {"+": "green", "-": "red", "@": "dim"}
 def command(options: BoardOptions, locked: bool, lock_file: Path, strict: bool, as_json: bool) -> int:
     """Say what is wrong, and how to mend it.
 
-    Broken, hidden and slow plugins, clashing names, presets that a model may override, tools without descriptions,
-    schemas that providers refuse, characters that nobody sees, settings of nobody. Each with the command or line that
-    mends it. Exits with 1 if there are errors; warnings alone are let pass, but for --strict.
+    Broken, hidden and slow plugins, servers that are away, clashing names, presets that a model may override, tools
+    without descriptions, schemas that providers refuse, characters that nobody sees, settings of nobody. Each with the
+    command or line that mends it. Exits with 1 if there are errors; warnings alone are let pass, but for --strict.
     """
     findings = sorted(_findings(options, lock_file if locked else None), key=lambda each: each.level)
     failed = any(each.level == "error" or strict for each in findings)
@@ -72,7 +72,7 @@ def _check(toolkit: Toolkit, lock_file: Path | None) -> Iterator[Finding]:
     of_commands = list(check_commands(plugins, COMMANDS))
     of_types = [Finding("error", "type-tie", "types", tie, "block one of the plugins") for tie in toolkit.types.ties]
     of_lock = [] if lock_file is None else list(_check_lock(toolkit, of_tools, lock_file))
-    yield from chain(check_plugins(plugins), of_types, of_commands, of_tools, of_lock)
+    yield from chain(check_plugins(plugins), check_sources(toolkit), of_types, of_commands, of_tools, of_lock)
 
 
 def _check_lock(toolkit: Toolkit, of_tools: list[Finding], file: Path) -> Iterator[Finding]:

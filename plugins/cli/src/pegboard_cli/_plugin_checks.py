@@ -7,12 +7,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from pegboard import PegboardError, PluginRecord, PluginState
+from pegboard import PegboardError, PluginRecord, PluginState, Toolkit
 from pegboard.inspection import Plugins
 from pegboard_cli._finding import Finding
 from pegboard_cli._foreign import named
 
-__all__ = ["SLOW", "check_commands", "check_plugins"]
+__all__ = ["SLOW", "check_commands", "check_plugins", "check_sources"]
 
 SLOW: Final = 0.5
 """Seconds after which an import is called slow."""
@@ -66,6 +66,14 @@ def _slow(record: PluginRecord, seconds: float) -> Finding:
         f"its import takes {seconds:.1f} s, every time a toolkit is put together",
         f"python -X importtime -c 'import {module}' shows why; heavy imports belong into functions or import strings",
     )
+
+
+def check_sources(toolkit: Toolkit) -> Iterator[Finding]:
+    """Remote servers and the like that are away, or whose tools cannot all be used."""
+    for source in toolkit.sources:
+        for problem in source.problems:
+            fix = "see to it there, or change what registers it: the program, or a section of the settings"
+            yield Finding("warning" if source.tools else "error", "source", source.name, problem, fix)
 
 
 def check_commands(plugins: Plugins, ours: Iterable[str]) -> Iterator[Finding]:

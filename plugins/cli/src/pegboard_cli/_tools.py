@@ -45,7 +45,7 @@ def command(
         load = load or any((text, group, tag))
         found = [summary(tool, load=load) for tool in ordered(toolkit)]
         kept = [each for each in found if _fits(each, text, pack, group, tag)]
-        problems = _remarks(toolkit, kept, found)
+        problems = list(_remarks(toolkit, kept, found))  # a server is asked before it is left
     if as_json:
         print_json(kept)
     elif kept:
@@ -76,6 +76,9 @@ def _remarks(toolkit: Toolkit, kept: list[dict[str, Any]], found: list[dict[str,
     broken = [record.name for record in toolkit.plugins if record.state in ("failed", "incompatible")]
     if broken:
         yield f"{plain(len(broken), 'plugin')} cannot be used: {names(broken)}; see: pegboard doctor"
+    lacking = [source.name for source in toolkit.sources if source.problems]
+    if lacking:
+        yield f"tools are missing of {plain(len(lacking), 'source')}: {names(lacking)}; see: pegboard doctor"
 
 
 def _packs(found: list[dict[str, Any]]) -> list[str]:
