@@ -27,7 +27,7 @@ def test_checks_run_the_readme_test_command() -> None:
     assert '\nstep bash -c "$test_command"\n' in CHECKS
 
 
-@pytest.mark.parametrize("session", ["lint", "types", "docs", "slow", "lowest", "packs", "build"])
+@pytest.mark.parametrize("session", ["lint", "types", "docs", "slow", "conformance", "lowest", "packs", "build"])
 def test_checks_run_every_session(session: str) -> None:
     assert re.search(rf"^step nox -s .*\b{session}\b", CHECKS, re.MULTILINE)
 

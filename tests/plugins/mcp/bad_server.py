@@ -20,6 +20,20 @@ BAD_SCHEMAS: dict[str, Any] = {
     "schema-endless-ref": {"type": "object", "properties": {"a": {"$ref": "#/properties/a"}}},
     "schema-slow-pattern": {"type": "object", "properties": {"a": {"type": "string", "pattern": "^(a+)+$"}}},
     "schema-array": {"type": "array"},
+    "schema-huge": {"type": "object", "properties": {f"p{number}": {"enum": [number] * 5} for number in range(20_000)}},
+}
+NO_TOOLS: dict[str, Any] = {
+    "entry-no-name": {"description": "Nameless.", "inputSchema": TEXT},
+    "entry-name-number": {"name": 7, "inputSchema": TEXT},
+    "entry-no-schema": {"name": "broken"},
+    "entry-schema-text": {"name": "broken", "inputSchema": "object"},
+    "entry-schema-null": {"name": "broken", "inputSchema": None},
+    "entry-null": None,
+    "entry-text": "echo",
+    "entry-hints": {"name": "broken", "inputSchema": TEXT, "annotations": {"readOnlyHint": {"no": 1}}},
+    "entry-output": {"name": "broken", "inputSchema": TEXT, "outputSchema": ["object"]},
+    "entry-title": {"name": "broken", "inputSchema": TEXT, "title": 7, "icons": "none"},
+    "entry-properties": {"name": "broken", "inputSchema": {"type": "object", "properties": ["a"]}},
 }
 BAD_OUTPUTS: dict[str, Any] = {
     "output-unfit": STRICT,
@@ -57,6 +71,14 @@ def text(words: str, **more: Any) -> dict[str, Any]:
     return {"content": [{"type": "text", "text": words}], **more}
 
 
+LISTS: dict[str, Any] = {
+    "list-malformed": "none",
+    "list-of-nothing": [described("echo"), *[None] * 500],
+    "list-names": [described(name) for name in ("a b", "c/d.e", "ünï", "x" * 200, "9lives", "echo")],
+    "list-5000": [described(f"echo{number}") for number in range(5000)],
+}
+
+
 def begin(request: dict[str, Any]) -> None:
     result = {
         "protocolVersion": "1999-01-01" if CASE == "old-version" else "2025-11-25",
@@ -81,21 +103,21 @@ def tools(request: dict[str, Any]) -> None:  # noqa: C901 - a case a branch
     if CASE == "list-error":
         refuse(request, -32603, "no list today")
         return
-    if CASE == "list-malformed":
-        found = {"tools": "none"}
+    if CASE in LISTS:
+        found = {"tools": LISTS[CASE]}
     elif CASE == "list-twice":
         found["tools"].append(described("echo", description="Another."))
+    elif CASE == "list-empty-cursor":
+        found["nextCursor"] = ""
     elif CASE == "list-endless":
         found["nextCursor"] = "again"
     elif CASE == "list-pages":
         page = int(cursor or 0)
         found = {"tools": [described(f"echo{page}")], **({"nextCursor": str(page + 1)} if page < 9 else {})}
-    elif CASE == "list-5000":
-        found = {"tools": [described(f"echo{number}") for number in range(5000)]}
-    elif CASE == "list-names":
-        found = {"tools": [described(name) for name in ("a b", "c/d.e", "ünï", "x" * 200, "9lives", "echo")]}
     elif CASE in BAD_SCHEMAS:
         found["tools"].append(described("broken", inputSchema=BAD_SCHEMAS[CASE]))
+    elif CASE in NO_TOOLS:
+        found["tools"].insert(0, NO_TOOLS[CASE])
     elif CASE in BAD_OUTPUTS:
         found = {"tools": [described("echo", outputSchema=BAD_OUTPUTS[CASE])]}
     elif CASE == "list-changes" and calls:
@@ -161,7 +183,7 @@ def stray(request: dict[str, Any], said: str) -> None:
 
 
 def flood(request: dict[str, Any], said: str) -> None:
-    token = request["params"].get("_meta", {}).get("progressToken")
+    token = request["params"].get("_meta", {}).get("progressToken", 0)
     for number in range(3_000):
         send(
             {
@@ -221,6 +243,49 @@ def not_a_number(request: dict[str, Any], said: str) -> None:
     send(f'{{"jsonrpc": "2.0", "id": {request["id"]}, "result": {{"content": [], "structuredContent": {{"n": NaN}}}}}}')
 
 
+def infinity(request: dict[str, Any], said: str) -> None:
+    answer(request, text(said, structuredContent={"n": float("inf")}))
+
+
+def half_line(request: dict[str, Any], said: str) -> None:
+    sys.stdout.write(f'{{"jsonrpc": "2.0", "id": {request["id"]}, "resu')
+    sys.stdout.flush()
+    os._exit(0)
+
+
+def error_text(request: dict[str, Any], said: str) -> None:
+    send({"jsonrpc": "2.0", "id": request["id"], "error": "broken"})
+
+
+def both(request: dict[str, Any], said: str) -> None:
+    error = {"code": 1, "message": "the disk is full"}
+    send({"jsonrpc": "2.0", "id": request["id"], "result": text(said), "error": error})
+
+
+def batch(request: dict[str, Any], said: str) -> None:
+    send(json.dumps([{"jsonrpc": "2.0", "id": request["id"], "result": text(said)}]))
+
+
+def surrogate(request: dict[str, Any], said: str) -> None:
+    send(json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": text("\ud800")}))
+
+
+def pings(request: dict[str, Any], said: str) -> None:
+    for number in range(500):
+        send({"jsonrpc": "2.0", "id": 1_000 + number, "method": "ping"})
+    answer(request, text(said))
+
+
+def late_question(request: dict[str, Any], said: str) -> None:
+    answer(request, text(said))
+    parameters = {"message": "Who are you?", "requestedSchema": {"type": "object", "properties": {}}}
+    send({"jsonrpc": "2.0", "id": 1, "method": "elicitation/create", "params": parameters})
+
+
+def takes_it_back(request: dict[str, Any], said: str) -> None:
+    send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": request["id"]}})
+
+
 ACTIONS: dict[str, Any] = {
     "never": never,
     "die": die,
@@ -238,6 +303,15 @@ ACTIONS: dict[str, Any] = {
     "asks-human": asks_human,
     "closes-stdout": closes_stdout,
     "nan": not_a_number,
+    "infinity": infinity,
+    "half-line": half_line,
+    "error-text": error_text,
+    "both": both,
+    "batch": batch,
+    "surrogate": surrogate,
+    "pings": pings,
+    "late-question": late_question,
+    "takes-it-back": takes_it_back,
 }
 
 

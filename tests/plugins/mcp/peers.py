@@ -29,11 +29,20 @@ def folder() -> Path:
 
 
 def _run(*command: str) -> None:
+    if failure := _failure(*command):
+        pytest.skip(f"peers cannot be installed here: {failure}")
+
+
+@functools.cache  # a registry that does not answer is asked once: each of its refusals takes minutes
+def _failure(*command: str) -> str:
+    """Why a command failed, or nothing."""
     try:
         subprocess.run(command, check=True, capture_output=True, text=True, timeout=600)
     except (OSError, subprocess.SubprocessError) as error:
         said = str(getattr(error, "stderr", "") or error).strip().splitlines()
-        pytest.skip(f"peers cannot be installed here: {said[-1] if said else error}")
+        errors = [line for line in said if "error" in line.casefold()]
+        return next(iter(errors), said[-1] if said else str(error))
+    return ""
 
 
 @functools.cache
@@ -62,5 +71,14 @@ def node_peer(package: str, script: str) -> str:
     if not (modules / "@modelcontextprotocol" / "server-memory").exists():
         npm = sorted(Path(node()).parents[1].glob("lib/node_modules/npm/bin/npm-cli.js"))
         runner = (node(), str(npm[0])) if npm else (shutil.which("npm") or "npm",)
-        _run(*runner, "install", "--no-audit", "--no-fund", "--prefix", str(folder() / "node"), *NODE)
+        _run(
+            *runner,
+            "install",
+            "--fetch-retries=1",
+            "--no-audit",
+            "--no-fund",
+            "--prefix",
+            str(folder() / "node"),
+            *NODE,
+        )
     return str(modules / "@modelcontextprotocol" / package / script)

@@ -1,57 +1,84 @@
 """Many calls over one connection, and what a call costs beside the bare client of the SDK."""
 
 import asyncio
+import gc
+import statistics
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from time import perf_counter, process_time
+from typing import NamedTuple
 
 import pytest
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
+from mcp_types import TextContent
 
 from pegboard import Status, Toolkit
 from pegboard_mcp import McpServer
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("nothing_left")]
-SCRIPT = str(Path(__file__).with_name("noisy_board.py"))
-CALLS, AT_ONCE = 1_000, 50
+
+# It answers with bare JSON, so that what is measured is the client and not the server.
+SERVER = [str(Path(__file__).with_name("bad_server.py")), "good"]
+CALLS, ROUNDS = 1_000, 5
+
+Call = Callable[[int], Awaitable[None]]
 
 
-async def spread(call: Callable[[int], Awaitable[None]]) -> float:
-    """Seconds that all calls take, 50 of them in flight."""
-    places = asyncio.Semaphore(AT_ONCE)
+class Cost(NamedTuple):
+    """Microseconds of a call: of this process, and on the wall."""
 
-    async def one(number: int) -> None:
-        async with places:
+    processor: float
+    wall: float
+
+
+async def spread(call: Call, at_once: int) -> Cost:
+    """What each of a thousand calls costs, `at_once` of them in flight."""
+    numbers = iter(range(CALLS))
+
+    async def work() -> None:
+        for number in numbers:
             await call(number)
 
-    began = asyncio.get_running_loop().time()
-    await asyncio.gather(*map(one, range(CALLS)))
-    return asyncio.get_running_loop().time() - began
+    gc.collect()
+    wall, processor = perf_counter(), process_time()
+    await asyncio.gather(*(work() for _ in range(at_once)))
+    wall, processor = perf_counter() - wall, process_time() - processor
+    return Cost(processor / CALLS * 1e6, wall / CALLS * 1e6)
 
 
-async def measured() -> tuple[float, float]:
-    """The bare client and ours in turn, the best of four rounds each: others use this machine too."""
-    server = McpServer.stdio(sys.executable, [SCRIPT])
+async def measured(at_once: int) -> list[tuple[Cost, Cost]]:
+    """The bare client and ours in turn: others use this machine too."""
+    server = McpServer.stdio(sys.executable, SERVER)
     await server.connect()
-    parameters = StdioServerParameters(command=sys.executable, args=[SCRIPT])
+    parameters = StdioServerParameters(command=sys.executable, args=SERVER)
     async with Toolkit(plugins=()) as toolkit, Client(parameters) as client:
         toolkit.register(server)
 
         async def bare(number: int) -> None:
-            result = await client.call_tool("echo", {"text": str(number)})
-            assert result.structured_content == str(number)
+            result = await client.session.call_tool("echo", {"text": str(number)})
+            assert isinstance(result.content[0], TextContent)
+            assert result.content[0].text == str(number)
 
         async def ours(number: int) -> None:
             result = await toolkit.call("echo", {"text": str(number)})
-            assert (result.status, result.data) == (Status.SUCCESS, str(number))
+            assert (result.status, result.text) == (Status.SUCCESS, str(number))
 
-        rounds = [(await spread(bare), await spread(ours)) for _ in range(5)][1:]
-        return min(floor for floor, _ in rounds), min(taken for _, taken in rounds)
+        await spread(bare, at_once), await spread(ours, at_once)
+        return [(await spread(bare, at_once), await spread(ours, at_once)) for _ in range(ROUNDS)]
 
 
-def test_a_thousand_calls_over_one_connection_cost_little_more_than_bare_ones() -> None:
-    floor, taken = asyncio.run(measured())
-    print(f"{CALLS} calls, {AT_ONCE} in flight: bare {floor:.2f} s, on the board {taken:.2f} s: {taken / floor:.2f}")
-    # The bound leaves room for a machine that others use too; the figure to look at is the one that is printed.
-    assert taken < 2.0 * floor + 0.2
+@pytest.mark.parametrize(("at_once", "most"), [(50, 1.25), (1, 3.0)])
+def test_a_thousand_calls_over_one_connection_cost_little_more_than_bare_ones(at_once: int, most: float) -> None:
+    rounds = asyncio.run(measured(at_once))
+    ratios = sorted(ours.processor / bare.processor for bare, ours in rounds)
+    walls = sorted(ours.wall / bare.wall for bare, ours in rounds)
+    floor = statistics.median(bare.processor for bare, _ in rounds)
+    print(
+        f"{at_once} in flight: bare {floor:.0f} us of processor time a call, "
+        f"on the board {statistics.median(ratios):.2f} of that; on the wall {statistics.median(walls):.2f}"
+    )
+    # The figures to look at are the medians, which are printed. What else the machine does can only make a round
+    # worse, and not all of them as a rule: the best one shows whether the promise can be kept.
+    assert ratios[0] < most

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -40,6 +41,7 @@ def test_time() -> None:
         assert "21:00" in result.text
 
 
+@pytest.mark.skipif(shutil.which("git") is None, reason="there is no git here")
 def test_git(tmp_path: Path) -> None:
     subprocess.run(["git", "init", "--quiet", str(tmp_path)], check=True)
     (tmp_path / "new.txt").write_text("new", encoding="utf-8")

@@ -110,9 +110,10 @@ class TestHttp:
         with over_http() as (_, url):
             assert httpx2.post(url, json=message, headers={**accept, header: value}).status_code in (403, 421)
 
-    def test_refuses_an_address_that_others_reach(self) -> None:
+    @pytest.mark.parametrize("token", [None, "", "  "])
+    def test_refuses_an_address_that_others_reach(self, token: str | None) -> None:
         with pytest.raises(PegboardError, match="can be reached from other machines"):
-            serve_mcp(Toolkit(plugins=()), http="0.0.0.0:0")
+            serve_mcp(Toolkit(plugins=()), http="0.0.0.0:0", token=token)
 
     def test_says_that_an_address_is_taken(self) -> None:
         with over_http() as (_, url), pytest.raises(PegboardError, match=r"cannot serve at 127\.0\.0\.1"):

@@ -10,17 +10,29 @@ from collections.abc import Iterable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from pegboard import Command, hookimpl
+from pegboard import Command, Offer, hookimpl
 
 if TYPE_CHECKING:
     from pegboard_mcp._config import load_mcp_config
     from pegboard_mcp._server import McpServer
     from pegboard_mcp._serving import mcp_server, serve_mcp, serve_mcp_async
+    from pegboard_mcp._settings import Settings
 
-__all__ = ["McpServer", "load_mcp_config", "mcp_server", "provide_commands", "serve_mcp", "serve_mcp_async"]
+__all__ = [
+    "McpServer",
+    "Settings",
+    "load_mcp_config",
+    "mcp_server",
+    "provide_commands",
+    "provide_tools",
+    "serve_mcp",
+    "serve_mcp_async",
+    "settings_type",
+]
 
 _HOMES = {
     "McpServer": "_server",
+    "Settings": "_settings",
     "load_mcp_config": "_config",
     "mcp_server": "_serving",
     "serve_mcp": "_serving",
@@ -40,6 +52,22 @@ def _serve(arguments: list[str]) -> int:
     from pegboard_mcp._command import run
 
     return run(arguments)
+
+
+@hookimpl
+def settings_type() -> type[Settings]:
+    """The servers that settings may name."""
+    from pegboard_mcp._settings import Settings
+
+    return Settings
+
+
+@hookimpl
+def provide_tools(settings: Settings) -> Iterable[Offer]:
+    """The servers that the settings name; a program registers others itself."""
+    from pegboard_mcp._settings import offers
+
+    return list(offers(settings))
 
 
 @hookimpl

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections import deque
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from functools import partial
-from typing import Any, TypeVar, final
+from typing import Any, Generic, TypeVar, final
 from weakref import WeakKeyDictionary
+
+from pegboard_mcp._reasons import UnreachableError
 
 __all__ = ["Bridge"]
 
@@ -26,10 +27,28 @@ class _Mailbox:
         self._woken = False
 
     def put(self, work: Callable[[], Any]) -> None:
-        """Have `work()` done there soon. Raises RuntimeError for a loop that is closed."""
+        """Have `work()` done there soon. Raises `UnreachableError` for a loop that is closed."""
+        self._add(work, self.wake)
+
+    def put_with_others(self, work: Callable[[], Any], ours: asyncio.AbstractEventLoop) -> None:
+        """`put`, from a turn of our loop that may have more for them: they are woken after it.
+
+        Two threads that have work at the same time take turns at the interpreter, which is slow if they do it for
+        every single piece.
+        """
+        self._add(work, partial(ours.call_soon, self.wake))
+
+    def _add(self, work: Callable[[], Any], wake: Callable[[], Any]) -> None:
+        if self.loop.is_closed():
+            raise UnreachableError("the connection has ended")
         self._waiting.append(work)
         if not self._woken:
             self._woken = True
+            wake()
+
+    def wake(self) -> None:
+        """Have what waits done there soon."""
+        with suppress(RuntimeError):  # it was closed this moment
             self.loop.call_soon_threadsafe(self._empty)
 
     def _empty(self) -> None:
@@ -39,68 +58,90 @@ class _Mailbox:
 
 
 @final
+class _Errand(Generic[T]):
+    """Work that is done on one loop for somebody who waits on another."""
+
+    __slots__ = ("_failure", "_here", "_outcome", "_task", "_there", "_work", "answer")
+
+    def __init__(self, work: Callable[[], Coroutine[Any, Any, T]], here: _Mailbox, there: _Mailbox) -> None:
+        self.answer: asyncio.Future[T] = here.loop.create_future()
+        self._work = work
+        self._here = here
+        self._there = there
+        self._task: asyncio.Task[None] | None = None
+        self._outcome: T
+        self._failure: BaseException | None = None
+
+    def begin(self) -> None:
+        """There: do the work, unless nobody waits any more."""
+        if not self.answer.cancelled():
+            self._task = self._there.loop.create_task(self._do())
+
+    async def _do(self) -> None:
+        try:
+            self._outcome = await self._work()
+        except BaseException as error:  # noqa: BLE001 - it is raised where somebody waits for it
+            self._failure = error
+        with suppress(UnreachableError):
+            self._here.put_with_others(self._settle, self._there.loop)
+
+    def stop(self) -> None:
+        """There: the one who waited has been cancelled."""
+        if self._task is not None:
+            self._task.cancel()
+
+    def _settle(self) -> None:
+        if self.answer.done():
+            return
+        if self._failure is None:
+            self.answer.set_result(self._outcome)
+        elif isinstance(self._failure, asyncio.CancelledError):
+            self.answer.cancel()
+        else:
+            self.answer.set_exception(self._failure)
+
+    def give_up(self) -> None:
+        """There, after the last turn: what was not done by then will not be done."""
+        self._here.wake()
+        with suppress(RuntimeError):
+            self._here.loop.call_soon_threadsafe(self._fail)
+
+    def _fail(self) -> None:
+        if not self.answer.done():
+            self.answer.set_exception(RuntimeError("the connection ended during the call; it may have run"))
+
+
+@final
 class Bridge:
     """Carries work to `loop` from any other. Waking a loop costs more than a short call does."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._there = _Mailbox(loop)
         self._heres: WeakKeyDictionary[asyncio.AbstractEventLoop, _Mailbox] = WeakKeyDictionary()
-        self._lock = threading.Lock()
-        self._under_way: dict[asyncio.Future[Any], _Mailbox] = {}
+        self._under_way: set[_Errand[Any]] = set()
 
     async def carry(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """The outcome of `work()`, done there; cancelled with whoever waits. Raises RuntimeError where it has ended."""
-        here = self._here()
-        answer: asyncio.Future[T] = here.loop.create_future()
-        begun: list[asyncio.Task[T]] = []
+        """The outcome of `work()`, done there; cancelled with whoever waits.
 
-        def settle(task: asyncio.Task[T]) -> None:
-            self._under_way.pop(answer, None)
-            with suppress(RuntimeError):  # nobody waits any more: that loop is closed
-                here.put(lambda: _settle(answer, task))
-
-        def begin() -> None:
-            if not answer.cancelled():
-                begun.append(self._there.loop.create_task(work()))
-                begun[0].add_done_callback(settle)
-
-        self._under_way[answer] = here
+        Raises `UnreachableError` where nothing was begun.
+        """
+        loop = asyncio.get_running_loop()
+        here = self._heres.get(loop)
+        if here is None:  # another thread has another loop
+            here = self._heres[loop] = _Mailbox(loop)
+        errand = _Errand(work, here, self._there)
+        self._under_way.add(errand)
         try:
-            self._there.put(begin)
-            return await answer
+            self._there.put(errand.begin)
+            return await errand.answer
         except asyncio.CancelledError:
-            with suppress(RuntimeError):
-                self._there.put(lambda: [task.cancel() for task in begun])
+            with suppress(UnreachableError):
+                self._there.put(errand.stop)
             raise
         finally:
-            self._under_way.pop(answer, None)
+            self._under_way.discard(errand)
 
     def end(self) -> None:
         """The loop has ended: nobody waits for what will not be done."""
-        for answer, here in list(self._under_way.items()):
-            with suppress(RuntimeError):
-                here.put(partial(_give_up, answer))
-
-    def _here(self) -> _Mailbox:
-        loop = asyncio.get_running_loop()
-        with self._lock:
-            found = self._heres.get(loop)
-            if found is None:
-                found = self._heres[loop] = _Mailbox(loop)
-            return found
-
-
-def _give_up(answer: asyncio.Future[Any]) -> None:
-    if not answer.done():
-        answer.set_exception(RuntimeError("the connection ended during the call; it may have run"))
-
-
-def _settle(answer: asyncio.Future[T], task: asyncio.Task[T]) -> None:
-    if answer.done():
-        return
-    if task.cancelled():
-        answer.cancel()
-    elif (error := task.exception()) is not None:
-        answer.set_exception(error)
-    else:
-        answer.set_result(task.result())
+        for errand in self._under_way.copy():
+            errand.give_up()

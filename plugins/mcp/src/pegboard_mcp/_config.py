@@ -10,7 +10,7 @@ from typing import Any, Final
 from pegboard import SettingsError
 from pegboard_mcp._server import McpServer
 
-__all__ = ["load_mcp_config"]
+__all__ = ["load_mcp_config", "read_entries", "seconds_of", "server_of", "text_of", "texts_of"]
 
 _KINDS: Final = {"http": "http", "streamable-http": "http", "streamableHttp": "http", "streamable_http": "http"}
 
@@ -21,11 +21,16 @@ def load_mcp_config(path: str | Path) -> dict[str, McpServer]:
     `${NAME}` and `${NAME:-default}` in commands, arguments, environments, URLs and headers are read from the
     environment when a server is connected. Raises `SettingsError` naming the file, the server and the key.
     """
-    servers = _read(path)
-    return {name: _server(path, name, entry) for name, entry in servers.items() if not _flag(entry, "disabled")}
+    servers = read_entries(path)
+    return {
+        name: server_of(f"{path}: mcpServers.{name}", name, entry)
+        for name, entry in servers.items()
+        if not _flag(entry, "disabled")
+    }
 
 
-def _read(path: str | Path) -> Mapping[str, Any]:
+def read_entries(path: str | Path) -> Mapping[str, Any]:
+    """The servers of a file as they stand there. Raises `SettingsError` for a file that has none."""
     try:
         content = json.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
@@ -38,22 +43,21 @@ def _read(path: str | Path) -> Mapping[str, Any]:
     return servers
 
 
-def _server(path: str | Path, name: str, entry: Any) -> McpServer:
-    where = f"{path}: mcpServers.{name}"
+def server_of(where: str, name: str, entry: Any, **options: Any) -> McpServer:
+    """The server that an entry describes; `where` it stands is for errors. Raises `SettingsError` naming the key."""
     if not isinstance(entry, Mapping):
         raise SettingsError(f"{where} is no object")
-    options: dict[str, Any] = {"name": name}
+    options["name"] = name
     if "timeout" in entry:
-        options["call_timeout"] = _seconds(where, entry["timeout"])
+        options["call_timeout"] = seconds_of(where, "timeout", entry["timeout"])
     if "command" in entry:
-        args = _texts(where, "args", entry.get("args", []))
+        command, args = text_of(where, "command", entry["command"]), texts_of(where, "args", entry.get("args", []))
         env = _table(where, "env", entry.get("env"))
-        return McpServer.stdio(
-            _text(where, "command", entry["command"]), args, env=env, cwd=entry.get("cwd"), **options
-        )
+        cwd = None if entry.get("cwd") is None else text_of(where, "cwd", entry["cwd"])
+        return McpServer.stdio(command, args, env=env, cwd=cwd, **options)
     if "url" not in entry:
         raise SettingsError(f'{where} needs a "command" or a "url"')
-    url, headers = _text(where, "url", entry["url"]), _table(where, "headers", entry.get("headers"))
+    url, headers = text_of(where, "url", entry["url"]), _table(where, "headers", entry.get("headers"))
     kind = entry.get("type", entry.get("transport", "http"))
     if kind == "sse":
         return McpServer.sse(url, headers=headers, **options)
@@ -66,13 +70,15 @@ def _flag(entry: Any, key: str) -> bool:
     return isinstance(entry, Mapping) and entry.get(key) is True
 
 
-def _text(where: str, key: str, value: Any) -> str:
+def text_of(where: str, key: str, value: Any) -> str:
+    """Raises `SettingsError` for what is no text."""
     if not isinstance(value, str) or not value:
         raise SettingsError(f"{where}.{key} must be a text")
     return value
 
 
-def _texts(where: str, key: str, value: Any) -> list[str]:
+def texts_of(where: str, key: str, value: Any) -> list[str]:
+    """Raises `SettingsError` for what is no list of texts."""
     if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
         raise SettingsError(f"{where}.{key} must be a list of texts")
     return value
@@ -84,7 +90,8 @@ def _table(where: str, key: str, value: Any) -> dict[str, str] | None:
     return value
 
 
-def _seconds(where: str, value: Any) -> float:
+def seconds_of(where: str, key: str, value: Any) -> float:
+    """Raises `SettingsError` for what is no number above 0."""
     if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
-        raise SettingsError(f"{where}.timeout must be a number of seconds above 0")
+        raise SettingsError(f"{where}.{key} must be a number of seconds above 0")
     return float(value)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import Future
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final, Protocol, TypeVar, final
 
 from attrs import field, frozen
@@ -15,6 +16,7 @@ from pegboard_mcp._bridge import Bridge
 from pegboard_mcp._group import end_groups, new_loop
 from pegboard_mcp._listing import Listing, list_all
 from pegboard_mcp._reasons import UnreachableError, reason
+from pegboard_mcp._sieve import Sieve
 from pegboard_mcp._streams import noticing_the_end
 from pegboard_mcp._tail import Tail
 from pegboard_mcp._transports import InProcess, Transport
@@ -69,6 +71,7 @@ class Connection:
         self._transport = transport
         self._terms = terms
         self._hearer = hearer
+        self._sieve = Sieve()
         self._over = threading.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._bridge: Bridge | None = None
@@ -84,12 +87,12 @@ class Connection:
         """Whether calls can be sent, as far as anybody knows."""
         return not self._lost and not self._closing and not self._over.is_set()
 
-    async def carry(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """The outcome of `work()` beside the owner. Raises `UnreachableError` where the connection has ended."""
+    def carry(self, work: Callable[[Any], Coroutine[Any, Any, T]]) -> Awaitable[T]:
+        """The outcome of `work(client)` beside the owner. Raises `UnreachableError` where the connection has ended."""
         bridge = self._bridge
         if bridge is None or not self.alive:
             raise UnreachableError("the connection has ended")
-        return await bridge.carry(work)
+        return bridge.carry(partial(work, self.client))
 
     def lose(self) -> None:
         """The other side is gone: nothing more is sent, and what is left is cleaned up."""
@@ -166,7 +169,7 @@ class Connection:
         async with self._client(changed) as client:
             # The SDK would drop an answer that does not fit its schema, text and all; it is checked elsewhere.
             client.session.validate_tool_result = _unchecked
-            listing = await list_all(client)
+            listing = await list_all(client, self._sieve)
             self.client = client
             with self._lock:
                 if not self.ready.done():
@@ -194,8 +197,10 @@ class Connection:
 
         try:
             opened = self._transport.open(self.tail)
+            if not isinstance(self._transport, InProcess):
+                opened = noticing_the_end(self._sieve.over(opened), self._ended)
             return Client(
-                opened if isinstance(self._transport, InProcess) else noticing_the_end(opened, self._ended),
+                opened,
                 mode=self._terms.mode,
                 read_timeout_seconds=self._terms.call_timeout,
                 elicitation_callback=self._terms.elicit,
@@ -217,7 +222,7 @@ class Connection:
             changed.clear()
             try:
                 async with asyncio.timeout(self._terms.connect_timeout):
-                    listing = await list_all(client)
+                    listing = await list_all(client, self._sieve)
             except Exception as error:  # noqa: BLE001 - a failing list leaves the old one; the connection may go on
                 listing = Listing((), (f"its list of tools could not be read again: {reason(error)}",))
             await asyncio.to_thread(self._hearer.relisted, listing)

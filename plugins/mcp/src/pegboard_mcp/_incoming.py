@@ -33,14 +33,24 @@ def result_of(answer: Any, name: str, returns: ForeignSchema | None, wrapped: bo
         return Result("", name, Status.ERROR, said, None, fault, metadata=metadata)
     if wrapped and isinstance(data, dict) and set(data) == {"result"}:
         data = data["result"]
-    if not content and answer.structured_content is not None:
-        content = (TextBlock(json.dumps(data, ensure_ascii=False)),)
+    if answer.structured_content is not None:
+        data, text = _as_json(data)
+        content = content or (TextBlock(text),)
     return Result("", name, Status.SUCCESS, content, data, metadata=metadata)
 
 
 def failure(name: str, kind: str, message: str, *, status: Status = Status.ERROR, **details: Any) -> Result:
     """A call that came to nothing, with the message for the model and the details for the program."""
     return Result("", name, status, (TextBlock(f"Error: {message}"),), None, Fault(kind, message, details))
+
+
+def _as_json(data: Any) -> tuple[Any, str]:
+    """Data and its text. What Python reads as a number and JSON does not know, such as NaN, becomes null."""
+    try:
+        return data, json.dumps(data, ensure_ascii=False, allow_nan=False)
+    except ValueError:
+        data = json.loads(json.dumps(data), parse_constant=lambda name: None)
+        return data, json.dumps(data, ensure_ascii=False)
 
 
 def _misfits(answer: Any, returns: ForeignSchema | None) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["UnreachableError", "innermost", "reason"]
+__all__ = ["UnreachableError", "innermost", "is_forgotten", "reason"]
 
 
 class UnreachableError(Exception):
@@ -14,6 +14,12 @@ def innermost(error: BaseException) -> BaseException:
     while isinstance(error, BaseExceptionGroup) and error.exceptions:
         error = error.exceptions[0]
     return error
+
+
+def is_forgotten(error: BaseException) -> bool:
+    """Whether a server says over HTTP that it knows nothing of a session, in the words of the SDKs."""
+    said = str(getattr(error, "message", "")).casefold().removeprefix("bad request: ").rstrip(".")
+    return said in ("session terminated", "session not found", "no valid session id provided")
 
 
 def reason(error: BaseException) -> str:

@@ -24,7 +24,9 @@ class Link(Protocol):
 
     name: str
 
-    async def send(self, name: str, arguments: dict[str, Any], progress: Callable[..., Any], asking: Asking) -> Any:
+    async def send(
+        self, name: str, arguments: dict[str, Any], progress: Callable[..., Any] | None, asking: Asking
+    ) -> Any:
         """Call a tool of the server once. Raises `UnreachableError` where nothing was sent."""
 
     def stderr(self) -> str:
@@ -51,8 +53,10 @@ class RemoteTool:
 
     async def call(self, call: ToolCall) -> ToolResult:
         """Send the call to the server. It is sent once: a call that may have run is never repeated."""
-        asking = Asking(self, call, asyncio.get_running_loop())
-        progress = _progress(call.emitter, asyncio.get_running_loop())
+        loop = asyncio.get_running_loop()
+        asking = Asking(self, call, loop)
+        emitter = call.emitter
+        progress = _progress(emitter, loop) if emitter.heard else None  # it costs the server work too
         try:
             answer = await self._link.send(self.name, dict(call.arguments), progress, asking)
         except UnreachableError as error:

@@ -13,7 +13,8 @@ from typing import Any, Final, Literal, Self, TypeAlias, final
 from pegboard_mcp._asking import Asking, answer
 from pegboard_mcp._connection import Connection, Terms
 from pegboard_mcp._listing import Listing
-from pegboard_mcp._reasons import UnreachableError
+from pegboard_mcp._reasons import UnreachableError, is_forgotten
+from pegboard_mcp._redaction import without_secrets
 from pegboard_mcp._remote_tool import RemoteTool, remote_tool
 from pegboard_mcp._transports import Http, InProcess, Sse, Stdio, Transport
 
@@ -23,6 +24,8 @@ Mode: TypeAlias = Literal["auto", "legacy", "2026-07-28"]
 CONNECT_TIMEOUT: Final = 30.0
 CALL_TIMEOUT: Final = 120.0
 LONGEST_PAUSE: Final = 30.0
+MOST_SAID: Final = 20
+"""Problems of one list that are told one by one."""
 
 
 @final
@@ -125,7 +128,10 @@ class McpServer:
     def problems(self) -> Sequence[str]:
         """Why tools are missing: the server is away, or its list says something that cannot be used."""
         away = [f"the MCP server {self.name!r} cannot be reached: {self._away}{self._quoted()}"] if self._away else []
-        return [*away, *(f"the MCP server {self.name!r}: {problem}" for problem in self._of_list)]
+        said = list(self._of_list[:MOST_SAID])
+        if len(self._of_list) > MOST_SAID:
+            said.append(f"its list has {len(self._of_list) - MOST_SAID} problems more")
+        return [*away, *(f"the MCP server {self.name!r}: {problem}" for problem in said)]
 
     def watch(self, changed: Callable[[], None]) -> Callable[[], None]:
         """Call `changed()` when the tools change. Begins to connect; with the last watcher the connection closes."""
@@ -182,7 +188,7 @@ class McpServer:
         with self._lock:
             if connection is self._connection:
                 self._away = str(error)
-                self._stderr = connection.tail.text
+                self._stderr = without_secrets(connection.tail.text, self.transport)
                 self._failures += 1
                 self._paused_until = monotonic() + min(LONGEST_PAUSE, 0.5 * 2.0**self._failures)
                 self._connection = None
@@ -225,23 +231,33 @@ class McpServer:
 
     # Calls -----------------------------------------------------------------------------------------------------
 
-    async def send(self, name: str, arguments: dict[str, Any], progress: Callable[..., Any], asking: Asking) -> Any:
+    async def send(
+        self, name: str, arguments: dict[str, Any], progress: Callable[..., Any] | None, asking: Asking
+    ) -> Any:
         """Call a tool of the server once. Raises `UnreachableError` where nothing was sent."""
-        connection = await self._opened()
+        connection = self._connection
+        if connection is None or connection.client is None or not connection.alive:
+            connection = await self._opened()
 
-        async def sent() -> Any:
+        async def sent(client: Any) -> Any:
             self._running[id(asking)] = asking
             asking.begin()
             try:
-                return await connection.client.call_tool(name, arguments, progress_callback=progress)
+                return await client.call_tool(name, arguments, progress_callback=progress)
             finally:
                 del self._running[id(asking)]
 
         try:
             return await connection.carry(sent)
         except UnreachableError:  # it ended this moment, and nothing was sent: another one may live
-            connection = await self._opened()
-            return await connection.carry(sent)
+            return await (await self._opened()).carry(sent)
+        except Exception as error:
+            if not isinstance(self.transport, Http) or not is_forgotten(error):
+                raise
+            connection.lose()
+            # Not sent again: that a call did not run is what the server says, and a tool may say the same.
+            said = "it has forgotten this session, as after a restart; the next call opens another one"
+            raise UnreachableError(said) from error
 
     async def _opened(self) -> Connection:
         connection = self._current()
@@ -254,7 +270,7 @@ class McpServer:
     def stderr(self) -> str:
         """The end of what the server wrote to stderr, a thousand characters at most."""
         connection = self._connection
-        return self._stderr if connection is None else connection.tail.text
+        return self._stderr if connection is None else without_secrets(connection.tail.text, self.transport)
 
     async def _elicited(self, context: Any, parameters: Any) -> Any:
         return await answer(self._running, parameters)

@@ -76,6 +76,7 @@ async def serve_mcp_async(
     instructions: str | None = None,
 ) -> None:
     """`serve_mcp` for coroutines; cancelling it ends the server."""
+    token = (token or "").strip()  # of blanks alone it would look like one, and be none
     address = None if http is None else parse_address(http)
     if address is not None:
         check_address(address[0], token)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import Any, ClassVar, Protocol, TypeAlias, final
@@ -73,17 +74,18 @@ class Stdio:
 
     def open(self, tail: Tail) -> Opened:
         """The process, begun when the client enters it."""
-        from mcp.client.stdio import StdioServerParameters, stdio_client
+        from mcp.client.stdio import StdioServerParameters, get_default_environment, stdio_client
 
-        parameters = StdioServerParameters(
-            command=expanded(self.command),
-            args=list(map(expanded, self.args)),
-            env=_expanded_all(self.env),
-            cwd=None if self.cwd is None else expanded(self.cwd),
+        command, args = expanded(self.command), list(map(expanded, self.args))
+        env = {**get_default_environment(), **_expanded_all(self.env)}
+        cwd = None if self.cwd is None else expanded(self.cwd)
+        if sys.platform == "win32":
             # A stray byte on stdout is that line's problem, and not the end of the connection.
-            encoding_error_handler="replace",
-        )
-        return stdio_client(parameters, errlog=tail.file)
+            given = {"command": command, "args": args, "env": env, "cwd": cwd}
+            return stdio_client(StdioServerParameters(**given, encoding_error_handler="replace"), errlog=tail.file)
+        from pegboard_mcp._pipes import piped
+
+        return piped(command, args, env=env, cwd=cwd, tail=tail)
 
 
 @final

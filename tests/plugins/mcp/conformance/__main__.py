@@ -19,6 +19,15 @@ CLIENT = {
 }
 
 
+def passes(command: list[str], seconds: float) -> bool:
+    """Whether a run of the suite ends in time, and well."""
+    try:
+        return subprocess.run(command, check=False, timeout=seconds).returncode == 0
+    except subprocess.TimeoutExpired:
+        print(f"== not done after {seconds:g} seconds", flush=True)
+        return False
+
+
 def main() -> int:
     """The number of runs that did not end as the baselines expect."""
     try:
@@ -35,13 +44,13 @@ def main() -> int:
         for era in ERAS:
             command = [node, suite, "server", "--url", found.group(), "--suite", "all", "--spec-version", era]
             command += ["--expected-failures", str(HERE / f"expected-{era}.yml")]
-            failed += subprocess.run(command, check=False, timeout=600).returncode != 0
+            failed += not passes(command, 600)
             for scenario in CLIENT[era].split():
                 client = f"{sys.executable} {HERE / 'client.py'}"
                 command = [node, suite, "client", "--command", client, "--scenario", scenario, "--spec-version", era]
-                code = subprocess.run(command, check=False, timeout=120).returncode
-                print(f"== client {era} {scenario}: {'passed' if code == 0 else 'FAILED'}", flush=True)
-                failed += code != 0
+                passed = passes(command, 120)
+                print(f"== client {era} {scenario}: {'passed' if passed else 'FAILED'}", flush=True)
+                failed += not passed
     finally:
         board.terminate()
         board.wait(10)

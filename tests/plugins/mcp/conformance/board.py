@@ -23,6 +23,27 @@ PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n").decode()
 WAV = base64.b64encode(b"RIFF\x00\x00\x00\x00WAVE").decode()
 NAME = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
 OK = {"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]}
+DEFAULTS = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string", "default": "John Doe"},
+        "age": {"type": "integer", "default": 30},
+        "score": {"type": "number", "default": 95.5},
+        "status": {"type": "string", "enum": ["active", "inactive", "pending"], "default": "active"},
+        "verified": {"type": "boolean", "default": True},
+    },
+}
+ONE, OTHER = {"const": "value1", "title": "One"}, {"const": "value2", "title": "Other"}
+CHOICES = {
+    "type": "object",
+    "properties": {
+        "untitledSingle": {"type": "string", "enum": ["option1", "option2", "option3"]},
+        "titledSingle": {"type": "string", "oneOf": [ONE, OTHER]},
+        "legacyEnum": {"type": "string", "enum": ["opt1", "opt2"], "enumNames": ["One", "Other"]},
+        "untitledMulti": {"type": "array", "items": {"type": "string", "enum": ["option1", "option2", "option3"]}},
+        "titledMulti": {"type": "array", "items": {"anyOf": [ONE, OTHER]}},
+    },
+}
 FILE = FileBlock.from_bytes(b"some text", "text/plain")
 ADDRESS = {
     "$anchor": "addressDef",
@@ -107,6 +128,18 @@ def test_tool_with_progress(emitter: Emitter) -> str:
 def test_elicitation(message: str) -> str:
     """Ask."""
     raise Suspend(message, form=NAME)
+
+
+@tool
+def test_elicitation_sep1034_defaults() -> str:
+    """Ask with a default for every member."""
+    raise Suspend("Who are you?", form=DEFAULTS)
+
+
+@tool
+def test_elicitation_sep1330_enums() -> str:
+    """Ask for choices of every kind."""
+    raise Suspend("Which ones?", form=CHOICES)
 
 
 @tool

@@ -1,0 +1,106 @@
+"""The sieve: of a list with entries that are no tools, the tools. The SDK takes a list as a whole, or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from typing import Any, Final, final
+
+__all__ = ["Sieve"]
+
+NEEDED: Final = frozenset({"name", "inputSchema"})
+
+
+@final
+class Sieve:
+    """Stands between a transport and the SDK; lets everything pass until it is told to `sift`."""
+
+    def __init__(self) -> None:
+        self._version: str | None = None
+        self._said: list[str] = []
+
+    @asynccontextmanager
+    async def over(self, transport: AbstractAsyncContextManager[Any]) -> AsyncIterator[tuple[Any, Any]]:
+        """The transport's streams, read through the sieve."""
+        async with transport as (read, write):
+            yield _Sifted(read, self), write
+
+    @contextmanager
+    def sift(self, version: str) -> Iterator[list[str]]:
+        """Take out of lists of tools what is none in that version of the protocol; a sentence for each comes."""
+        self._version, self._said = version, []
+        try:
+            yield self._said
+        finally:
+            self._version = None
+
+    def sifted(self, message: Any) -> Any:
+        """The message, without the entries that are no tools."""
+        version = self._version
+        result = None if version is None else getattr(getattr(message, "message", None), "result", None)
+        if version is not None and isinstance(result, dict) and isinstance(result.get("tools"), list):
+            listed = enumerate(result["tools"], 1)
+            result["tools"] = [tool for place, entry in listed for tool in self._tool(version, result, place, entry)]
+        return message
+
+    def _tool(self, version: str, result: dict[str, Any], place: int, entry: Any) -> list[Any]:
+        """The tool that an entry is, without what no tool needs and nobody can read; nothing if it is none."""
+        refused = _refused(version, result, entry)
+        if refused is None:
+            return [entry]
+        name = entry.get("name") if isinstance(entry, dict) else None
+        called = repr(name) if isinstance(name, str) else f"entry {place} of its list"
+        members = {str(each["loc"][2]) for each in refused.errors() if len(each["loc"]) > 2}
+        if isinstance(entry, dict) and members and members.isdisjoint(NEEDED):
+            lean = {member: value for member, value in entry.items() if member not in members}
+            if _refused(version, result, lean) is None:
+                self._said.append(f"{called} is offered without its {', '.join(sorted(members))}: {_why(refused)}")
+                return [lean]
+        self._said.append(f"{called} is left out, it is no tool: {_why(refused)}")
+        return []
+
+
+def _refused(version: str, result: dict[str, Any], entry: Any) -> Any:
+    """Why the SDK refuses a list with that one entry; None if it does not."""
+    from mcp_types.methods import validate_server_result
+    from pydantic import ValidationError
+
+    try:
+        validate_server_result("tools/list", version, {**result, "tools": [entry]})
+    except ValidationError as error:
+        return error
+    return None
+
+
+def _why(error: Any) -> str:
+    first = error.errors(include_url=False, include_input=False)[0]
+    where = ".".join(map(str, first["loc"][2:]))
+    return f"{where}: {first['msg']}" if where else str(first["msg"])
+
+
+@final
+class _Sifted:
+    """A stream to read from, with everything that it is besides."""
+
+    def __init__(self, stream: Any, sieve: Sieve) -> None:
+        self._stream = stream
+        self._sieve = sieve
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def __aiter__(self) -> _Sifted:
+        return self
+
+    async def __anext__(self) -> Any:
+        return self._sieve.sifted(await self._stream.__anext__())
+
+    async def receive(self) -> Any:
+        return self._sieve.sifted(await self._stream.receive())
+
+    async def __aenter__(self) -> _Sifted:
+        await self._stream.__aenter__()
+        return self
+
+    async def __aexit__(self, *failure: Any) -> Any:
+        return await self._stream.__aexit__(*failure)
