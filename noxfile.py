@@ -170,7 +170,11 @@ def lowest(session: nox.Session) -> None:
 
 @nox.session
 def bench(session: nox.Session) -> None:
-    """Measure; arguments after `--` go to `python -m tests.benchmarks`."""
+    """Measure; arguments after `--` go to `python -m tests.benchmarks`.
+
+    `--help` shows them: rows, `--compare REV`, `--peers`, `--imports`, `--write` for docs/performance.md. Peers are
+    installed into the folder that `PEGBOARD_PEERS` names.
+    """
     session.install(*editable(*MEMBERS), *group("bench"))
     session.run("python", "-m", "tests.benchmarks", *session.posargs)
 

@@ -1,4 +1,4 @@
-"""Prints the table: `python -m tests.benchmarks [B1 B3 ...] [--quick] [--json] [--check]`."""
+"""Measures and prints: `python -m tests.benchmarks --help` says what."""
 
 from __future__ import annotations
 
@@ -6,67 +6,156 @@ import argparse
 import json
 import platform
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from attrs import asdict
 
-from tests.benchmarks import boards, calls, crowds, starts
-from tests.benchmarks.measuring import Figure, Pace
+from tests.benchmarks import compare, figures, imports, page
+from tests.benchmarks.measuring import Pace
+from tests.benchmarks.peers import environments, table
+from tests.benchmarks.tables import plain
 
-BENCHMARKS = dict(
-    sorted(
-        {**calls.BENCHMARKS, **boards.BENCHMARKS, **crowds.BENCHMARKS, **starts.BENCHMARKS}.items(),
-        key=lambda item: (int(item[0].strip("BN")), item[0]),
-    )
-)
+SECTIONS = ("figures", "accelerated", "imports", "peers")
 
 
-def figures(names: Sequence[str], pace: Pace) -> Iterator[Figure]:
-    """Measure what is asked for, everything if nothing is."""
-    for name in names or BENCHMARKS:
-        yield from BENCHMARKS[name](pace)
-
-
-def line(figure: Figure) -> str:
-    """One row of the table."""
-    return (
-        f"{figure.key:<4} {figure.work:<42} {_number(figure.value, figure.unit):>10} "
-        f"{_number(figure.low, ''):>8} - {_number(figure.high, ''):<8} "
-        f"{_limit(figure.must, figure.unit):>8} {_limit(figure.aim, figure.unit):>8}  {figure.verdict}"
-    ).rstrip()
-
-
-def _number(value: float, unit: str) -> str:
-    digits = 2 if value < 100 else 0
-    return f"{value:.{digits}f} {unit}".rstrip() if value >= 0.01 or not value else f"{value:.5f} {unit}".rstrip()
-
-
-def _limit(value: float | None, unit: str) -> str:
-    return "" if value is None else f"{value:g} {unit}"
+def parser() -> argparse.ArgumentParser:
+    """The options."""
+    made = argparse.ArgumentParser(prog="python -m tests.benchmarks", description="Ratios to floors.")
+    rows = f"which rows ({' '.join(figures.NAMES)}), or with --peers which peers ({' '.join(environments.PEERS)})"
+    made.add_argument("names", nargs="*", metavar="NAME", help=rows)
+    made.add_argument("--figures", action="store_true", help="Pegboard's figures without accelerators; the default")
+    made.add_argument("--accelerated", action="store_true", help="the figures of calls with the accelerators installed")
+    made.add_argument("--imports", action="store_true", help="what each module takes to import")
+    made.add_argument("--peers", action="store_true", help="other libraries, each installed into its own environment")
+    made.add_argument("--compare", metavar="REV", help="the figures with the packages of a revision beside today's")
+    made.add_argument("--quick", action="store_true", help="fewer and shorter rounds")
+    made.add_argument("--check", action="store_true", help="exit with 1 where a figure is not where it must be")
+    made.add_argument("--json", action="store_true", help="print JSON; with several sections, an object of them")
+    made.add_argument("--write", action="store_true", help="write the sections into docs/performance.md as well")
+    return made
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print; with `--check` the exit code is 1 where a figure is not where it must be."""
-    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description="Ratios to floors.")
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"which rows: {' '.join(BENCHMARKS)}")
-    parser.add_argument("--quick", action="store_true", help="fewer and shorter rounds")
-    parser.add_argument("--check", action="store_true", help="exit with 1 where a figure is not where it must be")
-    parser.add_argument("--json", action="store_true", help="print a JSON array")
-    options = parser.parse_args(arguments)
-    unknown = sorted(set(options.names) - set(BENCHMARKS))
-    if unknown:
-        parser.error(f"there is no benchmark {unknown[0]}; known: {' '.join(BENCHMARKS)}")
-    found = []
+    made = parser()
+    options = made.parse_args(arguments)
+    sections = [section for section in SECTIONS if getattr(options, section)] or ["figures"]
+    complaint = _complaint(options, sections)
+    if complaint:
+        made.error(complaint)
+    if options.compare:
+        return _compare(made, options)
+    found = {section: WAYS[section](options) for section in sections}
+    if options.json:
+        data = {section: [_data(each) for each in rows] for section, rows in found.items()}
+        print(json.dumps(data[sections[0]] if len(data) == 1 else data, indent=2))
+    if options.write:
+        _write(found, options.quick)
+    missed = any(figure.verdict == "MISSED" for figure in found.get("figures", ()))
+    return 1 if options.check and missed else 0
+
+
+def _complaint(options: argparse.Namespace, sections: Sequence[str]) -> str:
+    """What is wrong with the options, if anything."""
+    if options.compare and (sections != ["figures"] or options.write or options.check):
+        return "--compare goes with NAME, --quick and --json only"
+    if options.names and sections not in (["figures"], ["accelerated"], ["peers"]):
+        return "names select rows of one table, and that of imports has none; ask for one section"
+    if "accelerated" in sections and not figures.accelerators():
+        return "there is nothing to accelerate with: pip install 'pegboard-accelerators[msgspec]'"
+    if options.names and options.write:
+        return "the page shows every row: leave the names out"
+    kind, known = ("peer", environments.PEERS) if sections == ["peers"] else ("benchmark", figures.NAMES)
+    unknown = sorted(set(options.names) - set(known))
+    return f"there is no {kind} {unknown[0]}; known: {' '.join(known)}" if unknown else ""
+
+
+def _figures(options: argparse.Namespace) -> list[Any]:
+    with figures.core_alone():
+        return _measured(options, options.names or figures.NAMES, "without accelerators")
+
+
+def _accelerated(options: argparse.Namespace) -> list[Any]:
+    return _measured(options, options.names or figures.CALLS, f"with {figures.accelerators()}")
+
+
+def _measured(options: argparse.Namespace, names: Sequence[str], how: str) -> list[Any]:
     if not options.json:
-        print(f"Python {platform.python_version()}; half of the rounds lie in the range")
-        print(f"{'':4} {'work':<42} {'median':>10} {'range':^19} {'must':>8} {'aim':>8}")
-    for figure in figures(options.names, Pace.quick() if options.quick else Pace()):
+        print(f"Python {platform.python_version()}, {how}; half of the rounds lie in the range")
+        print(figures.line(figures.HEAD))
+    found = []
+    for figure in figures.measure(names, _pace(options)):
         found.append(figure)
         if not options.json:
-            print(line(figure), flush=True)
+            print(figures.line(figures.cells([figure])[0]), flush=True)
+    return found
+
+
+def _imports(options: argparse.Namespace) -> list[Any]:
+    found = imports.measure(_pace(options).repeats * 3)
+    if not options.json:
+        print(plain(imports.HEAD, imports.cells(found)))
+    return found
+
+
+def _peers(options: argparse.Namespace) -> list[Any]:
+    with figures.core_alone():
+        answers = list(_told(environments.answers(options.names, options.quick)))
+    if not options.json:
+        print(plain(table.HEAD, table.cells(answers)), *table.notes(answers), sep="\n")
+    return answers
+
+
+def _told(answers: Iterator[Any]) -> Iterator[Any]:
+    """Say which peer is done: together they take minutes."""
+    for answer in answers:
+        print(f"{answer.peer} {answer.version or answer.reason}", file=sys.stderr, flush=True)
+        yield answer
+
+
+def _compare(made: argparse.ArgumentParser, options: argparse.Namespace) -> int:
+    try:
+        commit = compare.commit(options.compare)
+    except compare.Unknown as error:
+        made.error(str(error))
+    rows = list(compare.compared(options.names or figures.NAMES, commit, options.quick))
     if options.json:
-        print(json.dumps([{**asdict(each), "verdict": each.verdict} for each in found], indent=2))
-    return 1 if options.check and any(each.verdict == "MISSED" for each in found) else 0
+        print(json.dumps([{**asdict(row), "change": row.change, "verdict": row.verdict} for row in rows], indent=2))
+    else:
+        print(f"before: {options.compare} ({commit[:12]}); the same benchmarks with the packages of both")
+        print(plain(compare.HEAD, compare.cells(rows)))
+    return 0
+
+
+def _write(found: dict[str, list[Any]], quick: bool) -> None:
+    text = page.PAGE.read_text(encoding="utf-8")
+    for section, rows in found.items():
+        text = page.replaced(text, section, WRITTEN[section](rows, quick))
+    page.PAGE.write_text(text, encoding="utf-8")
+
+
+WAYS: dict[str, Callable[[argparse.Namespace], list[Any]]] = {
+    "figures": _figures,
+    "accelerated": _accelerated,
+    "imports": _imports,
+    "peers": _peers,
+}
+WRITTEN: dict[str, Callable[[Any, bool], str]] = {
+    "figures": page.figures_section,
+    "accelerated": page.accelerated_section,
+    "imports": page.imports_section,
+    "peers": page.peers_section,
+}
+
+
+def _data(row: Any) -> dict[str, Any]:
+    verdict = getattr(row, "verdict", None)
+    return asdict(row) if verdict is None else {**asdict(row), "verdict": verdict}
+
+
+def _pace(options: argparse.Namespace) -> Pace:
+    return Pace.quick() if options.quick else Pace()
 
 
 if __name__ == "__main__":

@@ -40,10 +40,14 @@ def board() -> Toolkit:
     return toolkit
 
 
-def _sync(floor: Callable[[], Any], name: str, text: str, status: str, pace: Pace) -> list[float]:
+def _sync(
+    floor: Callable[[], Any], name: str, text: str, status: str, pace: Pace, *, read: bool = False
+) -> list[float]:
+    """With `read`, the result's text is read too, as the loop of an agent does."""
     with board() as toolkit:
-        subject = partial(toolkit.call_sync, name, text)
-        assert subject().status == status, subject()
+        call = partial(toolkit.call_sync, name, text)
+        assert call().status == status, call()
+        subject = (lambda: call().text) if read else call
         clocks = per_call(floor, pace.seconds), per_call(subject, pace.seconds)
         return alternate(*clocks, pace.rounds).rounds
 
@@ -73,18 +77,21 @@ def _provided(pace: Pace) -> Iterator[Figure]:
 
 
 def _raising(pace: Pace) -> Iterator[Figure]:
-    rounds = _sync(failing_by_hand(FORECAST), "refuse", FORECAST, "error", pace)
-    yield Figure.of("B5", "tool raises", rounds, 2.5, 1.5)
+    work = failing_by_hand(FORECAST), "refuse", FORECAST, "error", pace
+    yield Figure.of("B5", "tool raises", _sync(*work), 2.5, 1.5)
+    yield Figure.of("B5", "the same, and its text read", _sync(*work, read=True), None, None)
 
 
 def _wrong(pace: Pace) -> Iterator[Figure]:
-    rounds = _sync(by_hand(forecast, FORECAST), "forecast", BOTH_WRONG, "invalid", pace)
-    yield Figure.of("B6", "two wrong scalars, explained", rounds, 14.0, 10.0)
+    work = by_hand(forecast, FORECAST), "forecast", BOTH_WRONG, "invalid", pace
+    yield Figure.of("B6", "two wrong scalars, explained", _sync(*work), 14.0, 10.0)
+    yield Figure.of("B6", "the same, and its text read", _sync(*work, read=True), None, None)
 
 
 def _wrong_leaf(pace: Pace) -> Iterator[Figure]:
-    rounds = _sync(bill_by_hand(BILL), "total", ONE_WRONG, "invalid", pace)
-    yield Figure.of("B6N", "one wrong leaf in 20 sub-objects", rounds, 8.0, 4.0)
+    work = bill_by_hand(BILL), "total", ONE_WRONG, "invalid", pace
+    yield Figure.of("B6N", "one wrong leaf in 20 sub-objects", _sync(*work), 8.0, 4.0)
+    yield Figure.of("B6N", "the same, and its text read", _sync(*work, read=True), None, None)
 
 
 def _hop(pace: Pace) -> Iterator[Figure]:

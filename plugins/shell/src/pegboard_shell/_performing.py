@@ -46,8 +46,7 @@ async def perform(
     def start() -> Process:  # in the thread of the run: looking for a sandbox may take a while
         nonlocal confined
         confined = confine(argv, around.places, mode=around.sandbox, network=around.network)
-        launch = Launch(confined, around.directory, around.environment, around.limits, around.grace)
-        return (SupervisedProcess if can_supervise() else DirectProcess)(launch)
+        return _begun(confined, around)
 
     listener = Streaming(emitter.emit, around.max_output) if emitter is not None and emitter.heard else None
     run = Run(start, seconds, around.grace, around.max_output, listener)
@@ -68,3 +67,8 @@ async def perform(
         outcome.timed_out = cancelled.args[:1] == (_TIMED_OUT,)
         outcome.stopped = not outcome.timed_out
     return report(outcome, confined, timeout=seconds, argv=argv)
+
+
+def _begun(confined: Confined, around: Surroundings) -> Process:
+    launch = Launch(confined, around.directory, around.environment, around.limits, around.grace)
+    return (SupervisedProcess if can_supervise() else DirectProcess)(launch)

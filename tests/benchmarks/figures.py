@@ -1,0 +1,85 @@
+"""The rows of the table of Pegboard's own figures, and which module measures each."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib import metadata
+
+from tests.benchmarks.measuring import Figure, Pace
+from tests.benchmarks.tables import number
+
+__all__ = ["CALLS", "HEAD", "HOMES", "NAMES", "accelerators", "cells", "core_alone", "line", "measure"]
+
+HOMES = {
+    "calls": ("B1", "B2", "B3", "B4", "B5", "B6", "B6N", "B12"),
+    "boards": ("B7", "B8", "B13"),
+    "crowds": ("B9",),
+    "starts": ("B10", "B11"),
+}
+"""Imported when a row is measured: packages of another revision may lack what only other rows need."""
+
+NAMES = tuple(sorted(sum(HOMES.values(), ()), key=lambda name: (int(name.strip("BN")), name)))
+CALLS = ("B1", "B2", "B3", "B4", "B5", "B6", "B6N")
+"""What an accelerator can change."""
+
+HEAD = ("", "work", "median", "half of the rounds", "must", "aim", "")
+
+
+def accelerators() -> str:
+    """The accelerators that a toolkit uses here, with their versions; empty if there are none."""
+    # Here and not above: packages of another revision may know nothing of them.
+    from pegboard import Toolkit
+
+    with Toolkit() as toolkit:
+        used = toolkit.accelerators
+    return ", ".join(f"{library} {metadata.version(library)} ({kind})" for kind, library in sorted(used.items()))
+
+
+@contextmanager
+def core_alone() -> Iterator[None]:
+    """Leave accelerators out as a user would: by the variable that blocks plugins."""
+    before = os.environ.get("PEGBOARD_BLOCK")
+    os.environ["PEGBOARD_BLOCK"] = ",".join(filter(None, (before, "accelerators")))
+    try:
+        yield
+    finally:
+        os.environ.pop("PEGBOARD_BLOCK")
+        if before is not None:
+            os.environ["PEGBOARD_BLOCK"] = before
+
+
+def measure(names: Sequence[str], pace: Pace) -> Iterator[Figure]:
+    """Measure what is asked for, everything if nothing is."""
+    for name in names or NAMES:
+        (home,) = (home for home, rows in HOMES.items() if name in rows)
+        yield from importlib.import_module(f"tests.benchmarks.{home}").BENCHMARKS[name](pace)
+
+
+def cells(figures: Sequence[Figure]) -> list[tuple[str, ...]]:
+    """Rows of the table."""
+    return [_cells(figure) for figure in figures]
+
+
+def line(cells: Sequence[str]) -> str:
+    """One row at a terminal, as wide as every other, so that it can be printed before the next is known."""
+    key, work, value, spread, must, aim, verdict = cells
+    return f"{key:<4} {work:<42} {value:>10} {spread:^19} {must:>8} {aim:>8}  {verdict}".rstrip()
+
+
+def _cells(figure: Figure) -> tuple[str, ...]:
+    return (
+        figure.key,
+        figure.work,
+        f"{number(figure.value)} {figure.unit}",
+        f"{number(figure.low)} - {number(figure.high)}",
+        _limit(figure.must, figure.unit),
+        _limit(figure.aim, figure.unit),
+        figure.verdict,
+    )
+
+
+def _limit(value: float | None, unit: str) -> str:
+    return "" if value is None else f"{value:g} {unit}"

@@ -1,0 +1,80 @@
+"""The page: written between its markers, complete, and otherwise left alone."""
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.benchmarks import figures, page
+from tests.benchmarks.__main__ import main
+from tests.benchmarks.imports import Imported
+from tests.benchmarks.measuring import Figure, Pace
+from tests.benchmarks.peers.environments import PEERS
+from tests.benchmarks.peers.harness import Answer, Row
+
+PAGE = "# Title\n\n<!-- begin: figures -->\n<!-- end: figures -->\n\nBy hand.\n"
+FIGURE = Figure("B1", "call", 1.25, 1.2, 1.3, 2.0, 1.5)
+
+
+def section(name: str) -> str:
+    found = re.search(f"<!-- begin: {name} -->(.*?)<!-- end: {name} -->", page.PAGE.read_text("utf-8"), re.DOTALL)
+    assert found
+    return found[1]
+
+
+class TestSections:
+    def test_one_is_replaced_and_the_rest_stays(self) -> None:
+        once = page.replaced(PAGE, "figures", r"a \1 | table")
+        again = page.replaced(once, "figures", "another")
+        assert once == PAGE.replace("-->\n<!-- end", "-->\n\na \\1 | table\n\n<!-- end")
+        assert again == once.replace(r"a \1 | table", "another")
+
+    def test_that_the_page_lacks(self) -> None:
+        with pytest.raises(ValueError, match="lacks the lines '<!-- begin: peers -->' and"):
+            page.replaced(PAGE, "peers", "table")
+
+    def test_figures(self) -> None:
+        text = page.figures_section([FIGURE], quick=False)
+        assert text.splitlines()[-1] == "| B1 | call | 1.25 x | 1.20 - 1.30 | 2 x | 1.5 x | aim |"
+        assert re.match(r"Measured on \d{4}-\d\d-\d\d with Pegboard \d\S+, \w+ 3\.\S+, .* cores\.\n", text)
+
+    def test_few_rounds_are_told(self) -> None:
+        assert "few rounds (`--quick`)" in page.imports_section(
+            [Imported("pegboard", "pegboard", 0.1, 0.2)], quick=True
+        )
+
+    def test_peers_with_what_is_missing(self) -> None:
+        rows = [Row("B1", "narrow", 5.0, 4.5, 5.5), Row("B2", "narrow", reason="it is not async")]
+        text = page.peers_section(
+            [Answer("acme", "1.2", {"narrow": "run"}, {"narrow": False}, 2e-6, rows)], quick=False
+        )
+        assert "F1 took 2.0 to 2.0 us" in text
+        assert "| acme 1.2 | narrow | run | 5.00 (4.50-5.50) | - | - | - | VALIDATES NOTHING |" in text
+        assert text.endswith("- acme: it is not async (B2 narrow)")
+
+    def test_write_puts_them_into_the_page(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        def measure(names: Sequence[str], pace: Pace) -> Iterator[Figure]:
+            yield FIGURE
+
+        monkeypatch.setattr(figures, "measure", measure)
+        monkeypatch.setattr(page, "PAGE", tmp_path / "page.md")
+        page.PAGE.write_text(PAGE, encoding="utf-8")
+        assert main(["--write", "--quick"]) == 0
+        assert "| B1 | call |" in page.PAGE.read_text("utf-8")
+        assert page.PAGE.read_text("utf-8").endswith("By hand.\n")
+
+
+class TestPublished:
+    def test_every_benchmark_is_there(self) -> None:
+        assert set(re.findall(r"^\| (B\d+N?) \|", section("figures"), re.MULTILINE)) == set(figures.NAMES)
+
+    def test_every_peer_is_there(self) -> None:
+        assert set(re.findall(r"^\| ([\w-]+)[^|]* \| (?:narrow|agent| )", section("peers"), re.MULTILINE)) == {
+            "pegboard",
+            *PEERS,
+        }
+
+    def test_every_origin_of_imports_is_summed(self) -> None:
+        sums = re.findall(r"^\| (.*) together \|", section("imports"), re.MULTILINE)
+        assert sums == ["pegboard", "libraries", "standard library"]
