@@ -812,7 +812,7 @@ class TestPrograms:
             "\n    import threading; threading.Thread(target=toolkit.call_sync, args=('hang',), daemon=True).start()"
         )
         started = time.monotonic()
-        ran = run(script(tmp_path / "script.py", TOOL + calls + hanging + "\n    time.sleep(0.5)"))
+        ran = run(script(tmp_path / "script.py", TOOL + calls + hanging + "\n    time.sleep(2.5)"))
         victims = ran.stdout.splitlines()[-1].split()
         assert (ran.returncode, ran.stderr) == (0, "")
         assert time.monotonic() - started < 9  # what waits for the one that hangs takes 10

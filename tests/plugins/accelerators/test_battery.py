@@ -11,6 +11,10 @@ import pytest
 from pegboard import Toolkit, tool
 from pegboard._schema import render
 from tests.plugins.accelerators.sides import DECODERS, LONG_ENOUGH, board, facts
+
+pytest.importorskip("annotated_types")
+pytest.importorskip("typing_extensions")
+
 from tests.types.battery import BATTERY, Entry
 from tests.types.table import type_table
 
