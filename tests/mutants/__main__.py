@@ -13,7 +13,7 @@ from tests.mutants.run import judged
 from tests.workspace.project import ROOT
 
 MODULES = (
-    *("_bounds", "_compile", "_constructors", "_kinds", "_plan", "_strict", "_unions", "_verdicts"),
+    *("_bounds", "_compile", "_constructors", "_kinds", "_plan", "_strict", "_unions"),
     *("builtin/choices", "builtin/containers", "builtin/readings", "builtin/scalars", "builtin/texts"),
 )
 ACCEPTING = {
