@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, final, get_args
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Final, TypeAlias, final, get_args
 
 from pegboard._errors import RegistrationError, UnknownNameError, suggestion
 from pegboard._limits import checked_capacity
@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from pegboard._group import Group, Manager
 
 __all__ = ["Activation", "Groups", "groups_of"]
+
+_Said: TypeAlias = Mapping[str, tuple[int | None, bool]]
+"""By group: its birth, for what was said of one that is gone does not hold for its namesake; and if it is active."""
+_NOTHING: Final[_Said] = {}
 
 
 def groups_of(tool: Tool) -> tuple[str, ...]:
@@ -90,8 +94,7 @@ class Activation:
     def __init__(self, groups: Groups, wider: Activation | None = None) -> None:
         self._groups = groups
         self._wider = wider
-        # Each with the group's birth: what was said of one that is gone does not hold for its namesake.
-        self._said: dict[str, tuple[int | None, bool]] = {}
+        self._said: _Said = _NOTHING
         self._closed = False
 
     @property

@@ -7,7 +7,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, TypeAlias, final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 
 from pegboard._errors import SettingsError
 from pegboard._permission import Permission
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["Permissions"]
 
 _Said: TypeAlias = dict[str, tuple[int, Permission]]
+_NOTHING: Final[_Said] = {}  # what is said is replaced, never changed
 
 
 @final
@@ -40,8 +41,8 @@ class Permissions:
         self._removals = removals
         self._path = None if path is None else _resolved(path)
         self._wider = wider
-        self._lock = threading.Lock()
-        self._said: _Said = {}
+        self._lock: threading.Lock = threading.Lock() if wider is None else wider._lock  # one for a toolkit
+        self._said: _Said = _NOTHING
         if self._path is not None:
             self._said = {name: (0, permission) for name, permission in _read(self._path).items()}
 

@@ -12,6 +12,8 @@ __all__ = ["EMPTY_SCOPE", "Scope", "is_unseen_protocol"]
 
 # Only plain containers spread into several objects; a named tuple or an iterable of the user's own is one object.
 _SPREAD = (list, tuple, set, frozenset)
+_NO_NAMES: Final[dict[str, Any]] = {}
+_NO_OBJECTS: Final[list[tuple[type, Any]]] = []
 
 
 @final
@@ -27,11 +29,11 @@ class Scope:
     def __init__(self, context: Any = (), *, level: str = "toolkit", wider: Scope | None = None) -> None:
         self.level = level
         self.wider = wider
-        self._named: dict[str, Any] = {}
-        self._objects: list[tuple[type, Any]] = []
         self._found: dict[tuple[Any, str | None], Any] = {}
+        self._named, self._objects = _NO_NAMES, _NO_OBJECTS
         if type(context) is tuple and not context:
             return  # as most sessions: to ask whether this is a Mapping takes as long as all the rest
+        self._named, self._objects = {}, []
         if isinstance(context, Mapping):
             self._add_mapping(context)
         elif type(context) in _SPREAD or isinstance(context, Iterator | ValuesView):

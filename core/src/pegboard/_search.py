@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = ["DEFER_THRESHOLD", "OFF_BOARD", "SEARCH_TOOL", "Catalogue", "Found", "Listing", "Searched"]
 
+_NOTHING: Final[Mapping[str, int]] = {}
+
 SEARCH_TOOL: Final = "search_tools"
 
 OFF_BOARD: Final = ".search_tools"
@@ -88,7 +90,7 @@ class Found:
     __slots__ = ("_found", "_removals", "_wider")
 
     def __init__(self, removals: Callable[[str], int], wider: Found | None = None) -> None:
-        self._found: dict[str, int] = {}
+        self._found: Mapping[str, int] = _NOTHING
         self._removals = removals
         self._wider = wider
 
@@ -105,7 +107,7 @@ class Found:
 
     def clear(self) -> None:
         """Forget what was found here."""
-        self._found = {}
+        self._found = _NOTHING
 
 
 @final
