@@ -8,24 +8,28 @@ from pathlib import Path
 import pytest
 
 from tests.plugins.mcp import peers
+from tests.workspace.project import ROOT
 
 HERE = Path(__file__).parent
 ERAS = ("2025-11-25", "2026-07-28")
-CLIENT = {
-    "2025-11-25": "initialize tools_call elicitation-sep1034-client-defaults sse-retry "
-    "json-schema-2020-12-preservation",
-    "2026-07-28": "tools_call request-metadata sep-2322-client-request-state http-standard-headers http-custom-headers "
-    "http-invalid-tool-headers json-schema-ref-no-deref json-schema-2020-12-preservation",
-}
+CLIENT = "tests.plugins.mcp.conformance.client"
 
 
 def passes(command: list[str], seconds: float) -> bool:
     """Whether a run of the suite ends in time, and well."""
     try:
-        return subprocess.run(command, check=False, timeout=seconds).returncode == 0
+        return subprocess.run(command, check=False, timeout=seconds, cwd=ROOT).returncode == 0
     except subprocess.TimeoutExpired:
         print(f"== not done after {seconds:g} seconds", flush=True)
         return False
+
+
+def client_scenarios(suite: list[str], era: str) -> list[str]:
+    """Every scenario of the suite for a client of that era."""
+    listed = subprocess.run(
+        [*suite, "list", "--client", "--spec-version", era], check=True, timeout=60, capture_output=True, text=True
+    )
+    return re.findall(r"^ +- (\S+)", listed.stdout, re.MULTILINE)
 
 
 def main() -> int:
@@ -45,8 +49,10 @@ def main() -> int:
             command = [node, suite, "server", "--url", found.group(), "--suite", "all", "--spec-version", era]
             command += ["--expected-failures", str(HERE / f"expected-{era}.yml")]
             failed += not passes(command, 600)
-            for scenario in CLIENT[era].split():
-                client = f"{sys.executable} {HERE / 'client.py'}"
+            scenarios = client_scenarios([node, suite], era)
+            failed += not scenarios
+            for scenario in scenarios:
+                client = f"{sys.executable} -m {CLIENT}"
                 command = [node, suite, "client", "--command", client, "--scenario", scenario, "--spec-version", era]
                 passed = passes(command, 120)
                 print(f"== client {era} {scenario}: {'passed' if passed else 'FAILED'}", flush=True)

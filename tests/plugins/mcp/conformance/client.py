@@ -19,6 +19,14 @@ def mode() -> str:
     return "legacy" if SCENARIO in LEGACY else "auto"
 
 
+def auth(url: str) -> Any:
+    if not SCENARIO.startswith("auth/"):
+        return None
+    from tests.plugins.mcp.conformance.authorization import agreeing
+
+    return agreeing(url)
+
+
 def sample(schema: Any) -> Any:
     """Some value of a schema."""
     kinds: dict[Any, Any] = {"integer": 1, "number": 1.5, "boolean": True, "array": [], "object": {}}
@@ -39,7 +47,7 @@ def arguments(tool: Any, tools: list[Any]) -> dict[str, Any]:
 
 def main() -> None:
     with Toolkit(plugins=(), approver=lambda request: True) as toolkit:
-        tools = toolkit.register(McpServer.http(sys.argv[-1], mode=mode(), call_timeout=20.0))
+        tools = toolkit.register(McpServer.http(sys.argv[-1], auth=auth(sys.argv[-1]), mode=mode(), call_timeout=20.0))
         for problem in toolkit.problems:
             print(problem, file=sys.stderr)
         for tool in tools:
