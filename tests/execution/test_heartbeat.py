@@ -86,4 +86,5 @@ def test_generators_and_calls_in_calls_leave_it_alone(toolkit: Toolkit) -> None:
 
 def test_a_tool_on_the_loop_itself_is_noticed(toolkit: Toolkit) -> None:
     toolkit.register(tool(backend="inline")(block), name="block")
-    assert asyncio.run(excess(lambda: toolkit.call("block"))) > MISSED
+    # A busy machine may hold up the bare pool as long, now and then.
+    assert any(asyncio.run(excess(lambda: toolkit.call("block"))) > MISSED for _ in range(TRIES))
