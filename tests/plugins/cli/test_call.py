@@ -97,6 +97,11 @@ class TestArguments:
         assert called.code == 2
         assert called.complaint.startswith("pegboard: arguments come as JSON or as --arg, not both")
 
+    def test_pair_in_the_place_of_json_is_told_how(self, zoo: Site, run: Run) -> None:
+        called = run("call", "wipe", "path=a b")
+        assert called.code == 2
+        assert called.complaint.startswith("pegboard: 'path=a b' is not JSON; write --arg 'path=a b'")
+
     def test_pair_without_value_is_refused(self, zoo: Site, run: Run) -> None:
         called = run("call", "add", "--arg", "a")
         assert called.code == 2

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 import sys
 import traceback
 from typing import Any
@@ -41,6 +43,8 @@ def command(
     """
     if arguments is not None and pairs:
         raise click.UsageError("arguments come as JSON or as --arg, not both")
+    if arguments is not None and re.match(r"[A-Za-z_]\w*=", arguments):
+        raise click.UsageError(f"{arguments!r} is not JSON; write --arg {shlex.quote(arguments)}")
     sent = sys.stdin.read() if arguments == "-" else arguments
     live = Live(sys.stdout, quiet=as_json)
     with opened(options) as toolkit:
