@@ -52,7 +52,8 @@ def root(tmp_path: Path) -> Path:
 
 
 def read(tools: FileTools, path: str) -> str:
-    return tools.view_text_file(path).partition("1: ")[2]
+    """The last line: before it stands what a change inserted whose second half was refused."""
+    return tools.view_text_file(path).rpartition(": ")[2]
 
 
 def look_around(tools: FileTools, path: str) -> str:
