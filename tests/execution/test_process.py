@@ -730,6 +730,7 @@ def hang() -> None:
     import subprocess
     helper = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
     print(os.getpid(), helper.pid, flush=True)
+    open(__file__ + ".began", "w").close()
     while True:
         pass
 
@@ -812,8 +813,9 @@ class TestPrograms:
         hanging = (
             "\n    import threading; threading.Thread(target=toolkit.call_sync, args=('hang',), daemon=True).start()"
         )
+        waiting = "\n    while not os.path.exists(__file__ + '.began'):\n        time.sleep(0.01)"
         started = time.monotonic()
-        ran = run(script(tmp_path / "script.py", TOOL + calls + hanging + "\n    time.sleep(2.5)"))
+        ran = run(script(tmp_path / "script.py", TOOL + calls + hanging + waiting))
         victims = ran.stdout.splitlines()[-1].split()
         assert (ran.returncode, ran.stderr) == (0, "")
         assert time.monotonic() - started < 9  # what waits for the one that hangs takes 10

@@ -46,12 +46,13 @@ def summary(tool: Tool, *, load: bool) -> dict[str, Any]:
 
 
 def _details(tool: Tool) -> dict[str, Any]:
-    required = tool.parameters.get("required", ())
+    schema = tool.parameters
+    required = schema.get("required", ())
     return {
         "description": tool.description,
         "groups": list(tool.groups or tool.options.groups),
         "tags": list(tool.tags),
-        "parameters": [{"name": name, "required": name in required} for name in tool.parameters.get("properties", ())],
+        "parameters": [{"name": name, "required": name in required} for name in schema.get("properties", ())],
         "hints": attrs.asdict(tool.hints),
         "approval": _approval(tool),
     }

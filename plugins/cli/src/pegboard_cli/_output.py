@@ -46,6 +46,8 @@ Column: TypeAlias = str | tuple[str, dict[str, Any]]
 
 def clean(value: str) -> str:
     """Text of a pack, a tool or a model, fit for a terminal: characters that do things are spelled out."""
+    if value.isascii() and value.isprintable():  # as nearly always
+        return value
     return _UNSAFE.sub(lambda found: found.group().encode("unicode_escape").decode("ascii"), value)
 
 
@@ -96,11 +98,12 @@ def print_table(
     out: Console, columns: Sequence[Column], lines: Iterable[Sequence[str | Text]], *, expand: bool = False
 ) -> None:
     """A table that fits a terminal; in a file or pipe a line for each row, for whoever searches or sorts them."""
-    cells = [[text(cell) if isinstance(cell, str) else cell for cell in line] for line in lines]
     headed = [(column, {}) if isinstance(column, str) else column for column in columns]
     if not (out.is_terminal or os.environ.get("COLUMNS")):
-        _print_lines([heading for heading, _ in headed], [[cell.plain for cell in line] for line in cells])
+        plainly = [[clean(cell) if isinstance(cell, str) else cell.plain for cell in line] for line in lines]
+        _print_lines([heading for heading, _ in headed], plainly)
         return
+    cells = [[text(cell) if isinstance(cell, str) else cell for cell in line] for line in lines]
     from rich import box
     from rich.table import Table
 
