@@ -5,7 +5,7 @@ Every import counts: inside functions, under TYPE_CHECKING, and `import_module` 
 
 import ast
 import graphlib
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -68,12 +68,12 @@ def ancestor(package: str, level: int) -> str:
     return ".".join(package.split(".")[: len(package.split(".")) - level + 1]) if level else ""
 
 
-def upward(found: Iterable[Import], floors: Mapping[str, int]) -> list[str]:
-    """Say which imports go up."""
+def across(found: Iterable[Import], room: Callable[[str], str], allowed: Mapping[str, Collection[str]]) -> list[str]:
+    """Say which imports enter a room that the importer's room may not enter."""
     return [
-        f"{i}: from floor {floors[i.importer]} up to floor {floors[i.imported]}"
+        str(i)
         for i in found
-        if floors[i.imported] > floors[i.importer]
+        if room(i.importer) != room(i.imported) and room(i.imported) not in allowed.get(room(i.importer), ())
     ]
 
 

@@ -30,7 +30,7 @@ assert toolkit.call_sync("forecast", '{"city": "Bern"}').text == "Bern"
 DISCOVERY = """
 import importlib_metadata, sys, time
 sys.path[:0] = sys.argv[1:]
-from pegboard._discovery import discover
+from pegboard._plugins.discovery import discover
 started = time.process_time()
 found = discover().found
 print(time.process_time() - started, len(found))

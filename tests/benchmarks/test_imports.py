@@ -18,13 +18,13 @@ def test_report_is_read_for_what_was_found() -> None:
 def test_small_foreign_modules_share_a_row_and_ours_do_not() -> None:
     found = [
         Imported("pegboard", "pegboard", 0.1, 0.1),
-        Imported("pegboard", "pegboard._tool", None, 0.2),
+        Imported("pegboard", "pegboard._model.tool", None, 0.2),
         Imported("standard library", "json", None, 1.0),
         Imported("standard library", "token", 0.25, 0.25),
     ]
     assert imports.cells(found) == [
         ("pegboard", "0.10", "0.10"),
-        ("pegboard._tool", "", "0.20"),
+        ("pegboard._model.tool", "", "0.20"),
         ("pegboard together", "0.10", "0.30"),
         ("json", "", "1.00"),
         ("1 others", "0.25", "0.25"),
@@ -36,7 +36,7 @@ def test_small_foreign_modules_share_a_row_and_ours_do_not() -> None:
 def test_what_is_measured_is_pegboard_before_its_libraries() -> None:
     found = {each.module: each for each in imports.measure(1)}
     assert found["pegboard"].at_import is not None
-    assert (found["pegboard._tool"].at_import, found["pegboard._tool"].origin) == (None, "pegboard")
+    assert (found["pegboard._model.tool"].at_import, found["pegboard._model.tool"].origin) == (None, "pegboard")
     assert found["attr"].origin == "libraries"
     assert next(iter(found.values())).origin == "pegboard"
     assert "site" not in found, "an empty interpreter loads it too"

@@ -12,7 +12,7 @@ import attrs
 import cattrs  # noqa: F401 - imported on first use, which a test's own path does not allow
 import pytest
 
-from pegboard._plugins import PluginRecord, Plugins
+from pegboard._plugins.manager import PluginRecord, Plugins
 from pegboard.testing import fake_distribution
 
 # As above, for archives: newer releases of the library import this on first use too.

@@ -4,8 +4,7 @@ from collections.abc import Callable, Mapping
 from datetime import date
 from typing import Any
 
-from pegboard._plans import shaped
-from pegboard._shapes import (
+from pegboard._model.shapes import (
     Check,
     Choice,
     Deferred,
@@ -21,6 +20,7 @@ from pegboard._shapes import (
     TypePlan,
     Union,
 )
+from pegboard._types.plans import shaped
 
 TEXT = shaped({"type": "string"}, Scalar(str))
 INTEGER = shaped({"type": "integer"}, Scalar(int))

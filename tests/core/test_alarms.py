@@ -9,10 +9,10 @@ from typing import Any, cast
 import pytest
 
 from pegboard import Status, Toolkit
-from pegboard._alarms import Alarms, JobAlarm, alarms
-from pegboard._deadlines import bounded
-from pegboard._effects import AttemptTimeoutError
-from pegboard._pool import Ticket
+from pegboard._base.effects import AttemptTimeoutError
+from pegboard._execution.threads import Ticket
+from pegboard._execution.timeouts import bounded
+from pegboard._execution.timers import JobTimer, Timers, alarms
 
 
 class Clock:
@@ -64,8 +64,8 @@ def clock() -> Clock:
     return Clock()
 
 
-def alarm(wait: Wait, job: Job, timeout: float) -> JobAlarm:
-    made = JobAlarm(cast("Any", wait), timeout, cast("Any", None))
+def alarm(wait: Wait, job: Job, timeout: float) -> JobTimer:
+    made = JobTimer(cast("Any", wait), timeout, cast("Any", None))
     made.ticket = cast("Ticket", job)
     return made
 
@@ -76,14 +76,14 @@ def own_task() -> asyncio.Task[Any]:
     return task
 
 
-def watched(own: Alarms, clock: Clock, timeout: float, ago: float = 1e9) -> Wait:
+def watched(own: Timers, clock: Clock, timeout: float, ago: float = 1e9) -> Wait:
     wait = Wait()
     own.set(cast("Any", clock), alarm(wait, Job(ago), timeout), timeout)
     return wait
 
 
 def test_rings_at_the_deadline_and_not_before(clock: Clock) -> None:
-    wait = watched(Alarms(), clock, 5)
+    wait = watched(Timers(), clock, 5)
     clock.advance(4.9)
     assert not wait.done()
     clock.advance(0.2)
@@ -92,7 +92,7 @@ def test_rings_at_the_deadline_and_not_before(clock: Clock) -> None:
 
 
 def test_each_at_its_own_deadline(clock: Clock) -> None:
-    own = Alarms()
+    own = Timers()
     late, early, later = watched(own, clock, 10), watched(own, clock, 1), watched(own, clock, 20)
     clock.advance(1)
     assert [wait.done() for wait in (late, early, later)] == [False, True, False]
@@ -103,7 +103,7 @@ def test_each_at_its_own_deadline(clock: Clock) -> None:
 
 
 def test_queueing_does_not_count(clock: Clock) -> None:
-    own, wait, job = Alarms(), Wait(), Job(0)
+    own, wait, job = Timers(), Wait(), Job(0)
     own.set(cast("Any", clock), alarm(wait, job, 5), 5)
     clock.advance(5)
     assert not wait.done()
@@ -116,7 +116,7 @@ def test_queueing_does_not_count(clock: Clock) -> None:
 
 
 def test_a_forgotten_wait_is_left_alone(clock: Clock) -> None:
-    own, wait = Alarms(), Wait()
+    own, wait = Timers(), Wait()
     forgotten = alarm(wait, Job(1e9), 5)
     own.set(cast("Any", clock), forgotten, 5)
     own.forget(forgotten)
@@ -127,7 +127,7 @@ def test_a_forgotten_wait_is_left_alone(clock: Clock) -> None:
 
 
 def test_many_waits_need_one_timer(clock: Clock) -> None:
-    own = Alarms()
+    own = Timers()
     for _ in range(1000):
         forgotten = alarm(Wait(), Job(1e9), 300)
         own.set(cast("Any", clock), forgotten, 300)
@@ -137,7 +137,7 @@ def test_many_waits_need_one_timer(clock: Clock) -> None:
 
 
 def test_one_for_each_loop() -> None:
-    async def own() -> Alarms:
+    async def own() -> Timers:
         loop = asyncio.get_running_loop()
         assert alarms(loop) is alarms(loop)
         return alarms(loop)

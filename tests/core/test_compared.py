@@ -6,7 +6,7 @@ import pytest
 from attrs import field, frozen
 
 from pegboard import ImageBlock, Origin, Param, TextBlock
-from pegboard._records import Compared, Shown
+from pegboard._base.records import Compared, Shown
 
 
 @frozen(eq=False, repr=False)

@@ -542,7 +542,7 @@ class TestOptions:
     def test_every_option_of_the_design(self) -> None:
         from attrs import fields
 
-        from pegboard._tool import ToolOptions
+        from pegboard._model.tool import ToolOptions
 
         asked = (
             "name description group tags requires_approval read_only destructive idempotent open_world timeout policy "

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pegboard._decode import (
+from pegboard._arguments.decode import (
     DecodeError,
-    Limits,
+    DecodeLimits,
     check_value,
     decode,
     decode_twice,
@@ -19,9 +19,9 @@ from pegboard._decode import (
     fast_decode,
     repair_text,
 )
-from pegboard._strict import count_members
+from pegboard._types.exact import count_members
 
-SMALL = Limits(size=100, depth=3)
+SMALL = DecodeLimits(size=100, depth=3)
 
 
 class TestGood:

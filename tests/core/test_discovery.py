@@ -13,9 +13,9 @@ from typing import Any
 import importlib_metadata
 import pytest
 
-from pegboard._discovery import Discovery, Found, discover
-from pegboard._installed import installed
-from pegboard._names import normalise, pack_name
+from pegboard._base.names import normalise, pack_name
+from pegboard._plugins.discovery import Discovery, FoundPlugin, discover
+from pegboard._plugins.distributions import installed
 from pegboard.testing import fake_distribution
 from tests.core.plugin_site import Site, fresh_site
 
@@ -36,7 +36,7 @@ def test_nothing_installed(site: Site) -> None:
 
 def test_facts_of_an_entry_point(site: Site) -> None:
     site.add("dice", distribution="Acme.Dice", version="1.2", requires=["pegboard>=0.1", "attrs"])
-    expected = Found("dice", "site_dice", "Acme.Dice", "1.2", ("pegboard>=0.1", "attrs"))
+    expected = FoundPlugin("dice", "site_dice", "Acme.Dice", "1.2", ("pegboard>=0.1", "attrs"))
     assert discover() == Discovery((expected,))
 
 
@@ -191,7 +191,7 @@ class TestElsewhere:
         fake_distribution(other, "acme-zipped", "3", entry_points={"zipped": "m"}, requires=["pegboard>=7"])
         archive = shutil.make_archive(str(tmp_path / "packs"), "zip", other)
         sys.path.append(archive)
-        assert discover().found == (Found("zipped", "m", "acme-zipped", "3", ("pegboard>=7",)),)
+        assert discover().found == (FoundPlugin("zipped", "m", "acme-zipped", "3", ("pegboard>=7",)),)
 
     def test_egg(self, site: Site, tmp_path: Path) -> None:
         info = tmp_path / "acme_egg-1.0-py3.11.egg" / "EGG-INFO"
@@ -199,7 +199,7 @@ class TestElsewhere:
         (info / "PKG-INFO").write_text("Metadata-Version: 1.0\nName: acme-egg\nVersion: 1.0\n", encoding="utf-8")
         (info / "entry_points.txt").write_text("[pegboard]\negg = m\n", encoding="utf-8")
         sys.path.append(str(info.parent))
-        assert discover().found == (Found("egg", "m", "acme-egg", "1.0"),)
+        assert discover().found == (FoundPlugin("egg", "m", "acme-egg", "1.0"),)
 
     def test_another_finder(self, site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         info = fake_distribution(tmp_path / "hidden", "acme-found", entry_points={"found": "m"})
@@ -231,7 +231,7 @@ class TestElsewhere:
         site.add("good")
         monkeypatch.chdir(site.path)
         sys.path.append(entry)
-        assert discover() == Discovery((Found("good", "site_good", "acme-good", "1.0"),))
+        assert discover() == Discovery((FoundPlugin("good", "site_good", "acme-good", "1.0"),))
 
     def test_finds_what_the_library_finds(self) -> None:
         library = {
@@ -252,7 +252,7 @@ def test_egg_info_requirements(site: Site) -> None:
     (info / "PKG-INFO").write_text("Metadata-Version: 1.0\nName: acme-old\nVersion: 3\n", encoding="utf-8")
     (info / "entry_points.txt").write_text("[pegboard]\nold = acme_old\n", encoding="utf-8")
     (info / "requires.txt").write_text("pegboard>=7\n", encoding="utf-8")
-    assert discover().found == (Found("old", "acme_old", "acme-old", "3", ("pegboard>=7",)),)
+    assert discover().found == (FoundPlugin("old", "acme_old", "acme-old", "3", ("pegboard>=7",)),)
 
 
 def test_core_version(site: Site) -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pegboard._docstrings import Docstring, parse_docstring
+from pegboard._tools.docstrings import Docstring, parse_docstring
 
 GOOGLE = """Weather forecast for a city.
 

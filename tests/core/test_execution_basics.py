@@ -189,7 +189,7 @@ class TestTimeout:
             wait_for(lambda: toolkit.stats["abandoned_threads"] == 0)
 
     def test_abandoned_threads_are_capped(self) -> None:
-        from pegboard._pool import WorkerPool
+        from pegboard._execution.threads import WorkerPool
 
         go = threading.Event()
         pool = WorkerPool(2, max_abandoned=3)

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pegboard._errors import Mismatch
-from pegboard._explain import explain
-from pegboard._plans import shaped
-from pegboard._problems import Problem, expectation, got, join, message, spell
-from pegboard._shapes import Check, Mapped, Member, Record, Text, TypePlan
+from pegboard._arguments.explain import explain
+from pegboard._base.errors import Mismatch
+from pegboard._model.shapes import Check, Mapped, Member, Record, Text, TypePlan
+from pegboard._schema.problems import Problem, expectation, got, join, message, spell
+from pegboard._types.plans import shaped
 from tests.core import shapes
 from tests.core.shapes import BOOLEAN, DATE, DAYS, INTEGER, NULL, NUMBER, TEXT, UNIT
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from pegboard._errors import RegistrationError
-from pegboard._explain import explain
-from pegboard._foreign import ForeignSchema, property_plan
-from pegboard._repair import repair
+from pegboard._arguments.explain import explain
+from pegboard._arguments.repair import repair
+from pegboard._base.errors import RegistrationError
+from pegboard._schema.foreign import ForeignSchema, property_plan
 
 SEARCH = {
     "type": "object",

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pegboard import MISSING
-from pegboard._hints import read_hints, read_parameters
+from pegboard._types.hints import read_hints, read_parameters
 
 
 def nothing() -> None:

@@ -11,15 +11,15 @@ import attrs
 import pytest
 
 from pegboard import hookspecs
-from pegboard._errors import PluginError
-from pegboard._extension import Accelerator, Command, Converter, Dialect, Injector, Middleware, TypeHandler
-from pegboard._hooks import HookName, Hooks
+from pegboard._base.errors import PluginError
+from pegboard._plugins.hooks import HookName, Hooks
+from pegboard.extension import Accelerator, Command, Converter, Dialect, Injector, Middleware, TypeHandler
 from pegboard.hookspecs import hookimpl
 
 SPECS = sorted(name for name, value in vars(hookspecs).items() if hasattr(value, "pegboard_spec"))
 HEADER = """
 import attrs
-from pegboard._extension import Accelerator, Command, Converter, Dialect, Injector, Middleware, TypeHandler
+from pegboard.extension import Accelerator, Command, Converter, Dialect, Injector, Middleware, TypeHandler
 from pegboard.hookspecs import hookimpl
 """
 

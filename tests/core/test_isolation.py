@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pegboard._isolation import Outcome, isolated, traceback_text
+from pegboard._plugins.isolation import Outcome, isolated, traceback_text
 
 
 def test_value() -> None:

@@ -15,10 +15,10 @@ import attrs
 import pytest
 
 from pegboard import Toolkit
-from pegboard._errors import PluginError, RegistrationError, SettingsError, UnknownNameError
-from pegboard._extension import Command
-from pegboard._plugins import PluginRecord, Plugins, PluginState
-from pegboard._tool import Origin
+from pegboard._base.errors import PluginError, RegistrationError, SettingsError, UnknownNameError
+from pegboard._model.tool import Origin
+from pegboard._plugins.manager import PluginRecord, Plugins, PluginState
+from pegboard.extension import Command
 from pegboard.hookspecs import hookimpl
 from pegboard.testing import fake_distribution
 from tests.core.plugin_site import HEADER, TOOLS, Site, fresh_site, record, states, tool_names
@@ -71,7 +71,7 @@ class TestActive:
 
     def test_any_hook(self, site: Site) -> None:
         source = """
-        from pegboard._extension import Command
+        from pegboard.extension import Command
         @hookimpl
         def provide_commands():
             return [Command("hi", "Say hi.", print)]
@@ -180,7 +180,7 @@ class TestSabotage:
 
     def test_a_failed_hook_takes_all_contributions_out(self, site: Site) -> None:
         source = """
-        from pegboard._extension import Command
+        from pegboard.extension import Command
         @hookimpl
         def provide_commands(): return [Command("hi", "Say hi.", print)]
         @hookimpl
@@ -456,7 +456,7 @@ class TestToolsFrom:
         assert states(plugins) == {"one": "failed"}
 
     def test_its_word_on_the_source_reaches_the_caller(self, site: Site) -> None:
-        refusal = "from pegboard._errors import RegistrationError; raise RegistrationError('closed')"
+        refusal = "from pegboard._base.errors import RegistrationError; raise RegistrationError('closed')"
         site.add("one", self.SOURCE.format("x", refusal))
         plugins = site.load()
         with pytest.raises(RegistrationError, match="closed"):
@@ -569,7 +569,7 @@ class TestProblems:
         ]
 
     def test_slow_import(self, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("pegboard._plugins._LONG_IMPORT", 0.0)
+        monkeypatch.setattr("pegboard._plugins.manager._LONG_IMPORT", 0.0)
         site.add("slow")
         (problem,) = site.load().problems
         assert "slow (acme-slow 1.0): took 0.0 s to import; put what is heavy behind an import string" in problem
@@ -736,7 +736,7 @@ class TestSettingsOfPlugins:
 
 LOAD = """
 import os, json
-from pegboard._plugins import Plugins
+from pegboard._plugins.manager import Plugins
 plugins = Plugins.load()
 tools = [(item.origin.distribution, item.pack, item.value.__name__) for item in plugins.tools()]
 records = [(r.name, r.distribution, str(r.state), r.reason) for r in plugins.records]

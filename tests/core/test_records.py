@@ -2,7 +2,7 @@
 
 from attrs import field, frozen
 
-from pegboard._records import Shown
+from pegboard._base.records import Shown
 
 
 @frozen(repr=False)

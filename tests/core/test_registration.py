@@ -24,7 +24,7 @@ from pegboard import (
     tool,
     toolset,
 )
-from pegboard._board import Board, Registry
+from pegboard._board.board import Board, Registry
 from pegboard.hookspecs import hookimpl
 from pegboard.testing import fake_distribution
 from tests.core.plugin_site import Site, fresh_site

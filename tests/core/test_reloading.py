@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from pegboard import PluginError, RegistrationError, Secret, SettingsError, Toolkit, tool
-from pegboard._board import Registry
+from pegboard._board.board import Registry
 from pegboard.inspection import plugins_of
 from tests.core.plugin_site import Site, fresh_site
 

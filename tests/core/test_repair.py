@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pegboard._plans import shaped
-from pegboard._repair import repair
-from pegboard._shapes import Choice, TypePlan
-from pegboard._verdicts import refusal
+from pegboard._arguments.repair import repair
+from pegboard._arguments.verdicts import refusal
+from pegboard._model.shapes import Choice, TypePlan
+from pegboard._types.plans import shaped
 from tests.core import shapes
 from tests.core.shapes import ANYTHING, BOOLEAN, DATE, DAYS, INTEGER, NULL, NUMBER, TEXT, UNIT
 

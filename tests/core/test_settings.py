@@ -9,9 +9,9 @@ from typing import Any, Literal
 import attrs
 import pytest
 
-from pegboard._errors import PluginError, SettingsError
-from pegboard._settings import Settings
-from pegboard._settings_values import Setting
+from pegboard._base.errors import PluginError, SettingsError
+from pegboard._plugins.settings import Settings
+from pegboard._plugins.settings_values import Setting
 
 
 class Mood(Enum):

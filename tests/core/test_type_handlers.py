@@ -5,7 +5,7 @@ from typing import Annotated, Any, NamedTuple
 import pytest
 
 from pegboard import ConflictError, Origin, Param, Status, Text, Toolkit, TypeHandler, TypePlan, Types, shaped
-from pegboard._types import TypeTable
+from pegboard._types.table import TypeTable
 from tests.types.table import type_table
 
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from pegboard._explain import explain
-from pegboard._problems import MOST_PROBLEMS
-from pegboard._repair import repair
-from pegboard._shapes import Items, TypePlan
-from pegboard._verdicts import Verdicts, refusal
+from pegboard._arguments.explain import explain
+from pegboard._arguments.repair import repair
+from pegboard._arguments.verdicts import Verdicts, refusal
+from pegboard._model.shapes import Items, TypePlan
+from pegboard._schema.problems import MOST_PROBLEMS
 from tests.core.shapes import (
     ANYTHING,
     BOOLEAN,

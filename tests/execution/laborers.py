@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 from attrs import define
 
 from pegboard import CancelToken, Emitter, ImageBlock, Injected, Suspend, ToolCall, ToolError, ToolOutput, tool
-from pegboard._tool import ToolOptions
+from pegboard._model.tool import ToolOptions
 
 process = tool(backend="process")
 VARIABLE = contextvars.ContextVar("variable", default="the child's")

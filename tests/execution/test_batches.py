@@ -247,7 +247,7 @@ class TestSiblings:
 
 
 def _instead_of(call: ToolCall, instead: Callable[..., Any]) -> Callable[..., Any]:
-    from pegboard._engine import Engine
+    from pegboard._execution.engine import Engine
 
     run = Engine.run
 

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 import pytest
 
 from pegboard import CancelToken, Status
-from pegboard._pool import WorkerPool
+from pegboard._execution.threads import WorkerPool
 from tests.execution.bounded import PATIENCE
 from tests.execution.chaos import ChaosError, chaos
 

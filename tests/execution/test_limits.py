@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from pegboard import Status, ToolCall, Toolkit, ToolResult, tool
-from pegboard._limits import OVERTAKEN, Limits, Place, blocking
+from pegboard._execution.concurrency import OVERTAKEN, ConcurrencyLimits, Permit, blocking
 from tests.execution.bounded import PATIENCE, eventually, until, within
 
 PARALLEL = 12
@@ -139,7 +139,7 @@ class TestOfTheToolkit:
         for toolkit, straight in ((free, True), (limited, False)):
             toolkit.register(lambda: 1, name="one")
             ready: Any = toolkit._root.ready("one")
-            assert (ready.straight_sync, ready.straight_async) == (straight, straight)
+            assert (ready.fast_sync, ready.fast_async) == (straight, straight)
 
 
 class TestOfGroups:
@@ -306,7 +306,7 @@ def _are_waiting(toolkit: Toolkit, count: int) -> bool:
     return bool(toolkit.stats["waiting"] == count)
 
 
-def is_in(place: Place) -> bool:
+def is_in(place: Permit) -> bool:
     return place.held
 
 
@@ -314,7 +314,7 @@ class TestOvertaking:
     """The table itself, without tools: who may overtake whom."""
 
     def test_whoever_waits_for_two_keeps_neither(self) -> None:
-        limits = Limits()
+        limits = ConcurrencyLimits()
         a, b = limits.named("a"), limits.named("b")
         holder = taken(limits.take([a]))
         both = taken(limits.take([a, b]))
@@ -329,7 +329,7 @@ class TestOvertaking:
         assert both.turn.done()
 
     def test_is_not_overtaken_for_ever(self) -> None:
-        limits = Limits()
+        limits = ConcurrencyLimits()
         a, b = limits.named("a"), limits.named("b")
         holder = taken(limits.take([a]))
         both = taken(limits.take([a, b]))
@@ -348,7 +348,7 @@ class TestOvertaking:
 
     def test_a_turn_is_not_given_to_who_cannot_use_it(self) -> None:
         """One blocks a loop while it waits; others wait on that loop, and would not even notice their turn."""
-        limits = Limits()
+        limits = ConcurrencyLimits()
         a, b, c = map(limits.named, "abc")
         holders = [taken(limits.take([limit])) for limit in (a, b, c)]
 
@@ -371,7 +371,7 @@ class TestOvertaking:
         asyncio.run(main())
 
     def test_a_call_above_that_has_ended_lends_nothing(self) -> None:
-        limits = Limits()
+        limits = ConcurrencyLimits()
         a, b = limits.named("a"), limits.named("b")
         above = taken(limits.take([a]))
         limits.enter(above)
@@ -387,7 +387,7 @@ class TestOvertaking:
             limits.enter(None)
 
     def test_places_given_back_in_any_order(self) -> None:
-        limits = Limits()
+        limits = ConcurrencyLimits()
         wide = limits.named("wide", 3)
         places = [taken(limits.take([wide])) for _ in range(6)]
         for index in (1, 0, 2):
@@ -398,7 +398,7 @@ class TestOvertaking:
         assert not wide.holders
 
     def test_one_that_no_longer_waits_is_passed_over(self) -> None:
-        limits = Limits()
+        limits = ConcurrencyLimits()
         only = limits.named("only")
         places = [taken(limits.take([only])) for _ in range(3)]
         assert places[1].turn is not None
@@ -410,7 +410,7 @@ class TestOvertaking:
         assert taken(limits.take([only])).held
 
     def test_limits_are_forgotten(self) -> None:
-        limits = Limits()
+        limits = ConcurrencyLimits()
         for n in range(100):
             limits.leave(taken(limits.take([limits.named(f"lock {n}")])))
         gc.collect()
@@ -418,7 +418,7 @@ class TestOvertaking:
         assert not limits._lines
 
 
-def taken(place: Place | None) -> Place:
+def taken(place: Permit | None) -> Permit:
     assert place is not None
     return place
 

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pegboard import ExecutionPolicy, Tool, Toolkit, tool
-from pegboard import _engine as engine_module
-from pegboard._execution import Execution
+from pegboard._execution import engine as engine_module
+from pegboard._execution.steps import CallSteps
 
 DEFAULTS: dict[str, Any] = {
     "timeout": 300.0,
@@ -51,9 +51,9 @@ def policy(said: dict[str, Any] | None) -> ExecutionPolicy | None:
 
 def in_force(call: Any, name: str, said: dict[str, Any] | None) -> dict[str, Any]:
     """The policy that a call runs under."""
-    with mock.patch.object(engine_module, "Execution", wraps=Execution) as made:
+    with mock.patch.object(engine_module, "CallSteps", wraps=CallSteps) as made:
         assert call(name, policy=policy(said)).text == "ran"
-    arguments = inspect.signature(Execution).bind(*made.call_args.args, **made.call_args.kwargs).arguments
+    arguments = inspect.signature(CallSteps).bind(*made.call_args.args, **made.call_args.kwargs).arguments
     return {field: getattr(arguments["policy"], field) for field in DEFAULTS}
 
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from pegboard._effects import Outcome
-from pegboard._pool import WorkerPool
+from pegboard._base.effects import Outcome
+from pegboard._execution.threads import WorkerPool
 from tests.execution.bounded import PATIENCE, eventually, within
 
 

@@ -300,7 +300,9 @@ class TestEnding:
         assert eventually(lambda: is_gone(victim), 5)
 
     def test_stop_kills_from_a_loop(self, toolkit: Toolkit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("pegboard._process.GRACE", 20.0)  # a busy machine may need longer for its last words
+        monkeypatch.setattr(
+            "pegboard._execution.process.GRACE", 20.0
+        )  # a busy machine may need longer for its last words
         place = tmp_path / "reason"
         call = toolkit.prepare("stop_when_told", {"place": str(place)})
 
@@ -781,7 +783,7 @@ class TestPrograms:
             "import sys, asyncio\nfrom pegboard import Toolkit, tool\n"
             "@tool(timeout=5)\ndef f() -> int: return 1\n"
             "t = Toolkit(plugins=()); t.register(f); t.call_sync('f'); asyncio.run(t.call('f')); t.close()\n"
-            "print(sorted(name for name in sys.modules if name in ('multiprocessing', 'pegboard._process')))"
+            "print(sorted(name for name in sys.modules if name in ('multiprocessing', 'pegboard._execution.process')))"
         )
         assert run("-I", "-c", code).stdout == "[]\n"
 

@@ -31,8 +31,8 @@ from pegboard import (
     ToolResult,
     tool,
 )
-from pegboard._drivers import Drivers
-from pegboard._effects import Sleep
+from pegboard._base.effects import Sleep
+from pegboard._execution.drivers import Drivers
 from tests.execution.bounded import eventually
 
 PATIENCE = 10.0

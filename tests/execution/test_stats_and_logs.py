@@ -23,7 +23,7 @@ from pegboard import (
     ToolResult,
     tool,
 )
-from pegboard._stats import ToolStats
+from pegboard._execution.stats import ToolStats
 from tests.execution.bounded import eventually
 
 PATIENCE = 10.0

@@ -24,7 +24,7 @@ from pegboard import (
     ToolResult,
     tool,
 )
-from pegboard._channel import ROOM, Channel
+from pegboard._execution.chunks import ROOM, ChunkChannel
 from tests.execution.bounded import PATIENCE, eventually, until, within
 
 MANY = 3 * ROOM
@@ -214,7 +214,7 @@ class TestBackPressure:
     def test_waiters_on_another_loop(self) -> None:
         async def main() -> None:
             got: list[Chunk] = []
-            channel = Channel(got.append, room=1)
+            channel = ChunkChannel(got.append, room=1)
             chunk, token = Chunk("c", "n", TextBlock("x")), CancelToken()
             channel.send(chunk, token)
             with ThreadPoolExecutor(2) as pool:

@@ -21,7 +21,7 @@ from pegboard import (
     UnknownNameError,
     tool,
 )
-from pegboard._board import Board, Registry
+from pegboard._board.board import Board, Registry
 from pegboard.hookspecs import hookimpl
 from tests.groups.tools import add, board, double, named, names, shown
 

@@ -13,7 +13,15 @@ from tests.mutants.run import judged
 from tests.workspace.project import ROOT
 
 MODULES = (
-    *("_bounds", "_compile", "_constructors", "_kinds", "_plan", "_strict", "_unions"),
+    *(
+        "_types/constraints",
+        "_types/codegen",
+        "_types/constructors",
+        "_types/json_kinds",
+        "_tools/plan",
+        "_types/exact",
+        "_types/unions",
+    ),
     *("builtin/choices", "builtin/containers", "builtin/readings", "builtin/scalars", "builtin/texts"),
 )
 ACCEPTING = {
@@ -34,7 +42,7 @@ def all_mutants(modules: Sequence[str]) -> list[Mutant]:
     """The mutants of modules of the core."""
     source = ROOT / "core" / "src" / "pegboard"
     found = [mutant for name in modules for mutant in mutants(name, (source / f"{name}.py").read_text("utf-8"))]
-    return [mutant for mutant in found if mutant.module != "_plan" or mutant.function in ACCEPTING]
+    return [mutant for mutant in found if mutant.module != "_tools/plan" or mutant.function in ACCEPTING]
 
 
 def originals(modules: Sequence[str]) -> list[Mutant]:

@@ -7,73 +7,78 @@ CALLED = "a nested type is called instead of inlined, or inlined instead of call
 WRAPPERS = "only a TypedDict is both, and nothing else that is one of them gets a plan"
 
 EQUIVALENT: dict[tuple[str, str, str, str], str] = {
-    ("_bounds", "_rebuilt", "title is None", "False"): "a title of None is left out",
+    ("_types/constraints", "_rebuilt", "title is None", "False"): "a title of None is left out",
     (
-        "_compile",
+        "_types/codegen",
         "emit",
         "writer.is_long and not isinstance(plan.shape, Scalar)",
         "(writer.is_long)",
     ): CALLED,
-    ("_compile", "_assign", "target != source", "True"): "a local is assigned to itself",
-    ("_compile", "_condition", "type(limit) in (int, float)", "False"): SPEED,
-    ("_compile", "_emit_choice", "all(isinstance(value, str) for value, _ in shape.pairs)", "False"): SPEED,
-    ("_compile", "_emit_items", "inline is not None", "False"): SPEED,
-    ("_compile", "_emit_items", "shape.build is not list", "True"): "a list is copied",
+    ("_types/codegen", "_assign", "target != source", "True"): "a local is assigned to itself",
+    ("_types/codegen", "_condition", "type(limit) in (int, float)", "False"): SPEED,
+    ("_types/codegen", "_emit_choice", "all(isinstance(value, str) for value, _ in shape.pairs)", "False"): SPEED,
+    ("_types/codegen", "_emit_items", "inline is not None", "False"): SPEED,
+    ("_types/codegen", "_emit_items", "shape.build is not list", "True"): "a list is copied",
     (
-        "_compile",
+        "_types/codegen",
         "_inline_scalar",
         "not isinstance(shape, Scalar) or shape.checks or shape.type not in _FALLBACKS",
         "True",
     ): SPEED,
-    ("_compile", "_emit_fixed_items", "shape.build is tuple", "False"): SPEED,
-    ("_compile", "_emit_mapped", "shape.key is not None", "True"): "text keys are as many as they were",
+    ("_types/codegen", "_emit_fixed_items", "shape.build is tuple", "False"): SPEED,
+    ("_types/codegen", "_emit_mapped", "shape.key is not None", "True"): "text keys are as many as they were",
     (
-        "_constructors",
+        "_types/constructors",
         "constructor_arguments",
         "all(parameter.isidentifier() and not keyword.iskeyword(parameter) for parameter in parameters)",
         "False",
     ): SPEED,
-    ("_constructors", "_takes_in_order", "isinstance(build, type)", "True"): SPEED,
-    ("_compile", "_emit_attempts", "len(plans) == 1", "False"): CALLED,
+    ("_types/constructors", "_takes_in_order", "isinstance(build, type)", "True"): SPEED,
+    ("_types/codegen", "_emit_attempts", "len(plans) == 1", "False"): CALLED,
     (
-        "_kinds",
+        "_types/json_kinds",
         "is_one_way",
         "not isinstance(plan.shape, Scalar) and _any_one_way([plan], set())",
         "(_any_one_way([plan], set()))",
     ): SPEED,
     (
-        "_plan",
+        "_tools/plan",
         "build",
         'f"if text is not None and keys != members and {exact}(text) != members:"',
         "f'if text is not None and {exact}(text) != members:'",
     ): SPEED,
-    ("_plan", "_refuse_surplus", "self._hidden", "True"): "nothing is in an empty set",
+    ("_tools/plan", "_refuse_surplus", "self._hidden", "True"): "nothing is in an empty set",
     (
-        "_plan",
+        "_tools/plan",
         "_refuse_surplus",
         "self._extra.plan or _UNCHANGED",
         "(self._extra.plan)",
     ): "what a model sends has a plan",
     (
-        "_plan",
+        "_tools/plan",
         "_argument",
         "slot.kind is STARS and slot.name in local",
         "(slot.kind is STARS)",
     ): "`**kwargs` can be neither preset nor injected, so its value is always sent",
-    ("_plan", "_passed", "spelled", "False"): SPEED,
-    ("_plan", "_value", "slot.name in self._view.presets", "True"): SPEED,
-    ("_unions", "union_plan", "len(plans) == 1", "False"): "a union of one type is that type",
-    ("_unions", "_tags", "isinstance(value, str)", "True"): "the next condition asks the same of all",
-    ("_unions", "_unstructurer", "all(plan.unstructure is identity for plan in plans)", "False"): SPEED,
+    ("_tools/plan", "_passed", "spelled", "False"): SPEED,
+    ("_tools/plan", "_value", "slot.name in self._view.presets", "True"): SPEED,
+    ("_types/unions", "union_plan", "len(plans) == 1", "False"): "a union of one type is that type",
+    ("_types/unions", "_tags", "isinstance(value, str)", "True"): "the next condition asks the same of all",
+    ("_types/unions", "_unstructurer", "all(plan.unstructure is identity for plan in plans)", "False"): SPEED,
     **{
-        ("_unions", "_instance_test", before, after): "a Literal writes values of its types as they are, fit or not"
+        (
+            "_types/unions",
+            "_instance_test",
+            before,
+            after,
+        ): "a Literal writes values of its types as they are, fit or not"
         for before, after in (
             ("type(value) is type(choice) and value == choice", "(value == choice)"),
             ("type(value) is type(choice) and value == choice", "(type(value) is type(choice))"),
         )
     },
     **{
-        ("_unions", "_instance_test", 'issubclass(cls, dict) and hasattr(cls, "__total__")', after): WRAPPERS
+        ("_types/unions", "_instance_test", 'issubclass(cls, dict) and hasattr(cls, "__total__")', after): WRAPPERS
         for after in ("(hasattr(cls, '__total__'))", "(issubclass(cls, dict))")
     },
     ("builtin/containers", "_array_writer", "build is list and write is identity", "False"): SPEED,
@@ -93,7 +98,7 @@ EQUIVALENT: dict[tuple[str, str, str, str], str] = {
     },
     ("builtin/readings", "_duration", "value < dt.timedelta(0)", "(value <= dt.timedelta(0))"): "zero is written alone",
     **{
-        ("_plan", "_absent", "default is None or default is True or default is False", after): SPEED
+        ("_tools/plan", "_absent", "default is None or default is True or default is False", after): SPEED
         for after in (
             "False",
             "(default is True or default is False)",
@@ -101,7 +106,7 @@ EQUIVALENT: dict[tuple[str, str, str, str], str] = {
             "(default is None or default is True)",
         )
     },
-    ("_strict", "count_members", "type(member) not in _LEAVES", "True"): SPEED,
-    ("_strict", "count_members", "type(item) not in _LEAVES", "True"): SPEED,
+    ("_types/exact", "count_members", "type(member) not in _LEAVES", "True"): SPEED,
+    ("_types/exact", "count_members", "type(item) not in _LEAVES", "True"): SPEED,
 }
 """By module, function, what was there and what is there now."""

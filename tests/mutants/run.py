@@ -135,7 +135,7 @@ def _pytest_is_red(mutant: Mutant) -> bool:
     # The third parties are there already, and so are the modules of the battery.
     options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
     files = [str(Path("tests", "types", name)) for name in TYPES]
-    if mutant.module == "_plan":
+    if mutant.module == "_tools/plan":
         files = [*(str(Path("tests", "core", name)) for name in CORE), *files]
     os.chdir(ROOT)
     return pytest.main([*options, *(name for name in files if Path(name).exists())]) != pytest.ExitCode.OK

@@ -16,7 +16,7 @@ from annotated_types import Ge, Gt, Interval, Le, Len, Lt, MaxLen, MinLen, Multi
 from attrs import field, frozen
 from typing_extensions import TypeAliasType
 
-from pegboard._markers import Param
+from pegboard._base.markers import Param
 
 
 class Color(enum.Enum):

@@ -9,7 +9,7 @@ import msgspec
 from annotated_types import GroupedMetadata
 from pydantic import Field, TypeAdapter
 
-from pegboard._markers import Param
+from pegboard._base.markers import Param
 
 BOUNDS = ("ge", "gt", "le", "lt", "multiple_of", "min_length", "max_length")
 NOISE = {"title", "description", "$defs"}

@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from pegboard._extension import TypeHandler
-from pegboard._schema import render
-from pegboard._shapes import TypePlan
-from pegboard._tool import Origin
-from pegboard._types import TypeTable
+from pegboard._model.shapes import TypePlan
+from pegboard._model.tool import Origin
+from pegboard._schema.nodes import render
+from pegboard._types.table import TypeTable
 from pegboard.builtin.types import provide_types
+from pegboard.extension import TypeHandler
 
 BUILTIN = Origin("builtin", "pegboard", "1.0")
 

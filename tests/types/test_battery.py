@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from pegboard._schema import render
+from pegboard._schema.nodes import render
 from tests.types.battery import BATTERY, Entry
 from tests.types.generate import values
 from tests.types.table import plan, refused, same, type_table

@@ -9,10 +9,8 @@ from typing import Any, Literal
 
 import pytest
 
-from pegboard._compile import emit, structurer
-from pegboard._errors import Mismatch
-from pegboard._plans import shaped
-from pegboard._shapes import (
+from pegboard._base.errors import Mismatch
+from pegboard._model.shapes import (
     Check,
     Choice,
     Deferred,
@@ -26,7 +24,9 @@ from pegboard._shapes import (
     TypePlan,
     Union,
 )
-from pegboard._writer import Writer
+from pegboard._types.codegen import emit, structurer
+from pegboard._types.plans import shaped
+from pegboard._types.source import Writer
 from tests.types.table import plan, refused
 
 TEXT, WHOLE, ANYTHING = plan(str), plan(int), plan(object)

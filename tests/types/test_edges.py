@@ -12,15 +12,15 @@ import pytest
 from annotated_types import MinLen, Predicate
 
 import pegboard_dataclasses
-from pegboard._errors import RegistrationError
-from pegboard._explain import explain
-from pegboard._extension import TypeHandler
-from pegboard._plans import shaped
-from pegboard._repair import repair
-from pegboard._schema import render
-from pegboard._shapes import Items, Mapped, Tagged, TypePlan
-from pegboard._tool import Origin
-from pegboard._types import TypeTable
+from pegboard._arguments.explain import explain
+from pegboard._arguments.repair import repair
+from pegboard._base.errors import RegistrationError
+from pegboard._model.shapes import Items, Mapped, Tagged, TypePlan
+from pegboard._model.tool import Origin
+from pegboard._schema.nodes import render
+from pegboard._types.plans import shaped
+from pegboard._types.table import TypeTable
+from pegboard.extension import TypeHandler
 from tests.types.battery import Color, Size
 from tests.types.table import plan, refused, same, schema, type_table
 

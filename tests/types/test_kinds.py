@@ -5,10 +5,7 @@ from typing import Any
 
 import pytest
 
-from pegboard._kinds import candidates, kinds
-from pegboard._plans import shaped
-from pegboard._schema import SchemaRef
-from pegboard._shapes import (
+from pegboard._model.shapes import (
     Choice,
     Deferred,
     FixedItems,
@@ -23,6 +20,9 @@ from pegboard._shapes import (
     TypePlan,
     Union,
 )
+from pegboard._schema.nodes import SchemaRef
+from pegboard._types.json_kinds import candidates, kinds
+from pegboard._types.plans import shaped
 from tests.types.table import plan
 
 TEXT, WHOLE = shaped({}, Scalar(str)), shaped({}, Scalar(int))

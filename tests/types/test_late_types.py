@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pegboard import Toolkit
-from pegboard._errors import RegistrationError
+from pegboard._base.errors import RegistrationError
 from tests.types.table import type_table
 
 LATE = """

@@ -16,12 +16,8 @@ from annotated_types import Ge, Le, Len, MaxLen, MultipleOf, Predicate
 
 import pegboard_dataclasses
 from pegboard import Toolkit
-from pegboard._compile import structurer
-from pegboard._errors import Mismatch, RegistrationError
-from pegboard._kinds import candidates, passes_anything
-from pegboard._plans import record_member, shaped
-from pegboard._schema import render
-from pegboard._shapes import (
+from pegboard._base.errors import Mismatch, RegistrationError
+from pegboard._model.shapes import (
     Deferred,
     FixedItems,
     Items,
@@ -35,8 +31,12 @@ from pegboard._shapes import (
     TypePlan,
     Union,
 )
-from pegboard._tool import Origin
-from pegboard._writer import Writer
+from pegboard._model.tool import Origin
+from pegboard._schema.nodes import render
+from pegboard._types.codegen import structurer
+from pegboard._types.json_kinds import candidates, passes_anything
+from pegboard._types.plans import record_member, shaped
+from pegboard._types.source import Writer
 from tests.types.battery import Color
 from tests.types.table import plan, refused, same, schema, type_table
 

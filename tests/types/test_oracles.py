@@ -10,8 +10,8 @@ from jsonschema import Draft202012Validator
 from typing_extensions import TypedDict
 
 import pegboard_dataclasses
-from pegboard._schema import render
-from pegboard._tool import Origin
+from pegboard._model.tool import Origin
+from pegboard._schema.nodes import render
 from tests.types.battery import BATTERY, Entry
 from tests.types.table import schema, type_table
 

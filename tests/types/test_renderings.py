@@ -8,9 +8,9 @@ import pytest
 from annotated_types import MaxLen
 from jsonschema import Draft4Validator, Draft202012Validator
 
-from pegboard._annotations import qualified_name
-from pegboard._errors import PegboardError
-from pegboard._subschemas import map_subschemas
+from pegboard._base.errors import PegboardError
+from pegboard._model.subschemas import map_subschemas
+from pegboard._types.annotations import qualified_name
 from tests.types.battery import BATTERY, Bound, Color, Entry, Json, Names, Pair, Picked, Slug, Tree, UserId
 from tests.types.table import plan, schema
 

@@ -6,9 +6,9 @@ from typing import Any, ClassVar
 
 import pytest
 
-from pegboard._errors import PegboardError
-from pegboard._schema import SchemaNode, SchemaRef, embed, extend, object_schema, render
-from pegboard._subschemas import map_subschemas
+from pegboard._base.errors import PegboardError
+from pegboard._model.subschemas import map_subschemas
+from pegboard._schema.nodes import SchemaNode, SchemaRef, embed, extend, object_schema, render
 
 TEXT = {"type": "string"}
 WHOLE = {"type": "integer"}

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pytest
 
 from pegboard import PegboardError, Tool
-from pegboard._schema import SchemaNode, SchemaRef, extend, object_schema, render
+from pegboard._schema.nodes import SchemaNode, SchemaRef, extend, object_schema, render
 
 
 @dataclass

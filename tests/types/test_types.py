@@ -16,16 +16,16 @@ import pytest
 from annotated_types import Ge, Len, Predicate
 from typing_extensions import TypeAliasType
 
-from pegboard._annotations import qualified_name, read_metadata, runtime_class, split, structural_key, substitute
-from pegboard._errors import ConflictError, Mismatch, RegistrationError
-from pegboard._extension import TypeHandler, Types
-from pegboard._markers import MISSING, Param
-from pegboard._plans import json_default, optional_member, record_member, record_plan, shaped
-from pegboard._schema import render
-from pegboard._shapes import Nullable, Record, Scalar, Tagged, Text, TypePlan
-from pegboard._shapes import Union as UnionShape
-from pegboard._tool import Origin
-from pegboard._types import TypeTable
+from pegboard._base.errors import ConflictError, Mismatch, RegistrationError
+from pegboard._base.markers import MISSING, Param
+from pegboard._model.shapes import Nullable, Record, Scalar, Tagged, Text, TypePlan
+from pegboard._model.shapes import Union as UnionShape
+from pegboard._model.tool import Origin
+from pegboard._schema.nodes import render
+from pegboard._types.annotations import qualified_name, read_metadata, runtime_class, split, structural_key, substitute
+from pegboard._types.plans import json_default, optional_member, record_member, record_plan, shaped
+from pegboard._types.table import TypeTable
+from pegboard.extension import TypeHandler, Types
 from tests.types.battery import Color, Json, Names, Pair, Size, UserId
 from tests.types.table import BUILTIN, plan, refused, same, schema, type_table
 
@@ -1027,6 +1027,6 @@ def test_a_shape_without_a_structure_of_its_own_is_compiled() -> None:
 
 
 def test_plans_are_made_without_compiling_anything(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pegboard._writer.Writer.build", lambda *_: pytest.fail("compiled at registration"))
+    monkeypatch.setattr("pegboard._types.source.Writer.build", lambda *_: pytest.fail("compiled at registration"))
     found = with_records().plan(dict[str, list[Node] | Annotated[int, Ge(1)] | None])
     assert render(found.schema)["type"] == "object"

@@ -10,8 +10,8 @@ import pytest
 
 import pegboard_dataclasses
 from pegboard import RegistrationError, Toolkit, tool
-from pegboard._tool import Origin
-from pegboard._types import TypeTable
+from pegboard._model.tool import Origin
+from pegboard._types.table import TypeTable
 from tests.types.table import refused, same, type_table
 
 

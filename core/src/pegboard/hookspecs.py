@@ -16,7 +16,7 @@ from typing import Any
 
 import pluggy
 
-from pegboard._extension import Accelerator, Command, Converter, Dialect, Injector, Middleware, TypeHandler
+from pegboard.extension import Accelerator, Command, Converter, Dialect, Injector, Middleware, TypeHandler
 
 __all__ = ["GROUP", "hookimpl", "hookspec"]
 

@@ -7,15 +7,15 @@ hold and where each came from, `plugins.import_seconds` how long imports took.
 
 from __future__ import annotations
 
-from pegboard._board import Board, Clash
-from pegboard._hooks import HookName
-from pegboard._lazy import LazyDefinition
-from pegboard._plugin_record import Contribution
-from pegboard._plugins import Plugins
-from pegboard._settings import Settings
-from pegboard._settings_values import Setting
-from pegboard._tool import Tool
-from pegboard._toolkit import Toolkit
+from pegboard._board.board import Board, Clash
+from pegboard._model.plugin_record import Contribution
+from pegboard._model.tool import Tool
+from pegboard._plugins.hooks import HookName
+from pegboard._plugins.manager import Plugins
+from pegboard._plugins.settings import Settings
+from pegboard._plugins.settings_values import Setting
+from pegboard._toolkit.toolkit import Toolkit
+from pegboard._tools.lazy import LazyDefinition
 
 __all__ = [
     "Board",

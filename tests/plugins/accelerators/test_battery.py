@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pegboard import Toolkit, tool
-from pegboard._schema import render
+from pegboard._schema.nodes import render
 from tests.plugins.accelerators.sides import DECODERS, LONG_ENOUGH, board, facts
 
 pytest.importorskip("annotated_types")

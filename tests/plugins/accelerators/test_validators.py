@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from pegboard import ForeignSchema, RegistrationError
-from pegboard._quick import quick_check
+from pegboard._schema.agreement import quick_check
 from tests.plugins.accelerators.schemas import schemas, values
 from tests.plugins.accelerators.sides import both
 

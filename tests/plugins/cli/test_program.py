@@ -12,8 +12,8 @@ import pytest
 
 import pegboard
 from pegboard import Status
+from pegboard_cli._commands import COMMANDS
 from pegboard_cli._exits import of_status
-from pegboard_cli._program import COMMANDS
 from tests.core.plugin_site import Site
 from tests.plugins.cli.command import COMMAND, Installation, Outcome, tool
 from tests.workspace.project import ROOT

@@ -3,8 +3,8 @@
 import pytest
 
 import pegboard_dataclasses
-from pegboard._tool import Origin
-from pegboard._types import TypeTable
+from pegboard._model.tool import Origin
+from pegboard._types.table import TypeTable
 from pegboard.builtin import types as builtin
 
 

@@ -5,7 +5,7 @@ import attrs
 import pytest
 
 from pegboard import Param
-from pegboard._types import TypeTable
+from pegboard._types.table import TypeTable
 from tests.plugins.dataclasses import postponed
 from tests.plugins.dataclasses.travel import arrive, is_refused_by_both, leave, schema, wrong
 

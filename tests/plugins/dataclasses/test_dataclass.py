@@ -5,7 +5,7 @@ from typing import Annotated, Any, ClassVar, Generic, Literal, Optional, Self, T
 import pytest
 
 from pegboard import Param, RegistrationError
-from pegboard._types import TypeTable
+from pegboard._types.table import TypeTable
 from tests.plugins.dataclasses import postponed
 from tests.plugins.dataclasses.travel import arrive, is_refused_by_both, leave, schema, wrong
 

@@ -4,7 +4,7 @@ from typing import Any, Generic, NamedTuple, Optional, TypeVar
 
 import pytest
 
-from pegboard._types import TypeTable
+from pegboard._types.table import TypeTable
 from tests.plugins.dataclasses import postponed
 from tests.plugins.dataclasses.travel import arrive, is_refused_by_both, leave, schema
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from pegboard._types import TypeTable
+from pegboard._types.table import TypeTable
 from tests.plugins.dataclasses import postponed, test_attrs, test_dataclass, test_namedtuple, test_typeddict
 from tests.plugins.dataclasses.travel import schema
 

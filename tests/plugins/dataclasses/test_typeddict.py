@@ -3,7 +3,7 @@ from typing import Annotated, Any, Generic, NotRequired, Required, TypedDict, Ty
 
 import pytest
 
-from pegboard._types import TypeTable
+from pegboard._types.table import TypeTable
 from tests.plugins.dataclasses import postponed
 from tests.plugins.dataclasses.travel import arrive, is_refused_by_both, leave, schema
 

@@ -4,9 +4,9 @@ from typing import Any
 
 from jsonschema import Draft202012Validator
 
-from pegboard._explain import explain
-from pegboard._schema import render
-from pegboard._types import TypeTable
+from pegboard._arguments.explain import explain
+from pegboard._schema.nodes import render
+from pegboard._types.table import TypeTable
 
 
 def schema(types: TypeTable, annotation: Any) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pegboard_files import FileToolError, FileTools, OutsideError, UnsuitableError, _root, _tools
+from pegboard_files import FileToolError, FileTools, OutsideError, UnsuitableError, _named_root, _tools
 from pegboard_files._folder import Rules
 from pegboard_files._named_root import NamedRoot
 from pegboard_files._names import Denied
@@ -34,9 +34,9 @@ def test_is_taken_where_files_cannot_be_opened_relative_to_a_directory(
     base: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rules = Rules(Denied(()))
-    assert not isinstance(_root.open_root(str(base), rules), NamedRoot) or os.name == "nt"
+    assert not isinstance(_named_root.open_root(str(base), rules), NamedRoot) or os.name == "nt"
     monkeypatch.setattr(os, "supports_dir_fd", set())
-    assert isinstance(_root.open_root(str(base), rules), NamedRoot)
+    assert isinstance(_named_root.open_root(str(base), rules), NamedRoot)
 
 
 def test_all_tools_work(tools: FileTools, base: Path) -> None:

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from pegboard._types import TypeTable
+from pegboard._types.table import TypeTable
 from tests.plugins.dataclasses.travel import schema
 from tests.plugins.msgspec.structs import Box, Cat, Described, Dog, Item, Line, Node, One, Order, Point, Two
 from tests.types.generate import values

@@ -5,7 +5,7 @@ import pytest
 from msgspec import UNSET, Struct, UnsetType
 
 from pegboard import RegistrationError
-from pegboard._types import TypeTable
+from pegboard._types.table import TypeTable
 from tests.plugins.dataclasses.travel import arrive, is_refused_by_both, leave, schema, wrong
 from tests.plugins.msgspec.structs import Box, Cat, Described, Dog, Item, Line, Node, One, Order, Point, Span, Two
 

@@ -6,7 +6,7 @@ import pytest
 
 import pegboard_numpy
 from pegboard import Origin, Toolkit
-from pegboard._types import TypeTable
+from pegboard._types.table import TypeTable
 from pegboard.builtin import types as builtin
 
 

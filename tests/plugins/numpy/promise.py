@@ -7,8 +7,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from pegboard._schema import render
-from pegboard._types import TypeTable
+from pegboard._schema.nodes import render
+from pegboard._types.table import TypeTable
 from tests.types.generate import values
 
 SCALARS = st.none() | st.booleans() | st.integers(-300, 300) | st.integers() | st.text(max_size=3)

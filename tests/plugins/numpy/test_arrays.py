@@ -6,8 +6,8 @@ import numpy.typing as npt
 import pytest
 
 from pegboard import Param, RegistrationError, Toolkit
-from pegboard._explain import explain
-from pegboard._types import TypeTable
+from pegboard._arguments.explain import explain
+from pegboard._types.table import TypeTable
 from tests.plugins.numpy.promise import accepts, arrive, keeps_promise, leave, refused, schema, structures
 
 Vector = np.ndarray[tuple[int], np.dtype[np.float64]]

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from pegboard import ImageBlock, Toolkit
-from pegboard._explain import explain
-from pegboard._types import TypeTable
+from pegboard._arguments.explain import explain
+from pegboard._types.table import TypeTable
 from tests.plugins.numpy.promise import accepts, arrive, leave, refused, schema, structures
 
 Image = pytest.importorskip("PIL.Image")

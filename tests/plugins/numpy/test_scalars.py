@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from pegboard import Param, RegistrationError, Status, Toolkit
-from pegboard._types import TypeTable
+from pegboard._types.table import TypeTable
 from tests.plugins.numpy.promise import arrive, keeps_promise, leave, refused, schema
 
 INTEGERS = [np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64]

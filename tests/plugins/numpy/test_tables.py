@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from pegboard import RegistrationError, Toolkit
-from pegboard._types import TypeTable
+from pegboard._types.table import TypeTable
 from tests.plugins.numpy.promise import arrive, keeps_promise, leave, refused, schema
 
 pd = pytest.importorskip("pandas")

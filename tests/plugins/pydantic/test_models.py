@@ -4,7 +4,7 @@ import pytest
 from pydantic import BaseModel, ConfigDict, RootModel, ValidationError, computed_field
 
 from pegboard import RegistrationError
-from pegboard._types import TypeTable
+from pegboard._types.table import TypeTable
 from tests.plugins.dataclasses.travel import arrive, is_refused_by_both, leave, schema, wrong
 from tests.plugins.pydantic.models import Aliased, Box, Cat, Dog, Home, Item, Money, Node, Open, Order, Span
 

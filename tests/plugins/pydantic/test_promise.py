@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from pydantic import UUID4, Base64Bytes, Field, create_model
 
-from pegboard._types import TypeTable
+from pegboard._types.table import TypeTable
 from tests.plugins.dataclasses.travel import schema
 from tests.plugins.pydantic.models import Cat, Dog, Home, Item, Money, Node, Open
 from tests.types.generate import values

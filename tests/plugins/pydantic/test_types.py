@@ -18,7 +18,7 @@ from pydantic import (
 )
 
 from pegboard import Param
-from pegboard._types import TypeTable
+from pegboard._types.table import TypeTable
 from tests.plugins.dataclasses.travel import arrive, is_refused_by_both, leave, schema, wrong
 
 

@@ -6,13 +6,13 @@ import enum
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin
 
-from pegboard._annotations import is_union, qualified_name
-from pegboard._errors import RegistrationError
-from pegboard._extension import TypeHandler, Types
-from pegboard._plans import shaped
-from pegboard._schema import JsonSchema
-from pegboard._shapes import Choice, TypePlan
-from pegboard._strict import choice_table
+from pegboard._base.errors import RegistrationError
+from pegboard._model.shapes import Choice, TypePlan
+from pegboard._schema.nodes import JsonSchema
+from pegboard._types.annotations import is_union, qualified_name
+from pegboard._types.exact import choice_table
+from pegboard._types.plans import shaped
+from pegboard.extension import TypeHandler, Types
 
 __all__ = ["choice_handlers"]
 
@@ -30,7 +30,7 @@ def choice_handlers() -> list[TypeHandler]:
 
 
 def _union(annotation: Any, types: Types) -> TypePlan:
-    from pegboard._unions import union_plan
+    from pegboard._types.unions import union_plan
 
     return union_plan(annotation, types)
 

@@ -8,14 +8,8 @@ from collections import abc
 from collections.abc import Callable
 from typing import Any, get_args, get_origin
 
-from pegboard._annotations import qualified_name
-from pegboard._errors import Mismatch, RegistrationError
-from pegboard._extension import TypeHandler, Types
-from pegboard._kinds import kinds
-from pegboard._plans import shaped
-from pegboard._refusals import refuse_unknown
-from pegboard._schema import JsonSchema
-from pegboard._shapes import (
+from pegboard._base.errors import Mismatch, RegistrationError
+from pegboard._model.shapes import (
     Choice,
     FixedItems,
     Items,
@@ -29,6 +23,12 @@ from pegboard._shapes import (
     Union,
     identity,
 )
+from pegboard._schema.nodes import JsonSchema
+from pegboard._types.annotations import qualified_name
+from pegboard._types.json_kinds import kinds
+from pegboard._types.plans import shaped
+from pegboard._types.unsupported import refuse_unknown
+from pegboard.extension import TypeHandler, Types
 
 __all__ = ["container_handlers"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from pegboard._extension import Converter
+from pegboard.extension import Converter
 from pegboard.hookspecs import hookimpl
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from pegboard._call import Agent, CancelToken, Emitter, ToolCall
-from pegboard._extension import Injector
-from pegboard._invocation import Invocation
-from pegboard._markers import MISSING
+from pegboard._base.markers import MISSING
+from pegboard._injection.invocation import Invocation
+from pegboard._model.call import Agent, CancelToken, Emitter, ToolCall
+from pegboard.extension import Injector
 from pegboard.hookspecs import hookimpl
 
 

@@ -14,8 +14,8 @@ from ipaddress import IPv4Address, IPv6Address
 from typing import Any, Final, TypeAlias
 from uuid import UUID
 
-from pegboard._errors import BareMismatch
-from pegboard._schema import JsonSchema
+from pegboard._base.errors import BareMismatch
+from pegboard._schema.nodes import JsonSchema
 
 __all__ = ["TEXTS"]
 

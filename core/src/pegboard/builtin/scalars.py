@@ -6,10 +6,10 @@ from collections.abc import Callable
 from types import NoneType
 from typing import Any, LiteralString
 
-from pegboard._extension import TypeHandler, Types
-from pegboard._plans import shaped
-from pegboard._refusals import refuse_unknown
-from pegboard._shapes import Scalar, TypePlan
+from pegboard._model.shapes import Scalar, TypePlan
+from pegboard._types.plans import shaped
+from pegboard._types.unsupported import refuse_unknown
+from pegboard.extension import TypeHandler, Types
 
 __all__ = ["scalar_handlers"]
 

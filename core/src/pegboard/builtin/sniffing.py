@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from pegboard._content import Block
-from pegboard._media import AudioBlock, FileBlock, ImageBlock, VideoBlock
+from pegboard._model.content import Block
+from pegboard._model.media import AudioBlock, FileBlock, ImageBlock, VideoBlock
 
 __all__ = ["bytes_block"]
 

@@ -9,10 +9,10 @@ import re
 import sys
 from typing import Any, final, get_args, get_origin
 
-from pegboard._extension import TypeHandler, Types
-from pegboard._plans import shaped
-from pegboard._refusals import refuse_unknown
-from pegboard._shapes import Text, TypePlan
+from pegboard._model.shapes import Text, TypePlan
+from pegboard._types.plans import shaped
+from pegboard._types.unsupported import refuse_unknown
+from pegboard.extension import TypeHandler, Types
 
 __all__ = ["text_handlers"]
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pegboard._extension import TypeHandler
 from pegboard.builtin.choices import choice_handlers
 from pegboard.builtin.containers import container_handlers
 from pegboard.builtin.scalars import scalar_handlers
 from pegboard.builtin.texts import text_handlers
+from pegboard.extension import TypeHandler
 from pegboard.hookspecs import hookimpl
 
 __all__ = ["provide_types"]

@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from pegboard._discovery import discover
-from pegboard._errors import UnknownNameError, suggestion
-from pegboard._hooks import HookName
-from pegboard._names import normalise
-from pegboard._tool import Tool
-from pegboard._toolkit import Toolkit
+from pegboard._base.errors import UnknownNameError, suggestion
+from pegboard._base.names import normalise
+from pegboard._model.tool import Tool
+from pegboard._plugins.discovery import discover
+from pegboard._plugins.hooks import HookName
+from pegboard._toolkit.toolkit import Toolkit
 from pegboard.testing._findings import Finding, message
 from pegboard.testing._probe import probe, reference_to
 from pegboard.testing._secret_checks import check_secrets

@@ -7,8 +7,8 @@ from typing import Any, TypeAlias, cast, final
 
 from attrs import frozen
 
-from pegboard._calls import Calls
-from pegboard._result import ToolResult
+from pegboard._model.result import ToolResult
+from pegboard._toolkit.calls import Calls
 
 __all__ = ["ScriptedModel", "Turn"]
 

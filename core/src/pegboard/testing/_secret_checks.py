@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pegboard._errors import PegboardError
-from pegboard._toolkit import Toolkit
+from pegboard._base.errors import PegboardError
+from pegboard._toolkit.toolkit import Toolkit
 from pegboard.testing._findings import Finding
 
 __all__ = ["check_secrets"]

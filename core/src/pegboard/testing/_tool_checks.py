@@ -8,10 +8,10 @@ import unicodedata
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pegboard._result import ToolResult
-from pegboard._tool import Tool
-from pegboard._toolkit import Toolkit
-from pegboard._vetting import follow
+from pegboard._model.result import ToolResult
+from pegboard._model.tool import Tool
+from pegboard._schema.vet import follow
+from pegboard._toolkit.toolkit import Toolkit
 from pegboard.testing._findings import Finding
 
 __all__ = ["check_documentation", "check_examples", "check_names", "check_schema"]

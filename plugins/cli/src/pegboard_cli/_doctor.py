@@ -64,7 +64,7 @@ def _findings(options: BoardOptions, lock_file: Path | None) -> list[Finding]:
 
 
 def _check(toolkit: Toolkit, lock_file: Path | None) -> Iterator[Finding]:
-    from pegboard_cli._program import COMMANDS
+    from pegboard_cli._commands import COMMANDS
 
     plugins = plugins_of(toolkit)
     # Tools and commands first: what they show of a plugin belongs to its own findings.

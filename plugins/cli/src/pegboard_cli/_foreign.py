@@ -14,6 +14,7 @@ from pegboard import Command, PegboardError
 from pegboard.inspection import Contribution, Plugins
 from pegboard_cli import _exits
 from pegboard_cli._board import hand_on, load_plugins
+from pegboard_cli._commands import COMMANDS
 from pegboard_cli._options import BoardOptions
 from pegboard_cli._output import clean, note
 
@@ -46,8 +47,6 @@ def find_command(name: str, options: BoardOptions) -> click.Command:
 
 
 def _nearest(name: str, found: Iterable[str]) -> str:
-    from pegboard_cli._program import COMMANDS
-
     close = difflib.get_close_matches(name, sorted({*COMMANDS, *found}), n=1, cutoff=0.5)
     return f" Did you mean {close[0]!r}?" if close else ""
 
@@ -75,8 +74,6 @@ def _load(options: BoardOptions) -> Plugins | None:
 
 
 def _commands(plugins: Plugins) -> dict[str, Contribution]:
-    from pegboard_cli._program import COMMANDS
-
     return named(plugins.contributions("provide_commands"), COMMANDS)
 
 

@@ -5,33 +5,20 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from importlib import import_module
-from typing import Any, Final
+from typing import Any
 
 import click
 
 import pegboard
 from pegboard import PegboardError, UnknownNameError
 from pegboard_cli import _exits
+from pegboard_cli._commands import COMMANDS
 from pegboard_cli._options import BoardOptions, board_options
 from pegboard_cli._output import clean
 
 __all__ = ["Program", "main"]
-
-COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
-    "call": ("_call", "Call a tool."),
-    "doctor": ("_doctor", "Say what is wrong, and how to mend it."),
-    "lock": ("_lock", "Write down names, schemas and versions as they are now."),
-    "new": ("_new", "Start a pack of your own."),
-    "plugins": ("_plugins", "List plugins and what became of each."),
-    "schema": ("_schema", "Print what a model sees of the tools."),
-    "settings": ("_settings", "Show settings and where each came from."),
-    "show": ("_show", "Show everything about one tool."),
-    "tools": ("_tools", "List the tools on the board."),
-    "types": ("_types", "List type handlers, or say which one maps a type."),
-}
-"""Our own commands: the module of each, which is imported when it runs, and its help."""
 
 
 class Program(click.Group):

@@ -14,13 +14,13 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from pegboard_files._folder import Folder
+from pegboard_files._folder import Folder, Rules
 from pegboard_files._messages import os_error
 from pegboard_files._names import folded
 from pegboard_files._opening import Opened
 from pegboard_files._root import Root
 
-__all__ = ["NamedRoot", "final_path"]
+__all__ = ["NamedRoot", "final_path", "open_root"]
 
 # What Windows does not take as the name of a file: streams and wildcards, devices, ends that it cuts off, and short
 # names, under which a denied file could be reached.
@@ -116,3 +116,10 @@ else:
     def final_path(descriptor: int) -> str:
         """Where an open file is. Raises OSError."""
         return os.readlink(f"/proc/self/fd/{descriptor}")  # noqa: PTH115 - not a Path
+
+
+def open_root(path: str, rules: Rules) -> Root:
+    """The directory, confined as well as this system can. Raises OSError if it cannot be opened."""
+    if os.open in os.supports_dir_fd:
+        return Root(path, rules)
+    return NamedRoot(path, rules)

@@ -16,7 +16,7 @@ from pegboard_files._messages import ODD_NAME, os_error
 from pegboard_files._names import Denied, check_path, folded, is_odd
 from pegboard_files._opening import MAX_LINKS, Opened, Opener, open_beneath, open_by_walking
 
-__all__ = ["Root", "open_root"]
+__all__ = ["Root"]
 
 _ALL_ALLOWED = Rules(Denied(()), max_depth=256)
 _TICK = 2_000_000_000  # nanoseconds; two changes of a directory within one may bear the same time
@@ -171,12 +171,3 @@ class Root:
         descriptor = self.__dict__.pop("_descriptor", None)
         if descriptor is not None:
             os.close(descriptor)
-
-
-def open_root(path: str, rules: Rules) -> Root:
-    """The directory, confined as well as this system can. Raises OSError if it cannot be opened."""
-    if os.open in os.supports_dir_fd:
-        return Root(path, rules)
-    from pegboard_files._named_root import NamedRoot
-
-    return NamedRoot(path, rules)

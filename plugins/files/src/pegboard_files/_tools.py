@@ -16,9 +16,9 @@ from pegboard_files._errors import RangeError, UnsuitableError
 from pegboard_files._folder import Rules
 from pegboard_files._lines import parse_range, read_excerpt
 from pegboard_files._messages import counted, refusals, shown
+from pegboard_files._named_root import open_root
 from pegboard_files._names import Denied
 from pegboard_files._read_only import bare_tools, plain_kind
-from pegboard_files._root import open_root
 from pegboard_files._search import MAX_FILES, MAX_MATCHES, Wanted, find, glob_of, search
 from pegboard_files._settings import DEFAULT_DENY, DEFAULT_MAX_BYTES, DEFAULT_MAX_DEPTH, Settings
 from pegboard_files._views import listing, render_excerpt, render_listing

@@ -1,0 +1,250 @@
+"""Decoding: untrusted JSON text becomes a dict of arguments, within bounds that are checked before it is parsed."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import math
+import re
+from collections.abc import Mapping
+from itertools import accumulate
+from typing import Any, Final, NoReturn, TypeAlias
+
+from attrs import frozen
+
+from pegboard._model.result import Note
+from pegboard._schema.problems import got, spell
+from pegboard._types.exact import count_members
+
+__all__ = [
+    "DecodeError",
+    "DecodeLimits",
+    "check_depth",
+    "check_value",
+    "decode",
+    "decode_twice",
+    "exact_keys",
+    "fast_decode",
+    "has_every_key",
+    "owned",
+    "parse",
+    "repair_text",
+]
+
+
+Sent: TypeAlias = str | bytes | bytearray | Mapping[str, Any] | None
+"""What a model's arguments may arrive as."""
+
+
+class DecodeError(ValueError):
+    """Arguments that cannot be read; the message is written for the model."""
+
+
+@frozen
+class DecodeLimits:
+    """What arguments may be at most: characters of text, levels of nesting."""
+
+    size: int = 16 * 1024 * 1024
+    depth: int = 100
+
+
+DEFAULT_LIMITS: Final = DecodeLimits()
+_FLAT: Final = 2 * DEFAULT_LIMITS.depth
+"""Characters: each level takes two, so no well-formed text that is as short is too deep."""
+
+# Possessive, so that a hostile text cannot make the expression itself slow.
+_NO_BRACKET: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"|[^][{}"]++', re.DOTALL)
+_STRING: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
+_LEVELS: Final = {"[": 1, "{": 1, "]": -1, "}": -1, '"': 0}
+
+
+def decode(sent: Sent, limits: DecodeLimits = DEFAULT_LIMITS) -> dict[str, Any]:
+    """The arguments that were sent: a JSON object as text, or a mapping; nothing at all stands for no arguments.
+
+    Raises `DecodeError` for text that is too long or too deep, malformed, no object, or that has duplicate keys,
+    NaN, Infinity or integers of more than 4,300 digits. A mapping is held to the same bounds.
+    """
+    if isinstance(sent, Mapping):
+        check_value(sent, limits)
+        return owned(sent)
+    value = parse(_as_text(sent, limits), limits)
+    if not isinstance(value, dict):
+        raise DecodeError(f"arguments must be a JSON object, got {got(value)}")
+    return value
+
+
+def owned(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """A copy of checked arguments that shares no dict and no list with them."""
+    return {name: _owned(value) for name, value in arguments.items()}
+
+
+def _owned(value: Any) -> Any:
+    kind = type(value)
+    if kind is dict:
+        return {name: _owned(member) for name, member in value.items()}
+    return [_owned(item) for item in value] if kind is list else value
+
+
+def fast_decode(text: str) -> tuple[dict[str, Any], int]:
+    """`decode` of short text without the search for duplicate keys, and at most how many keys the text has.
+
+    Where the arguments turn out to have fewer keys than that, ask `has_every_key`: keys that are not there came twice,
+    which `decode(text)` then reports. Raises `DecodeError`.
+    """
+    if len(text) <= _FLAT or (
+        len(text) <= DEFAULT_LIMITS.size and text.count("{") + text.count("[") <= DEFAULT_LIMITS.depth
+    ):
+        try:
+            value, end = _scan(text, 0)
+        except (StopIteration, ValueError, RecursionError):
+            pass  # read again below, for the message
+        else:
+            if end == len(text) and type(value) is dict:
+                return value, text.count(":")
+    value = decode(text)
+    return value, count_members(value)
+
+
+def has_every_key(decoded: dict[str, Any], keys: int, text: str) -> bool:
+    """Whether what `fast_decode(text)` gave has all keys of the text: none came twice."""
+    if len(decoded) == keys:
+        return True
+    members = count_members(decoded)
+    return members == keys or members == exact_keys(text)
+
+
+def exact_keys(text: str) -> int:
+    """How many keys well-formed JSON text has, duplicates included, at all levels."""
+    return _STRING.sub("", text).count(":")
+
+
+def repair_text(sent: Sent, limits: DecodeLimits = DEFAULT_LIMITS) -> tuple[dict[str, Any], Note]:
+    """Malformed text, mended by the json_repair package, and a note that says so.
+
+    For read-only tools alone: a truncated path must not reach a tool that deletes. Raises `DecodeError` where
+    nothing can be mended, and where the package is not installed (the message names it).
+    """
+    try:
+        decode(sent, limits)
+    except DecodeError as error:
+        refused = error
+    else:
+        raise ValueError("this text is well-formed; decode it")
+    if not isinstance(sent, str | bytes | bytearray):
+        raise refused
+    text = _as_text(sent, limits)
+    check_depth(text, limits)
+    mended = _mended(text, refused)
+    check_value(mended, limits)
+    return mended, Note(f"arguments: malformed JSON read as {spell(mended)} ({refused})", kind="repair")
+
+
+def decode_twice(sent: Sent, limits: DecodeLimits = DEFAULT_LIMITS) -> tuple[dict[str, Any], Note] | None:
+    """Arguments that were encoded twice (a JSON string that holds an object), and a note; None for anything else."""
+    if not isinstance(sent, str | bytes | bytearray):
+        return None
+    try:
+        inner = parse(_as_text(sent, limits), limits)
+        if not isinstance(inner, str) or not inner.strip():
+            return None
+        return decode(inner, limits), Note("arguments: JSON text read as object", kind="repair")
+    except DecodeError:
+        return None
+
+
+def check_value(value: Any, limits: DecodeLimits = DEFAULT_LIMITS) -> None:
+    """Refuse a program's mapping that is no JSON: too deep (or circular), with NaN, or with keys that are no strings.
+
+    Raises `DecodeError`. Objects of other types pass; whether they fit is for the type plan to say.
+    """
+    level = [value]
+    depth = 0
+    while level:
+        depth += 1
+        if depth > limits.depth + 1:
+            raise DecodeError(f"arguments are nested more than {limits.depth} levels deep")
+        level = [inner for outer in level for inner in _inside(outer)]
+
+
+def _inside(value: Any) -> list[Any]:
+    if isinstance(value, Mapping):
+        for key in value:
+            if not isinstance(key, str):
+                raise DecodeError(f"arguments have a key that is no string: {got(key)}")
+        return list(value.values())
+    if isinstance(value, list | tuple):
+        return list(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        _refuse_constant(repr(value))
+    return []
+
+
+def _as_text(text: Sent, limits: DecodeLimits) -> str:
+    if text is None:
+        return "{}"
+    if not isinstance(text, str | bytes | bytearray):
+        raise DecodeError(f"arguments must be a JSON object, got a Python {type(text).__name__}")
+    if len(text) > limits.size:
+        raise DecodeError(f"arguments are too large: {len(text)} characters, at most {limits.size} are read")
+    if not isinstance(text, str):
+        try:
+            text = text.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise DecodeError(f"arguments are not valid UTF-8: {error.reason} at byte {error.start}") from None
+    return text if text.strip() else "{}"
+
+
+def parse(text: str, limits: DecodeLimits = DEFAULT_LIMITS) -> Any:
+    """Any JSON value, strictly. Raises `DecodeError`."""
+    check_depth(text, limits)
+    try:
+        return _STRICT.decode(text)
+    except DecodeError:
+        raise
+    except json.JSONDecodeError as error:
+        where = f"at line {error.lineno} column {error.colno}"
+        ending = " (the text ends there)" if error.pos >= len(text.rstrip()) else ""
+        raise DecodeError(f"arguments are not valid JSON: {error.msg} {where}{ending}") from None
+    except ValueError:
+        raise DecodeError(
+            "arguments have an integer of more than 4300 digits; send such a number as a string"
+        ) from None
+    except RecursionError:
+        raise DecodeError("arguments are nested too deep") from None
+
+
+def check_depth(text: str, limits: DecodeLimits = DEFAULT_LIMITS) -> None:
+    """Refuse JSON text that is nested too deep. Raises `DecodeError`."""
+    # Only a text with that many brackets can be that deep.
+    if text.count("{") + text.count("[") > limits.depth:
+        brackets = _NO_BRACKET.sub("", text)
+        if max(accumulate(map(_LEVELS.__getitem__, brackets)), default=0) > limits.depth:
+            raise DecodeError(f"arguments are nested more than {limits.depth} levels deep")
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        seen: set[str] = set()
+        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        raise DecodeError(f"arguments have the key {spell(twice)} twice in one object; send it once")
+    return members
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise DecodeError(f"arguments have {name}, which is no JSON; send a finite number or null")
+
+
+_STRICT: Final = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_refuse_constant)
+_scan: Final = json.JSONDecoder(parse_constant=_refuse_constant).scan_once  # type: ignore[attr-defined]  # undocumented, the fastest way in
+
+
+def _mended(text: str, refused: DecodeError) -> dict[str, Any]:
+    try:
+        repair_json = importlib.import_module("json_repair").repair_json
+    except ImportError:
+        raise DecodeError(f"{refused}; the program can mend such text with `pip install json_repair`") from refused
+    value = repair_json(text, return_objects=True)
+    if not isinstance(value, dict):
+        raise refused
+    return value

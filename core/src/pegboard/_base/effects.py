@@ -1,0 +1,183 @@
+"""Effects: what the steps of a call ask their driver to do.
+
+A rule of execution (approval, retry, injection, middleware) is written once, as a generator that yields effects. A
+driver performs them: one for plain code, one for an event loop. Each effect is answered by a pair `(value, error)`.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Generator
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+__all__ = [
+    "TIMED_OUT",
+    "Around",
+    "AttemptTimeoutError",
+    "Await",
+    "ClosedError",
+    "Effect",
+    "Outcome",
+    "Sleep",
+    "Steps",
+    "WaitForPermit",
+    "Work",
+    "cancellation",
+    "current_driver",
+    "is_cancellation",
+    "is_interrupt",
+    "new_future",
+    "running_loop",
+]
+
+Outcome: TypeAlias = tuple[Any, BaseException | None]
+"""What performing an effect came to: a value, or the exception that it ended with."""
+
+
+TIMED_OUT: Final = "timed out"
+"""The reason of a token that was set because the attempt's time is up."""
+
+
+class Await:
+    """Await something that `start()` gives, for at most `timeout` seconds."""
+
+    __slots__ = ("start", "timeout")
+
+    def __init__(self, start: Callable[[], Any], timeout: float | None = None) -> None:
+        self.start = start
+        self.timeout = timeout
+
+
+class Work:
+    """Run the sync function `job` where its `backend` says, for at most `timeout` seconds.
+
+    A driver for plain code runs it in the caller's own thread unless `timeout` was asked for by somebody
+    (`interruptible`), which only another thread can keep.
+    """
+
+    __slots__ = ("backend", "interruptible", "job", "timeout")
+
+    def __init__(
+        self,
+        job: Callable[[], Any],
+        backend: str = "thread",
+        timeout: float | None = None,
+        interruptible: bool = False,
+    ) -> None:
+        self.job = job
+        self.backend = backend
+        self.timeout = timeout
+        self.interruptible = interruptible
+
+
+class Sleep:
+    """Wait `seconds`, or less when the call is asked to stop."""
+
+    __slots__ = ("seconds",)
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+
+
+class Around:
+    """Run middleware: `function(call, proceed)`, where `proceed()` drives the steps that `inner()` makes."""
+
+    __slots__ = ("call", "function", "inner", "is_async")
+
+    def __init__(
+        self,
+        function: Callable[[Any, Callable[[], Any]], Any],
+        call: Any,
+        inner: Callable[[], Steps],
+        is_async: bool,
+    ) -> None:
+        self.function = function
+        self.call = call
+        self.inner = inner
+        self.is_async = is_async
+
+
+class WaitForPermit:
+    """Wait until `future` is done: the turn at the limits of a call."""
+
+    __slots__ = ("future",)
+
+    def __init__(self, future: Future[None]) -> None:
+        self.future = future
+
+
+Effect: TypeAlias = Await | Work | Sleep | Around | WaitForPermit
+Steps: TypeAlias = Generator[Effect, Outcome, Any]
+
+
+class AttemptTimeoutError(TimeoutError):
+    """An attempt passed its deadline; not to be taken for a TimeoutError that a tool raises itself."""
+
+    def __init__(self, seconds: float, *, abandoned: bool = False) -> None:
+        super().__init__(f"timed out after {seconds:g} s")
+        self.seconds = seconds
+        self.abandoned = abandoned
+
+
+class ClosedError(RuntimeError):
+    """The toolkit is closed, and with it what the call needs to run."""
+
+
+def running_loop() -> Any:
+    """The event loop that runs in this thread, or None. Never loads asyncio."""
+    asyncio = sys.modules.get("asyncio")
+    return None if asyncio is None else asyncio._get_running_loop()
+
+
+def current_driver() -> Any:
+    """Who drives steps here: the running event loop, else the thread."""
+    return running_loop() or threading.get_ident()
+
+
+@cache
+def _future_class() -> type[Future[Any]]:
+    # With it comes `logging`: a fifth of the start of a program whose calls wait for nobody.
+    from concurrent.futures import Future
+
+    return Future
+
+
+def new_future() -> Future[Any]:
+    """A future of `concurrent.futures`, which is loaded with the first one."""
+    return _future_class()()
+
+
+def cancellation(*args: Any) -> BaseException:
+    """A new instance of asyncio's cancellation. The ground floor names it, so that only one room loads asyncio."""
+    error: BaseException = import_module("asyncio").CancelledError(*args)
+    return error
+
+
+def is_cancellation(error: BaseException) -> bool:
+    """Whether an exception is asyncio's cancellation, without loading asyncio for it."""
+    asyncio = sys.modules.get("asyncio")
+    return asyncio is not None and isinstance(error, asyncio.CancelledError)
+
+
+def is_interrupt(error: BaseException) -> bool:
+    """Whether an exception is a real Ctrl-C: raised by the signal handler in the main thread, not by `raise`.
+
+    The innermost frame of a KeyboardInterrupt from a signal stands at whatever instruction was running; that of a
+    tool's own `raise KeyboardInterrupt` stands at RAISE_VARARGS.
+    """
+    if not isinstance(error, KeyboardInterrupt) or threading.current_thread() is not threading.main_thread():
+        return False
+    import opcode
+
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    if trace is None:
+        return True
+    return trace.tb_frame.f_code.co_code[trace.tb_lasti] != opcode.opmap["RAISE_VARARGS"]

@@ -1,0 +1,137 @@
+"""Markers that a tool author writes in annotations and presets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Annotated, Any, Final, Generic, TypeVar, final
+
+from attrs import field, frozen
+
+from pegboard._base.records import Compared, Shown
+
+__all__ = [
+    "MISSING",
+    "Computed",
+    "Inject",
+    "Injected",
+    "Locked",
+    "Missing",
+    "Param",
+    "Secret",
+    "injectable",
+    "is_injectable",
+    "reveal",
+]
+
+T = TypeVar("T")
+C = TypeVar("C", bound=type)
+
+
+@final
+class Missing:
+    """The type of `MISSING`: no value was given, which is not the same as None."""
+
+    _only: Missing | None = None
+
+    def __new__(cls) -> Missing:
+        if cls._only is None:
+            cls._only = super().__new__(cls)
+        return cls._only
+
+    def __repr__(self) -> str:
+        return "MISSING"
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __reduce__(self) -> str:
+        return "MISSING"
+
+
+MISSING: Final = Missing()
+
+
+def _as_tuple(items: Iterable[Any]) -> tuple[Any, ...]:
+    # attrs reads the type of the argument from here; from `tuple` itself it would read a type variable.
+    return tuple(items)
+
+
+@frozen(kw_only=True, eq=False, repr=False)
+class Param(Compared):
+    """Describes one parameter: `Annotated[int, Param("Forecast days", ge=1, le=14)]`.
+
+    `name` renames the parameter for the model; the bounds become schema keywords and are enforced
+    (JSON Schema 2020-12 validation: minimum, maximum, minLength, pattern, ...).
+    """
+
+    description: str | None = field(default=None, kw_only=False)
+    name: str | None = None
+    title: str | None = None
+    # What may hold lists stays out of the hash, which `Annotated[int, Param(...)] | None` needs.
+    examples: tuple[Any, ...] = field(default=(), converter=_as_tuple, hash=False)
+    ge: float | None = None
+    gt: float | None = None
+    le: float | None = None
+    lt: float | None = None
+    multiple_of: float | None = None
+    min_length: int | None = None
+    max_length: int | None = None
+    pattern: str | None = None
+    deprecated: bool = False
+    schema_extra: Mapping[str, Any] = field(factory=dict, hash=False)
+
+
+@frozen(eq=False, repr=False)
+class Inject(Compared):
+    """Marks a parameter as provided by the program: `Annotated[Db, Inject("replica")]`."""
+
+    name: str | None = None
+
+
+Injected = Annotated[T, Inject()]
+"""`Injected[T]`: a value of type T from the execution context, absent from the schema."""
+
+
+def injectable(cls: C) -> C:
+    """Class decorator: parameters annotated with this class always come from the context, never from the model."""
+    cls.__pegboard_injectable__ = True  # type: ignore[attr-defined]  # a mark on the user's own class
+    return cls
+
+
+def is_injectable(annotation: Any) -> bool:
+    """Whether `annotation` is a class that was declared context-only (a subclass of such a class is too)."""
+    return isinstance(annotation, type) and bool(getattr(annotation, "__pegboard_injectable__", False))
+
+
+@final
+@frozen(repr=False, eq=False)
+class Secret(Generic[T]):
+    """A preset that the model can neither see nor override, and that no repr, message, note or log shows."""
+
+    value: T
+
+    def __repr__(self) -> str:
+        return "Secret(***)"
+
+
+@final
+@frozen(eq=False, repr=False)
+class Locked(Shown, Generic[T]):
+    """A preset that the model cannot override."""
+
+    value: T
+
+
+@final
+@frozen(eq=False, repr=False)
+class Computed(Shown, Generic[T]):
+    """A preset computed for each call: `Computed(lambda call: call.id)`. `function` takes the `ToolCall`."""
+
+    function: Callable[[Any], T]
+
+
+def reveal(preset: Any) -> Any:
+    """The value inside `Secret` and `Locked` markers, which may be nested; anything else as it is."""
+    while isinstance(preset, (Secret, Locked)):
+        preset = preset.value
+    return preset

@@ -1,0 +1,66 @@
+"""Names: of tools, as every provider can carry them; of distributions and plugins, as installers compare them."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Final
+
+from pegboard._base.errors import RegistrationError
+
+__all__ = ["SEARCH_TOOL", "check_name", "legal_name", "legal_names", "normalise", "pack_name"]
+
+SEARCH_TOOL: Final = "search_tools"
+"""The tool that finds deferred ones: it comes by itself, so that names in views keep clear of it."""
+
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
+LONGEST: Final = 64
+_FOREIGN: Final = r"[^A-Za-z0-9_-]"
+
+
+@lru_cache(4096)
+def normalise(name: str) -> str:
+    """A distribution or entry-point name as installers compare it: `My_Pack.x` is `my-pack-x`."""
+    plain = name.lower().replace("_", "-").replace(".", "-")
+    return re.sub("--+", "-", plain) if "--" in plain else plain
+
+
+def pack_name(name: str) -> str:
+    """An entry-point name as tool names carry it: only `[a-z0-9_]`, and never two underscores in a row."""
+    return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
+
+
+def check_name(name: str) -> str:
+    """`name`, if every provider can carry it: 1 to 64 letters, digits, `_` and `-`, first a letter or `_`."""
+    if _NAME.fullmatch(name):
+        return name
+    raise RegistrationError(
+        f"{name!r} cannot be a tool name: providers accept 1 to 64 letters, digits, '_' and '-', starting with a "
+        "letter or '_'; give another one with name=\"...\""
+    )
+
+
+def legal_name(name: str) -> str:
+    """`name` with `_` for what providers refuse; the end of one that is too long gives way to a hash of the whole."""
+    clean = re.sub(_FOREIGN, "_", name)
+    if not clean[:1].isalpha() and clean[:1] != "_":
+        clean = f"_{clean}"
+    return clean if len(clean) <= LONGEST else _hashed(clean, name)
+
+
+def legal_names(names: Iterable[str]) -> dict[str, str]:
+    """The legal name of each of the names of one source: `a.b` is `a_b`, and carries a hash where there is an `a_b`."""
+    cleaned = {name: legal_name(name) for name in names}
+    taken = Counter(cleaned.values())
+    return {
+        name: clean if clean == name or taken[clean] == 1 else _hashed(clean, name) for name, clean in cleaned.items()
+    }
+
+
+def _hashed(clean: str, name: str) -> str:
+    import hashlib
+
+    digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    return f"{clean[: LONGEST - 9]}_{digest}"

@@ -1,0 +1,365 @@
+"""The board: an immutable snapshot of every tool that hangs there, and the registry that makes it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, final, get_args
+
+from attrs import evolve, field, frozen
+
+from pegboard._base.errors import ConflictError, RegistrationError, UnknownNameError, suggestion
+from pegboard._base.records import Compared, Shown
+from pegboard._board.groups import groups_of
+from pegboard._model.tool import Life, Tool
+
+if TYPE_CHECKING:
+    from pegboard._model.toolset import Toolset
+
+__all__ = ["Board", "Clash", "OnConflict", "Registry", "no_such_tool"]
+
+OnConflict: TypeAlias = Literal["raise", "replace", "skip", "rename"]
+_ON_CONFLICT = get_args(OnConflict)
+
+
+@frozen(eq=False, repr=False)
+class Clash(Compared):
+    """Two packs offer tools of one name: each is offered as `<pack>__<name>`, the plain name resolves to neither."""
+
+    name: str
+    sides: tuple[Tool, ...]
+
+    def __str__(self) -> str:
+        sides = [f"{tool.name} ({tool.origin})" for tool in self.sides]
+        return f"{self.name!r} is offered by {len(sides)} packs: {', '.join(sides)}"
+
+
+@final
+@frozen(eq=False, repr=False)
+class Board(Shown):
+    """What hangs on the board: `tools` by name in board order, `aliases` that resolve too, and the `clashes`."""
+
+    tools: Mapping[str, Tool] = field(factory=dict)
+    aliases: Mapping[str, Tool] = field(factory=dict)
+    clashes: Mapping[str, Clash] = field(factory=dict)
+    toolsets: tuple[Toolset, ...] = ()
+
+    def find(self, name: str) -> Tool | None:
+        """The tool of that name or alias."""
+        return self.tools.get(name) or self.aliases.get(name)
+
+    def absence(self, name: str) -> str:
+        """Why there is no such tool, with the nearest names."""
+        if name in self.clashes:
+            return f"{self.clashes[name]}; use one of these names"
+        return no_such_tool(name, self.tools)
+
+
+def no_such_tool(name: str, known: Iterable[str]) -> str:
+    """The sentence for a name that none of the `known` tools has."""
+    asked = name if len(name) <= 100 else f"{name[:97]}..."  # a model may ask for anything, at any length
+    return f"there is no tool {asked!r}. {suggestion(asked, known, noun='tools')}"
+
+
+_FIRST: Final = Life()
+
+
+@final
+class Registry:
+    """Packs' tools and the program's own, under one lock; `board` is rebuilt when somebody looks after a change."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._packs: dict[str, list[Tool]] = {}
+        self._own: dict[str, Tool] = {}
+        self._pack_sets: list[Toolset] = []
+        self._own_sets: list[Toolset] = []
+        self._pack_names: frozenset[str] | None = None
+        self._lives: dict[str, Life] = {}
+        self._board: Board | None = None
+        self.generation = 0
+
+    @property
+    def board(self) -> Board:
+        """The current snapshot."""
+        board = self._board
+        if board is None:
+            with self._lock:
+                board = self._board = self._build()
+        return board
+
+    def find(self, name: str) -> Tool | None:
+        """The tool of that name or alias. The program's own are found without making the board."""
+        return self._own.get(name) or self.board.find(name)
+
+    def life(self, name: str) -> Life:
+        """What tells the tool of that name from its namesakes before and after: settings of one are not another's."""
+        return self._lives.get(name, _FIRST)
+
+    def removals(self, name: str) -> int:
+        """How often a tool of that name was taken down."""
+        return self.life(name).removals
+
+    def touched(self) -> None:
+        """Something that tools are made ready with has changed: whoever keeps plans by generation makes them anew."""
+        with self._lock:
+            self.generation += 1
+
+    def _changed(self) -> None:
+        self._board = None
+        self.generation += 1
+
+    def add_pack(self, pack: str, tools: Iterable[Tool], toolsets: Iterable[Toolset] = ()) -> None:
+        """Hang up a pack's tools. Raises `ConflictError` when a pack names two of its own tools alike."""
+        with self._lock:
+            merged = [*self._packs.get(pack, ()), *tools]
+            names = [tool.name for tool in merged]
+            twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
+            if twice:
+                raise ConflictError(f"pack {pack!r} offers {', '.join(map(repr, twice))} twice; give one another name")
+            self._packs[pack] = merged
+            self._pack_names = None
+            self._pack_sets.extend(toolsets)
+            self._changed()
+
+    def drop_pack(self, pack: str) -> None:
+        """Take down a pack's tools; nothing happens if it has none."""
+        with self._lock:
+            gone = self._packs.pop(pack, [])
+            if gone:
+                self._pack_names = None
+                self._pack_sets = [each for each in self._pack_sets if not set(each.tools) & set(gone)]
+                self._succeed(name for tool in gone for name in (tool.name, f"{pack}__{tool.name}"))
+                self._changed()
+
+    def add(
+        self,
+        tools: Iterable[Tool],
+        toolsets: Iterable[Toolset],
+        on_conflict: OnConflict,
+        displaced: Iterable[str] = (),
+    ) -> list[Tool | None]:
+        """Register the program's tools, all or none: for each the tool that now hangs there, None if it was skipped.
+
+        The tools of `displaced` packs go. Raises `ConflictError`.
+        """
+        if on_conflict not in _ON_CONFLICT:
+            known = ", ".join(map(repr, _ON_CONFLICT))
+            raise RegistrationError(f"on_conflict takes one of {known}, got {on_conflict!r}")
+        with self._lock:
+            pending: dict[str, Tool] = {}
+            added: list[Tool | None] = []
+
+            def hanging(name: str) -> Tool | None:
+                return pending.get(name) or self._own.get(name)
+
+            for tool in tools:
+                placed = _place(hanging, tool, on_conflict)
+                if placed is not None:
+                    pending[placed.name] = placed
+                added.append(placed)
+            for pack in displaced:
+                self.drop_pack(pack)
+            self._succeed(name for name in pending if name in self._own or name in self._names_of_packs())
+            self._own.update(pending)
+            self._own_sets.extend(toolsets)
+            self._changed()
+            return added
+
+    def swap(
+        self,
+        gone: Iterable[str],
+        kept: Mapping[str, Tool],
+        new: Iterable[Tool],
+        on_conflict: OnConflict,
+        pack: str | None = None,
+    ) -> list[Tool | None]:
+        """Take down, exchange and hang up tools of a pack or the program, all at once; for each new one what hangs now.
+
+        A name that is taken is skipped with `"raise"` too: nobody is there who could be told.
+        """
+        with self._lock:
+            lost = set(gone)
+            for name in lost:
+                self._lives[name] = Life(self.removals(name) + 1)
+            if pack is not None:
+                return self._swap_in_pack(pack, lost, kept, new)
+            self._own = {name: kept.get(name, tool) for name, tool in self._own.items() if name not in lost}
+            self._changed()
+            return self.add(new, (), "skip" if on_conflict == "raise" else on_conflict)
+
+    def _swap_in_pack(
+        self, pack: str, lost: set[str], kept: Mapping[str, Tool], new: Iterable[Tool]
+    ) -> list[Tool | None]:
+        hanging = {tool.name: kept.get(tool.name, tool) for tool in self._packs.get(pack, ()) if tool.name not in lost}
+        hung: list[Tool | None] = []
+        for tool in new:
+            hung.append(None if tool.name in hanging else tool)
+            hanging.setdefault(tool.name, tool)
+        for name in lost:
+            self._lives[f"{pack}__{name}"] = Life(self.removals(f"{pack}__{name}") + 1)
+        self._packs[pack] = list(hanging.values())
+        self._pack_names = None
+        self._changed()
+        return hung
+
+    def hung_by(self, pack: str | None) -> dict[str, Tool]:
+        """The tools that a pack, or the program, hung up, by the names that they have there."""
+        with self._lock:
+            return dict(self._own) if pack is None else {tool.name: tool for tool in self._packs.get(pack, ())}
+
+    @contextmanager
+    def atomically(self) -> Iterator[None]:
+        """Nobody else sees the board until this ends; if it raises, everything hangs as it did."""
+        with self._lock:
+            packs = {pack: list(tools) for pack, tools in self._packs.items()}
+            before = dict(self._own), packs, list(self._pack_sets), list(self._own_sets), dict(self._lives)
+            try:
+                yield
+            except BaseException:
+                self._own, self._packs, self._pack_sets, self._own_sets, self._lives = before
+                self._pack_names = None
+                self._changed()
+                raise
+
+    def _succeed(self, names: Iterable[str]) -> None:
+        for name in names:
+            life = self.life(name)
+            self._lives[name] = life._replace(successions=life.successions + 1)
+
+    def _names_of_packs(self) -> frozenset[str]:
+        if self._pack_names is None:
+            self._pack_names = frozenset(tool.name for tools in self._packs.values() for tool in tools)
+        return self._pack_names
+
+    def resolve(self, names: Iterable[str]) -> list[str]:
+        """The names on the board that names and aliases stand for. Raises `UnknownNameError`."""
+        board = self.board
+        found = {name: board.find(name) for name in names}
+        for name, tool in found.items():
+            if tool is None:
+                raise UnknownNameError(board.absence(name))
+        definitions = {id(tool.definition) for tool in found.values() if tool is not None}
+        return [name for name, tool in board.tools.items() if id(tool.definition) in definitions]
+
+    def only_in(self, groups: Iterable[str]) -> list[str]:
+        """The names of the tools that belong to no other group than `groups`."""
+        gone = set(groups)
+        of_tools = [(name, groups_of(tool)) for name, tool in self.board.tools.items()]
+        return [name for name, groups in of_tools if groups and gone.issuperset(groups)]
+
+    def leave_groups(self, groups: Iterable[str]) -> None:
+        """Take away the tools that belong to no other group than `groups`, and the others out of these groups."""
+        gone = set(groups)
+        with self._lock:
+            staying = {
+                id(tool.definition): tool.evolve(groups=left)
+                for tool in self.board.tools.values()
+                if (left := tuple(group for group in groups_of(tool) if group not in gone)) != groups_of(tool) and left
+            }
+            self.remove(self.only_in(gone))
+            self._update(staying)
+
+    def remove(self, names: Iterable[str]) -> None:
+        """Take tools down, all or none. Raises `UnknownNameError` for a name that does not hang there."""
+        with self._lock:
+            tools = self.board.tools
+            lost = self.resolve(names)
+            # A tool on the board may be a renamed copy of the pack's; what it is made from is the same.
+            gone = {id(tools[name].definition) for name in lost}
+            self._own = {name: tool for name, tool in self._own.items() if id(tool.definition) not in gone}
+            for pack, offered in self._packs.items():
+                self._packs[pack] = [tool for tool in offered if id(tool.definition) not in gone]
+            self._pack_names = None
+            for name in lost:
+                self._lives[name] = Life(self.removals(name) + 1)
+            self._changed()
+
+    def update(self, fresh: Iterable[Tool]) -> None:
+        """Put other versions of tools in the places of those that hang on the board under the same names."""
+        with self._lock:
+            self._update({id(self.board.tools[tool.name].definition): tool for tool in fresh})
+
+    def _update(self, fresh: Mapping[int, Tool]) -> None:
+        def newest(tool: Tool) -> Tool:
+            return fresh[id(tool.definition)].evolve(name=tool.name) if id(tool.definition) in fresh else tool
+
+        self._own = {name: newest(tool) for name, tool in self._own.items()}
+        self._packs = {pack: list(map(newest, tools)) for pack, tools in self._packs.items()}
+        for toolsets in (self._pack_sets, self._own_sets):
+            toolsets[:] = [evolve(each, tools=tuple(map(newest, each.tools))) for each in toolsets]
+        self._changed()
+
+    def _build(self) -> Board:
+        tools: dict[str, Tool] = {}
+        aliases: dict[str, Tool] = {}
+        # Sorted, so that the same installed set gives the same board whatever the order of installation.
+        by_name: dict[str, list[Tool]] = {}
+        for pack in sorted(self._packs):
+            for tool in self._packs[pack]:
+                by_name.setdefault(tool.name, []).append(tool)
+        clashes: dict[str, Clash] = {}
+        for name, offers in by_name.items():
+            winner = _replacing(offers)
+            for tool in offers:
+                aliases[f"{tool.pack}__{tool.name}"] = tool
+            if winner is not None:
+                tools[name] = winner
+                continue
+            renamed = tuple(tool.evolve(name=f"{tool.pack}__{tool.name}") for tool in offers)
+            clashes[name] = Clash(name, renamed)
+            tools.update((tool.name, tool) for tool in renamed)
+        return self._with_own(tools, aliases, clashes)
+
+    def _with_own(self, tools: dict[str, Tool], aliases: dict[str, Tool], clashes: dict[str, Clash]) -> Board:
+        for name, tool in self._own.items():
+            clashes.pop(name, None)  # the program's own tool takes the plain name
+            tools.pop(name, None)  # and its place in board order is the program's
+            tools[name] = tool
+            if tool.pack is not None:
+                aliases[f"{tool.pack}__{name}"] = tool
+        aliases = {alias: tool for alias, tool in aliases.items() if alias not in tools}
+        by_definition = {id(tool.definition): tool for tool in tools.values()}
+        hanging = (_hanging(toolset, by_definition) for toolset in (*self._pack_sets, *self._own_sets))
+        return Board(tools, aliases, clashes, tuple(toolset for toolset in hanging if toolset.tools))
+
+
+def _place(hanging: Callable[[str], Tool | None], tool: Tool, on_conflict: OnConflict) -> Tool | None:
+    other = hanging(tool.name)
+    if other is None or on_conflict == "replace":
+        return tool
+    if on_conflict == "skip":
+        return None
+    if on_conflict == "rename":
+        number = 2
+        while hanging(f"{tool.name}_{number}") is not None:
+            number += 1
+        return tool.evolve(name=f"{tool.name}_{number}")
+    raise ConflictError(
+        f"a tool named {tool.name!r} is already registered ({_whence(other)}), and another one comes now "
+        f'({_whence(tool)}); give it a name="...", or say on_conflict="replace", "skip" or "rename"'
+    )
+
+
+def _whence(tool: Tool) -> str:
+    """Where a tool comes from, its function included: both sides of a conflict may be the program's."""
+    function: Any = tool.function
+    place = f"{function.__module__}.{function.__qualname__}" if hasattr(function, "__qualname__") else repr(function)
+    return f"{place}, from {tool.origin}"
+
+
+def _replacing(offers: list[Tool]) -> Tool | None:
+    """The one tool that the plain name stands for, if there is one."""
+    if len(offers) == 1:
+        return offers[0]
+    names = {f"{tool.pack}__{tool.name}": tool for tool in offers}
+    replaced = {tool.replaces for tool in offers if tool.replaces in names}
+    left = [tool for name, tool in names.items() if name not in replaced]
+    return left[0] if len(left) == 1 else None
+
+
+def _hanging(toolset: Toolset, by_definition: Mapping[int, Tool]) -> Toolset:
+    """The toolset as it hangs on the board: without tools that are gone, under the names that they have there."""
+    found = (by_definition.get(id(tool.definition)) for tool in toolset.tools)
+    return evolve(toolset, tools=tuple(tool for tool in found if tool is not None))

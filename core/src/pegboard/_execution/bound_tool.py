@@ -1,0 +1,176 @@
+"""Ready tools: a tool with everything that one session decides about it, so that a call decides nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, final
+
+from pegboard._arguments.accelerators import FastDecode
+from pegboard._arguments.decode import fast_decode
+from pegboard._base.effects import is_interrupt
+from pegboard._base.errors import describe_exception
+from pegboard._execution.concurrency import Limit
+from pegboard._execution.stats import ToolStats
+from pegboard._injection.presets import Preset, secret_texts
+from pegboard._model.permission import Permission
+from pegboard._model.policy import DEFAULT_POLICY, ExecutionPolicy
+from pegboard._model.result import Status
+from pegboard._model.tool import Tool
+from pegboard.extension import Middleware
+
+__all__ = ["BoundTool", "Unavailable"]
+
+
+@final
+class Unavailable:
+    """A tool that cannot be called, and why: the status and fault of every call of it."""
+
+    __slots__ = ("details", "exception", "kind", "message", "status")
+
+    def __init__(
+        self,
+        status: Status,
+        kind: str,
+        message: str,
+        details: Mapping[str, Any] | None = None,
+        exception: BaseException | None = None,
+    ) -> None:
+        self.status = status
+        self.kind = kind
+        self.message = message
+        self.details = details or {}
+        self.exception = exception
+
+    @classmethod
+    def unusable(cls, name: str, error: BaseException) -> Unavailable:
+        """A tool that hangs there but whose module, annotations or handlers fail."""
+        message = f"the tool {name!r} cannot be used: {describe_exception(error)}"
+        return cls(Status.ERROR, "unusable", message, exception=error)
+
+
+@final
+class BoundTool:
+    """A tool's plan, presets, policy, permission and middleware under one session; rebuilt when any of them changes.
+
+    `fast_sync` and `fast_async` say that a call from plain code, or from a loop, has nothing to wait for but
+    the function itself: no approval, limit, middleware, retry, resolver or output limit. Such a call skips the steps
+    that would have nothing to do. `fast_thread`: from a loop it runs in a worker thread.
+    """
+
+    __slots__ = (
+        "_asks",
+        "accept",
+        "backend",
+        "computed",
+        "computed_secrets",
+        "decode",
+        "fast_async",
+        "fast_sync",
+        "fast_thread",
+        "fetches",
+        "invoke",
+        "limits",
+        "middleware",
+        "name",
+        "passes_anything",
+        "permission",
+        "plan",
+        "policy",
+        "presets",
+        "provided",
+        "renderers",
+        "secrets",
+        "stats",
+        "tool",
+    )
+
+    def __init__(
+        self,
+        tool: Tool,
+        presets: Mapping[str, Preset],
+        policy: ExecutionPolicy,
+        permission: Permission,
+        middleware: Sequence[Middleware],
+        limits: Sequence[Limit],
+        stats: ToolStats,
+        *,
+        explicit_permission: bool,
+        bounded_output: bool,
+        decode: FastDecode = fast_decode,
+    ) -> None:
+        definition: Any = tool.definition
+        locked = frozenset(name for name, preset in presets.items() if preset.locked)
+        self.tool = tool
+        self.name = tool.name
+        self.plan: Any = definition.plan(frozenset(presets), locked)
+        self.accept = self.plan.accept
+        self.invoke = self.plan.invoke
+        self.decode = decode
+        self.fetches = self.plan.fetches
+        self.passes_anything = self.plan.passes_anything
+        self.renderers = definition.renderers()
+        self.presets = {name: preset.value for name, preset in presets.items() if preset.computed is None}
+        # What each call is provided with; None until a first call finds the context, or if each has to ask for itself.
+        self.provided: Any = None if self.fetches else self.presets
+        self.computed = {name: preset.computed for name, preset in presets.items() if preset.computed is not None}
+        self.secrets = secret_texts(preset.value for preset in presets.values() if preset.secret)
+        self.computed_secrets = tuple(name for name in self.computed if presets[name].secret)
+        self.policy = _tool_policy(tool).merged_over(policy)
+        self.permission = permission
+        self.middleware = tuple(middleware)
+        self.limits = tuple(limits)
+        self.backend = tool.options.backend or "thread"
+        self.stats = stats
+        self._asks = None if explicit_permission else tool.options.requires_approval
+        plain = self._is_plain(bounded_output)
+        in_caller = self.backend == "inline" or (self.backend == "thread" and "timeout" not in self.policy.given)
+        self.fast_sync = plain and self.plan.kind == "sync" and in_caller
+        # In a thread, a tool that can be told to stop (it may ask for the token) has to be told so: it takes the steps.
+        in_thread = self.plan.kind == "sync" and self.backend == "thread" and self.plan.standing
+        self.fast_thread = plain and in_thread
+        self.fast_async = plain and (self.plan.kind == "async" or in_thread)
+
+    def _is_plain(self, bounded_output: bool) -> bool:
+        """Whether a call has nothing to wait for, to mask or to cut but what the function itself does."""
+        return not (
+            self.computed
+            or self.secrets
+            or self.middleware
+            or self.limits
+            or self.plan.managed
+            or self.plan.opens_call
+            or bounded_output
+            or self.tool.options.max_output
+            or self.policy.max_attempts > 1
+            or self.permission is not Permission.ALWAYS
+            or callable(self._asks)
+        )
+
+    @property
+    def may_ask(self) -> bool:
+        """Whether any call may have to be approved."""
+        return self.permission is Permission.PROMPT or callable(self._asks)
+
+    def approval_reason(self, arguments: Mapping[str, Any]) -> str | None:
+        """Why this call has to be approved; None if it need not be. `arguments` are the structured ones."""
+        if self.permission is Permission.PROMPT:
+            return f"the permission of {self.name} is prompt"
+        if not callable(self._asks):
+            return None
+        predicate: Callable[[Mapping[str, Any]], Any] = self._asks
+        try:
+            asked = predicate(dict(arguments))
+        except BaseException as error:  # a predicate that fails must not let the call through
+            if is_interrupt(error):
+                raise
+            return f"whether {self.name} needs approval could not be decided: {describe_exception(error)}"
+        if isinstance(asked, str) and asked:
+            return asked
+        return f"{self.name} asks for approval with these arguments" if asked else None
+
+
+def _tool_policy(tool: Tool) -> ExecutionPolicy:
+    own = tool.options.policy or DEFAULT_POLICY
+    if tool.options.timeout is None:
+        return own
+    return ExecutionPolicy(timeout=tool.options.timeout).merged_over(own)

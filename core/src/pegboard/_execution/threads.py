@@ -1,0 +1,281 @@
+"""Worker threads for sync tools: bounded, grown on demand, daemonic, and able to outlive a tool that hangs."""
+
+from __future__ import annotations
+
+import contextvars
+import itertools
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from typing import Any, Final, Protocol, TypeAlias, final
+
+from pegboard._base.effects import ClosedError, Outcome
+
+__all__ = ["Done", "Pool", "Ticket", "WorkerPool", "is_worker", "lending"]
+
+Done: TypeAlias = Callable[[Outcome], None]
+"""Called once, in the worker, with what a job came to."""
+
+CLOSED: Final = "the toolkit is closed; its threads run nothing more"
+
+_numbers = itertools.count(1)
+_tickets = threading.Lock()
+"""Guards the state of every ticket: it is held for an instant, and a lock for each would cost more."""
+_workers: set[int] = set()
+"""The threads of all pools, by their idents."""
+
+
+@final
+class Ticket:
+    """One job on its way through the pool. `deliver(outcome)` hands over what it came to."""
+
+    __slots__ = ("_since", "abandoned", "context", "deliver", "finished", "job", "thread")
+
+    def __init__(self, job: Callable[[], Any], done: Done) -> None:
+        self.job = job
+        self.context = contextvars.copy_context()
+        self.deliver = done
+        self._since = 0.0
+        self.thread: threading.Thread | None = None
+        self.finished = False
+        self.abandoned = False
+
+    def start(self, thread: threading.Thread | None = None) -> bool:
+        """Whether the job is still wanted when a worker picks it up."""
+        with _tickets:
+            if self.abandoned:
+                return False
+            self._since = time.monotonic()
+            self.thread = thread or threading.current_thread()
+            return True
+
+    def elapsed(self) -> float:
+        """Seconds since a worker began; 0 while the job still queues."""
+        return 0.0 if self.thread is None else time.monotonic() - self._since
+
+    def finish(self) -> bool:
+        """Whether somebody still waits for the outcome when the job is done."""
+        with _tickets:
+            self.finished = True
+            return not self.abandoned
+
+    def abandon(self) -> bool:
+        """Stop waiting. Whether the job is running in a thread that is now left to itself."""
+        with _tickets:
+            self.abandoned = True
+            return self.thread is not None and not self.finished
+
+
+class Pool(Protocol):
+    """Where jobs run that a driver waits for: threads, processes, a plugin's backend."""
+
+    def submit(self, job: Any, done: Done) -> Ticket:
+        """Queue a job; `done` is called once, from any thread, unless the job is abandoned before."""
+        ...
+
+    def abandon(self, ticket: Ticket) -> bool:
+        """Stop waiting for a job, and end it if that can be done; whether it runs on all the same."""
+        ...
+
+
+@final
+class WorkerPool:
+    """At most `size` jobs at a time. Abandoned threads do not count, but no more than `max_abandoned` may pile up.
+
+    The default executor of asyncio is not used: it has few threads, starves after some hung tools, and keeps the
+    interpreter from exiting.
+    """
+
+    def __init__(self, size: int = 64, *, max_abandoned: int = 256, name: str = "pegboard") -> None:
+        if size < 1:
+            raise ValueError(f"a pool needs at least 1 thread, got {size}")
+        self.size = size
+        self.max_abandoned = max_abandoned
+        self._name = name
+        self._jobs: queue.SimpleQueue[Ticket | None] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._threads: set[threading.Thread] = set()
+        self._lost: set[threading.Thread] = set()
+        self._idle = 0  # threads without a job that are not promised one
+        self._backlog = 0  # queued jobs that are not promised a thread
+        self._lending: set[threading.Thread] = set()
+        self._leaving = 0  # threads that deliver their last outcome, and take no other job
+        self._closed = False
+        self._left = threading.Condition(self._lock)  # told when a thread ends or is lost
+
+    @property
+    def abandoned(self) -> int:
+        """How many threads hang in jobs that nobody waits for."""
+        return len(self._lost)
+
+    @property
+    def queued(self) -> int:
+        """How many jobs wait for a thread."""
+        return self._backlog
+
+    def submit(self, job: Callable[[], Any], done: Done) -> Ticket:
+        """Queue a job. Raises RuntimeError when the pool is closed or no thread can be started."""
+        ticket = Ticket(job, done)
+        with self._lock:
+            if self._closed:
+                raise ClosedError(CLOSED)
+            if len(self._lost) >= self.max_abandoned:
+                raise RuntimeError(f"{self.abandoned} threads hang in tools that timed out; no more are started")
+            if self._idle > 0:
+                self._idle -= 1
+            elif not self._grow():
+                self._backlog += 1
+            self._jobs.put(ticket)
+        return ticket
+
+    def _grow(self) -> bool:
+        # Called under the lock. Lent slots, leaving and abandoned threads do not count.
+        if len(self._threads) - len(self._lending) - self._leaving >= self.size:
+            return False
+        thread = threading.Thread(target=self._work, name=f"{self._name}-{next(_numbers)}", daemon=True)
+        thread.start()
+        self._threads.add(thread)
+        return True
+
+    def _relieve(self) -> None:
+        # Called under the lock, when a slot has come free.
+        if self._backlog and not self._closed:
+            with suppress(RuntimeError):  # no thread can be started: the job waits for one of those that are there
+                if self._grow():
+                    self._backlog -= 1
+
+    def _work(self) -> None:
+        _local.pool = self
+        _workers.add(threading.get_ident())
+        try:
+            self._serve(threading.current_thread())
+        finally:
+            _workers.discard(threading.get_ident())
+
+    def _serve(self, me: threading.Thread) -> None:
+        leaving = False
+        while not leaving:
+            ticket = self._jobs.get()
+            if ticket is None:
+                break
+            outcome = _perform(ticket) if ticket.start(me) else None
+            # Before anybody hears of the outcome: who calls again at once finds this thread idle and starts no other.
+            with self._lock:
+                if outcome is not None and not ticket.finish():
+                    break  # the caller left long ago: this thread was counted as lost, and ends now that it is back
+                leaving = not self._stays()
+            if outcome is not None:
+                ticket.deliver(outcome)
+            del ticket, outcome
+        with self._lock:
+            self._threads.discard(me)
+            self._lost.discard(me)
+            self._leaving -= leaving
+            self._left.notify_all()
+
+    def _stays(self) -> bool:
+        """Whether a worker takes another job: one that queues, or the next that comes."""
+        # Called under the lock.
+        if len(self._threads) - len(self._lending) - self._leaving > self.size:
+            # Said under the same lock that was asked under: two that both saw one too many would both go.
+            self._leaving += 1
+            return False
+        if self._backlog:
+            self._backlog -= 1
+        else:
+            self._idle += 1
+        return True
+
+    def abandon(self, ticket: Ticket) -> bool:
+        """Give up on a job; whether its thread is now left to itself (a job that had not begun simply never runs)."""
+        with self._lock:
+            hanging = ticket.abandon()
+            if hanging and ticket.thread is not None:
+                self._lose(ticket.thread)
+                self._relieve()
+            return hanging
+
+    def _lose(self, thread: threading.Thread) -> None:
+        # Called under the lock.
+        self._threads.discard(thread)
+        self._lending.discard(thread)
+        self._lost.add(thread)
+        self._left.notify_all()
+
+    @contextmanager
+    def lent(self) -> Iterator[None]:
+        """While a worker waits for other work, its slot goes to somebody else: nested calls cannot exhaust the pool.
+
+        A worker that runs an event loop may wait for several things at once; it lends its one slot as long.
+        """
+        _local.waits = waits = getattr(_local, "waits", 0) + 1
+        me = threading.current_thread()
+        if waits == 1:
+            with self._lock:
+                if me in self._threads:  # one that was abandoned has no slot to lend
+                    self._lending.add(me)
+                    self._relieve()
+        try:
+            yield
+        finally:
+            _local.waits -= 1
+            if _local.waits == 0:
+                with self._lock:
+                    self._lending.discard(me)
+
+    def close(self, seconds: float = 5.0, stop: Callable[[], None] = lambda: None) -> None:
+        """End idle threads, wait for busy ones, `seconds` at most, refuse what queues; what hangs then is abandoned.
+
+        `stop` tells whoever waits for the pool to give up, once it takes no more jobs.
+        """
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+            queued = self._unbegun()
+            threads = self._threads - {threading.current_thread()}
+            for _ in self._threads:
+                self._jobs.put(None)
+        stop()
+        with self._left:
+            self._left.wait_for(lambda: threads.isdisjoint(self._threads | self._lost), seconds)
+            for thread in threads & self._threads:
+                self._lose(thread)
+            ended = threads - self._lost
+        for ticket in queued:
+            if ticket.start() and ticket.finish():
+                ticket.deliver((None, ClosedError(CLOSED)))
+        for thread in ended:  # they have said that they end
+            thread.join(seconds)
+
+    def _unbegun(self) -> list[Ticket]:
+        # Called under the lock.
+        queued = []
+        with suppress(queue.Empty):
+            while ticket := self._jobs.get_nowait():
+                queued.append(ticket)
+        self._backlog = 0
+        return queued
+
+
+_local = threading.local()
+
+
+def is_worker() -> bool:
+    """Whether the current thread is one of a pool's."""
+    return threading.get_ident() in _workers
+
+
+def lending() -> AbstractContextManager[None]:
+    """Lends the slot of the current thread, if it is a worker's."""
+    pool: WorkerPool | None = getattr(_local, "pool", None)
+    return nullcontext() if pool is None else pool.lent()
+
+
+def _perform(ticket: Ticket) -> Outcome:
+    try:
+        return ticket.context.run(ticket.job), None
+    except BaseException as error:  # noqa: BLE001 - whatever a tool raises is the outcome of its call
+        return None, error

@@ -1,0 +1,132 @@
+"""Scopes: where context objects are registered and found, innermost level first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, ValuesView
+from typing import Any, Final, final, get_origin
+
+from pegboard._base.errors import MissingContextError, PegboardError
+from pegboard._base.markers import MISSING
+
+__all__ = ["EMPTY_SCOPE", "Scope", "is_unseen_protocol"]
+
+# Only plain containers spread into several objects; a named tuple or an iterable of the user's own is one object.
+_SPREAD = (list, tuple, set, frozenset)
+_NO_NAMES: Final[dict[str, Any]] = {}
+_NO_OBJECTS: Final[list[tuple[type, Any]]] = []
+
+
+@final
+class Scope:
+    """The context objects of one level (call, session or toolkit) and the wider level behind it.
+
+    `context` is one object, an iterable of objects, or a mapping: names to objects (`{"replica": db}`), or classes to
+    the objects that stand for them. Raises `PegboardError` for a mapping whose object is not an instance of its class.
+    """
+
+    __slots__ = ("_found", "_named", "_objects", "level", "wider")
+
+    def __init__(self, context: Any = (), *, level: str = "toolkit", wider: Scope | None = None) -> None:
+        self.level = level
+        self.wider = wider
+        self._found: dict[tuple[Any, str | None], Any] = {}
+        self._named, self._objects = _NO_NAMES, _NO_OBJECTS
+        if type(context) is tuple and not context:
+            return  # as most sessions: to ask whether this is a Mapping takes as long as all the rest
+        self._named, self._objects = {}, []
+        if isinstance(context, Mapping):
+            self._add_mapping(context)
+        elif type(context) in _SPREAD or isinstance(context, Iterator | ValuesView):
+            self._objects.extend((type(given), given) for given in context)
+        elif context is not None:
+            self._objects.append((type(context), context))
+
+    def _add_mapping(self, context: Mapping[Any, Any]) -> None:
+        for key, given in context.items():
+            if isinstance(key, str):
+                self._named[key] = given
+                self._objects.append((type(given), given))
+            elif isinstance(key, type) and (_is_instance(given, key) or is_unseen_protocol(key)):
+                self._objects.append((key, given))
+            else:
+                raise PegboardError(
+                    f"context keys are names, or classes of their objects; {key!r} does not stand for a "
+                    f"{type(given).__name__}"
+                )
+
+    def __bool__(self) -> bool:
+        return bool(self._objects) or bool(self.wider)
+
+    def find(self, wanted: Any, name: str | None = None) -> Any:
+        """The object for a parameter of class `wanted` (and the name `name`), or MISSING.
+
+        Levels are searched innermost first, in each the exact class before subclasses. Raises `MissingContextError`
+        when two objects of one level fit equally well.
+        """
+        key = (wanted, name)
+        try:
+            return self._found[key]
+        except KeyError:
+            found = self._search(wanted, name)
+        except TypeError:  # an unhashable annotation cannot be remembered
+            return self._search(wanted, name)
+        self._found[key] = found
+        return found
+
+    def _search(self, wanted: Any, name: str | None) -> Any:
+        found = self._here(wanted, name)
+        if found is MISSING and self.wider is not None:
+            return self.wider.find(wanted, name)
+        return found
+
+    def _here(self, wanted: Any, name: str | None) -> Any:
+        cls = get_origin(wanted) or wanted
+        if name is not None:
+            candidate = self._named.get(name, MISSING)
+            fits = candidate is MISSING or is_unseen_protocol(cls) or _is_instance(candidate, cls)
+            return candidate if fits else MISSING
+        exact = [given for known, given in self._objects if known is cls]
+        fitting = exact or [given for _, given in self._objects if _is_instance(given, cls)]
+        distinct = list({id(given): given for given in fitting}.values())
+        if len(distinct) > 1:
+            raise MissingContextError(self._ambiguity(cls, distinct))
+        return distinct[0] if distinct else MISSING
+
+    def _ambiguity(self, cls: Any, candidates: list[Any]) -> dict[str, Any]:
+        kinds = sorted(type(candidate).__qualname__ for candidate in candidates)
+        wanted = getattr(cls, "__qualname__", str(cls))
+        return {
+            "type": wanted,
+            "level": self.level,
+            "candidates": kinds,
+            "remedy": f"two objects fit {wanted} at the {self.level} level ({', '.join(kinds)}); "
+            f'name them, context={{"main": ..., "other": ...}}, and ask with Annotated[{wanted}, Inject("main")]',
+        }
+
+    def levels(self) -> Iterator[str]:
+        """The names of the levels, innermost first."""
+        yield self.level
+        if self.wider is not None:
+            yield from self.wider.levels()
+
+    def objects(self) -> Iterable[Any]:
+        """The objects of this level alone."""
+        return [given for _, given in self._objects]
+
+    def __repr__(self) -> str:
+        return f"Scope({self.level}, {[known.__name__ for known, _ in self._objects]})"
+
+
+def is_unseen_protocol(cls: Any) -> bool:
+    """Whether `cls` is a protocol that `isinstance` cannot check: its objects are taken at the program's word."""
+    return bool(getattr(cls, "_is_protocol", False)) and not getattr(cls, "_is_runtime_protocol", False)
+
+
+def _is_instance(candidate: Any, cls: Any) -> bool:
+    try:
+        return isinstance(candidate, cls)
+    except TypeError:  # a protocol that is not runtime-checkable, or no class at all
+        return False
+
+
+EMPTY_SCOPE: Final = Scope()

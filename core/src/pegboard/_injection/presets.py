@@ -1,0 +1,187 @@
+"""Presets: parameters that the program fills, tool by tool."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Protocol, final
+
+from pegboard._base.errors import PegboardError, RegistrationError, suggestion
+from pegboard._base.markers import Computed, Locked, Secret, reveal
+from pegboard._model.tool import Life, Tool
+
+__all__ = ["Preset", "PresetTarget", "Presets", "for_tools", "secret_texts"]
+
+
+class PresetTarget(Protocol):
+    """What presets need of a definition."""
+
+    def structure_preset(self, name: str, value: Any) -> Any:
+        """The value as the parameter's type; raises `RegistrationError`."""
+        ...
+
+
+@final
+class Preset:
+    """One preset: its structured value or the function that computes it, and whether the model may override it."""
+
+    __slots__ = ("computed", "locked", "secret", "value")
+
+    def __init__(
+        self,
+        value: Any,
+        locked: bool = False,
+        secret: bool = False,
+        computed: Callable[[Any], Any] | None = None,
+    ) -> None:
+        self.value = value
+        self.locked = locked
+        self.secret = secret
+        self.computed = computed
+
+    def __repr__(self) -> str:
+        kind = "secret" if self.secret else "computed" if self.computed else "locked" if self.locked else "plain"
+        return f"<{kind} preset>"
+
+
+@final
+class Presets:
+    """The presets of one session, by tool name and parameter; what it does not set is as in the wider session.
+
+    They are set for one life of a name (`lives`): presets of a tool that is gone are none of its namesake's.
+    """
+
+    __slots__ = ("_lives", "_override", "_set", "_wider")
+
+    def __init__(self, lives: Callable[[str], Life], wider: Presets | None = None, *, override: bool = True) -> None:
+        self._lives = lives
+        self._wider = wider
+        self._override = override
+        self._set: dict[str, tuple[Life, dict[str, Preset]]] = {}
+
+    def _own(self, tool: str) -> dict[str, Preset]:
+        if tool not in self._set:
+            return {}
+        life, values = self._set[tool]
+        return values if life == self._lives(tool) else {}
+
+    def of(self, tool: str) -> dict[str, Preset]:
+        """The presets of a tool, wider ones first."""
+        own = self._own(tool)
+        if self._wider is None:
+            return own
+        # A session that presets one parameter must not lay open what the toolkit presets.
+        wider = self._wider.of(tool)
+        return {**wider, **own} if own else wider
+
+    def replace(self, tool: Tool, values: Mapping[str, Any]) -> None:
+        """Set the presets of a tool and drop those set here before. Raises `RegistrationError` naming the parameter."""
+        life = self._lives(tool.name)
+        self._set[tool.name] = life, self.read(tool, values)
+
+    def merge(self, tool: Tool, values: Mapping[str, Any]) -> None:
+        """Set some presets of a tool and keep the others."""
+        life = self._lives(tool.name)
+        self._set[tool.name] = life, {**self._own(tool.name), **self.read(tool, values)}
+
+    def read(self, tool: Tool, values: Mapping[str, Any]) -> dict[str, Preset]:
+        """Structured presets. Values are never shown in errors: they may be secret."""
+        target: Any = tool.definition
+        return {name: self._read(target, name, given) for name, given in values.items()}
+
+    def _read(self, target: PresetTarget, name: str, given: Any) -> Preset:
+        secret = isinstance(given, Secret) or (isinstance(given, Locked) and isinstance(given.value, Secret))
+        locked = isinstance(given, Secret | Locked) or not self._override
+        value = reveal(given)
+        if isinstance(value, Computed):
+            if inspect.iscoroutinefunction(value.function):
+                raise RegistrationError(
+                    f"the preset of {name!r} is computed by an async function; Computed takes a plain one, an Injector "
+                    "may be async"
+                )
+            target.structure_preset(name, None)  # the name must be known, whatever will be computed
+            return Preset(None, locked, secret, _structured(target, name, value.function))
+        return Preset(target.structure_preset(name, value), locked, secret)
+
+
+def _structured(target: PresetTarget, name: str, compute: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def computed(call: Any) -> Any:
+        try:
+            return target.structure_preset(name, compute(call))
+        except Exception as error:
+            # The model reads this: it must learn neither the parameter's name nor what the program's code says.
+            raise PegboardError("a value that the program computes is not available") from error
+
+    return computed
+
+
+def for_tools(given: Mapping[str, Any], tools: Mapping[str, Tool]) -> dict[str, Mapping[str, Any]]:
+    """Presets of a registration as `{tool: {parameter: value}}`; tools go by the names that their source uses.
+
+    Keys are tool names if they name tools of this registration; otherwise a flat `{parameter: value}` for the one tool
+    that there is. Raises `RegistrationError` when neither reading fits, or both do.
+    """
+    nested = set(given) <= set(tools) and all(isinstance(value, Mapping) for value in given.values())
+    parameters = {parameter.name for tool in tools.values() for parameter in tool.params}
+    flat = len(tools) == 1 and set(given) <= parameters
+    if nested and flat and given:
+        name = next(iter(tools))
+        raise RegistrationError(
+            f"presets: {name!r} is a tool and also a parameter of it; register it without presets, then call "
+            f"set_presets({name!r}, {{parameter: value}})"
+        )
+    if nested:
+        return dict(given)
+    if flat:
+        return {next(iter(tools)): given}
+    raise _unfit(given, tools, parameters)
+
+
+_NESTED = "presets={tool: {parameter: value}}"
+
+
+def _unfit(given: Mapping[str, Any], tools: Mapping[str, Tool], parameters: set[str]) -> RegistrationError:
+    unknown = sorted(set(given) - set(tools), key=str)
+    if not unknown:
+        return RegistrationError(f"presets take a mapping for each tool: write {_NESTED}")
+    name = unknown[0]
+    if len(tools) == 1:
+        known = suggestion(str(name), {*tools, *parameters})
+        return RegistrationError(f"presets: nothing is called {name!r}. {known}")
+    if name in parameters:
+        owners = sorted(
+            tool for tool, each in tools.items() if any(name == parameter.name for parameter in each.params)
+        )
+        return RegistrationError(
+            f"presets: {name!r} is a parameter, and {len(tools)} tools are registered at once; write "
+            f"presets={{{owners[0]!r}: {{{name!r}: ...}}}}"
+        )
+    known = suggestion(str(name), tools, noun="tools")
+    return RegistrationError(f"presets: {name!r} is no tool of this registration. {known} Write {_NESTED}")
+
+
+def secret_texts(values: Iterable[Any]) -> tuple[str, ...]:
+    """The texts that must not be shown, longest first so that one inside another is masked too."""
+    texts = {spelling for value in values for text in _texts(value) for spelling in _spellings(text)}
+    return tuple(sorted((text for text in texts if text), key=lambda text: (-len(text), text)))
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Every text in a secret: a record or a container is as secret as its parts."""
+    if value is None or isinstance(value, bool):
+        return
+    if isinstance(value, Mapping):
+        yield from (text for part in value.values() for text in _texts(part))
+    elif isinstance(value, list | tuple | set | frozenset):
+        yield from (text for part in value for text in _texts(part))
+    elif isinstance(value, bytes):
+        yield value.decode("utf-8", "replace")
+    elif not isinstance(value, str | int | float) and hasattr(value, "__dict__"):
+        yield from (text for part in vars(value).values() for text in _texts(part))
+    else:
+        yield str(value)
+
+
+def _spellings(text: str) -> tuple[str, str]:
+    """As it is, and as an exception that quotes it would write it."""
+    return text, repr(text)[1:-1]

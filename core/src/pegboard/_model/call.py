@@ -1,0 +1,270 @@
+"""Calls: one request to run a tool, and what a running tool can reach of it."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import threading
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Protocol, TypeAlias, final, runtime_checkable
+
+from attrs import frozen
+
+from pegboard._base.errors import PegboardError
+from pegboard._base.records import Compared
+from pegboard._model.content import Block, TextBlock
+from pegboard._model.result import Note, Status, ToolResult
+
+__all__ = ["Agent", "CancelToken", "Chunk", "Emitter", "Listener", "Runner", "ToolCall", "new_call_id"]
+
+# Unique within the process by the counter and across processes by the prefix; uuid4 for each call would cost more
+# than the rest of a short call.
+_prefix = f"call_{os.urandom(6).hex()}_"
+_next = itertools.count(1).__next__
+
+
+def new_call_id() -> str:
+    """A process-unique call id such as `call_4f0c9a2b11de_17`."""
+    return f"{_prefix}{_next()}"
+
+
+def _renew_prefix() -> None:
+    global _prefix  # noqa: PLW0603 - a forked child must not repeat its parent's ids
+    _prefix = f"call_{os.urandom(6).hex()}_"
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_prefix)
+
+
+@runtime_checkable
+class Agent(Protocol):
+    """Any object passed as `agent=`: a tool that asks for `Agent` receives it."""
+
+    @property
+    def name(self) -> str:
+        """The agent's name."""
+
+
+@frozen(eq=False, repr=False)
+class Chunk(Compared):
+    """A piece of progress of a running call: it reaches `on_chunk` and `stream()`, never the model."""
+
+    call_id: str
+    name: str
+    content: Block
+
+    @property
+    def text(self) -> str:
+        """The chunk's text; empty for binary blocks."""
+        return self.content.text
+
+
+Listener: TypeAlias = Callable[[Chunk], Any]
+
+
+@final
+class Emitter:
+    """Reports progress: ask for it by type, `def work(items: list[str], emitter: Emitter)`.
+
+    A sync tool that reports faster than anybody listens waits in `emit`; an async tool that reports much says
+    `await emitter.drain()` now and then.
+    """
+
+    __slots__ = ("_call_id", "_drain", "_listener", "_name")
+
+    def __init__(
+        self,
+        call_id: str = "",
+        name: str = "",
+        listener: Listener | None = None,
+        drain: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
+        self._call_id = call_id
+        self._name = name
+        self._listener = listener
+        self._drain = drain
+
+    @property
+    def heard(self) -> bool:
+        """Whether anybody listens."""
+        return self._listener is not None
+
+    def emit(self, content: str | Block) -> None:
+        """Send text or a block to whoever listens; without a listener nothing happens."""
+        if self._listener is None:
+            return
+        block = content if isinstance(content, Block) else TextBlock(str(content))
+        self._listener(Chunk(self._call_id, self._name, block))
+
+    async def drain(self) -> None:
+        """Wait until whoever listens has caught up, as far as to leave room for more."""
+        if self._drain is not None:
+            await self._drain()
+
+
+@final
+class CancelToken:
+    """Tells a tool that it should stop: ask for it by type and look at `cancelled` now and then."""
+
+    __slots__ = ("_callbacks", "_event", "_lock", "reason")
+
+    def __init__(self) -> None:
+        self._event = threading.Event()
+        self._lock = threading.Lock()
+        self._callbacks: list[Callable[[], Any]] = []
+        self.reason = ""
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the call was asked to stop."""
+        return self._event.is_set()
+
+    def cancel(self, reason: str = "cancelled") -> None:
+        """Ask the call to stop. Only the first reason counts."""
+        with self._lock:
+            if self._event.is_set():
+                return
+            self.reason = reason
+            self._event.set()
+            callbacks, self._callbacks = self._callbacks, []
+        for callback in callbacks:
+            callback()
+
+    def on_cancel(self, callback: Callable[[], Any]) -> None:
+        """Run `callback` when the call is asked to stop, at once if it already was."""
+        with self._lock:
+            if not self._event.is_set():
+                self._callbacks.append(callback)
+                return
+        callback()
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Block until the call is asked to stop or `seconds` have passed; whether it was asked."""
+        return self._event.wait(seconds)
+
+    def __repr__(self) -> str:
+        return f"CancelToken({'cancelled: ' + self.reason if self.cancelled else 'live'})"
+
+
+class Runner(Protocol):
+    """What a `ToolCall` runs on; the engine hands it in."""
+
+    def run(self, call: ToolCall, options: Mapping[str, Any]) -> Awaitable[ToolResult]:
+        """Run on the current event loop."""
+        ...
+
+    def run_sync(self, call: ToolCall, options: Mapping[str, Any]) -> ToolResult:
+        """Run from plain code."""
+        ...
+
+    def stop(self, call: ToolCall) -> None:
+        """Ask a running call to stop."""
+        ...
+
+
+@final
+class ToolCall:
+    """One request to run a tool, as the model sent it.
+
+    `arguments` is what was sent: a mapping, JSON text, or None for no arguments; after `prepare` it is the decoded
+    mapping. `typed` holds the structured values after repair, without injected ones. `provider_meta` is carried
+    untouched for the provider's adapter. `result` is None until the call has ended; `status` tells where it stands.
+    """
+
+    __slots__ = (
+        "_invocation",
+        "_lock",
+        "_runner",
+        "_state",
+        "arguments",
+        "attachments",
+        "id",
+        "logs",
+        "name",
+        "notes",
+        "provider_meta",
+        "result",
+        "status",
+        "typed",
+    )
+
+    def __init__(
+        self,
+        id: str = "",  # noqa: A002 - the field's standard term
+        name: str = "",
+        arguments: Any = None,
+        provider_meta: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.id = id or new_call_id()
+        self.name = name
+        self.arguments = arguments
+        self.provider_meta: Mapping[str, Any] = {} if provider_meta is None else provider_meta
+        self.typed: Mapping[str, Any] = {}
+        self.result: ToolResult | None = None
+        self.status = Status.PENDING
+        self.notes: list[Note] = []
+        self.logs: list[str] = []
+        self.attachments: list[Block] = []
+        self._runner: Runner | None = None
+        self._state: Any = None  # the engine's own record of this call
+        self._invocation: Any = None  # what surrounds the call of a tool by hand
+        self._lock = threading.Lock()
+
+    async def execute(
+        self,
+        context: Any = (),
+        agent: Any = None,
+        on_chunk: Listener | None = None,
+        policy: Any = None,
+    ) -> ToolResult:
+        """Run the call once; a second time returns the same result.
+
+        Raises `PegboardError` for a call that no toolkit prepared.
+        """
+        options = {"context": context, "agent": agent, "on_chunk": on_chunk, "policy": policy}
+        return await self._prepared().run(self, options)
+
+    def execute_sync(
+        self,
+        context: Any = (),
+        agent: Any = None,
+        on_chunk: Listener | None = None,
+        policy: Any = None,
+    ) -> ToolResult:
+        """`execute` for plain code."""
+        options = {"context": context, "agent": agent, "on_chunk": on_chunk, "policy": policy}
+        return self._prepared().run_sync(self, options)
+
+    def stop(self) -> None:
+        """Ask the call to stop: its `CancelToken` is set and its task cancelled; one that has not begun never will."""
+        self._prepared().stop(self)
+
+    @property
+    def emitter(self) -> Emitter:
+        """Where a tool by hand reports progress; nobody listens to any other call's."""
+        emitter: Emitter = Emitter(self.id, self.name) if self._invocation is None else self._invocation.emitter
+        return emitter
+
+    @property
+    def session(self) -> Any:
+        """The `Session` that a tool by hand is called in; None for any other call."""
+        return None if self._invocation is None else self._invocation.session
+
+    def log(self, message: str) -> None:
+        """Add a line to `result.logs`."""
+        self.logs.append(message)
+
+    def attach(self, block: Block) -> None:
+        """Add a block to `result.attachments`."""
+        self.attachments.append(block)
+
+    def _prepared(self) -> Runner:
+        if self._runner is None:
+            raise PegboardError(
+                f"this call of {self.name!r} belongs to no toolkit; get one from toolkit.prepare(name, arguments)"
+            )
+        return self._runner
+
+    def __repr__(self) -> str:
+        return f"ToolCall({self.name!r}, {self.status.value}, id={self.id!r})"

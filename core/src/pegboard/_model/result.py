@@ -1,0 +1,240 @@
+"""Outcomes: the status of a call and the result that it ends in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from enum import StrEnum
+from typing import Any, NoReturn, TypeAlias, final
+
+from attrs import field, frozen
+
+from pegboard._base.errors import Fault
+from pegboard._model.content import Block, TextBlock
+
+__all__ = ["Note", "Rendering", "ResultDraft", "Status", "ToolOutput", "ToolResult", "Unread"]
+
+Rendering: TypeAlias = tuple[tuple[Block, ...], Any]
+"""What a value becomes: its content blocks and its JSON-able data."""
+Unrendered: TypeAlias = Callable[[Any], Rendering] | str
+"""What gives the rendering of a value on first use; a text stands for a block of it and no data."""
+Unread: TypeAlias = Fault | tuple[str, str, Mapping[str, Any] | None, BaseException | None] | None
+"""What went wrong; the members of a `Fault` stand for the one that is made on first use.
+
+No details stand for those of an exception.
+"""
+
+
+class Status(StrEnum):
+    """Where a call stands: three states while it lives, nine outcomes."""
+
+    PENDING = "pending"
+    AWAITING_APPROVAL = "awaiting_approval"
+    RUNNING = "running"
+    SUCCESS = "success"
+    ERROR = "error"
+    INVALID = "invalid"
+    NOT_FOUND = "not_found"
+    INACTIVE = "inactive"
+    DENIED = "denied"
+    TIMEOUT = "timeout"
+    CANCELLED = "cancelled"
+    SUSPENDED = "suspended"
+
+
+class Note(str):
+    """A remark for the program about how a call went: a repair, or a dropped attempt to set a locked parameter.
+
+    A string with the `kind` of the remark and the `path` of the argument that it is about.
+    """
+
+    __slots__ = ("kind", "path")
+    kind: str
+    path: str
+
+    def __new__(cls, message: str, *, kind: str = "note", path: str = "") -> Note:
+        note = super().__new__(cls, message)
+        note.kind = kind
+        note.path = path
+        return note
+
+    def __getnewargs_ex__(self) -> tuple[tuple[str], dict[str, str]]:
+        return (str(self),), {"kind": self.kind, "path": self.path}
+
+
+def _as_tuple(blocks: Iterable[Block]) -> tuple[Block, ...]:
+    return tuple(blocks)
+
+
+@frozen
+class ToolOutput:
+    """A tool's return value with `metadata` for the application (never shown to the model) and `attachments`."""
+
+    value: Any
+    metadata: Mapping[str, Any] = field(factory=dict)
+    attachments: tuple[Block, ...] = field(default=(), converter=_as_tuple)
+
+
+class ResultDraft:
+    """A result while it is being written: the same slots as `ToolResult`, still open.
+
+    A call writes its draft with plain attribute stores and then closes it by assigning `__class__`, which costs a
+    fraction of a frozen record's `__init__`.
+    """
+
+    __slots__ = (
+        "_fault",
+        "_rendered",
+        "_value",
+        "attachments",
+        "attempts",
+        "call_id",
+        "duration",
+        "logs",
+        "metadata",
+        "name",
+        "notes",
+        "status",
+    )
+
+    _fault: Unread
+    _rendered: Rendering | Unrendered
+    _value: Any
+    call_id: str
+    name: str
+    status: Status
+    duration: float
+    attempts: int
+    notes: tuple[Note, ...]
+    logs: tuple[str, ...]
+    attachments: tuple[Block, ...]
+    metadata: Mapping[str, Any]
+
+
+_NO_METADATA: Mapping[str, Any] = {}
+
+
+@final
+class ToolResult(ResultDraft):
+    """How a call ended. Immutable; `content`, `data` and `text` of immutable values render on first use.
+
+    `status` is one of the outcomes of `Status`; `value` is what the function returned, `data` the same as JSON-able
+    data, `content` the blocks for the model and `text` all their text; `error` is a `Fault` or None; `duration` is in
+    seconds; `attempts` counts runs of the function; `notes` (remarks such as repairs), `logs`, `attachments` and
+    `metadata` are for the program.
+    """
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        call_id: str = "",
+        name: str = "",
+        status: Status = Status.SUCCESS,
+        content: tuple[Block, ...] | list[Block] | str = (),
+        data: Any = None,
+        error: Fault | None = None,
+        duration: float = 0.0,
+        attempts: int = 1,
+        notes: tuple[Note, ...] = (),
+        logs: tuple[str, ...] = (),
+        attachments: tuple[Block, ...] = (),
+        metadata: Mapping[str, Any] = _NO_METADATA,
+        *,
+        value: Any = None,
+    ) -> None:
+        object.__setattr__(self, "__class__", ResultDraft)
+        draft: Any = self
+        draft._rendered = (TextBlock(content),) if isinstance(content, str) else tuple(content), data
+        draft._value = value
+        draft.call_id = call_id
+        draft.name = name
+        draft.status = status if type(status) is Status else Status(status)
+        draft._fault = error
+        draft.duration = duration
+        draft.attempts = attempts
+        draft.notes = tuple(notes)
+        draft.logs = tuple(logs)
+        draft.attachments = tuple(attachments)
+        draft.metadata = metadata
+        draft.__class__ = ToolResult
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"a ToolResult is frozen; {name!r} cannot be set")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise AttributeError(f"a ToolResult is frozen; {name!r} cannot be deleted")
+
+    def _render(self) -> Rendering:
+        rendered = self._rendered
+        if not isinstance(rendered, tuple):
+            rendered = ((TextBlock(rendered),), None) if isinstance(rendered, str) else rendered(self._value)
+            object.__setattr__(self, "_rendered", rendered)
+        return rendered
+
+    @property
+    def value(self) -> Any:
+        """What the function returned; None for failures and across processes."""
+        return self._value
+
+    @property
+    def content(self) -> tuple[Block, ...]:
+        """The content blocks for the model."""
+        return self._render()[0]
+
+    @property
+    def data(self) -> Any:
+        """The returned value as JSON-able data, scalars included; None where there is none."""
+        return self._render()[1]
+
+    @property
+    def text(self) -> str:
+        """All text content, joined by line breaks."""
+        if isinstance(self._rendered, str):
+            return self._rendered
+        return "\n".join(block.text for block in self.content if block.text)
+
+    @property
+    def error(self) -> Fault | None:
+        """What went wrong, if anything did."""
+        fault = self._fault
+        if isinstance(fault, tuple):
+            kind, message, details, exception = fault
+            details = {"type": type(exception).__qualname__} if details is None else details
+            fault = Fault(kind, message, details, exception)
+            object.__setattr__(self, "_fault", fault)
+        return fault
+
+    @property
+    def is_error(self) -> bool:
+        """False only for `success` and `suspended`."""
+        return self.status is not Status.SUCCESS and self.status is not Status.SUSPENDED
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as JSON-able data. Without the value itself and the exception; metadata is the program's own."""
+        error = self.error
+        return {
+            "call_id": self.call_id,
+            "name": self.name,
+            "status": self.status.value,
+            "is_error": self.is_error,
+            "content": [block.to_dict() for block in self.content],
+            "data": self.data,
+            "error": None if error is None else {"kind": error.kind, "message": error.message},
+            "duration": self.duration,
+            "attempts": self.attempts,
+            "notes": [str(note) for note in self.notes],
+            "logs": list(self.logs),
+            "attachments": [block.to_dict() for block in self.attachments],
+            "metadata": dict(self.metadata),
+        }
+
+    def __repr__(self) -> str:
+        shown = self.text if len(self.text) <= 60 else f"{self.text[:57]}..."
+        return f"ToolResult({self.name!r}, {self.status.value}, {shown!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Results cross processes without their value and their exception, which may not be picklable."""
+        error = self.error
+        fault = None if error is None else Fault(error.kind, error.message)
+        members = (self.call_id, self.name, self.status, self.content, self.data, fault, self.duration, self.attempts)
+        return ToolResult, (*members, self.notes, self.logs, self.attachments, dict(self.metadata))

@@ -1,0 +1,179 @@
+"""Type plans and shapes: what a type accepts, as data.
+
+A shape is the single description from which strict structuring is compiled, failures are explained and
+repairs are tried. A type handler that returns a shape gets all three; one that returns only a `structure`
+function is called as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+from attrs import field, frozen
+
+from pegboard._base.markers import MISSING
+from pegboard._base.records import Compared, Shown
+
+__all__ = [
+    "Check",
+    "Choice",
+    "Deferred",
+    "FixedItems",
+    "Items",
+    "Mapped",
+    "Member",
+    "Nullable",
+    "Record",
+    "Scalar",
+    "Shape",
+    "Tagged",
+    "Text",
+    "TypePlan",
+    "Union",
+    "identity",
+]
+
+JsonSchema: TypeAlias = dict[str, Any]
+
+
+def identity(value: Any) -> Any:
+    """The value as it is."""
+    return value
+
+
+@frozen(eq=False, repr=False)
+class TypePlan(Shown):
+    """How one type travels: its JSON Schema, JSON -> Python and Python -> JSON.
+
+    `structure` takes a decoded JSON value and returns the Python value, or raises any exception when the
+    value does not fit; it accepts exactly what `schema` accepts. `unstructure` takes the Python value and
+    returns JSON-able data. `shape` is optional: it lets Pegboard inline, explain and repair.
+    """
+
+    schema: JsonSchema
+    structure: Callable[[Any], Any] = field(repr=False)
+    unstructure: Callable[[Any], Any] = field(default=identity, repr=False)
+    shape: Shape | None = field(default=None, repr=False)
+
+
+@frozen(eq=False, repr=False)
+class Shape(Shown):
+    """The base of all shapes."""
+
+
+@frozen(eq=False, repr=False)
+class Check(Compared):
+    """One bound: its schema keyword, its limit, and a Python expression over `{value}` and `{limit}`."""
+
+    keyword: str
+    limit: Any
+    expression: str
+
+
+@frozen(eq=False, repr=False)
+class Scalar(Shape):
+    """A JSON scalar that arrives as `type`: str, int, float, bool, NoneType, or object for any JSON value at all."""
+
+    type: type
+    checks: tuple[Check, ...] = ()
+
+
+@frozen(eq=False, repr=False)
+class Text(Shape):
+    """A JSON string that `parse` turns into a value; `parse` raises for text that the schema refuses."""
+
+    parse: Callable[[str], Any]
+    checks: tuple[Check, ...] = ()
+
+
+@frozen(eq=False, repr=False)
+class Choice(Shape):
+    """One of some JSON scalars, each with the Python value that it stands for (Literal, Enum)."""
+
+    pairs: tuple[tuple[str | int | float | bool | None, Any], ...]
+    names: Mapping[str, Any] = field(factory=dict)
+    """Other spellings that repair may accept, such as an enum's member names."""
+
+
+@frozen(eq=False, repr=False)
+class Items(Shape):
+    """A JSON array of one item type, built into `build` (list, tuple, set, frozenset ...)."""
+
+    item: TypePlan
+    build: Callable[[list[Any]], Any] = list
+    checks: tuple[Check, ...] = ()
+    unique: bool = False
+
+
+@frozen(eq=False, repr=False)
+class FixedItems(Shape):
+    """A JSON array of a fixed length with a type for each position."""
+
+    items: tuple[TypePlan, ...]
+    build: Callable[[list[Any]], Any] = tuple
+
+
+@frozen(eq=False, repr=False)
+class Mapped(Shape):
+    """A JSON object with free keys; `key` takes the key's text."""
+
+    key: TypePlan | None
+    value: TypePlan
+    build: Callable[[dict[Any, Any]], Any] | None = None
+    checks: tuple[Check, ...] = ()
+
+
+@frozen(eq=False, repr=False)
+class Member(Shown):
+    """One member of a record: `key` in JSON, `name` as the keyword of the record's `build`."""
+
+    name: str
+    key: str
+    plan: TypePlan
+    required: bool = True
+    default: Any = MISSING
+    """Only for the explainer and repair; an absent optional member is simply not passed to `build`."""
+
+
+@frozen(eq=False, repr=False)
+class Record(Shape):
+    """A JSON object with named members, built by `build(**members)`; surplus keys are refused unless `open`."""
+
+    build: Callable[..., Any]
+    members: tuple[Member, ...]
+    name: str = "object"
+    open: bool = False
+    unlisted: frozenset[str] = frozenset()
+    """Keys that are accepted but that no message offers: the model does not know of them."""
+    one_way: bool = False
+    """Whether instances are written otherwise than they are read, so that no schema of results can be promised."""
+
+
+@frozen(eq=False, repr=False)
+class Nullable(Shape):
+    """JSON null, which arrives as None, or `inner`."""
+
+    inner: TypePlan
+
+
+@frozen(eq=False, repr=False)
+class Union(Shape):
+    """One of several types: exact JSON type first (1 is an int before it is a float), then the members as written."""
+
+    members: tuple[TypePlan, ...]
+
+
+@frozen(eq=False, repr=False)
+class Tagged(Shape):
+    """A union of records told apart by the value of one member."""
+
+    key: str
+    members: Mapping[str | int | bool, TypePlan]
+
+
+@frozen(eq=False, repr=False)
+class Deferred(Shape):
+    """A plan that is known only later: what makes recursive types possible."""
+
+    resolve: Callable[[], TypePlan]

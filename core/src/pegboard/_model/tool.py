@@ -1,0 +1,324 @@
+"""Tools: what hangs on the board."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Final,
+    Literal,
+    NamedTuple,
+    NoReturn,
+    Protocol,
+    Self,
+    cast,
+    final,
+)
+
+from attrs import evolve, field, frozen
+
+from pegboard._base.errors import PegboardError
+from pegboard._base.records import Compared
+from pegboard._model.permission import Permission
+from pegboard._model.policy import ExecutionPolicy
+from pegboard._model.subschemas import packed, unpacked
+
+if TYPE_CHECKING:
+    from pegboard._model.facts import Hints, Parameter, ToolSchema
+
+__all__ = [
+    "CallPlan",
+    "Definition",
+    "Life",
+    "Origin",
+    "SchemaRequest",
+    "Tool",
+    "ToolOptions",
+]
+
+
+@frozen(eq=False, repr=False)
+class Origin(Compared):
+    """Where a tool comes from; all None for what the program registered itself."""
+
+    plugin: str | None = None
+    distribution: str | None = None
+    version: str | None = None
+    entry_point: str | None = None
+
+    def __str__(self) -> str:
+        if self.distribution:
+            return f"{self.distribution} {self.version or '(unknown version)'}"
+        return self.plugin or "the program"
+
+
+@frozen(eq=False, repr=False)
+class ToolOptions(Compared):
+    """Everything that `@tool(...)` can say; None means that the author said nothing."""
+
+    name: str | None = None
+    description: str | None = None
+    group: str | tuple[str, ...] | None = None
+    tags: tuple[str, ...] = ()
+    requires_approval: bool | Callable[..., Any] = False
+    read_only: bool | None = None
+    destructive: bool | None = None
+    idempotent: bool | None = None
+    open_world: bool | None = None
+    timeout: float | None = None
+    policy: ExecutionPolicy | None = None
+    exclusive: bool = False
+    locks: tuple[str, ...] = ()
+    backend: str | None = None
+    strict: bool | None = None
+    converter: Callable[[Any], Any] | None = None
+    examples: tuple[Any, ...] = ()
+    extended_model: Any = None
+    defer: bool = False
+    replaces: str | None = None
+    max_output: int | None = None
+
+    @property
+    def hints(self) -> Hints:
+        """The four effects together."""
+        from pegboard._model.facts import Hints
+
+        return Hints(self.read_only, self.destructive, self.idempotent, self.open_world)
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The named groups as a tuple."""
+        if self.group is None:
+            return ()
+        return (self.group,) if isinstance(self.group, str) else tuple(self.group)
+
+
+class SchemaRequest(NamedTuple):
+    """Which rendering of a tool's schema is wanted; see `Tool.json_schema`. A tuple, for it is a key that is hashed."""
+
+    of: Literal["parameters", "returns"] = "parameters"
+    titles: Literal["none", "qualified"] = "none"
+    dialect: Literal["2020-12", "openapi-3.0"] = "2020-12"
+    refs: Literal["defs", "inline"] = "defs"
+
+
+_PARAMETERS: Final = SchemaRequest()
+_RETURNS: Final = SchemaRequest(of="returns")
+
+
+class CallPlan(Protocol):
+    """A tool compiled for calls: decode, structure, inject, invoke, convert."""
+
+    source: str
+    """The generated code, for reading; empty where nothing was generated."""
+
+
+class Definition(Protocol):
+    """What a tool is made from: a function and its signature, or a hand-written schema and a `call`."""
+
+    @property
+    def description(self) -> str:
+        """The text for the model."""
+        ...
+
+    @property
+    def options(self) -> ToolOptions:
+        """What the tool declares."""
+        ...
+
+    @property
+    def function(self) -> Callable[..., Any] | None:
+        """The function behind the tool; None for external tools."""
+        ...
+
+    def schema(self, request: SchemaRequest, hidden: frozenset[str]) -> dict[str, Any] | None:
+        """The JSON Schema without the `hidden` parameters, rendered anew for each reader.
+
+        None where nothing is known of the return value.
+        """
+        ...
+
+    def parameters(self, hidden: frozenset[str]) -> tuple[Parameter, ...]:
+        """All parameters, whoever provides them; `hidden` ones have the source `preset`."""
+        ...
+
+    def plan(self, presets: frozenset[str], locked: frozenset[str]) -> CallPlan:
+        """The call plan for a tool with these preset and locked parameters; compiled once for each combination."""
+        ...
+
+
+@final
+@frozen(eq=False, repr=False)
+class Tool:
+    """A tool: frozen, described by a name, a description and a schema, and made to be called through a `Toolkit`.
+
+    Schema, docstring and call plan are read on first use. `hidden` names the parameters that presets take away from
+    the model's view.
+    """
+
+    _factory: ClassVar[Callable[..., Tool] | None]
+    _external_factory: ClassVar[Callable[..., Tool] | None]
+
+    name: str
+    definition: Definition
+    _options: ToolOptions | None = None
+    groups: tuple[str, ...] = ()
+    origin: Origin = field(factory=Origin)
+    hidden: frozenset[str] = frozenset()
+    pack: str | None = None
+    _memo: dict[Any, Any] = field(factory=dict, init=False)
+
+    @classmethod
+    def from_function(
+        cls, function: Callable[..., Any], *, name: str | None = None, description: str | None = None
+    ) -> Tool:
+        """Read a typed function. Raises `RegistrationError` naming the parameter, the annotation and the remedy."""
+        return _handed_in(cls._factory)(function, name=name, description=description)
+
+    @classmethod
+    def external(cls, name: str, description: str = "", parameters: Mapping[str, Any] | None = None) -> Tool:
+        """A tool that runs elsewhere: a call of it is `suspended` until `toolkit.resume(call_id, value)`."""
+        return _handed_in(cls._external_factory)(name, description, parameters)
+
+    @property
+    def options(self) -> ToolOptions:
+        """Everything that the tool declares; a lazy tool is imported to tell."""
+        return self.definition.options if self._options is None else self._options
+
+    @property
+    def replaces(self) -> str | None:
+        """The pack's tool that this one stands in for; a lazy one never does: names are settled before it loads."""
+        return None if self._options is None else self._options.replaces
+
+    @property
+    def description(self) -> str:
+        """The text for the model; may be empty."""
+        description: str = self._remember("description", lambda: self.definition.description)
+        return description
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The JSON Schema of the arguments as the model sees them."""
+        return cast("dict[str, Any]", self._schema(_PARAMETERS))  # which there always are
+
+    @property
+    def returns(self) -> dict[str, Any] | None:
+        """The JSON Schema of the return value; None where the annotation says nothing."""
+        return self._schema(_RETURNS)
+
+    @property
+    def params(self) -> tuple[Parameter, ...]:
+        """Every parameter of the function and where its value comes from."""
+        params: tuple[Parameter, ...] = self._remember("params", lambda: self.definition.parameters(self.hidden))
+        return params
+
+    @property
+    def function(self) -> Callable[..., Any] | None:
+        """The function behind the tool; None for external tools."""
+        return self.definition.function
+
+    @property
+    def hints(self) -> Hints:
+        """The effects that the tool declares."""
+        return self.options.hints
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """Free labels for filters."""
+        return self.options.tags
+
+    @property
+    def permission(self) -> Permission:
+        """The default permission: `prompt` for tools that require approval, else `always`."""
+        return Permission.PROMPT if self.options.requires_approval is True else Permission.ALWAYS
+
+    @property
+    def qualified_name(self) -> str:
+        """`<pack>__<name>` for a pack's tool, else the name."""
+        prefix = f"{self.pack}__" if self.pack else ""
+        return self.name if self.name.startswith(prefix) else f"{prefix}{self.name}"
+
+    @property
+    def schema_hash(self) -> str:
+        """SHA-256 (hex) over the canonical JSON of name, description and parameters: what a lock file pins."""
+        digest: str = self._remember("hash", self._hash)
+        return digest
+
+    @property
+    def plan(self) -> CallPlan:
+        """The call plan of this view of the tool; `tool.plan.source` shows the generated code."""
+        return self.definition.plan(self.hidden, frozenset())
+
+    def json_schema(
+        self,
+        of: Literal["parameters", "returns"] = "parameters",
+        titles: Literal["none", "qualified"] = "none",
+        dialect: Literal["2020-12", "openapi-3.0"] = "2020-12",
+        refs: Literal["defs", "inline"] = "defs",
+    ) -> dict[str, Any]:
+        """The schema in another rendering: qualified type names as titles, OpenAPI 3.0, everything inlined.
+
+        Raises `PegboardError` for a combination that cannot be written (a recursive type inlined) and for the return
+        schema of a function whose annotation promises no data.
+        """
+        schema = self._schema(SchemaRequest(of, titles, dialect, refs))
+        if schema is None:
+            raise PegboardError(f"tool {self.name!r} promises no data as its result, so there is no schema of={of!r}")
+        return schema
+
+    def schema(self) -> ToolSchema:
+        """The tool as a model sees it."""
+        from pegboard._model.facts import ToolSchema
+
+        examples = tuple(self.options.examples)
+        return ToolSchema(self.name, self.description, self.parameters, self.returns, self.options.strict, examples)
+
+    def evolve(self, **changes: Any) -> Self:
+        """A copy with other fields, such as `groups=` or `hidden=`."""
+        return evolve(self, **changes)
+
+    def _schema(self, request: SchemaRequest) -> dict[str, Any] | None:
+        # A copy for each reader: a caller that edits its schema must not edit everybody's.
+        if request in self._memo:
+            return cast("dict[str, Any] | None", unpacked(self._memo[request]))
+        schema = self.definition.schema(request, self.hidden)
+        self._memo[request] = packed(schema)
+        return schema
+
+    def _remember(self, key: Any, compute: Callable[[], Any]) -> Any:
+        if key not in self._memo:
+            self._memo[key] = compute()
+        return self._memo[key]
+
+    def _hash(self) -> str:
+        import hashlib
+
+        view = {"name": self.name, "description": self.description, "parameters": self.parameters}
+        text = json.dumps(view, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+    def __repr__(self) -> str:
+        return f"Tool({self.name!r}, from {self.origin})"
+
+
+Tool._factory = None
+Tool._external_factory = None
+
+
+def _handed_in(factory: Callable[..., Tool] | None) -> Callable[..., Tool]:
+    # Reading a signature stands floors above this record; the toolkit hands the reader down (see `_toolkit`).
+    return _no_reader() if factory is None else factory
+
+
+def _no_reader() -> NoReturn:
+    raise PegboardError("import Tool from pegboard, not from its inner modules: `from pegboard import Tool`")
+
+
+class Life(NamedTuple):
+    """Which of all tools of one name hangs there: how many were taken down before, how many made room for another."""
+
+    removals: int = 0
+    successions: int = 0

@@ -1,0 +1,396 @@
+"""Plugins: loaded one by one, so that none of them can break another, and asked for what they contribute."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
+
+from attrs import evolve
+
+from pegboard._base.errors import PegboardError, PluginError, SettingsError, UnknownNameError, suggestion
+from pegboard._base.names import pack_name
+from pegboard._model.plugin_record import Contribution, PluginRecord, PluginState
+from pegboard._model.tool import Origin
+from pegboard._plugins.candidates import Candidate, groups, roster, shadow
+from pegboard._plugins.hooks import CONFIGURED, HookName, Hooks
+from pegboard._plugins.isolation import Outcome, isolated, traceback_text
+from pegboard._plugins.loading import failure, load_plugin
+from pegboard._plugins.selection import INSTALLED, Selection
+from pegboard._plugins.settings import Settings
+
+if TYPE_CHECKING:
+    from pegboard._model.plugin_reports import PluginFailure
+
+__all__ = ["Contribution", "OnError", "PluginRecord", "PluginState", "Plugins"]
+
+OnError = Literal["collect", "raise"]
+
+_PROBLEMS = (PluginState.FAILED, PluginState.INCOMPATIBLE, PluginState.SHADOWED)
+_ASSEMBLED: tuple[HookName, ...] = (
+    "provide_types",
+    "provide_injectors",
+    "provide_converters",
+    "provide_middleware",
+    "provide_backends",
+    "provide_dialects",
+    "provide_accelerators",
+    "provide_tools",
+)
+_LONG_IMPORT = 2.0
+_NO_SETTINGS = Outcome()
+
+
+class _Request:
+    """What `Plugins.load` was asked for, so that it can be asked again."""
+
+    __slots__ = ("block", "builtin", "config", "environ", "on_error", "selection", "settings")
+
+    def __init__(
+        self,
+        selection: str | tuple[Any, ...],
+        block: str | tuple[str, ...],
+        on_error: OnError,
+        settings: Mapping[str, Any] | None,
+        config: str | os.PathLike[str] | None,
+        environ: Mapping[str, str] | None,
+        builtin: tuple[Any, ...],
+    ) -> None:
+        self.selection = selection
+        self.block = block
+        self.on_error = on_error
+        self.settings = settings
+        self.config = config
+        self.environ = environ
+        self.builtin = builtin
+
+
+class Plugins:
+    """The plugins of one toolkit. Hooks are asked on demand, once each; a plugin that fails stays out from then on."""
+
+    __slots__ = ("_answers", "_configured", "_hooks", "_request", "_slots", "settings", "unreadable")
+
+    def __init__(
+        self, settings: Settings, unreadable: tuple[str, ...], request: _Request, slots: list[Candidate]
+    ) -> None:
+        self.settings = settings
+        self.unreadable = unreadable
+        """A sentence for each installed distribution whose entry points could not be read."""
+        self._request = request
+        self._slots = slots
+        self._hooks = Hooks()
+        self._answers: dict[tuple[HookName, str], tuple[Contribution, ...]] = {}
+        self._configured: dict[str, Any] = {}
+
+    @classmethod
+    def load(
+        cls,
+        *,
+        selection: str | Iterable[Any] = INSTALLED,
+        block: str | Iterable[str] = (),
+        on_error: OnError = "collect",
+        settings: Mapping[str, Any] | None = None,
+        config: str | os.PathLike[str] | None = None,
+        environ: Mapping[str, str] | None = None,
+        builtin: Iterable[Any] = (),
+        imports: bool = True,
+    ) -> Plugins:
+        """Find, select, check and import plugins.
+
+        `selection` is `"installed"`, or entry-point and distribution names and plugin objects; `block`,
+        `PEGBOARD_PLUGINS` and `PEGBOARD_BLOCK` narrow it. With `imports=False` nothing is imported, and the records
+        hold what is known without it. `builtin` are the core's own plugins: never blocked, and last in precedence.
+
+        Raises `SettingsError` for settings of nobody, and, with `on_error="raise"`, `PluginError` for the first
+        plugin, by name, that is not fit to be used.
+        """
+        selected = selection if isinstance(selection, str) else tuple(selection)
+        blocked = block if isinstance(block, str) else tuple(block)
+        request = _Request(selected, blocked, on_error, settings, config, environ, tuple(builtin))
+        plugins = cls._found(request)
+        if imports:
+            plugins._import_all()
+        return plugins
+
+    @classmethod
+    def _found(cls, request: _Request, installed_before: Iterable[str] = ()) -> Plugins:
+        environment = os.environ if request.environ is None else request.environ
+        read = Settings.read(request.settings, request.config, environment)
+        chosen = Selection.read(request.selection, request.block, environment, read.rules)
+        slots, unreadable = _rostered(chosen)
+        known = (*installed_before, *(slot.pack for slot in slots))
+        read.check_sections(known, only_argument=not chosen.scan)
+        plugins = cls(read, unreadable, request, slots)
+        for module in request.builtin:
+            plugins._hooks.register(module, module.__name__)
+        return plugins
+
+    def anew(self) -> Plugins:
+        """What is installed now, without touching this. Active plugins that still are there are carried over.
+
+        They keep running as they are, also where another version is installed meanwhile. Raises as `load` does.
+        """
+        import importlib
+
+        importlib.invalidate_caches()
+        fresh = self._found(self._request, [slot.pack for slot in self._slots])
+        fresh.settings.carry(self.settings)
+        running = {(slot.pack, slot.record.distribution): slot for slot in self._active()}
+        for slot in fresh._slots:
+            before = running.get((slot.pack, slot.record.distribution))
+            if before is not None and slot.loadable:
+                fresh._carry(self, before, slot)
+        fresh._import_all()
+        return fresh
+
+    def _carry(self, source: Plugins, before: Candidate, slot: Candidate) -> None:
+        self._hooks.register(source._hooks.plugin(slot.pack), slot.pack)
+        self._answers.update({key: found for key, found in source._answers.items() if key[1] == slot.pack})
+        slot.carry(before)
+
+    def become(self, other: Plugins) -> Callable[[], None]:
+        """Take over what another one holds, for all who refer to this one; what is returned takes it back."""
+        names = ("settings", "unreadable", "_slots", "_hooks", "_answers", "_configured")
+        before = {name: getattr(self, name) for name in names}
+
+        def hold(values: Mapping[str, Any]) -> None:
+            for name, value in values.items():
+                setattr(self, name, value)
+
+        hold({name: getattr(other, name) for name in names})
+        return lambda: hold(before)
+
+    @property
+    def records(self) -> tuple[PluginRecord, ...]:
+        """Every plugin, sorted by name, whatever became of it."""
+        return tuple(slot.record for slot in self._slots)
+
+    @property
+    def packs(self) -> dict[str, PluginRecord]:
+        """The plugins that were asked for, by the prefix of their tools' names; of several those that are active."""
+        asked = [slot for slot in self._slots if slot.record.state is not PluginState.FOUND]
+        asked.sort(key=lambda slot: slot.record.state is PluginState.ACTIVE)
+        return {slot.pack: slot.record for slot in asked}
+
+    @property
+    def active_packs(self) -> frozenset[str]:
+        """The prefixes of the plugins that are active."""
+        return frozenset(slot.pack for slot in self._active())
+
+    @property
+    def errors(self) -> tuple[PluginFailure, ...]:
+        """The plugins that failed, each with the exception and its traceback where there is one."""
+        from pegboard._model.plugin_reports import PluginFailure
+
+        failed = (slot for slot in self._slots if slot.record.state is PluginState.FAILED)
+        return tuple(PluginFailure(slot.record, slot.traceback, slot.exception) for slot in failed)
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """A sentence for each plugin that is not fit to be used, and for each active one that did what it should not.
+
+        Then those of the distributions that could not be read.
+        """
+        found = (record for record in self.records if record.state in (*_PROBLEMS, PluginState.ACTIVE))
+        return (*(f"{record.label}: {record.reason}" for record in found if record.reason), *self.unreadable)
+
+    @property
+    def import_seconds(self) -> dict[str, float]:
+        """How long the import of each plugin took, by its name."""
+        return {slot.record.name: slot.seconds for slot in self._slots if slot.seconds}
+
+    def ask_all(self) -> None:
+        """Ask what a toolkit is made of, so that one that fails at the last hook contributes nothing to the first."""
+        for hook in _ASSEMBLED:
+            self.contributions(hook)
+
+    def contributions(self, hook: HookName) -> tuple[Contribution, ...]:
+        """What the active plugins answer to a `provide_...` hook, in the order of their names, the core's own last."""
+        own = [self._answer(slot, hook) for slot in self._active()]
+        # Once more: the later ones may have failed others, and a failed one contributes nothing.
+        active = {slot.pack for slot in self._active()}
+        return tuple(item for items in own for item in items if item.pack in active) + self._built_in(hook)
+
+    def tools(self) -> tuple[Contribution, ...]:
+        """What the active plugins answer to `provide_tools`, each asked with its own settings.
+
+        An import string `"package.module:attribute"` is passed on as it is. Raises `SettingsError` for settings that
+        a plugin does not have or that do not fit.
+        """
+        return self.contributions("provide_tools")
+
+    def settings_type(self, pack: str) -> type | None:
+        """The attrs class of an active plugin's settings. Raises what the plugin raises."""
+        return self._hooks.settings_type(pack)
+
+    def tools_from(self, source: Any) -> Contribution | None:
+        """The first answer to how `source` becomes tools; its value is a tuple. None if every plugin passes.
+
+        A `PegboardError` is a plugin's word on this source and goes to the caller; anything else fails the plugin.
+        """
+        for slot in self._active():
+            outcome = self._run(slot, lambda slot=slot: self._hooks.tools_from(slot.pack, source))  # type: ignore[misc]
+            if isinstance(outcome.error, PegboardError) and not isinstance(outcome.error, PluginError):
+                raise outcome.error
+            if outcome.error is not None:
+                self._failed(slot, outcome.error, "in tools_from")
+            elif outcome.value is not None:
+                return Contribution(slot.record.origin, slot.pack, outcome.value)
+        for module in self._request.builtin:
+            tools = self._hooks.tools_from(module.__name__, source)
+            if tools is not None:
+                return Contribution(Origin(module.__name__), None, tools, builtin=True)
+        return None
+
+    def fail(self, plugin: Origin | str, reason: str, exception: BaseException | None = None) -> None:
+        """Mark an active plugin as failed: none of its contributions are handed out from now on.
+
+        Raises `UnknownNameError` for a plugin that is not active, and `PluginError` with `on_error="raise"`.
+        """
+        name = plugin if isinstance(plugin, str) else plugin.plugin or ""
+        active = {slot.pack: slot for slot in self._active()}
+        slot = active.get(pack_name(name))
+        if slot is None:
+            known = [slot.record.name for slot in active.values()]
+            raise UnknownNameError(f"no active plugin {name!r}. {suggestion(name, known, noun='active plugins')}")
+        self._fail(slot, reason, exception)
+
+    def explain_absent(self, name: str) -> str | None:
+        """A sentence for the message that there is no tool `name`, if a plugin that is not active may be why."""
+        absent = [slot for slot in self._slots if slot.record.state is not PluginState.ACTIVE]
+        pack, separator, _ = name.partition("__")
+        for slot in absent:
+            if separator and slot.pack == pack_name(pack):
+                record = slot.record
+                return f"The plugin {record.label}, whose tool this may be, is {_state(record)}: {record.reason}"
+        # One that nobody asked for is not missed.
+        missed = [slot.record for slot in absent if slot.record.state is not PluginState.FOUND]
+        # Who was blocked on purpose is the least likely reason.
+        missed.sort(key=lambda record: record.state is PluginState.BLOCKED)
+        if not missed:
+            return None
+        shown = ", ".join(f"{record.name} ({_state(record)})" for record in missed[:5])
+        return f"It may belong to a plugin that is not active: {shown}{' and more' if len(missed) > 5 else ''}."
+
+    def _active(self) -> list[Candidate]:
+        return [slot for slot in self._slots if slot.record.state is PluginState.ACTIVE]
+
+    def _import_all(self) -> None:
+        running = {slot.pack: slot for slot in self._active()}
+        for claimants in groups(self._slots):
+            active = running.get(claimants[0].pack) or next((slot for slot in claimants if self._import(slot)), None)
+            if active is not None:
+                for slot in claimants:
+                    if slot.loadable:
+                        shadow(slot, active)
+        if self._request.on_error == "raise":
+            for slot in self._slots:
+                if slot.record.state in _PROBLEMS:
+                    _refuse(slot)
+
+    def _import(self, slot: Candidate) -> bool:
+        outcome = self._run(slot, lambda: self._hang_up(slot), watch=True)
+        slot.seconds = outcome.seconds
+        if outcome.seconds > _LONG_IMPORT:
+            slot.notes.append(f"took {outcome.seconds:.1f} s to import; put what is heavy behind an import string")
+        if outcome.error is None:
+            slot.become(PluginState.ACTIVE, "; ".join(slot.notes))
+            return True
+        # In the end, for the first by name: here the sorted order is not known to be complete.
+        self._set_failed(slot, failure(outcome.error, "at import", slot.record), outcome.error)
+        return False
+
+    def _hang_up(self, slot: Candidate) -> None:
+        plugin = load_plugin(slot.record.entry_point or "") if slot.plugin is None else slot.plugin
+        self._hooks.register(plugin() if isinstance(plugin, type) else plugin, slot.pack)
+
+    def _answer(self, slot: Candidate, hook: HookName) -> tuple[Contribution, ...]:
+        if (hook, slot.pack) not in self._answers:
+            self._answers[hook, slot.pack] = tuple(self._contributed(slot, hook))
+        return self._answers[hook, slot.pack]
+
+    def _contributed(self, slot: Candidate, hook: HookName) -> list[Contribution]:
+        arguments = {"settings": self._settings_of(slot)} if hook in CONFIGURED else {}
+        # Its settings may have shown that the plugin does not work.
+        if slot.record.state is not PluginState.ACTIVE or not self._hooks.implements(slot.pack, hook):
+            return []
+        outcome = self._run(slot, lambda: self._hooks.provide(slot.pack, hook, **arguments))
+        if outcome.error is not None:
+            self._failed(slot, outcome.error, f"in {hook}")
+        origin = slot.record.origin
+        return [Contribution(origin, slot.pack, value) for value in outcome.value or ()]
+
+    def _settings_of(self, slot: Candidate) -> Any:
+        if slot.pack not in self._configured:
+            self._configured[slot.pack] = self._read_settings(slot)
+        return self._configured[slot.pack]
+
+    def _read_settings(self, slot: Candidate) -> Any:
+        outcome = _NO_SETTINGS
+        if self._hooks.implements(slot.pack, "settings_type"):
+            outcome = self._run(slot, lambda: self._hooks.settings_type(slot.pack))
+        if outcome.error is None:
+            if outcome.value is None:
+                self.settings.refuse_section(slot.pack)
+                return None
+            cls = outcome.value
+            outcome = self._run(slot, lambda: self.settings.structure(slot.pack, cls))
+            if isinstance(outcome.error, SettingsError):
+                raise outcome.error
+        if outcome.error is not None:
+            self._failed(slot, outcome.error, "in settings_type")
+        return outcome.value
+
+    def _built_in(self, hook: HookName) -> tuple[Contribution, ...]:
+        # Not isolated: what fails here is a fault of the core, and must be seen.
+        if (hook, "") not in self._answers:
+            arguments = {"settings": None} if hook in CONFIGURED else {}
+            self._answers[hook, ""] = tuple(
+                Contribution(Origin(module.__name__), None, value, builtin=True)
+                for module in self._request.builtin
+                for value in self._hooks.provide(module.__name__, hook, **arguments)
+            )
+        return self._answers[hook, ""]
+
+    def _run(self, slot: Candidate, action: Callable[[], Any], *, watch: bool = False) -> Outcome:
+        outcome = isolated(action, watch=watch)
+        slot.notes.extend(note for note in outcome.notes if note not in slot.notes)
+        if slot.record.state is PluginState.ACTIVE:
+            slot.record = evolve(slot.record, reason="; ".join(slot.notes))
+        return outcome
+
+    def _failed(self, slot: Candidate, error: BaseException, where: str) -> None:
+        self._fail(slot, failure(error, where, slot.record), error)
+
+    def _fail(self, slot: Candidate, reason: str, error: BaseException | None) -> None:
+        self._set_failed(slot, reason, error)
+        if self._request.on_error == "raise":
+            _refuse(slot)
+
+    def _set_failed(self, slot: Candidate, reason: str, error: BaseException | None) -> None:
+        slot.exception = error
+        slot.traceback = self.settings.redact(traceback_text(error))
+        slot.become(PluginState.FAILED, self.settings.redact(reason))
+
+    def __repr__(self) -> str:
+        counts = [f"{sum(record.state is state for record in self.records)} {state}" for state in PluginState]
+        return f"Plugins({', '.join(count for count in counts if not count.startswith('0 '))})"
+
+
+def _rostered(chosen: Selection) -> tuple[list[Candidate], tuple[str, ...]]:
+    """A slot for each plugin, and what could not be read; nobody looks at what is installed unless it is wanted."""
+    if not chosen.scan:
+        return roster((), chosen, None), ()
+    from pegboard._plugins.discovery import discover
+
+    discovery = discover()
+    return roster(discovery.found, chosen, discovery.core), discovery.unreadable
+
+
+def _state(record: PluginRecord) -> str:
+    return "not selected" if record.state is PluginState.FOUND else str(record.state)
+
+
+def _refuse(slot: Candidate) -> NoReturn:
+    record = slot.record
+    raise PluginError(f"the plugin {record.label} is {record.state}: {record.reason}") from slot.exception

@@ -1,0 +1,173 @@
+"""Result conversion: from what a tool returned to content blocks and data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from typing import Any, Final, TypeAlias, final
+
+from pegboard._base.errors import ConflictError
+from pegboard._base.jsonable import Unstructure, dump_json, jsonable, spellable
+from pegboard._model.content import Block, DataBlock, TextBlock
+from pegboard._model.result import Rendering, ToolOutput, ToolResult
+from pegboard._model.shapes import FixedItems, Items, Nullable, Record, TypePlan, Union
+from pegboard._model.tool import Origin
+from pegboard._types.table import Level
+from pegboard.extension import Converter
+
+__all__ = ["ConverterTable", "Renderer", "Renderers", "is_content"]
+
+Renderer: TypeAlias = Callable[[Any], Rendering]
+Convert: TypeAlias = Callable[[Any], Any]
+
+# Values of these classes cannot change after the call, so that they may be rendered when somebody looks.
+_IMMUTABLE: Final = frozenset({str, int, float, bool, type(None)})
+
+
+def is_content(plan: TypePlan) -> bool:
+    """Whether values of this type are content, alone or in an array, and not data, although somebody maps the class."""
+    match plan.shape:
+        case Record(build=build):
+            return isinstance(build, type) and issubclass(build, Block | ToolOutput | ToolResult)
+        case Items(item=inner) | Nullable(inner=inner):
+            return is_content(inner)
+        case FixedItems(items=several) | Union(members=several):
+            return any(map(is_content, several))
+    return False
+
+
+class ConverterTable:
+    """The converters of one toolkit: program > plugins > built-in, then priority, then the nearest class."""
+
+    __slots__ = ("_found", "_levels")
+
+    def __init__(self) -> None:
+        self._levels: dict[Level, list[tuple[Converter, Origin]]] = {"program": [], "plugin": [], "builtin": []}
+        self._found: dict[type, Convert | None] = {}
+
+    def add(self, converter: Converter, origin: Origin, level: Level) -> None:
+        """Register one; its level says whether the program, a plugin or Pegboard itself brings it."""
+        self._levels[level].append((converter, origin))
+        self._found = {}
+
+    def exchange(self, converters: Iterable[tuple[Converter, Origin]]) -> Callable[[], None]:
+        """Put these in the place of all that plugins brought; what is returned takes it back."""
+        before = self._levels["plugin"]
+
+        def hold(held: list[tuple[Converter, Origin]]) -> None:
+            self._levels["plugin"] = held
+            self._found = {}
+
+        hold(list(converters))
+        return lambda: hold(before)
+
+    def find(self, cls: type) -> Convert | None:
+        """The converter for values of `cls`, or None. Raises `ConflictError` for a tie of plugins."""
+        found = self._found
+        if cls not in found:
+            found[cls] = self._choose(cls)
+        return found[cls]
+
+    def _choose(self, cls: type) -> Convert | None:
+        for level in self._levels.values():
+            ranked = [((item.priority, _nearness(item, cls)), item, origin) for item, origin in level]
+            fitting = [entry for entry in ranked if entry[0][1] is not None]
+            if fitting:
+                return _best(fitting, cls)
+        return None
+
+    def renderers(self, unstructure: Unstructure, convert: Convert | None, own: Convert | None) -> Renderers:
+        """The renderers of one tool: `convert` is its own converter, `own` writes what its annotation promises."""
+        return Renderers(self, unstructure, convert, own)
+
+
+@final
+class Renderers:
+    """How the values of one tool are rendered, remembered by class; `by_type[cls]` is `(renderer, lazy)`."""
+
+    __slots__ = ("_convert", "_promised", "_table", "_unstructure", "by_type")
+
+    def __init__(
+        self, table: ConverterTable, unstructure: Unstructure, convert: Convert | None, promised: Convert | None
+    ) -> None:
+        self._table = table
+        self._unstructure = unstructure
+        self._convert = convert
+        self._promised = promised
+        self.by_type: dict[type, tuple[Renderer, bool]] = {}
+
+    def of(self, cls: type) -> tuple[Renderer, bool]:
+        """The renderer of a class, and whether its values may wait until somebody looks."""
+        known = self.by_type.get(cls)
+        if known is None:
+            known = self.by_type[cls] = self._choose(cls)
+        return known
+
+    def _choose(self, cls: type) -> tuple[Renderer, bool]:
+        convert = self._convert or self._table.find(cls)
+        if convert is not None:
+            return self._converting(convert), False
+        if issubclass(cls, Block):
+            return _render_block, False
+        if self._promised is not None and cls is not str:
+            return self._unstructuring(self._promised), cls in _IMMUTABLE
+        if cls in _IMMUTABLE:
+            return _render_scalar, True
+        return self._render_any, False
+
+    def _converting(self, convert: Convert) -> Renderer:
+        return lambda value: self._render_any(convert(value))
+
+    def _unstructuring(self, unstructure: Convert) -> Renderer:
+        def render(value: Any) -> Rendering:
+            try:
+                data = unstructure(value)
+            except Exception:  # noqa: BLE001 - a function may return something else than it promised
+                return self._render_any(value)
+            return self._render_any(data)
+
+        return render
+
+    def _render_any(self, value: Any) -> Rendering:
+        if isinstance(value, Block):
+            return _render_block(value)
+        if type(value) in _IMMUTABLE:
+            return _render_scalar(value)
+        if isinstance(value, list | tuple) and any(isinstance(item, Block) for item in value):
+            return tuple(block for item in value for block in self._render_any(item)[0]), None
+        data = jsonable(value, self._unstructure)
+        return _render_scalar(data) if type(data) is str else ((TextBlock(dump_json(data)),), data)
+
+
+def _render_scalar(value: Any) -> Rendering:
+    if type(value) is str:
+        return (TextBlock(value),), value
+    if type(value) is float and not math.isfinite(value):  # what JSON cannot carry is text alone
+        return (TextBlock("NaN" if value != value else "Infinity" if value > 0 else "-Infinity"),), None  # noqa: PLR0124
+    if type(value) is int:
+        value = spellable(value)
+    return (TextBlock(value if type(value) is str else dump_json(value)),), value
+
+
+def _render_block(block: Block) -> Rendering:
+    data = block.data if isinstance(block, DataBlock) else block.text if isinstance(block, TextBlock) else None
+    return (block,), data
+
+
+def _nearness(converter: Converter, cls: type) -> int | None:
+    """How well a converter fits: 0 for the class itself, less for a base, least for a predicate; None if not at all."""
+    if not isinstance(converter.matches, type):
+        return -1000 if converter.matches(cls) else None
+    return -cls.__mro__.index(converter.matches) if converter.matches in cls.__mro__ else None
+
+
+def _best(fitting: list[Any], cls: type) -> Convert:
+    top = max(rank for rank, _, _ in fitting)
+    best = [(converter, origin) for rank, converter, origin in fitting if rank == top]
+    if len(best) > 1:
+        sides = sorted(str(origin) for _, origin in best)
+        raise ConflictError(
+            f"two converters claim {cls.__qualname__}: {' and '.join(sides)}; block one, or give one a higher priority"
+        )
+    convert: Convert = best[0][0].convert
+    return convert

@@ -1,0 +1,301 @@
+"""Outcomes: from a returned value or a raised exception to a `ToolResult`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import Any, Final, Literal, Protocol, TypeAlias, final
+
+from pegboard._base.effects import AttemptTimeoutError, is_cancellation, is_interrupt
+from pegboard._base.errors import Fault, MissingContextError, Suspend, ToolError, TransferError, describe_exception
+from pegboard._model.content import Block, TextBlock
+from pegboard._model.result import Note, Rendering, ResultDraft, Status, ToolOutput, ToolResult, Unread
+from pegboard._results.converters import Renderers
+from pegboard._results.streams import joined, shown
+
+__all__ = ["ExposeErrors", "ResultFactory", "shortened"]
+
+
+class Called(Protocol):
+    """What a result says of its call: a `ToolCall`, or less where nobody asked for one."""
+
+    @property
+    def id(self) -> str:
+        """The call's id."""
+
+    @property
+    def name(self) -> str:
+        """The tool's name."""
+
+    @property
+    def notes(self) -> Iterable[Note]:
+        """Remarks so far."""
+
+    @property
+    def logs(self) -> Iterable[str]:
+        """Lines that the tool logged."""
+
+    @property
+    def attachments(self) -> Iterable[Block]:
+        """Blocks that the tool attached."""
+
+
+ExposeErrors: TypeAlias = Literal["message", "redacted", "traceback"]
+
+MAX_ERROR_TEXT: Final = 20_000
+PARTIAL: Final = "Its output until then:"
+_MEANINGFUL: Final = (Suspend, ToolError, AttemptTimeoutError, MissingContextError, TransferError)
+"""What is raised to say more than that the tool failed."""
+MISSING_VALUE: Final = "this tool cannot run here: a value that the program must provide is missing"
+
+
+@final
+class ResultFactory:
+    """Makes results: `expose_errors` is how much of an exception the model sees, `max_output` how many characters.
+
+    `overflow(text, limit)` is what becomes of text that is longer.
+    """
+
+    def __init__(
+        self,
+        expose_errors: ExposeErrors = "message",
+        max_output: int | None = None,
+        overflow: Callable[[str, int], str] | None = None,
+    ) -> None:
+        if expose_errors not in ("message", "redacted", "traceback"):
+            raise ValueError(f'expose_errors takes "message", "redacted" or "traceback", got {expose_errors!r}')
+        if max_output is not None and max_output < 100:
+            raise ValueError(f"max_output is a number of characters, at least 100, got {max_output}")
+        self.expose_errors = expose_errors
+        self.max_output = max_output
+        self._overflow = overflow or shortened
+
+    def success(self, call: Called, value: Any, renderers: Renderers, max_output: int | None = None) -> ToolResult:
+        """The result of a call that returned."""
+        if isinstance(value, ToolResult):
+            return self._adopted(call, value, max_output or self.max_output)
+        if isinstance(value, BaseException):
+            return self.failure(call, value)
+        metadata: Mapping[str, Any] = {}
+        attachments: tuple[Block, ...] = ()
+        if isinstance(value, ToolOutput):
+            metadata, attachments, value = value.metadata, value.attachments, value.value
+        try:
+            content, data = self._rendered(value, renderers, max_output or self.max_output)
+        except BaseException as error:  # a converter, or a value's own methods, may raise anything
+            if is_interrupt(error):
+                raise
+            return self._unconvertible(call, value, error)
+        return ToolResult(
+            call.id,
+            call.name,
+            Status.SUCCESS,
+            content,
+            data,
+            notes=tuple(call.notes),
+            logs=tuple(call.logs),
+            attachments=(*call.attachments, *attachments),
+            metadata=metadata,
+            value=value,
+        )
+
+    def _rendered(self, value: Any, renderers: Renderers, limit: int | None) -> Rendering:
+        render, _ = renderers.of(type(value))
+        content, data = render(value)
+        if limit is None:
+            return content, data
+        return tuple(self._bounded(block, limit) for block in content), data
+
+    def _bounded(self, block: Block, limit: int) -> Block:
+        long = isinstance(block, TextBlock) and len(block.text) > limit
+        return TextBlock(self._overflow(block.text, limit)) if long else block
+
+    def _adopted(self, call: Called, result: ToolResult, limit: int | None) -> ToolResult:
+        """A result that the tool made itself, under this call's id and name, and within its bounds."""
+        return ToolResult(
+            call.id,
+            call.name,
+            result.status,
+            result.content if limit is None else tuple(self._bounded(block, limit) for block in result.content),
+            result.data,
+            result.error,
+            notes=(*call.notes, *result.notes),
+            logs=(*call.logs, *result.logs),
+            attachments=(*call.attachments, *result.attachments),
+            metadata=result.metadata,
+            value=result.value,
+        )
+
+    def because(self, error: BaseException, secrets: Iterable[str] = ()) -> str:
+        """What follows "it failed": a colon and the message of `error`, as far as the model may see it."""
+        return "" if self.expose_errors == "redacted" else f": {self.said(error, secrets)}"
+
+    def said(self, error: BaseException, secrets: Iterable[str] = ()) -> str:
+        """The message of `error`, as far as the model may see it."""
+        if self.expose_errors == "redacted" and not isinstance(error, ToolError | AttemptTimeoutError):
+            return "the tool failed"
+        message = describe_exception(error)
+        if secrets:
+            message = masked(message, secrets)
+        return message if len(message) <= MAX_ERROR_TEXT else shortened(message, MAX_ERROR_TEXT)
+
+    def _unconvertible(self, call: Called, value: Any, error: BaseException) -> ToolResult:
+        kind = type(value).__qualname__
+        message = f"the tool returned a {kind} that cannot be turned into a result{self.because(error)}"
+        return self.refusal(call, Status.ERROR, "conversion", message, exception=error)
+
+    def failure(self, call: Called, error: BaseException, secrets: Iterable[str] = ()) -> ToolResult:
+        """The result of a call that raised."""
+        if self.has_meaning(error):
+            return self._meant(call, error, secrets)
+        return self._result(call, Status.ERROR, *self.told(error, secrets))
+
+    def has_meaning(self, error: BaseException) -> bool:
+        """Whether an exception says more than that the tool failed."""
+        return isinstance(error, _MEANINGFUL) or is_cancellation(error)
+
+    def told(self, error: BaseException, secrets: Iterable[str] = ()) -> tuple[Unread, str]:
+        """The fault of any other exception, as far as a result keeps it, and what the model reads of it."""
+        message = self.said(error, secrets)
+        text = written(error, secrets) if self.expose_errors == "traceback" else f"Error: {message}"
+        return ("exception", message, None, error), text
+
+    def _meant(self, call: Called, error: BaseException, secrets: Iterable[str]) -> ToolResult:
+        """The result of a call that raised something with a meaning of its own."""
+        if isinstance(error, Suspend):
+            return self._suspended(call, error)
+        if isinstance(error, MissingContextError):
+            return self.refusal(call, Status.INVALID, "missing_context", MISSING_VALUE, error.details, error)
+        if isinstance(error, TransferError):
+            return self.refusal(call, Status.ERROR, "transfer", str(error), error.details, error)
+        message = self.said(error, secrets)
+        details = {"type": type(error).__qualname__}
+        if isinstance(error, AttemptTimeoutError):
+            details["timeout"] = f"{error.seconds:g}"
+            return self._result(call, Status.TIMEOUT, Fault("timeout", message, details, error), f"Error: {message}")
+        if is_cancellation(error):
+            fault = Fault("cancelled", "the call was cancelled", details, error)
+            return self._result(call, Status.CANCELLED, fault, "Error: the call was cancelled")
+        return self._result(call, Status.ERROR, Fault("tool_error", message, details, error), message)
+
+    def with_partial(self, result: ToolResult, yielded: Iterable[Any], limit: int | None = None) -> ToolResult:
+        """A failure with what the tool had yielded until then: for the model after the error, as `metadata["partial"]`.
+
+        An abandoned thread may go on and yield more: that is not in it.
+        """
+        so_far = list(yielded)
+        if not so_far or not result.is_error:
+            return result
+        value = joined(so_far)
+        try:
+            blocks = shown(value)
+        except Exception:  # noqa: BLE001 - the value's own methods; the program has it, the model has the error
+            blocks = ()
+        limit = limit or self.max_output
+        bounded = blocks if limit is None else tuple(self._bounded(block, limit) for block in blocks)
+        said = (TextBlock(f"{result.text}\n{PARTIAL}"),) if bounded else result.content
+        object.__setattr__(result, "_rendered", ((*said, *bounded), result.data))
+        object.__setattr__(result, "metadata", {**result.metadata, "partial": value})
+        return result
+
+    def refusal(
+        self,
+        call: Called,
+        status: Status,
+        kind: str,
+        message: str,
+        details: Mapping[str, Any] | None = None,
+        exception: BaseException | None = None,
+    ) -> ToolResult:
+        """The result of a call that did not run: `message` is written for the model."""
+        return self._result(call, status, (kind, message, details or {}, exception), f"Error: {message}")
+
+    def not_permitted(self, call: Called) -> ToolResult:
+        """The result of a call of a tool whose permission is `never`."""
+        remedy = {"remedy": f'toolkit.set_permission({call.name!r}, "always") or "prompt"'}
+        return self.refusal(call, Status.DENIED, "denied", f"{call.name} is not permitted", remedy)
+
+    def _suspended(self, call: Called, request: Suspend) -> ToolResult:
+        text = request.reason or f"the answer of {call.name} comes later"
+        return self._result(call, Status.SUSPENDED, None, text, request.details)
+
+    def _result(
+        self, call: Called, status: Status, fault: Unread, text: str, metadata: Mapping[str, Any] | None = None
+    ) -> ToolResult:
+        draft = ResultDraft()
+        draft.call_id = call.id
+        draft.name = call.name
+        draft.status = status
+        draft._rendered = text
+        draft._value = None
+        draft._fault = fault
+        draft.duration = 0.0
+        draft.attempts = 1
+        draft.notes = tuple(call.notes)
+        draft.logs = tuple(call.logs)
+        draft.attachments = tuple(call.attachments)
+        draft.metadata = metadata or {}
+        draft.__class__ = ToolResult  # closes the draft
+        return draft  # type: ignore[return-value]
+
+
+def finished(
+    result: ToolResult, duration: float, attempts: int, retries: Iterable[Mapping[str, Any]] = ()
+) -> ToolResult:
+    """The same result with its duration (seconds), its number of attempts and what is told of those that failed."""
+    object.__setattr__(result, "duration", duration)
+    object.__setattr__(result, "attempts", attempts)
+    if retries:
+        # Metadata of that name is the tool's own affair.
+        object.__setattr__(result, "metadata", {"retries": list(retries), **result.metadata})
+    return result
+
+
+def masked(text: str, secrets: Iterable[str]) -> str:
+    """`text` without the secrets in it."""
+    for secret in secrets:
+        text = text.replace(secret, "***")
+    return text
+
+
+def redacted(result: ToolResult, secrets: Iterable[str]) -> ToolResult:
+    """The same result without secrets in its logs, its notes and its error; what a tool returns is its own affair."""
+    if not secrets:
+        return result
+    clean = partial(masked, secrets=secrets)
+    object.__setattr__(result, "logs", tuple(map(clean, result.logs)))
+    notes = tuple(Note(clean(note), kind=note.kind, path=note.path) for note in result.notes)
+    object.__setattr__(result, "notes", notes)
+    if result.status is Status.SUCCESS:
+        return result
+    content = tuple(TextBlock(clean(each.text)) if isinstance(each, TextBlock) else each for each in result.content)
+    object.__setattr__(result, "_rendered", (content, result.data))
+    metadata = {name: clean(value) if isinstance(value, str) else value for name, value in result.metadata.items()}
+    object.__setattr__(result, "metadata", metadata)
+    error = result.error
+    if error is not None:
+        details = {name: clean(value) if isinstance(value, str) else value for name, value in error.details.items()}
+        object.__setattr__(result, "_fault", Fault(error.kind, clean(error.message), details, error.exception))
+    return result
+
+
+def shortened(text: str, limit: int) -> str:
+    """Head and tail of a text that is longer than `limit` characters, saying how much was cut between them."""
+    if len(text) <= limit:
+        return text
+    head, tail = limit * 2 // 3, limit // 3
+    return f"{text[:head]}\n[... {len(text) - head - tail} of {len(text)} characters cut here ...]\n{text[-tail:]}"
+
+
+def written(error: BaseException, secrets: Iterable[str] = ()) -> str:
+    """The traceback of an exception, without secrets, at a length that somebody can read."""
+    return shortened(masked(_traceback(error), secrets), MAX_ERROR_TEXT)
+
+
+def _traceback(error: BaseException) -> str:
+    try:
+        import traceback
+
+        return "".join(traceback.format_exception(error))
+    except Exception:  # noqa: BLE001 - formatting calls the exception's own __str__
+        return describe_exception(error)

@@ -1,0 +1,277 @@
+"""Schemas written by others: vetted at registration, then used without ever fetching, hanging or raising."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextvars import ContextVar
+from functools import lru_cache
+from itertools import islice
+from typing import Any, Final, TypeAlias, final
+
+from attrs import field, frozen
+
+from pegboard._base.errors import Mismatch, describe_exception
+from pegboard._model.shapes import JsonSchema, TypePlan
+from pegboard._schema.problems import BOUNDS, MOST_PROBLEMS, Problem, expectation, got, join, similar, spell
+from pegboard._schema.redos import read_pattern
+from pegboard._schema.vet import dialect, vet
+
+__all__ = ["COUNTED", "WORK", "ForeignPlan", "ForeignSchema", "SchemaMismatch", "property_plan", "schema_problems"]
+
+Redact: TypeAlias = Callable[[str], str]
+Predicate: TypeAlias = Callable[[Any], bool]
+
+WORK: Final = 10_000
+"""How many references and combinations one validation may follow, beside four for each part of the value."""
+
+
+class SchemaMismatch(Mismatch):
+    """A value that a foreign schema refuses, with all the reasons."""
+
+    def __init__(self, problems: Callable[[Redact | None], list[Problem]]) -> None:
+        super().__init__("the value does not fit its schema")
+        self.problems = problems
+
+
+@final
+class ForeignSchema:
+    """A JSON Schema that a stranger wrote: `where` says in errors whose it is.
+
+    Raises `RegistrationError` naming the keyword and its path for a schema that is invalid, too large or too deep,
+    refers to other documents or to itself without end, or has a pattern that may never finish. `quick` may find, for
+    the schema, a predicate that is true only for values that fit.
+    """
+
+    def __init__(
+        self,
+        schema: Mapping[str, Any],
+        where: str = "the schema",
+        *,
+        quick: Callable[[JsonSchema], Predicate | None] | None = None,
+    ) -> None:
+        vet(schema, where)
+        self.schema: JsonSchema = dict(schema)
+        self._validator: Any = None
+        self._quick = quick
+        self._surely_fits: Predicate = self._first_check if quick else _unsure
+
+    def problems(self, value: Any, path: str = "", *, redact: Redact | None = None) -> list[Problem]:
+        """Everything that keeps `value` from fitting; never raises for what a schema or a value can contain."""
+        return [] if self._surely_fits(value) else self._check(None, value, path, redact)
+
+    def plan(self, part: JsonSchema | None = None) -> ForeignPlan:
+        """The schema (or a part of it, whose references lead into the whole) as a type plan: values pass unchanged."""
+        schema = self.schema if part is None else part
+
+        def structure(value: Any) -> Any:
+            if part is None and self._surely_fits(value):
+                return value
+            if self._check(part, value, "", None):
+                raise SchemaMismatch(lambda redact: self._check(part, value, "", redact))
+            return value
+
+        return ForeignPlan(schema, structure, whole=self)
+
+    def _first_check(self, value: Any) -> bool:
+        self._surely_fits = (self._quick(self.schema) if self._quick else None) or _unsure
+        return self._surely_fits(value)
+
+    def _part(self, part: JsonSchema | None) -> Any:
+        if self._validator is None:
+            self._validator = _validator(self.schema)
+        return self._validator if part is None else self._validator.evolve(schema=part)
+
+    def _check(self, part: JsonSchema | None, value: Any, path: str, redact: Redact | None) -> list[Problem]:
+        try:
+            return _problems(self._part(part), value, path, redact)
+        except (RecursionError, _TooMuchWorkError, ArithmeticError, ValueError, re.error) as error:
+            # Integers too large to divide or to spell, values too deep, text too long for a pattern.
+            return [Problem(path, f"cannot be checked against its schema: {describe_exception(error)}")]
+
+
+@final
+@frozen(eq=False)
+class ForeignPlan(TypePlan):
+    """A plan that stands on a foreign schema, or on a part of one."""
+
+    whole: ForeignSchema = field(kw_only=True)
+
+
+def _unsure(value: Any) -> bool:
+    return False
+
+
+def property_plan(schema: JsonSchema, root: Mapping[str, Any]) -> ForeignPlan:
+    """The plan of one property of the hand-written schema `root`; raises as `ForeignSchema` does."""
+    return ForeignSchema(root).plan(schema)
+
+
+def schema_problems(schema: JsonSchema, value: Any, path: str, *, redact: Redact | None = None) -> list[Problem]:
+    """What a trusted schema says against a value; nothing where it cannot be used alone."""
+    try:
+        return _problems(_validator(schema), value, path, redact)
+    except Exception:  # noqa: BLE001 - the caller knows of another reason why the value was refused
+        return []
+
+
+class _TooMuchWorkError(Exception):
+    """A validation that would not end in time."""
+
+
+_work: ContextVar[list[int]] = ContextVar("_work")
+
+
+def _errors(validator: Any, value: Any, most: int) -> list[Any]:
+    token = _work.set([WORK + 4 * _parts(value)])
+    try:
+        return list(islice(validator.iter_errors(value), most))
+    finally:
+        _work.reset(token)
+
+
+def _parts(value: Any) -> int:
+    """How many values a value is made of."""
+    level, found = [value], 0
+    while level and found < 10**7:
+        found += len(level)
+        inner = [list(each.values()) if isinstance(each, Mapping) else each for each in level]
+        level = [part for each in inner if isinstance(each, list) for part in each]
+    return found
+
+
+def _problems(validator: Any, value: Any, path: str, redact: Redact | None) -> list[Problem]:
+    found = (
+        problem for error in _errors(validator, value, MOST_PROBLEMS) for problem in _translated(error, path, redact)
+    )
+    return list(dict.fromkeys(found))
+
+
+def _validator(schema: JsonSchema) -> Any:
+    from referencing import Registry
+
+    # Without `$schema`, or jsonschema would go back to its own class for it; an empty registry fetches nothing.
+    plain = {keyword: value for keyword, value in schema.items() if keyword != "$schema"}
+    bounded = _bounded(dialect(schema))
+    return bounded(plain, registry=Registry(), format_checker=bounded.FORMAT_CHECKER)
+
+
+@lru_cache(maxsize=16)
+def _bounded(cls: Any) -> Any:
+    """A validator class that counts its work and never backtracks for long."""
+    from jsonschema.validators import extend
+
+    counted = {word: _counted(cls.VALIDATORS[word]) for word in COUNTED if word in cls.VALIDATORS}
+    return extend(  # type: ignore[no-untyped-call]  # jsonschema has no hints of its own
+        cls, {**counted, "pattern": _pattern, "uniqueItems": _unique_items}
+    )
+
+
+COUNTED: Final = ("$ref", "$dynamicRef", "$recursiveRef", "allOf", "anyOf", "oneOf", "not", "if", "contains")
+
+
+def _counted(check: Callable[..., Any]) -> Callable[..., Any]:
+    def counting(validator: Any, limit: Any, value: Any, schema: Any) -> Any:
+        left = _work.get()
+        left[0] -= 1
+        if left[0] < 0:
+            raise _TooMuchWorkError("the value is too large for a schema with so many alternatives")
+        return check(validator, limit, value, schema)
+
+    return counting
+
+
+def _pattern(validator: Any, pattern: str, value: Any, schema: Any) -> Iterator[Any]:
+    from jsonschema import ValidationError
+
+    if not isinstance(value, str):
+        return
+    longest = read_pattern(pattern).longest
+    if len(value) > longest:
+        raise _TooMuchWorkError(f"text that must match a pattern may have at most {longest} characters here")
+    if not re.search(pattern, value):
+        yield ValidationError("does not match")
+
+
+def _unique_items(validator: Any, unique: Any, value: Any, schema: Any) -> Iterator[Any]:
+    from jsonschema import ValidationError
+
+    if unique and isinstance(value, list) and len({_hashable(item) for item in value}) < len(value):
+        yield ValidationError("has non-unique elements")
+
+
+def _hashable(value: Any) -> Any:
+    """Equal for equal JSON values: 1 and 1.0 are, 1 and true are not."""
+    if isinstance(value, Mapping):
+        return "object", frozenset((key, _hashable(member)) for key, member in value.items())
+    if isinstance(value, list):
+        return "array", tuple(map(_hashable, value))
+    return isinstance(value, bool), value
+
+
+def _translated(error: Any, path: str, redact: Redact | None) -> Iterator[Problem]:
+    for step in error.absolute_path:
+        path = join(path, step)
+    schema = error.schema if isinstance(error.schema, Mapping) else {}
+    if error.validator == "required":
+        for name in error.validator_value:
+            if name not in error.instance:
+                wanted = expectation(schema.get("properties", {}).get(name, True))
+                yield Problem(join(path, name), f"missing (required {wanted})")
+    elif error.validator == "additionalProperties" and error.validator_value is False:
+        yield from _surplus(schema, error.instance, path)
+    elif error.validator in ("anyOf", "oneOf"):
+        yield from _alternatives(error, schema, path, redact)
+    else:
+        yield _mismatch(error, schema, path, redact)
+
+
+def _surplus(schema: Mapping[str, Any], value: Mapping[str, Any], path: str) -> Iterator[Problem]:
+    known = list(schema.get("properties", {}))
+    patterns = list(schema.get("patternProperties", {}))
+    for key in value:
+        if key not in known and not any(re.search(pattern, key) for pattern in patterns):
+            names = f" (known: {', '.join(known[:12])})" if known else ""
+            noun = "member" if path else "argument"
+            yield Problem(join(path, key), f"unknown {noun}{similar(key, known, repr) or names}")
+
+
+def _alternatives(error: Any, schema: Mapping[str, Any], path: str, redact: Redact | None) -> Iterator[Problem]:
+    """The errors of the one alternative that has the value's own type; else what all of them expect."""
+    branches: dict[Any, list[Any]] = {}
+    for inner in error.context:
+        if inner.relative_schema_path:  # the alternative `false` has none: it says nothing that could help
+            branches.setdefault(inner.relative_schema_path[0], []).append(inner)
+    if not error.context:
+        yield Problem(path, f"fits more than one of the alternatives {expectation(schema)}; exactly one is allowed")
+        return
+    typed = [found for found in branches.values() if not any(_is_wrong_type(each) for each in found)]
+    if len(typed) == 1:
+        for inner in typed[0]:
+            yield from _translated(_rooted(inner), path, redact)
+        return
+    yield _mismatch(error, schema, path, redact)
+
+
+def _is_wrong_type(error: Any) -> bool:
+    return error.validator in ("type", "const", "enum") and not error.relative_path
+
+
+def _rooted(error: Any) -> Any:
+    """The error without its parent, whose path is already known."""
+    error.parent = None
+    return error
+
+
+def _mismatch(error: Any, schema: Mapping[str, Any], path: str, redact: Redact | None) -> Problem:
+    received = got(error.instance, redact)
+    if error.validator is None:
+        return Problem(path, f"a value that the schema forbids: {received}", got=received)
+    wanted = expectation(schema)
+    if error.validator not in _WORDED:
+        wanted = f"a value that satisfies {error.validator} {spell(error.validator_value)}"
+    hint = similar(error.instance, schema["enum"]) if error.validator == "enum" else ""
+    return Problem(path, f"expected {wanted}, got {received}{hint}", expected=wanted, got=received)
+
+
+_WORDED: Final = frozenset({"anyOf", "const", "enum", "format", "oneOf", "type", *BOUNDS})

@@ -1,0 +1,332 @@
+"""JSON Schema as data: nodes that know their Python type, and their rendering for readers.
+
+Inside the library a schema is a tree of dicts in which a named type stands as a `SchemaRef`, so that recursive types
+need no circle and every reader can have its own rendering: with `$defs` or inlined, with titles or without, as
+JSON Schema 2020-12 or as OpenAPI 3.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any, Literal, NamedTuple, TypeAlias, cast
+
+from pegboard._base.errors import PegboardError
+from pegboard._model.subschemas import JsonSchema, has_subschemas, map_subschemas, packed, subschemas, unpacked
+
+__all__ = [
+    "Described",
+    "Dialect",
+    "JsonSchema",
+    "Refs",
+    "SchemaNode",
+    "SchemaRef",
+    "Titles",
+    "embed",
+    "extend",
+    "object_schema",
+    "render",
+]
+
+Titles: TypeAlias = Literal["none", "qualified"]
+Dialect: TypeAlias = Literal["2020-12", "openapi-3.0"]
+Refs: TypeAlias = Literal["defs", "inline"]
+
+
+class SchemaNode(dict[str, Any]):
+    """A JSON Schema that also knows the full name of the type that it describes, beside its members."""
+
+    __slots__ = ("_inlined", "_reach", "_references", "_title")
+
+    def __init__(self, schema: Mapping[str, Any], title: Callable[[], str] | None = None) -> None:
+        super().__init__(schema)
+        self._title = title
+        self._references: tuple[SchemaRef, ...] | None = None
+        self._reach: tuple[frozenset[int], bool] | None = None
+        self._inlined: Any = None
+
+    def references(self) -> tuple[SchemaRef, ...]:
+        """The references inside, in the order of the document; found once, for many tools share a type."""
+        if self._references is None:
+            self._references = tuple(_references(self))
+        return self._references
+
+    def refers_as(self, other: JsonSchema) -> None:
+        """Take over what `other` refers to, as an extension by mere words does."""
+        if isinstance(other, SchemaRef) and isinstance(self, SchemaRef):
+            self._references = (self, *other.references()[1:])
+        elif isinstance(other, SchemaNode):
+            self._references = other.references()
+
+    def reach(self) -> tuple[frozenset[int], bool]:
+        """The types that are mentioned inside at any depth, by `id`, and whether each of them just once."""
+        if self._reach is None:
+            met = _met(self)
+            once = id(self) not in met and all(count == 1 for count, _ in met.values())
+            self._reach = frozenset(met), once
+        return self._reach
+
+    def inlined(self, render: Callable[[], JsonSchema], shared: Collection[int]) -> JsonSchema:
+        """What `render` gives, remembered for every rendering in which no type inside is one of the `shared` ones."""
+        if shared and not self.reach()[0].isdisjoint(shared):
+            return render()
+        if self._inlined is None:
+            rendered = render()
+            self._inlined = packed(rendered)
+            return rendered
+        return cast("JsonSchema", unpacked(self._inlined))
+
+    @property
+    def title(self) -> str | None:
+        """The full name, such as `list[dict[str, pkg.mod.MyObject]]`; None where there is none."""
+        return self._title() if self._title else None
+
+    def copy(self) -> SchemaNode:
+        """A shallow copy that still knows its type."""
+        return SchemaNode(self, self._title)
+
+
+class SchemaRef(SchemaNode):
+    """A named type inside another schema: `{"$ref": "#/$defs/<name>"}`, with the schema itself in `target`.
+
+    Keywords beside `$ref` (a description, say) are kept when the reference is rendered and when it is inlined.
+    """
+
+    __slots__ = ("_resolve", "name")
+
+    def __init__(self, name: str, resolve: Callable[[], JsonSchema], beside: Mapping[str, Any] | None = None) -> None:
+        super().__init__({"$ref": f"#/$defs/{name}", **(beside or {})}, lambda: name)
+        self.name = name
+        self._resolve = resolve
+
+    @property
+    def target(self) -> JsonSchema:
+        """The schema that is meant; always the same object for the same type."""
+        found = self._resolve()
+        while isinstance(found, SchemaRef):
+            found = found._resolve()
+        return found
+
+    @property
+    def beside(self) -> JsonSchema:
+        """The keywords beside `$ref`."""
+        return {key: value for key, value in self.items() if key != "$ref"}
+
+    def copy(self) -> SchemaRef:
+        """A shallow copy with the same target."""
+        return SchemaRef(self.name, self._resolve, self.beside)
+
+
+class Described(NamedTuple):
+    """A schema with further keywords in one place, such as a parameter's description: `extend` without a copy."""
+
+    schema: JsonSchema
+    beside: Mapping[str, Any]
+
+
+def extend(schema: JsonSchema, keywords: Mapping[str, Any]) -> JsonSchema:
+    """A copy of `schema` with more keywords, which win over its own; it still knows its type or target."""
+    if not keywords:
+        return schema
+    extended = schema.copy()
+    extended.update(keywords)
+    if isinstance(extended, SchemaNode) and not has_subschemas(keywords):
+        extended.refers_as(schema)
+    return extended
+
+
+def object_schema(properties: Mapping[str, JsonSchema], required: list[str], *, surplus: bool = False) -> JsonSchema:
+    """The schema of an object with named members: the root of every tool, and every record."""
+    members = {"type": "object", "properties": dict(properties), "required": required}
+    return members if surplus else {**members, "additionalProperties": False}
+
+
+def render(
+    root: JsonSchema, *, titles: Titles = "none", dialect: Dialect = "2020-12", refs: Refs = "defs"
+) -> JsonSchema:
+    """`root` as plain dicts that stand on their own.
+
+    Types used once are inlined; repeated and recursive ones become `$defs` of the root under short names. OpenAPI 3.0
+    has no `$defs`, so everything is inlined there. Renderings share nothing, each is its reader's own.
+    Raises `PegboardError` where a recursive type would be inlined.
+    """
+    renderer = _Renderer(titles == "qualified")
+    if refs == "defs" and dialect == "2020-12":
+        renderer.share(root)
+    rendered = renderer.document(root)
+    if dialect == "2020-12":
+        return rendered
+    from pegboard._schema.openapi import to_openapi
+
+    return to_openapi(rendered)
+
+
+def embed(schema: Mapping[str, Any], name: str = "Schema") -> JsonSchema:
+    """A self-contained foreign schema, made fit to stand inside another.
+
+    Its local references (`#/$defs/X`, `#/definitions/X`, `#`) become `SchemaRef` nodes; `name` is what the schema
+    itself is called. Raises `PegboardError` for a reference that leads elsewhere: nothing is ever fetched.
+    """
+    bodies = {
+        f"#/{section}/{_escaped(key)}": (key, body)
+        for section in ("$defs", "definitions")
+        for key, body in schema.get(section, {}).items()
+    }
+    own = {keyword: value for keyword, value in schema.items() if keyword not in ("$defs", "definitions")}
+    targets: dict[str, Any] = {}
+
+    def convert(node: Any) -> Any:
+        if not isinstance(node, Mapping) or isinstance(node, SchemaRef):
+            return node
+        if "$ref" not in node:
+            return map_subschemas(node, convert)
+        reference = node["$ref"]
+        if reference not in bodies and reference != "#":
+            raise PegboardError(f"a schema refers to {reference!r}, which is not in its own $defs; nothing is fetched")
+        beside = map_subschemas({key: value for key, value in node.items() if key != "$ref"}, convert)
+        label = bodies[reference][0] if reference != "#" else name
+        return SchemaRef(label, lambda: targets[reference], beside)
+
+    targets.update({reference: convert(body) for reference, (_, body) in bodies.items()})
+    targets["#"] = convert(own)
+    embedded: JsonSchema = targets["#"]
+    return embedded
+
+
+class _Renderer:
+    """One rendering: which types are shared, under which names, and what is being inlined right now."""
+
+    def __init__(self, titles: bool) -> None:
+        self._titles = titles
+        self._shared: dict[int, tuple[str, JsonSchema]] = {}
+        self._open: list[int] = []
+
+    def share(self, root: JsonSchema) -> None:
+        """Find the types that are met more than once and give them names."""
+        if _all_differ(_inside(root)):
+            return
+        repeated = [node for count, node in _met(root).values() if count > 1]
+        names = _short_names([node.name for node in repeated])
+        self._shared = {id(node.target): (name, node.target) for name, node in zip(names, repeated, strict=True)}
+
+    def document(self, root: JsonSchema) -> JsonSchema:
+        """The root with the definitions that it needs, sorted by name."""
+        rendered: JsonSchema = self._node(root)
+        shared = sorted(self._shared.values(), key=_first)
+        definitions = {name: self._titled(target, self._body(target)) for name, target in shared}
+        return {**rendered, "$defs": definitions} if definitions else rendered
+
+    def _node(self, node: Any) -> Any:
+        if type(node) is Described:
+            return {**self._node(node.schema), **node.beside}
+        if isinstance(node, SchemaRef):
+            return self._reference(node)
+        return self._titled(node, self._body(node)) if isinstance(node, (dict, Mapping)) else node
+
+    def _reference(self, node: SchemaRef) -> JsonSchema:
+        target = node.target
+        beside = map_subschemas(node.beside, self._node) if len(node) > 1 else {}
+        if id(target) in self._shared:
+            return {"$ref": f"#/$defs/{self._shared[id(target)][0]}", **beside}
+        if id(target) in self._open:
+            raise PegboardError(
+                f"{node.name} contains itself, so its schema cannot be inlined; "
+                "only JSON Schema 2020-12 with refs='defs' can write it"
+            )
+        self._open.append(id(target))
+        rendered = {**self._body(target), **beside}
+        self._open.pop()
+        return self._titled(target, rendered)
+
+    def _body(self, node: Mapping[str, Any]) -> JsonSchema:
+        """A type's own schema, without what stands beside a reference to it."""
+        if isinstance(node, SchemaNode) and not self._titles:
+            return node.inlined(lambda: map_subschemas(node, self._node), self._shared)
+        return map_subschemas(node, self._node)
+
+    def _titled(self, node: Mapping[str, Any], rendered: JsonSchema) -> JsonSchema:
+        if not self._titles or not isinstance(node, SchemaNode) or (title := node.title) is None:
+            return rendered
+        return {"title": title, **{keyword: value for keyword, value in rendered.items() if keyword != "title"}}
+
+
+def _inside(node: Any) -> Iterable[SchemaRef]:
+    if type(node) is Described:
+        return _inside(node.schema)
+    return node.references() if isinstance(node, SchemaNode) else _references(node)
+
+
+def _references(node: Any) -> list[SchemaRef]:
+    """The references in a schema, itself included, but not what is inside their targets."""
+    found = [node] if isinstance(node, SchemaRef) else []
+    if isinstance(node, (dict, Mapping)):
+        for inner in subschemas(node):
+            found += _inside(inner)
+    return found
+
+
+def _met(node: Any) -> dict[int, tuple[int, SchemaRef]]:
+    """How often each type is met in a schema, at any depth, and by which reference first."""
+    met: dict[int, tuple[int, SchemaRef]] = {}
+
+    def visit(inner: Any) -> None:
+        for reference in _inside(inner):
+            target = reference.target
+            count, first = met.get(id(target), (0, reference))
+            met[id(target)] = count + 1, first
+            if not count:
+                visit(target)
+
+    visit(node)
+    return met
+
+
+def _all_differ(references: Iterable[SchemaRef]) -> bool:
+    """Whether no type is met twice behind some references: so it is in most tools, and quickly told."""
+    met: set[int] = set()
+    for reference in references:
+        target = reference.target
+        inside, once = target.reach() if isinstance(target, SchemaNode) else SchemaNode(target).reach()
+        if not once or id(target) in met or not met.isdisjoint(inside):
+            return False
+        met.add(id(target))
+        met |= inside
+    return True
+
+
+def _first(pair: tuple[str, JsonSchema]) -> str:
+    return pair[0]
+
+
+def _short_names(full: list[str]) -> list[str]:
+    """For each full name its last part, or as many parts as it takes to tell it from the others."""
+    import re
+
+    def shortened(name: str, parts: int) -> str:
+        def last(match: re.Match[str]) -> str:
+            return ".".join([part for part in match[0].split(".") if part != "<locals>"][-parts:])
+
+        short = re.sub(r"[^\[\], |]+", last, name)
+        return re.sub(r"[^A-Za-z0-9_.-]+", "_", short).strip("_") or "Type"
+
+    longest = max((name.count(".") for name in full), default=0) + 1
+    names: list[str] = []
+    for name in full:
+        candidates = (
+            (shortened(name, parts), [shortened(other, parts) for other in full]) for parts in range(1, longest)
+        )
+        unique = (short for short, others in candidates if others.count(short) == 1)
+        names.append(_unused(next(unique, shortened(name, longest)), names))
+    return names
+
+
+def _unused(name: str, used: list[str]) -> str:
+    # Two types of the same full name (classes made in a function): numbered in the order of the document.
+    number, candidate = 1, name
+    while candidate in used:
+        number += 1
+        candidate = f"{name}_{number}"
+    return candidate
+
+
+def _escaped(key: str) -> str:
+    return key.replace("~", "~0").replace("/", "~1")

@@ -1,0 +1,211 @@
+"""Problems: what is wrong with a JSON value, in words that a model can act on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from json.encoder import encode_basestring
+from typing import Any
+
+from attrs import field, frozen
+
+from pegboard._base.errors import nearest
+
+__all__ = [
+    "BOUNDS",
+    "MOST_PROBLEMS",
+    "Problem",
+    "expectation",
+    "got",
+    "join",
+    "json_type",
+    "message",
+    "one_of",
+    "similar",
+    "spell",
+    "under",
+]
+
+MOST_PROBLEMS = 1000
+"""Nobody reads more: walks stop here, so that a hostile value cannot make a report of unbounded size."""
+
+_LINE = 200
+_JSON_TYPES = {
+    str: "string",
+    int: "integer",
+    float: "number",
+    bool: "boolean",
+    type(None): "null",
+    list: "array",
+    dict: "object",
+}
+
+
+@frozen(slots=False)  # half the time of slots, and every refused call makes some
+class Problem:
+    """One thing that is wrong: where (`days`, `orders[2].qty`, empty for the whole value) and what.
+
+    `expected` and `got` are the two halves of a mismatch, empty where the message is not of that form.
+    """
+
+    path: str
+    message: str
+    expected: str = field(default="", kw_only=True)
+    got: str = field(default="", kw_only=True)
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.message}" if self.path else self.message
+
+
+def message(problems: Sequence[Problem | str], limit: int = 20) -> str:
+    """All problems, in at most `limit` lines of at most 200 characters; the last says how many more there are."""
+    shown = problems if len(problems) <= limit else problems[: limit - 1]
+    lines = [_one_line(str(problem)) for problem in shown]
+    if len(shown) < len(problems):
+        more = "at least " if len(problems) >= MOST_PROBLEMS else ""
+        lines.append(f"and {more}{len(problems) - len(shown)} more problems")
+    return "\n".join(lines)
+
+
+def _one_line(text: str) -> str:
+    if len(text) <= _LINE and text.isprintable():  # most are, and splitting takes longer than to ask
+        return text
+    return _cut(" ".join(text.splitlines()), _LINE)
+
+
+def join(path: str, key: str | int) -> str:
+    """The path of an array's item or an object's member; keys that are no plain names are quoted."""
+    if isinstance(key, int):
+        return f"{path}[{key}]"
+    if not key.isidentifier() or len(key) > 60:
+        return f"{path}[{spell(key)}]"
+    return f"{path}.{key}" if path else key
+
+
+def under(path: str, relative: str) -> str:
+    """A path that starts at `path`."""
+    return f"{path}.{relative}" if path and relative and not relative.startswith("[") else path + relative
+
+
+def json_type(value: Any) -> str:
+    """The JSON name of the value's type; the Python class for what is not JSON."""
+    return _JSON_TYPES.get(type(value)) or f"a Python {type(value).__name__}"
+
+
+def got(value: Any, redact: Callable[[str], str] | None = None) -> str:
+    """The value for a message: its type and its JSON text, shortened to about 60 characters."""
+    kind = json_type(value)
+    if value is None or type(value) not in _JSON_TYPES:
+        return kind
+    if redact is None:
+        return f"{kind} {spell(value)}"
+    # Redacted before it is cut: half a secret is no longer recognised.
+    return f"{kind} {_cut(redact(spell(value, limit=4096)), 60)}"
+
+
+def spell(value: Any, limit: int = 60) -> str:
+    """The value as JSON text, cut after `limit` characters; a large value is never written out first."""
+    if type(value) is str and len(value) <= limit:
+        return _cut(encode_basestring(value), limit + 2)
+    return _cut(_spelled(value, limit), limit)
+
+
+def _spelled(value: Any, limit: int) -> str:
+    """The text, or more than `limit` characters of it."""
+    if limit < 0:
+        return ""
+    if isinstance(value, str):
+        return encode_basestring(value[: limit + 1])
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, int):
+        # Python refuses to spell integers of more than 4,300 digits.
+        return int.__repr__(value) if value.bit_length() < 4000 else f"of {value.bit_length()} bits"
+    if isinstance(value, float):
+        return float.__repr__(value)
+    if isinstance(value, (list, tuple)):
+        return _array(value, limit)
+    return _object(value, limit) if isinstance(value, Mapping) else f"<{type(value).__name__}>"
+
+
+def _object(value: Mapping[Any, Any], limit: int) -> str:
+    text = ""
+    for key, member in value.items():
+        text += ", " if text else "{"
+        text += _spelled(key, limit - len(text)) + ": "
+        text += _spelled(member, limit - len(text))
+        if len(text) > limit:
+            return text
+    return text + "}" if text else "{}"
+
+
+def _array(value: Sequence[Any], limit: int) -> str:
+    text = ""
+    for item in value:
+        text += ", " if text else "["
+        text += _spelled(item, limit - len(text))
+        if len(text) > limit:
+            return text
+    return text + "]" if text else "[]"
+
+
+def _cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else f"{text[: limit - 3]}..."
+
+
+def one_of(choices: Iterable[Any]) -> str:
+    """`one of "C", "F"`, shortened where there are many."""
+    texts = [spell(choice) for choice in choices]
+    if len(texts) == 1:
+        return texts[0]
+    shown = texts if len(texts) <= 12 else [*texts[:10], f"... ({len(texts)} in all)"]
+    return f"one of {', '.join(shown)}"
+
+
+def similar(value: Any, known: Iterable[Any], spelled: Callable[[str], str] = spell) -> str:
+    """The question that follows a wrong name: `, did you mean "F"?`, or nothing where no name is near."""
+    if not isinstance(value, str) or len(value) > 100:  # comparing is quadratic
+        return ""
+    close = nearest(value, [name for name in known if isinstance(name, str)], limit=1)
+    return f", did you mean {spelled(close[0])}?" if close else ""
+
+
+def expectation(schema: Mapping[str, Any] | bool) -> str:
+    """What a JSON Schema expects, in words: `integer >= 1`, `date string`, `one of "C", "F"`, `integer or null`."""
+    if not isinstance(schema, (dict, Mapping)):  # the first is what it is, and quickly told
+        return "any value" if schema else "no value"
+    if "type" in schema and _RICHER.isdisjoint(schema) and isinstance(schema["type"], str):
+        return schema["type"]
+    if "const" in schema:
+        return spell(schema["const"])
+    if "enum" in schema:
+        return one_of(schema["enum"])
+    for several in ("anyOf", "oneOf"):
+        if several in schema:
+            return " or ".join(dict.fromkeys(map(expectation, schema[several])))
+    if "$ref" in schema:
+        return str(schema["$ref"]).rpartition("/")[2]
+    kind = schema.get("type", "any value")
+    words = " or ".join(kind) if isinstance(kind, list) else kind
+    label = schema.get("format") or schema.get("contentEncoding")
+    if label and kind == "string":
+        return f"{label} string"
+    bounds = [phrase.format(spell(schema[word])) for word, phrase in BOUNDS.items() if word in schema]
+    return f"{words} {' and '.join(bounds)}" if bounds else str(words)
+
+
+BOUNDS = {
+    "minimum": ">= {}",
+    "exclusiveMinimum": "> {}",
+    "maximum": "<= {}",
+    "exclusiveMaximum": "< {}",
+    "multipleOf": "that is a multiple of {}",
+    "minLength": "of at least {} characters",
+    "maxLength": "of at most {} characters",
+    "pattern": "matching {}",
+    "minItems": "of at least {} items",
+    "maxItems": "of at most {} items",
+    "uniqueItems": "of unique items",
+    "minProperties": "of at least {} members",
+    "maxProperties": "of at most {} members",
+}
+_RICHER = frozenset({"const", "enum", "anyOf", "oneOf", "format", "contentEncoding", *BOUNDS})

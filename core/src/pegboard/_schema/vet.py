@@ -1,0 +1,264 @@
+"""Vetting strangers' JSON Schemas: what would fetch, hang, loop or blow up is refused at registration."""
+
+from __future__ import annotations
+
+import hashlib
+import marshal
+import re
+import threading
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NoReturn
+from urllib.parse import unquote
+
+from attrs import define, field, frozen
+
+from pegboard._base.errors import RegistrationError
+from pegboard._schema.metaschema import is_surely_valid
+from pegboard._schema.problems import spell
+from pegboard._schema.redos import read_pattern
+
+__all__ = ["dialect", "follow", "vet"]
+
+_MOST_NODES: Final = 50_000
+_DEEPEST: Final = 100
+_MOST_WORK: Final = 10_000
+"""How many subschemas may apply to one and the same value: two references to two references to ... double each time."""
+
+_MOST_PASSED: Final = 20_000
+
+_REFERENCES: Final = ("$ref", "$dynamicRef", "$recursiveRef")
+_ONE: Final = ("not", "if", "then", "else", "items", "additionalItems", "contains", "additionalProperties")
+_ONE_MORE: Final = ("propertyNames", "unevaluatedItems", "unevaluatedProperties")
+_LISTS: Final = ("allOf", "anyOf", "oneOf", "prefixItems", "items")
+_MAPS: Final = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies")
+_SAME_VALUE: Final = frozenset(
+    {"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "dependencies"}
+)
+
+
+def vet(schema: Mapping[str, Any], where: str) -> None:
+    """Raises `RegistrationError` naming `where`, the keyword and its path."""
+    if not isinstance(schema, Mapping):
+        raise RegistrationError(f"{where}: a JSON Schema is an object, got {spell(schema)}")
+    fingerprint = _fingerprint(schema)
+    if fingerprint in _passed:
+        return
+    _check_size(schema, where)
+    _check_metaschema(schema, where)
+    survey = _Survey(where)
+    survey.look(schema, "#", schema)
+    for part in survey.parts:  # which grows when a reference points at a new place
+        survey.check(part)
+        survey.measure(part.schema, part.path, 0)
+    _remember(fingerprint)
+
+
+_passed: dict[bytes | None, None] = {}
+"""Fingerprints of schemas that passed, the oldest first: each is looked at several times on its way to a call."""
+_lock = threading.Lock()
+
+
+def _fingerprint(schema: Any) -> bytes | None:
+    """A digest of all that a schema says, types included; None for one that is not made of plain values."""
+    try:
+        said = marshal.dumps(schema, 2)
+    except ValueError:
+        return None
+    return hashlib.blake2b(said, digest_size=20).digest()
+
+
+def _remember(fingerprint: bytes | None) -> None:
+    if fingerprint is None:
+        return
+    with _lock:
+        if len(_passed) >= _MOST_PASSED:
+            del _passed[next(iter(_passed))]
+        _passed[fingerprint] = None
+
+
+def dialect(schema: Mapping[str, Any]) -> Any:
+    """The jsonschema validator class of the schema's `$schema`, 2020-12 where it names none that is known."""
+    from jsonschema import Draft202012Validator
+    from jsonschema.validators import validator_for
+
+    return validator_for(schema, default=Draft202012Validator)
+
+
+@frozen(eq=False)
+class _Part:
+    """A subschema: where it is, and the resource that its references start from."""
+
+    schema: Mapping[str, Any]
+    path: str
+    root: Mapping[str, Any]
+
+
+@define
+class _Survey:
+    """All subschemas of one schema."""
+
+    where: str
+    parts: list[_Part] = field(factory=list)
+    anchors: dict[tuple[int, str], _Part] = field(factory=dict)
+    known: dict[int, _Part] = field(factory=dict)
+    work: dict[int, int | None] = field(factory=dict)
+
+    def look(self, schema: Any, path: str, root: Mapping[str, Any]) -> None:
+        if not isinstance(schema, Mapping) or id(schema) in self.known:
+            return
+        if isinstance(schema.get("$id"), str) and not schema["$id"].startswith("#"):
+            root = schema
+        part = _Part(schema, path, root)
+        self.parts.append(part)
+        self.known[id(schema)] = part
+        for keyword in ("$anchor", "$dynamicAnchor"):
+            if keyword in schema:
+                self.anchors[id(root), schema[keyword]] = part
+        for _, inner, below in _subschemas(schema):
+            self.look(inner, f"{path}/{below}", root)
+
+    def check(self, part: _Part) -> None:
+        if "$schema" in part.schema and part.path != "#":
+            self.refuse(part, "$schema", "has a dialect of its own; only the root may name one")
+        if "pattern" in part.schema:
+            self.check_pattern(part, "pattern", part.schema["pattern"])
+        for pattern in part.schema.get("patternProperties", ()):
+            if self.check_pattern(part, "patternProperties", pattern) < 10**8:
+                self.refuse(
+                    part, "patternProperties", f"has {spell(pattern)}, which is slow on long names; begin it with ^"
+                )
+
+    def check_pattern(self, part: _Part, keyword: str, pattern: str) -> int:
+        try:
+            found = read_pattern(pattern)
+        except (re.error, OverflowError, RecursionError) as error:
+            self.refuse(
+                part, keyword, f"has {spell(pattern)}, which Python cannot read ({error}); rewrite or remove it"
+            )
+        if found.exponential:
+            why = "one of its repeats can match the same text in several ways"
+            self.refuse(part, keyword, f"has {spell(pattern)}, which may take forever: {why}; rewrite or remove it")
+        return found.longest
+
+    def measure(self, schema: Any, path: str, hops: int) -> int:
+        """How many subschemas apply to one value. Refuses references that lead back to themselves, or nowhere."""
+        if not isinstance(schema, Mapping):
+            return 1
+        part = self.known.get(id(schema))
+        if part is None:
+            raise RegistrationError(f"{self.where}: {path} refers to something that is no schema")
+        if id(schema) in self.work:
+            known = self.work[id(schema)]
+            return self.refuse(part, "$ref", "leads back to itself without end") if known is None else known
+        if hops > _DEEPEST:
+            self.refuse(part, "$ref", f"is reached over more than {_DEEPEST} references")
+        self.work[id(schema)] = None
+        total = 1 + sum(self.measure(inner, below, hops + 1) for inner, below in self.applied(part))
+        if total > _MOST_WORK:
+            self.refuse(part, "anyOf", f"applies more than {_MOST_WORK} subschemas to one value")
+        self.work[id(schema)] = total
+        return total
+
+    def applied(self, part: _Part) -> Iterator[tuple[Any, str]]:
+        """The subschemas that apply to the same value as this one."""
+        for keyword in _REFERENCES:
+            if keyword in part.schema:
+                yield self.target(part, keyword), f"{part.path}/{keyword}"
+        for keyword, inner, below in _subschemas(part.schema):
+            if keyword in _SAME_VALUE:
+                yield inner, f"{part.path}/{below}"
+
+    def target(self, part: _Part, keyword: str) -> Any:
+        reference = part.schema[keyword]
+        if not reference.startswith("#"):
+            self.refuse(
+                part, keyword, f"refers to {spell(reference)}; only references within the schema (#/...) are followed"
+            )
+        pointer = unquote(reference[1:])
+        if pointer and not pointer.startswith("/"):
+            named = self.anchors.get((id(part.root), pointer))
+            return (
+                named.schema
+                if named
+                else self.refuse(part, keyword, f"refers to {spell(reference)}, which is not there")
+            )
+        target = _at(part.root, pointer)
+        if target is None:
+            self.refuse(part, keyword, f"refers to {spell(reference)}, which is not there")
+        if isinstance(target, Mapping) and id(target) not in self.known:
+            # A reference may point at any place, also at one that no keyword calls a schema.
+            self.look(target, reference, part.root)
+        return target
+
+    def refuse(self, part: _Part, keyword: str, what: str) -> NoReturn:
+        raise RegistrationError(f"{self.where}: {keyword} at {part.path} {what}")
+
+
+def follow(root: Mapping[str, Any], schema: Any) -> Mapping[str, Any]:
+    """The schema behind references of the form `#/...`; an empty one where they lead elsewhere."""
+    for _ in range(_DEEPEST):
+        reference = schema.get("$ref") if isinstance(schema, Mapping) else None
+        if not isinstance(reference, str):
+            break
+        schema = _at(root, unquote(reference[1:])) if reference.startswith("#/") else None
+    return schema if isinstance(schema, Mapping) else {}
+
+
+def _at(root: Any, pointer: str) -> Any:
+    """What a JSON pointer leads to; None for nothing."""
+    target = root
+    for step in pointer.split("/")[1:]:
+        target = _step(target, step.replace("~1", "/").replace("~0", "~"))
+    return target
+
+
+def _step(target: Any, step: str) -> Any:
+    if isinstance(target, Mapping):
+        return target.get(step)
+    if isinstance(target, list) and step.isdecimal() and len(step) < 10 and int(step) < len(target):
+        return target[int(step)]
+    return None
+
+
+def _subschemas(schema: Mapping[str, Any]) -> Iterator[tuple[str, Any, str]]:
+    """Keyword, subschema and relative path of each schema directly inside."""
+    for keyword in (*_ONE, *_ONE_MORE):
+        if isinstance(schema.get(keyword), Mapping):
+            yield keyword, schema[keyword], keyword
+    for keyword in _LISTS:
+        if isinstance(schema.get(keyword), list):
+            yield from ((keyword, inner, f"{keyword}/{index}") for index, inner in enumerate(schema[keyword]))
+    for keyword in _MAPS:
+        if isinstance(schema.get(keyword), Mapping):
+            yield from ((keyword, inner, f"{keyword}/{name}") for name, inner in schema[keyword].items())
+
+
+def _check_size(schema: Any, where: str) -> None:
+    level, depth, nodes = [schema], 0, 0
+    while level:
+        nodes += len(level)
+        if depth > _DEEPEST:
+            raise RegistrationError(
+                f"{where}: the schema is nested more than {_DEEPEST} levels deep; use $defs and $ref"
+            )
+        if nodes > _MOST_NODES:
+            raise RegistrationError(f"{where}: the schema has more than {_MOST_NODES} parts")
+        inner: list[Any] = []
+        for each in level:
+            if isinstance(each, Mapping):
+                inner.extend(each.values())
+            elif isinstance(each, list | tuple):
+                inner.extend(each)
+        level, depth = inner, depth + 1
+
+
+def _check_metaschema(schema: Mapping[str, Any], where: str) -> None:
+    if is_surely_valid(schema):
+        return
+    from jsonschema.exceptions import SchemaError
+
+    try:
+        dialect(schema).check_schema(schema)
+    except SchemaError as error:
+        path = "/".join(["#", *map(str, error.absolute_path)])
+        raise RegistrationError(f"{where}: {path} is not valid JSON Schema: {error.message[:200]}") from error

@@ -1,0 +1,196 @@
+"""Calls: the verbs that a session and a toolkit share, written once."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Iterable
+from types import CoroutineType
+from typing import TYPE_CHECKING, Any, Protocol
+
+from pegboard._execution.bound_tool import BoundTool, Unavailable
+from pegboard._model.call import Listener, ToolCall
+from pegboard._model.policy import ExecutionPolicy
+from pegboard._model.result import ToolResult
+from pegboard._toolkit.state import ToolkitState
+
+if TYPE_CHECKING:
+    from pegboard._execution.batch import Event
+
+__all__ = ["Caller", "Calls"]
+
+
+class Caller(Protocol):
+    """The session in whose name a call is made."""
+
+    _core: ToolkitState
+    _cache: dict[str, BoundTool]
+    _generation: int
+
+    def ready(self, name: Any) -> BoundTool | Unavailable:
+        """The tool made ready for calls, or why it cannot be called. Never raises."""
+
+    def _refresh(self) -> None: ...
+
+    @property
+    def pending(self) -> list[ToolCall]:
+        """The suspended calls whose answers are owed here."""
+
+
+class Calls(ABC):
+    """Makes calls in the name of `_caller`: a session is its own, that of a toolkit is its root session."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def _caller(self) -> Caller: ...
+
+    def prepare(self, name: str | ToolCall, arguments: Any = None, *, call_id: str | None = None) -> ToolCall:
+        """A call that may run later. Never raises: a bad call has its result already (`not_found`, `invalid`, ...)."""
+        session = self._caller
+        from pegboard._execution.batch import as_call
+
+        call = as_call(name, arguments, call_id)
+        if call._runner is None:
+            session._core.engine.prepare(session, call, session.ready(call.name))
+        return call
+
+    def call_sync(
+        self,
+        name: str | ToolCall,
+        arguments: Any = None,
+        *,
+        call_id: str | None = None,
+        context: Any = (),
+        agent: Any = None,
+        on_chunk: Listener | None = None,
+        policy: ExecutionPolicy | None = None,
+    ) -> ToolResult:
+        """Call a tool from plain code. `arguments`: a mapping, JSON text or bytes; empty text or None for none."""
+        if type(name) is not str:
+            return self.prepare(name, arguments, call_id=call_id).execute_sync(context, agent, on_chunk, policy)
+        session = self._caller
+        core = session._core
+        if session._generation != core.registry.generation:
+            session._refresh()
+        ready = session._cache.get(name) or session.ready(name)
+        admission = None
+        if type(ready) is BoundTool and ready.fast_sync and on_chunk is None and policy is None:
+            result = core.straight.run(session, ready, arguments, call_id, context, agent, False)
+            if type(result) is ToolResult:
+                try:
+                    return result
+                finally:  # what a tool raised keeps this frame, and would keep its own result through it
+                    del result
+            admission = result
+        call = core.engine.prepare(session, ToolCall(call_id or "", name, arguments), ready, admission)
+        if call.result is not None:
+            return call.result
+        return call.execute_sync(context, agent, on_chunk, policy)
+
+    async def call(
+        self,
+        name: str | ToolCall,
+        arguments: Any = None,
+        *,
+        call_id: str | None = None,
+        context: Any = (),
+        agent: Any = None,
+        on_chunk: Listener | None = None,
+        policy: ExecutionPolicy | None = None,
+    ) -> ToolResult:
+        """Call a tool. Ends in one `ToolResult` whatever the tool does; only the caller's own cancellation leaves."""
+        if type(name) is not str:
+            return await self.prepare(name, arguments, call_id=call_id).execute(context, agent, on_chunk, policy)
+        session = self._caller
+        core = session._core
+        if session._generation != core.registry.generation:
+            session._refresh()
+        ready = session._cache.get(name) or session.ready(name)
+        admission = None
+        if type(ready) is BoundTool and ready.fast_async and on_chunk is None and policy is None:
+            result = core.straight.run(session, ready, arguments, call_id, context, agent, True)
+            if type(result) is CoroutineType:
+                result = await result
+            if type(result) is ToolResult:
+                try:
+                    return result
+                finally:  # what a tool raised keeps this frame, and would keep its own result through it
+                    del result
+            admission = result
+        call = core.engine.prepare(session, ToolCall(call_id or "", name, arguments), ready, admission)
+        if call.result is not None:
+            return call.result
+        return await call.execute(context, agent, on_chunk, policy)
+
+    async def call_many(
+        self,
+        calls: Iterable[Any],
+        *,
+        context: Any = (),
+        agent: Any = None,
+        on_chunk: Listener | None = None,
+        policy: ExecutionPolicy | None = None,
+        parallel: bool | None = None,
+    ) -> list[ToolResult]:
+        """Run several calls; results in call order. Each is a `ToolCall`, a `(name, arguments)` pair or a mapping.
+
+        `parallel` beats what the toolkit says. Raises `PegboardError` for what is no call, before any of them runs.
+        """
+        session = self._caller
+        from pegboard._execution.batch import Batch
+
+        return await Batch(session, calls, context, agent, on_chunk, policy).run(parallel=self._at_once(parallel))
+
+    def call_many_sync(
+        self,
+        calls: Iterable[Any],
+        *,
+        context: Any = (),
+        agent: Any = None,
+        on_chunk: Listener | None = None,
+        policy: ExecutionPolicy | None = None,
+        parallel: bool | None = None,
+    ) -> list[ToolResult]:
+        """`call_many` from plain code."""
+        session = self._caller
+        from pegboard._execution.batch import Batch
+
+        batch = Batch(session, calls, context, agent, on_chunk, policy)
+        drivers = session._core.engine.drivers
+        if not drivers.available:  # closed, or the interpreter is shutting down: each call says so itself
+            return batch.run_one_by_one()
+        results: list[ToolResult] = drivers.block_on(lambda: batch.run(parallel=self._at_once(parallel)))
+        return results
+
+    def stream(
+        self,
+        calls: Iterable[Any],
+        *,
+        context: Any = (),
+        agent: Any = None,
+        policy: ExecutionPolicy | None = None,
+        parallel: bool | None = None,
+    ) -> AsyncIterator[Event]:
+        """Run several calls and yield their chunks and results as they come. Leaving early cancels the rest."""
+        from pegboard._execution.batch import Batch
+
+        batch = Batch(self._caller, calls, context, agent, None, policy)
+        return batch.stream(parallel=self._at_once(parallel))
+
+    def _at_once(self, parallel: bool | None) -> bool:
+        return self._caller._core.parallel if parallel is None else parallel
+
+    def resume(self, call_id: str | ToolCall, value: Any) -> ToolResult:
+        """Complete a suspended call with its answer. `call_id` may be the call itself, as `pending` lists it.
+
+        Raises `PegboardError` for an id that nobody waits for, naming those that are owed, and for one that two wait
+        for.
+        """
+        session = self._caller
+        return session._core.engine.resume(call_id, value, session.pending)
+
+    @property
+    def pending(self) -> list[ToolCall]:
+        """The suspended calls whose answers are owed."""
+        return self._caller.pending

@@ -1,0 +1,249 @@
+"""Live sources: tools that change at their source, and the toolkit that follows."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Container, Iterable, Mapping
+from copy import copy
+from typing import Any, final
+
+from attrs import frozen
+
+from pegboard._base.errors import PegboardError, describe_exception
+from pegboard._base.records import Compared
+from pegboard._board.board import OnConflict
+from pegboard._injection.presets import for_tools
+from pegboard._model.tool import Origin, Tool
+from pegboard._toolkit.session import Session
+from pegboard._toolkit.state import ToolkitState
+from pegboard._tools.collect import Collected, Registration
+from pegboard.extension import LiveSource
+
+__all__ = [
+    "Followed",
+    "SourceRecord",
+    "follow",
+    "is_live",
+    "lenient_presets",
+    "records",
+    "unfollow",
+    "unfollow_packs",
+]
+
+
+@final
+@frozen(eq=False, repr=False)
+class SourceRecord(Compared):
+    """A live source, such as a remote server: the names of its `tools` that hang here, and its `problems`."""
+
+    name: str
+    tools: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+def is_live(source: Any) -> bool:
+    """Whether the tools of an object may change. Looks at its class first, so that no property of others runs."""
+    return hasattr(type(source), "watch") and not isinstance(source, type) and isinstance(source, LiveSource)
+
+
+@final
+class Followed:
+    """One registration of a live source: keeps on the board what the source offers now."""
+
+    def __init__(
+        self,
+        core: ToolkitState,
+        session: Session,
+        source: LiveSource,
+        registration: Registration,
+        presets: Mapping[str, Any] | None,
+        on_conflict: OnConflict,
+        pack: str | None = None,
+        origin: Origin | None = None,
+    ) -> None:
+        self.source = source
+        self.pack = pack
+        """The pack that hung it up; None for the program."""
+        self.origin = Origin(plugin=f"source {source.name!r}") if origin is None else copy(origin)
+        """The same object for all tools of this registration: how they are told from others of their names."""
+        self._core = core
+        self._session = session
+        self._registration = registration
+        self._presets = presets
+        self._on_conflict: OnConflict = on_conflict
+        self._names: dict[str, str] = {}
+        self._refused: dict[str, str] = {}
+        self._lock = threading.RLock()
+        self._over = False
+        self._hung = False
+        self._missed = False
+        self._stop = source.watch(self.refresh)
+
+    @property
+    def record(self) -> SourceRecord:
+        """What hangs there of the source, and what is wrong with the rest."""
+        ours = self._ours()
+        hanging = tuple(name for name in self._names.values() if name in ours)
+        return SourceRecord(self.source.name, hanging, (*self.source.problems, *self._refused.values()))
+
+    def collect(self) -> Collected:
+        """The tools of the source now; names that it does not know are no error while it is away."""
+        self.source.tools()  # whether it is away shows when it has been asked
+        return self._collect(self._registration.leniently() if self.is_away else self._registration)
+
+    def _collect(self, registration: Registration) -> Collected:
+        return self._core.collector.collect(self.source, registration, self.origin, self.pack, _no_pack)
+
+    @property
+    def is_away(self) -> bool:
+        """Whether the source has no tools to offer because something is wrong with it."""
+        return bool(self.source.problems) and not self.source.tools()
+
+    def hang(self, hung: Mapping[str, Tool]) -> None:
+        """Remember which tool hangs there for each name of the source, and follow from now on."""
+        with self._lock:
+            self._names = {own: tool.name for own, tool in hung.items()}
+            self._hung = True
+            missed = self._missed
+        if missed:
+            self.refresh()
+
+    def begin(self) -> None:
+        """Wait until the tools are known, and hang them up for the pack."""
+        self.source.tools()
+        self._hung = True
+        self.refresh()
+
+    def stop(self) -> None:
+        """Follow no longer. The tools stay where they are."""
+        with self._lock:
+            over, self._over = self._over, True
+        if not over:
+            self._stop()
+
+    def refresh(self) -> None:
+        """Put on the board what the source offers now, all at once."""
+        with self._lock:
+            if self._over or not self._hung:
+                self._missed = True
+                return
+            self._refused = {}
+            try:
+                found = self._collect(self._registration.leniently())
+            except PegboardError as error:  # one of its tools cannot be a tool: what hangs there stays
+                self._refused[""] = describe_exception(error)
+                return
+            offered = dict(zip(found.names, found.tools, strict=True))
+            self._check_names(offered)
+            self._swap(offered)
+
+    def _check_names(self, offered: Mapping[str, Tool]) -> None:
+        """Note the names in a pack's terms that its source does not know: nobody else would tell whoever set them."""
+        if self.pack is None or self.is_away:
+            return
+        try:
+            if self._registration.enable is not None or self._registration.disable:
+                self._collect(self._registration)
+            self._registration.check_renamed(offered)
+            if self._presets:
+                for_tools(self._presets, offered)
+        except PegboardError as error:
+            self._refused["terms"] = f"{self.source.name!r}: {error}"
+
+    def _swap(self, offered: dict[str, Tool]) -> None:
+        ours = self._ours()
+        names = {own: name for own, name in self._names.items() if name in ours}
+        kept = {name: _newest(ours[name], offered[own]) for own, name in names.items() if own in offered}
+        gone = [name for own, name in names.items() if own not in offered]
+        new = {own: tool for own, tool in offered.items() if own not in self._names and self._may_hang(own, tool)}
+        forgotten = self._on_board(ours[name] for name in gone)
+        hung = self._core.registry.swap(gone, kept, new.values(), self._on_conflict, self.pack)
+        self._session.forget(forgotten)
+        for own, tool, placed in zip(new, new.values(), hung, strict=True):
+            if placed is None:
+                if self._on_conflict == "raise":
+                    self._refused[own] = f"{own!r} is not offered: there is another tool named {tool.name!r}"
+                continue
+            self._names[own] = placed.name
+            values = self._presets_of(own, tool)
+            if values:
+                for name in self._on_board([placed]):
+                    self._session.set_presets(name, values)
+        self._names = {own: name for own, name in self._names.items() if own in offered}
+
+    def _may_hang(self, own: str, tool: Tool) -> bool:
+        """Whether a new tool fits what was said at the registration; one whose presets do not would lay them open."""
+        known = {group.name for group in self._core.groups.all()}
+        if self.pack is None and not known.issuperset(tool.groups):
+            self._refused[own] = f"{own!r} is not offered: its group was removed"
+            return False
+        try:
+            self._session.check_presets(tool, self._presets_of(own, tool))
+        except PegboardError as error:
+            self._refused[own] = f"{own!r} is not offered: {describe_exception(error)}"
+            return False
+        return True
+
+    def _presets_of(self, own: str, tool: Tool) -> Mapping[str, Any]:
+        return lenient_presets(self._presets, {own: tool}).get(own, {})
+
+    def _ours(self) -> dict[str, Tool]:
+        """What hangs there of this registration, by the names that it was hung up under."""
+        hung = self._core.registry.hung_by(self.pack)
+        return {name: tool for name, tool in hung.items() if tool.origin is self.origin}
+
+    def _on_board(self, tools: Iterable[Tool]) -> list[str]:
+        """The names that tools have on the board: where packs clash, others than they were hung up under."""
+        wanted = {id(tool.definition) for tool in tools}
+        if not wanted:
+            return []
+        return [name for name, tool in self._core.board.tools.items() if id(tool.definition) in wanted]
+
+
+def follow(
+    core: ToolkitState,
+    session: Session,
+    sources: Iterable[Any],
+    registration: Registration,
+    presets: Mapping[str, Any] | None,
+    on_conflict: OnConflict,
+) -> dict[int, Followed]:
+    """Follow the live ones among `sources`, by their identity. All begin before anybody waits for one."""
+    live = [source for source in sources if is_live(source)]
+    return {id(source): Followed(core, session, source, registration, presets, on_conflict) for source in live}
+
+
+def unfollow(followed: Iterable[Followed]) -> None:
+    """Follow none of them any longer."""
+    for each in followed:
+        each.stop()
+
+
+def unfollow_packs(core: ToolkitState, packs: Container[str]) -> None:
+    """Follow no source of these packs any longer; their records go too."""
+    gone = [each for each in core.live if each.pack is not None and each.pack in packs]
+    core.live[:] = [each for each in core.live if each not in gone]
+    unfollow(gone)
+
+
+def records(core: ToolkitState) -> list[SourceRecord]:
+    """What became of each live source, in order of registration."""
+    return [each.record for each in core.live]
+
+
+def lenient_presets(presets: Mapping[str, Any] | None, tools: Mapping[str, Tool]) -> dict[str, Mapping[str, Any]]:
+    """The presets of those `tools` that there are; what is said of others waits for them."""
+    given = presets or {}
+    if given and all(isinstance(value, Mapping) for value in given.values()):
+        given = {name: value for name, value in given.items() if name in tools}
+    return for_tools(given, tools) if given and tools else {}
+
+
+def _newest(old: Tool, offered: Tool) -> Tool:
+    fresh = offered.evolve(name=old.name, groups=old.groups)
+    same = old.schema_hash == fresh.schema_hash and old.returns == fresh.returns and old.options == fresh.options
+    return old if same else fresh
+
+
+def _no_pack(reason: str, error: BaseException | None) -> None:
+    """A live source names no lazy tools."""

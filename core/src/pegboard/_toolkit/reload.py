@@ -1,0 +1,134 @@
+"""Reloading: a toolkit that runs takes in what was installed meanwhile, and lets go of what was removed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from pegboard._base.errors import PegboardError, describe_exception
+from pegboard._model.plugin_record import PluginRecord, PluginState
+from pegboard._model.plugin_reports import PluginChanges
+from pegboard._model.tool import Tool
+from pegboard._plugins.isolation import isolated
+from pegboard._toolkit.assemble import forget_standard_assembly, named, tables_of
+from pegboard._toolkit.live_sources import unfollow_packs
+from pegboard._toolkit.register import fail_pack, follow_packs, hang_up_packs, read_anew
+from pegboard._toolkit.session import Session
+from pegboard._toolkit.state import ToolkitState
+
+__all__ = ["reload_plugins"]
+
+
+def reload_plugins(core: ToolkitState, session: Session) -> PluginChanges:
+    """Bring the plugins up to what is installed now; if that raises, everything is as it was.
+
+    Plugins that go on keep their tools, with presets, permissions and whatever sessions say of them.
+    """
+    records, names = core.plugins.records, set(core.board.tools)
+    fresh, packs = core.plugins.anew(), core.plugins.active_packs
+    undo: list[Callable[[], Any]] = []
+    with core.registry.atomically():
+        try:
+            _exchange(core, session, fresh, undo)
+        except BaseException:
+            for take_back in reversed(undo):
+                take_back()
+            raise
+    # Beside the lock, and when nothing can be taken back any more: sources take their time, and run elsewhere.
+    unfollow_packs(core, packs - core.plugins.active_packs)
+    follow_packs(core, session, core.plugins.active_packs - packs)
+    forget_standard_assembly()
+    _forget_modules(records, core.plugins.records)
+    return _changes(records, core.plugins.records, names, set(core.board.tools))
+
+
+def _exchange(core: ToolkitState, session: Session, fresh: Any, undo: list[Callable[[], Any]]) -> None:
+    before, tables = core.plugins.active_packs, tables_of(core.plugins)
+    undo.append(core.plugins.become(fresh))
+    core.plugins.ask_all()
+    after = core.plugins.active_packs
+    for pack in sorted(before - after):
+        core.registry.drop_pack(pack)
+    new_tables = tables_of(core.plugins)
+    if new_tables != tables:
+        types, injectors, converters = new_tables
+        undo += [
+            core.assembly.types.exchange(types),
+            core.assembly.injectors.exchange(injectors),
+            core.assembly.converters.exchange(converters),
+        ]
+        _reread(core)
+    _exchange_services(core, undo)
+    hang_up_packs(core, session, after - before)
+
+
+def _reread(core: ToolkitState) -> None:
+    """Read every tool with the new tables. A pack whose tools cannot be read any more fails; the program's raise."""
+    fresh: list[Tool] = []
+    failed: dict[str, tuple[Tool, PegboardError]] = {}
+    for tool in core.board.tools.values():
+        try:
+            fresh.append(tool.evolve(definition=read_anew(core, tool)))
+        except PegboardError as refused:
+            if tool.pack is None:
+                raise
+            failed.setdefault(tool.pack, (tool, refused))
+    core.registry.update(fresh)
+    for pack, (tool, error) in sorted(failed.items()):
+        fail_pack(core, pack, tool.origin, f"its tools cannot be used: {describe_exception(error)}", error)
+
+
+def _exchange_services(core: ToolkitState, undo: list[Callable[[], Any]]) -> None:
+    engine, middleware, dialects = core.engine, core.middleware, core.dialects
+    backends, accelerators = dict(engine.backends), engine.accelerators.offered
+
+    def take_back() -> None:
+        core.middleware, core.dialects = middleware, dialects
+        engine.backends.clear()
+        engine.backends.update(backends)
+        engine.accelerators.use(accelerators)
+
+    undo.append(take_back)
+    core.set_middleware(item.value for item in core.plugins.contributions("provide_middleware"))
+    core.dialects = named(core.plugins, "provide_dialects")
+    # The same dictionary: whoever runs the calls looks into it.
+    engine.backends.clear()
+    engine.backends.update(named(core.plugins, "provide_backends"))
+    engine.accelerators.use(item.value for item in core.plugins.contributions("provide_accelerators"))
+    core.registry.touched()
+    for name in sorted(backends.keys() - engine.backends.keys()):
+        isolated(backends[name].close)
+
+
+def _forget_modules(before: Iterable[PluginRecord], after: Iterable[PluginRecord]) -> None:
+    """Forget the modules of plugins that were uninstalled: installed again, they must not run the old code."""
+    installed = {_module(record) for record in after}
+    for gone in sorted({_module(record) for record in before} - installed - {""}):
+        for name in [name for name in list(sys.modules) if name == gone or name.startswith(f"{gone}.")]:
+            del sys.modules[name]
+
+
+def _module(record: PluginRecord) -> str:
+    return (record.entry_point or "").partition("[")[0].partition(":")[0].strip()
+
+
+def _changes(
+    before: Iterable[PluginRecord], after: Iterable[PluginRecord], old_names: set[str], new_names: set[str]
+) -> PluginChanges:
+    old, new = _known(before), _known(after)
+    was, runs = ({key for key, each in known.items() if each.state is PluginState.ACTIVE} for known in (old, new))
+    others = [new[key] for key in new if new[key] != old.get(key) and key not in was ^ runs]
+    return PluginChanges(
+        added=tuple(new[key] for key in new if key in runs - was),
+        removed=tuple(old[key] for key in old if key in was - runs),
+        changed=tuple(others),
+        tools_added=tuple(sorted(new_names - old_names)),
+        tools_removed=tuple(sorted(old_names - new_names)),
+    )
+
+
+def _known(records: Iterable[PluginRecord]) -> dict[tuple[str, str | None], PluginRecord]:
+    """By plugin and distribution; of several copies of one distribution the one that is active."""
+    ordered = sorted(records, key=lambda record: record.state is PluginState.ACTIVE)
+    return {(record.name, record.distribution): record for record in ordered}

@@ -1,0 +1,387 @@
+"""Strict structuring as generated Python: straight-line code from shapes.
+
+The generated code checks exact types in line, calls a function of `_strict` only where that fails, and builds nested
+records and arrays without a call per level. `writer.source` shows it, and tracebacks into it show its lines.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from types import NoneType
+from typing import Any
+
+from pegboard._base.errors import BareMismatch
+from pegboard._model.shapes import (
+    Check,
+    Choice,
+    Deferred,
+    FixedItems,
+    Items,
+    Mapped,
+    Member,
+    Nullable,
+    Record,
+    Scalar,
+    Shape,
+    Tagged,
+    Text,
+    TypePlan,
+    Union,
+)
+from pegboard._types.constructors import constructor_arguments
+from pegboard._types.exact import (
+    JSON_TYPES,
+    choice_table,
+    choose,
+    count_members,
+    first_of,
+    has_duplicates,
+    plain,
+    to_array,
+    to_integer,
+    to_number,
+    to_object,
+    to_text,
+)
+from pegboard._types.json_kinds import candidates
+from pegboard._types.source import Writer
+
+__all__ = ["Writer", "emit", "structurer"]
+
+
+def structurer(shape: Shape) -> Callable[[Any], Any]:
+    """The strict structuring function of a shape, compiled when it is first called.
+
+    It takes a decoded JSON value, and raises `Mismatch`, or what a parser or class of the user's raises, if the value
+    does not fit.
+    """
+    compiled: Callable[[Any], Any] | None = None
+
+    def structure(value: Any) -> Any:
+        nonlocal compiled
+        if compiled is None:
+            compiled = _compiled(shape)
+        return compiled(value)
+
+    return structure
+
+
+def emit(writer: Writer, plan: TypePlan, source: str, target: str) -> None:
+    """Append statements after which the local `target` holds the structured value of the expression `source`.
+
+    The statements raise `Mismatch` (or what a third party's function raises) where the value does not fit. Names that
+    the caller uses itself have to come from `writer.fresh` before the first type is emitted.
+    """
+    if plan.shape is None or (writer.is_long and not isinstance(plan.shape, Scalar)):
+        _emit_call(writer, plan.structure, "structure", source, target)
+    else:
+        _EMITTERS[type(plan.shape)](writer, plan.shape, source, target)
+
+
+def _compiled(shape: Shape) -> Callable[[Any], Any]:
+    if isinstance(shape, Deferred):
+        return _through(shape)
+    writer = Writer()
+    label = writer.fresh(f"structure_{shape.name}" if isinstance(shape, Record) else "structure")
+    value, result = writer.fresh("value"), writer.fresh("result")
+    with writer.block(f"def {label}({value}):"):
+        _EMITTERS[type(shape)](writer, shape, value, result)
+        writer.line(f"return {result}")
+    return writer.build(label, f"pegboard {label}")
+
+
+def _through(shape: Deferred) -> Callable[[Any], Any]:
+    structure = shape.resolve().structure
+
+    def structure_nested(value: Any) -> Any:
+        try:
+            return structure(value)
+        except RecursionError:
+            raise BareMismatch("nested too deeply") from None
+
+    return structure_nested
+
+
+def _assign(writer: Writer, target: str, source: str) -> None:
+    if target != source:
+        writer.line(f"{target} = {source}")
+
+
+def _refuse_if(writer: Writer, condition: str) -> None:
+    with writer.block(f"if {condition}:"):
+        writer.line(f"raise {writer.constant(BareMismatch, 'Mismatch')}")
+
+
+def _emit_call(writer: Writer, function: Callable[..., Any], hint: str, source: str, target: str) -> None:
+    if writer.count:
+        _assign(writer, target, source)
+        writer.line(f"members += {writer.constant(count_members, 'count_members')}({target})")
+        source = target
+    writer.line(f"{target} = {writer.constant(function, hint)}({source})")
+
+
+def _emit_exact(writer: Writer, kind: type, source: str, target: str) -> None:
+    """`target` becomes a value of exactly the JSON type `kind`, or is refused by the fallback of that type."""
+    fallback = _FALLBACKS[kind]
+    _assign(writer, target, source)
+    with writer.block(f"if {_inexact(kind, target)}:"):
+        writer.line(f"{target} = {writer.constant(fallback, fallback.__name__)}({target})")
+
+
+def _inexact(kind: type, name: str) -> str:
+    if kind is float:
+        # Only infinities and NaN do not give 0.0 here.
+        return f"type({name}) is not float or {name} - {name} != 0.0"
+    return f"type({name}) is not {kind.__name__}"
+
+
+def _emit_checks(writer: Writer, checks: tuple[Check, ...], value: str) -> None:
+    for check in checks:
+        _refuse_if(writer, f"not ({_condition(writer, check, value)})")
+
+
+def _condition(writer: Writer, check: Check, value: str) -> str:
+    limit = check.limit
+    if check.keyword == "pattern":
+        limit = re.compile(limit)
+    literal = repr(limit) if type(limit) in (int, float) else writer.constant(limit, check.keyword)
+    return check.expression.format(value=value, limit=literal)
+
+
+def _emit_scalar(writer: Writer, shape: Scalar, source: str, target: str) -> None:
+    if shape.type is object:
+        _assign(writer, target, source)
+        if writer.count:
+            writer.line(f"members += {writer.constant(count_members, 'count_members')}({target})")
+    elif shape.type in _FALLBACKS:
+        _emit_exact(writer, shape.type, source, target)
+    else:
+        _assign(writer, target, source)
+        strange = (
+            f"{target} is not None" if shape.type is NoneType else f"{target} is not True and {target} is not False"
+        )
+        _refuse_if(writer, strange)
+    _emit_checks(writer, shape.checks, target)
+
+
+def _emit_text(writer: Writer, shape: Text, source: str, target: str) -> None:
+    _emit_exact(writer, str, source, target)
+    _emit_checks(writer, shape.checks, target)
+    hint = getattr(shape.parse, "__name__", "parse")
+    writer.line(f"{target} = {writer.constant(shape.parse, hint)}({target})")
+
+
+def _emit_choice(writer: Writer, shape: Choice, source: str, target: str) -> None:
+    if all(isinstance(value, str) for value, _ in shape.pairs):
+        _emit_words(writer, shape, source, target)
+        return
+    table = writer.constant(choice_table(shape.pairs), "choices")
+    writer.line(f"{target} = {writer.constant(choose, 'choose')}({table}, {source})")
+
+
+def _emit_words(writer: Writer, shape: Choice, source: str, target: str) -> None:
+    words = writer.constant(dict(reversed(shape.pairs)), "choices")
+    _emit_exact(writer, str, source, target)
+    _emit_lookup(writer, [target], [f"{words}[{target}]"])
+
+
+def _emit_lookup(writer: Writer, names: list[str], lookups: list[str]) -> None:
+    """Several lookups, of which each may find nothing."""
+    with writer.block("try:"):
+        for name, lookup in zip(names, lookups, strict=True):
+            writer.line(f"{name} = {lookup}")
+    with writer.block("except KeyError:"):
+        writer.line(f"raise {writer.constant(BareMismatch, 'Mismatch')} from None")
+
+
+def _emit_array(writer: Writer, source: str, target: str) -> str:
+    array = writer.fresh(f"{target}_array")
+    _emit_exact(writer, list, source, array)
+    return array
+
+
+def _emit_items(writer: Writer, shape: Items, source: str, target: str) -> None:
+    array = _emit_array(writer, source, target)
+    _emit_checks(writer, shape.checks, array)
+    if shape.unique:
+        _refuse_if(writer, f"{writer.constant(has_duplicates, 'has_duplicates')}({array})")
+    inline = _inline_scalar(writer, shape.item, "item")
+    if inline is not None:
+        writer.line(f"{target} = [{inline} for item in {array}]")
+    else:
+        item, built = writer.fresh("item"), writer.fresh(f"{target}_items")
+        writer.line(f"{built} = []")
+        with writer.block(f"for {item} in {array}:"):
+            emit(writer, shape.item, item, item)
+            writer.line(f"{built}.append({item})")
+        _assign(writer, target, built)
+    if shape.build is not list:
+        writer.line(f"{target} = {_builder(writer, shape.build)}({target})")
+
+
+def _inline_scalar(writer: Writer, plan: TypePlan, name: str) -> str | None:
+    """An expression for a scalar without bounds, fit for a comprehension; None for anything else."""
+    shape = plan.shape
+    if not isinstance(shape, Scalar) or shape.checks or shape.type not in _FALLBACKS:
+        return None
+    fallback = _FALLBACKS[shape.type]
+    return f"{writer.constant(fallback, fallback.__name__)}({name}) if {_inexact(shape.type, name)} else {name}"
+
+
+def _builder(writer: Writer, build: Callable[..., Any]) -> str:
+    return writer.constant(build, getattr(build, "__name__", "build"))
+
+
+def _emit_fixed_items(writer: Writer, shape: FixedItems, source: str, target: str) -> None:
+    array = _emit_array(writer, source, target)
+    _refuse_if(writer, f"len({array}) != {len(shape.items)}")
+    names = []
+    for position, plan in enumerate(shape.items):
+        names.append(writer.fresh(f"{target}_{position}"))
+        emit(writer, plan, f"{array}[{position}]", names[-1])
+    if shape.build is tuple:
+        writer.line(f"{target} = ({''.join(f'{name}, ' for name in names)})")
+    else:
+        writer.line(f"{target} = {_builder(writer, shape.build)}([{', '.join(names)}])")
+
+
+def _emit_object(writer: Writer, source: str, target: str) -> str:
+    name = writer.fresh(f"{target}_object")
+    _emit_exact(writer, dict, source, name)
+    if writer.count:
+        writer.line(f"members += len({name})")
+    return name
+
+
+def _emit_mapped(writer: Writer, shape: Mapped, source: str, target: str) -> None:
+    mapping = _emit_object(writer, source, target)
+    _emit_checks(writer, shape.checks, mapping)
+    built, key, value = writer.fresh(f"{target}_items"), writer.fresh("key"), writer.fresh("item")
+    writer.line(f"{built} = {{}}")
+    with writer.block(f"for {key}, {value} in {mapping}.items():"):
+        # Text decoded from JSON has only string keys; a mapping that a program hands in may not.
+        emit(writer, shape.key or _KEY, key, key)
+        emit(writer, shape.value, value, value)
+        writer.line(f"{built}[{key}] = {value}")
+    if shape.key is not None:
+        # Two spellings of one key would lose a member silently.
+        _refuse_if(writer, f"len({built}) != len({mapping})")
+    writer.line(f"{target} = {built if shape.build is None else _builder(writer, shape.build) + f'({built})'}")
+
+
+def _emit_record(writer: Writer, shape: Record, source: str, target: str) -> None:
+    mapping = _emit_object(writer, source, target)
+    required = [member for member in shape.members if member.required]
+    optional = [member for member in shape.members if not member.required]
+    names = [writer.fresh(f"{target}_{member.name}") for member in required]
+    if required:
+        _emit_lookup(writer, names, [f"{mapping}[{member.key!r}]" for member in required])
+    given = _emit_optional(writer, optional, mapping, target) if optional else None
+    if not shape.open:
+        _refuse_if(writer, f"len({mapping}) != {len(required)}" + (f" + len({given})" if given else ""))
+    elif writer.count:
+        _emit_surplus_count(writer, shape, mapping)
+    for member, name in zip(required, names, strict=True):
+        emit(writer, member.plan, name, name)
+    arguments = constructor_arguments(shape.build, [member.name for member in required], names) + (
+        [f"**{given}"] if given else []
+    )
+    writer.line(f"{target} = {_builder(writer, shape.build)}({', '.join(arguments)})")
+
+
+def _emit_optional(writer: Writer, optional: list[Member], mapping: str, target: str) -> str:
+    """The members that are there, in a dict of their own: the rest is left to the defaults of `build`."""
+    given = writer.fresh(f"{target}_given")
+    writer.line(f"{given} = {{}}")
+    for member in optional:
+        name = writer.fresh(f"{target}_{member.name}")
+        with writer.block(f"if {member.key!r} in {mapping}:"):
+            emit(writer, member.plan, f"{mapping}[{member.key!r}]", name)
+            writer.line(f"{given}[{member.name!r}] = {name}")
+    return given
+
+
+def _emit_surplus_count(writer: Writer, shape: Record, mapping: str) -> None:
+    known = writer.constant(frozenset(member.key for member in shape.members), "known_keys")
+    counter = writer.constant(count_members, "count_members")
+    writer.line(f"members += sum({counter}(surplus) for key, surplus in {mapping}.items() if key not in {known})")
+
+
+def _emit_nullable(writer: Writer, shape: Nullable, source: str, target: str) -> None:
+    _assign(writer, target, source)
+    with writer.block(f"if {target} is not None:"):
+        emit(writer, shape.inner, target, target)
+
+
+def _emit_union(writer: Writer, shape: Union, source: str, target: str) -> None:
+    kind = writer.fresh(f"{target}_kind")
+    _assign(writer, target, source)
+    writer.line(f"{kind} = type({target})")
+    word = "if"
+    for accepted, plans in _by_candidates(shape).items():
+        condition = " or ".join(f"{kind} is {writer.constant(found, found.__name__)}" for found in accepted)
+        with writer.block(f"{word} {condition}:"):
+            _emit_attempts(writer, plans, target)
+        word = "elif"
+    with writer.block("else:"):
+        # Not a JSON type: a value of a subclass is tried again as its JSON type, anything else is refused.
+        retry = structurer(shape)
+        _emit_call(writer, lambda value: retry(plain(value)), "retry_as_json_type", target, target)
+
+
+def _by_candidates(shape: Union) -> dict[tuple[type, ...], tuple[TypePlan, ...]]:
+    """The plans to try for each JSON type, with the types that share the same plans taken together."""
+    found: dict[tuple[int, ...], list[type]] = {}
+    plans: dict[tuple[int, ...], tuple[TypePlan, ...]] = {}
+    for kind in JSON_TYPES:
+        tried = candidates(shape.members, kind)
+        identity = tuple(map(id, tried))
+        plans[identity] = tried
+        found.setdefault(identity, []).append(kind)
+    return {tuple(kinds): plans[identity] for identity, kinds in found.items() if identity}
+
+
+def _emit_attempts(writer: Writer, plans: tuple[TypePlan, ...], target: str) -> None:
+    if len(plans) == 1:
+        emit(writer, plans[0], target, target)
+        return
+    structures = tuple(plan.structure for plan in plans)
+    _emit_call(writer, lambda value: first_of(structures, value), "first_that_fits", target, target)
+
+
+def _emit_tagged(writer: Writer, shape: Tagged, source: str, target: str) -> None:
+    mapping = writer.fresh(f"{target}_object")
+    _emit_exact(writer, dict, source, mapping)
+    table = choice_table([(tag, plan.structure) for tag, plan in shape.members.items()])
+    chosen = f"{writer.constant(choose, 'choose')}({writer.constant(table, 'tags')}, {mapping}.get({shape.key!r}))"
+    if writer.count:
+        writer.line(f"members += {writer.constant(count_members, 'count_members')}({mapping})")
+    writer.line(f"{target} = {chosen}({mapping})")
+
+
+def _emit_deferred(writer: Writer, shape: Deferred, source: str, target: str) -> None:
+    _emit_call(writer, structurer(shape), "structure_nested", source, target)
+
+
+_KEY = TypePlan({"type": "string"}, to_text, shape=Scalar(str))
+_FALLBACKS: dict[type, Callable[[Any], Any]] = {
+    str: to_text,
+    int: to_integer,
+    float: to_number,
+    list: to_array,
+    dict: to_object,
+}
+_EMITTERS: dict[type[Shape], Callable[[Writer, Any, str, str], None]] = {
+    Choice: _emit_choice,
+    Deferred: _emit_deferred,
+    FixedItems: _emit_fixed_items,
+    Items: _emit_items,
+    Mapped: _emit_mapped,
+    Nullable: _emit_nullable,
+    Record: _emit_record,
+    Scalar: _emit_scalar,
+    Tagged: _emit_tagged,
+    Text: _emit_text,
+    Union: _emit_union,
+}

@@ -1,0 +1,348 @@
+"""The type table: which handler maps an annotation, and the plans that come of it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar, Union, get_origin
+
+from attrs import evolve
+
+from pegboard._base.errors import ConflictError, RegistrationError
+from pegboard._model.shapes import Deferred, TypePlan
+from pegboard._model.tool import Origin
+from pegboard._schema.nodes import SchemaNode, SchemaRef, embed
+from pegboard._types.annotations import (
+    alias_value,
+    is_alias,
+    is_structural,
+    qualified_name,
+    read_metadata,
+    split,
+    structural_key,
+)
+from pegboard._types.codegen import structurer
+from pegboard._types.plans import optional_member, refine
+from pegboard._types.unsupported import refuse_unknown
+from pegboard.extension import TypeHandler
+
+__all__ = ["Level", "TypeTable"]
+
+Level: TypeAlias = Literal["program", "plugin", "builtin"]
+_LEVELS: tuple[Level, ...] = ("program", "plugin", "builtin")
+
+
+class _Entry:
+    """A handler with where it comes from."""
+
+    __slots__ = ("handler", "level", "number", "origin")
+
+    def __init__(self, handler: TypeHandler, origin: Origin, level: Level, number: int) -> None:
+        self.handler = handler
+        self.origin = origin
+        self.level = level
+        self.number = number
+
+
+class _Match:
+    """An entry that maps an annotation, and how closely: the smaller the rank, the more specific."""
+
+    __slots__ = ("entry", "rank")
+
+    def __init__(self, entry: _Entry, rank: tuple[int, int]) -> None:
+        self.entry = entry
+        self.rank = rank
+
+    @property
+    def order(self) -> tuple[int, int, tuple[int, int]]:
+        """Program before plugins before built-in, then priority, then specificity."""
+        return (_LEVELS.index(self.entry.level), -self.entry.handler.priority, self.rank)
+
+    @property
+    def seniority(self) -> int:
+        """What breaks a tie within one origin: the program's last word, else the first offered."""
+        return -self.entry.number if self.entry.level == "program" else self.entry.number
+
+
+class _Open:
+    """A plan that is being built: what stands for it meanwhile, if the type turns out to contain itself."""
+
+    def __init__(self) -> None:
+        self.plan: TypePlan | None = None
+        self.stand_in: TypePlan | None = None
+
+    def defer(self, annotation: Any) -> TypePlan:
+        """The stand-in, which becomes the plan itself once that is there."""
+        if self.stand_in is None:
+            shape = Deferred(self._resolve)
+            self.stand_in = TypePlan(
+                SchemaRef(qualified_name(annotation), lambda: self._resolve().schema),
+                structurer(shape),
+                lambda value: self._resolve().unstructure(value),
+                shape,
+            )
+        return self.stand_in
+
+    def _resolve(self) -> TypePlan:
+        plan = self.plan or self.stand_in
+        assert plan is not None  # noqa: S101 - only reachable through the stand-in
+        return plan
+
+
+class TypeTable:
+    """The type handlers of one toolkit, and the plans that they have built.
+
+    A handler is found by exact class, by predicate, by base class, by generic origin, in this order; before that
+    decides where it comes from (the program, a plugin, Pegboard itself), and then its priority. Plans are cached
+    by the structure of the annotation, so `int | str` and `str | int` never share one. Safe to use from any thread.
+    """
+
+    def __init__(self) -> None:
+        self._by_class: dict[type, list[_Entry]] = {}
+        self._by_key: dict[Any, list[_Entry]] = {}
+        self._by_predicate: list[_Entry] = []
+        self._count = 0
+        self._plans: dict[Any, tuple[Any, TypePlan]] = {}
+        self._open: dict[Any, _Open] = {}
+        self._unsettled: dict[Any, tuple[Any, TypePlan]] = {}
+        self._lock = threading.RLock()
+        self._converter: Any = None
+
+    def add(self, handler: TypeHandler, origin: Origin, level: Level) -> Callable[[], None]:
+        """Add a handler; what is returned takes it back. Plans that were handed out before stay as they are.
+
+        Raises `RegistrationError` for something that is not a `TypeHandler`.
+        """
+        if not isinstance(handler, TypeHandler):
+            raise RegistrationError(f"{origin} offers {handler!r} as a type handler; wrap it in pegboard.TypeHandler")
+        with self._lock:
+            self._count += 1
+            entry = _Entry(handler, origin, level, self._count)
+            entries = self._by_predicate
+            if _is_annotation(handler.matches):
+                entries = self._by_key.setdefault(structural_key(handler.matches), [])
+            elif isinstance(handler.matches, type):
+                entries = self._by_class.setdefault(handler.matches, [])
+            entries.append(entry)
+            self._plans.clear()
+
+        def take_back() -> None:
+            with self._lock:
+                entries.remove(entry)
+                self._plans.clear()
+
+        return take_back
+
+    def exchange(self, handlers: Iterable[tuple[TypeHandler, Origin]]) -> Callable[[], None]:
+        """Put these handlers in the place of all that plugins brought; what is returned takes it back."""
+        with self._lock:
+            before = self._by_class, self._by_key, self._by_predicate
+            self._by_class = {cls: _without_plugins(entries) for cls, entries in self._by_class.items()}
+            self._by_key = {key: _without_plugins(entries) for key, entries in self._by_key.items()}
+            self._by_predicate = _without_plugins(self._by_predicate)
+            for handler, origin in handlers:
+                self.add(handler, origin, "plugin")
+            self._plans.clear()
+
+        def take_back() -> None:
+            with self._lock:
+                self._by_class, self._by_key, self._by_predicate = before
+                self._plans.clear()
+
+        return take_back
+
+    def plan(self, annotation: Any) -> TypePlan:
+        """The plan of an annotation, built once.
+
+        Raises `RegistrationError` for a type that nobody maps, naming it and the remedy, and `ConflictError` where two
+        plugins map it equally well.
+        """
+        key = structural_key(annotation)
+        found = self._plans.get(key)
+        if found is not None:
+            return found[1]
+        with self._lock:
+            return self._settled(key, annotation)
+
+    def handler_for(self, annotation: Any) -> tuple[TypeHandler, Origin, list[tuple[TypeHandler, Origin]]]:
+        """The handler that wins for an annotation, where it comes from, and those that it shadows, nearest first.
+
+        Raises as `plan` does.
+        """
+        bare, items = split(annotation)
+        matches = self._whole_matches(bare, items) + self._matches(bare)
+        found = [(match.entry.handler, match.entry.origin) for match in matches]
+        own = read_metadata(items).handler
+        if own is not None:
+            return own, Origin(), found
+        if not found:
+            return self.handler_for(_stands_for(bare))
+        _refuse_tie(bare, matches)
+        return *found[0], found[1:]
+
+    @property
+    def ties(self) -> tuple[str, ...]:
+        """A sentence for each class that two plugins map equally well, whether or not a tool uses it. Sorted."""
+        with self._lock:
+            classes = [cls for cls, entries in self._by_class.items() if len(entries) > 1]
+        return tuple(sorted(tie for cls in classes if (tie := _tie(cls, self._matches(cls)))))
+
+    def optional_member(self, annotation: Any, default: Any) -> tuple[TypePlan, bool]:
+        """The plan beside a default: `Optional[T] = None` is plain `T`. True where null was taken out in this way."""
+        return optional_member(self, annotation, default)
+
+    @property
+    def converter(self) -> Any:
+        """A `cattrs.Converter` whose hooks lead back to this table: as strict as the plans are."""
+        if self._converter is None:
+            from pegboard._types.cattrs_bridge import make_converter
+
+            self._converter = make_converter(self)
+        return self._converter
+
+    def _settled(self, key: Any, annotation: Any) -> TypePlan:
+        """Build a plan. What is built on the way counts only once the outermost is there, which it may refer to."""
+        for known in (self._plans, self._unsettled):
+            if key in known:
+                return known[key][1]
+        if key in self._open:
+            # Types contain themselves through names only, so a container met again is simply built again.
+            if is_structural(annotation):
+                return _named(annotation, self._build(annotation), recursive=False)
+            return self._open[key].defer(annotation)
+        opened = self._open[key] = _Open()
+        try:
+            built = self._build(annotation)
+        except BaseException:
+            self._unsettled.clear()
+            raise
+        finally:
+            del self._open[key]
+        if built is opened.stand_in:
+            raise RegistrationError(f"{qualified_name(annotation)} is nothing but itself; give it another alternative")
+        plan = opened.plan = _named(annotation, built, recursive=opened.stand_in is not None)
+        self._unsettled[key] = (annotation, plan)
+        if not self._open:
+            self._plans.update(self._unsettled)
+            self._unsettled.clear()
+        return plan
+
+    def _build(self, annotation: Any) -> TypePlan:
+        bare, items = split(annotation)
+        if bare is not annotation:
+            return self._refined(bare, items)
+        matches = self._matches(bare)
+        if not matches:
+            return self.plan(_stands_for(bare))
+        _refuse_tie(bare, matches)
+        return self._call(matches[0].entry.handler, matches[0].entry.origin, bare)
+
+    def _refined(self, bare: Any, items: tuple[Any, ...]) -> TypePlan:
+        metadata = read_metadata(items)
+        if metadata.handler is not None:
+            return refine(self._call(metadata.handler, Origin(), bare), metadata, bare)
+        matches = self._whole_matches(bare, items)
+        if not matches:
+            return refine(self.plan(bare), metadata, bare)
+        whole = Annotated[(bare, *items)]
+        _refuse_tie(whole, matches)
+        plan = self._call(matches[0].entry.handler, matches[0].entry.origin, whole)
+        return refine(plan, metadata.but(bounds=(), predicates=()), bare)
+
+    def _whole_matches(self, bare: Any, items: tuple[Any, ...]) -> list[_Match]:
+        """The handlers that understand an `Annotated` type with its metadata, best first."""
+        entries = [entry for entry in self._by_predicate if items and entry.handler.whole]
+        found = [
+            _Match(entry, (1, 0)) for entry in entries if _applies(entry.handler.matches, Annotated[(bare, *items)])
+        ]
+        return sorted(found, key=lambda match: (match.order, match.seniority))
+
+    def _call(self, handler: TypeHandler, origin: Origin, annotation: Any) -> TypePlan:
+        plan: Any
+        try:
+            plan = handler.build(annotation, self)
+        except RegistrationError:
+            raise
+        except Exception as error:
+            name = qualified_name(annotation)
+            raise RegistrationError(f"the type handler of {origin} failed for {name}: {error!r}") from error
+        if not isinstance(plan, TypePlan):
+            name = qualified_name(annotation)
+            raise RegistrationError(f"the type handler of {origin} must give a TypePlan for {name}, not {plan!r}")
+        return plan
+
+    def _matches(self, annotation: Any) -> list[_Match]:
+        """Every handler that maps the annotation, best first."""
+        found = [_Match(entry, (0, 0)) for entry in self._by_key.get(structural_key(annotation), ())]
+        found += [_Match(entry, (1, 0)) for entry in self._by_predicate if _applies(entry.handler.matches, annotation)]
+        cls = get_origin(annotation) or annotation
+        for distance, base in enumerate(cls.__mro__ if isinstance(cls, type) else ()):
+            # `object` is a base of everything: a handler for it maps only itself, or it would shadow every refusal.
+            if base is not object or annotation is object:
+                rank = (0, 0) if annotation is base else ((2, distance) if cls is annotation else (3, distance))
+                found += [_Match(entry, rank) for entry in self._by_class.get(base, ())]
+        return sorted(found, key=lambda match: (match.order, match.seniority))
+
+
+def _without_plugins(entries: list[_Entry]) -> list[_Entry]:
+    return [entry for entry in entries if entry.level != "plugin"]
+
+
+def _named(annotation: Any, plan: TypePlan, *, recursive: bool) -> TypePlan:
+    """The plan with a schema that knows its type, and that is a reference if the type contains itself."""
+    schema = plan.schema
+    if "$defs" in schema or "definitions" in schema:
+        schema = embed(schema, qualified_name(annotation))
+    if not isinstance(schema, SchemaNode):
+        schema = SchemaNode(schema, lambda: qualified_name(annotation))
+    if recursive and not isinstance(schema, SchemaRef):
+        body = schema
+        schema = SchemaRef(qualified_name(annotation), lambda: body)
+    return plan if schema is plan.schema else evolve(plan, schema=schema)
+
+
+def _refuse_tie(annotation: Any, matches: list[_Match]) -> None:
+    tie = _tie(annotation, matches)
+    if tie:
+        raise ConflictError(tie)
+
+
+def _tie(annotation: Any, matches: list[_Match]) -> str:
+    best = matches[0]
+    rivals = {str(match.entry.origin) for match in matches if match.order == best.order}
+    if best.entry.level != "plugin" or len(rivals) < 2:
+        return ""
+    return (
+        f"{' and '.join(sorted(rivals))} both map {qualified_name(annotation)}; give one of their handlers a higher "
+        "priority, block one of the plugins, or register a handler of your own, which always wins"
+    )
+
+
+def _is_annotation(matches: Any) -> bool:
+    """Whether this is an annotation rather than a predicate: a NewType, an alias, or something like `list[Ip]`."""
+    return get_origin(matches) is not None or hasattr(matches, "__supertype__") or is_alias(matches)
+
+
+def _applies(predicate: Callable[[Any], bool], annotation: Any) -> bool:
+    try:
+        return bool(predicate(annotation))
+    except Exception:  # noqa: BLE001 - `issubclass(annotation, X)` raises for what is not a class; that means no
+        return False
+
+
+def _stands_for(annotation: Any) -> Any:
+    """What a name for another type stands for: NewType, `type` alias, type variable. Refuses anything else."""
+    if hasattr(annotation, "__supertype__"):
+        return annotation.__supertype__
+    if is_alias(annotation):
+        try:
+            return alias_value(annotation)
+        except NameError as error:
+            raise RegistrationError(f"the alias {qualified_name(annotation)} cannot be evaluated: {error}") from error
+    return _variable(annotation) if isinstance(annotation, TypeVar) else refuse_unknown(annotation)
+
+
+def _variable(variable: TypeVar) -> Any:
+    if variable.__constraints__:
+        return Union[variable.__constraints__]  # noqa: UP007 - a union of a tuple has no other spelling
+    return Any if variable.__bound__ is None else variable.__bound__

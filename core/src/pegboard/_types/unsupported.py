@@ -1,0 +1,76 @@
+"""Types that nobody maps: what to say, and what to do about each."""
+
+from __future__ import annotations
+
+import types
+from typing import Any, ForwardRef, NoReturn, get_origin
+
+from pegboard._base.errors import RegistrationError
+from pegboard._types.annotations import qualified_name
+
+__all__ = ["refuse_unknown"]
+
+_MAPPED = frozenset(
+    {"bytes", "decimal.Decimal", "dict", "float", "frozenset", "int", "list", "set", "str", "tuple", "uuid.UUID"}
+    | {f"datetime.{name}" for name in ("date", "datetime", "time", "timedelta")}
+)
+"""Classes whose subclasses would arrive as the class itself."""
+_ARRAYS = frozenset({"PIL.Image", "numpy.generic", "numpy.ndarray", "pandas.DataFrame", "pandas.Series"})
+"""What the numpy pack maps, as library and class."""
+_HANDLER = "register a TypeHandler for it, or annotate Injected[...] if the program provides it"
+
+
+def refuse_unknown(annotation: Any) -> NoReturn:
+    """Raise the `RegistrationError` for an annotation without a handler: one line that names it and the remedy."""
+    name = qualified_name(annotation)
+    if isinstance(annotation, (str, ForwardRef)):
+        text = annotation if isinstance(annotation, str) else annotation.__forward_arg__
+        raise RegistrationError(
+            f"the name {text!r} in an annotation cannot be resolved; import it at run time (not only under "
+            "TYPE_CHECKING), or define it before the tool is registered"
+        )
+    raise RegistrationError(f"no type handler maps {name}: {_remedy(annotation)}")
+
+
+def _remedy(annotation: Any) -> str:
+    origin = get_origin(annotation) or annotation
+    if not isinstance(origin, type):
+        return _special(annotation)
+    pack = _pack(origin)
+    if pack is not None:
+        return f"pip install {pack}"
+    if getattr(origin, "_is_protocol", False):
+        return f"a protocol says nothing about data; {_HANDLER}"
+    if origin in (types.FunctionType, type) or origin.__name__ == "Callable":
+        return f"functions and classes cannot be sent as JSON; {_HANDLER}"
+    base = next((name for name in map(qualified_name, origin.__mro__[1:-1]) if name in _MAPPED), None)
+    if base is not None:
+        return f"it would arrive as a {base}, not as a {origin.__name__}; annotate {base}, {_HANDLER}"
+    if origin.__module__ == "builtins":
+        return f"JSON has no form for it; {_HANDLER}"
+    return f"a plain class says nothing about data; make it a dataclass, {_HANDLER}"
+
+
+def _pack(cls: type) -> str | None:
+    """The pack that maps this kind of class, told by the marks that each kind carries."""
+    modules = {base.__module__.partition(".")[0] for base in cls.__mro__}
+    marks = {name for base in cls.__mro__ for name in vars(base)}
+    if "pydantic" in modules or "__pydantic_core_schema__" in marks:
+        return "pegboard-pydantic"
+    if "msgspec" in modules or "__struct_fields__" in marks:
+        return "pegboard-msgspec"
+    if any(f"{base.__module__.partition('.')[0]}.{base.__name__}" in _ARRAYS for base in cls.__mro__):
+        return "pegboard-numpy"
+    is_record = "__dataclass_fields__" in marks or "__attrs_attrs__" in marks
+    is_named_tuple = issubclass(cls, tuple) and "_fields" in marks
+    is_typed_dict = issubclass(cls, dict) and "__total__" in marks
+    return "pegboard-dataclasses" if is_record or is_named_tuple or is_typed_dict else None
+
+
+def _special(annotation: Any) -> str:
+    name = getattr(annotation, "__name__", None) or str(annotation)
+    if name in ("Self", "Never", "NoReturn"):
+        return f"{name} is not a type of data; name the class instead"
+    if isinstance(annotation, types.ModuleType):
+        return "it is a module; did you mean a class in it?"
+    return f"it is not a class; {_HANDLER}"
