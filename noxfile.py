@@ -26,6 +26,8 @@ PYTHONS = ("3.11", "3.12", "3.13")
 # The core comes first: the packs need it, and it is on no index while it is developed.
 MEMBERS = ("core", *sorted(f"plugins/{pack.parent.name}" for pack in ROOT.glob("plugins/*/pyproject.toml")))
 EXAMPLES = Path("docs", "examples")
+# The tests of the core that need no pack, each folder named after a room.
+CORE_TESTS = ("arguments", "base", "injection", "loading", "results", "schema", "toolkit", "tools")
 
 
 def group(*names: str) -> list[str]:
@@ -115,8 +117,8 @@ def packs(session: nox.Session, member: str) -> None:
     # Before anything else is installed: the test runner's own dependencies must not help.
     session.run("python", str(Path("tests", "workspace", "import_all.py")), package)
     session.install(*group("runner"))
-    tests = Path("tests", "core") if member == "core" else Path("tests", member)
-    pytest(session, str(tests), *session.posargs)
+    folders = CORE_TESTS if member == "core" else (member,)
+    pytest(session, *(str(Path("tests", folder)) for folder in folders), *session.posargs)
 
 
 @nox.session(reuse_venv=False)

@@ -32,9 +32,9 @@ TYPES = (
     "test_edges.py",
     "test_results.py",
 )
-CORE = (
-    *("test_signatures.py", "test_schemas.py", "test_presets.py", "test_injection.py"),
-    *("test_bad_calls.py", "test_calls.py"),
+PLANS = (
+    *("tools/test_signatures.py", "tools/test_schemas.py", "injection/test_presets.py", "injection/test_injection.py"),
+    *("arguments/test_bad_calls.py", "toolkit/test_calls.py"),
 )
 
 
@@ -136,6 +136,6 @@ def _pytest_is_red(mutant: Mutant) -> bool:
     options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
     files = [str(Path("tests", "types", name)) for name in TYPES]
     if mutant.module == "_tools/plan":
-        files = [*(str(Path("tests", "core", name)) for name in CORE), *files]
+        files = [*(str(Path("tests", name)) for name in PLANS), *files]
     os.chdir(ROOT)
     return pytest.main([*options, *(name for name in files if Path(name).exists())]) != pytest.ExitCode.OK

@@ -111,8 +111,8 @@ class TestCommand:
 
 
 def test_no_test_is_missing() -> None:
-    from tests.mutants.run import CORE, TYPES
+    from tests.mutants.run import PLANS, TYPES
 
     folder = Path(__file__).parents[1]
     assert all((folder / "types" / name).is_file() for name in TYPES)
-    assert all((folder / "core" / name).is_file() for name in CORE)
+    assert all((folder / name).is_file() for name in PLANS)

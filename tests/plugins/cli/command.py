@@ -9,7 +9,7 @@ from typing import Any
 
 import attrs
 
-from tests.core.plugin_site import Site
+from tests.support.plugin_site import Site
 
 COMMAND = [str(Path(sys.executable).with_name("pegboard"))]
 

@@ -17,8 +17,8 @@ import rich.table
 import rich.text  # noqa: F401
 
 from pegboard.testing import fake_distribution
-from tests.core.plugin_site import Site, fresh_site
 from tests.plugins.cli.command import Installation, Outcome
+from tests.support.plugin_site import Site, fresh_site
 
 
 @pytest.fixture(autouse=True)

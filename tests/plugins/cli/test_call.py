@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.core.plugin_site import Site
 from tests.plugins.cli.command import COMMAND, Installation, Outcome
+from tests.support.plugin_site import Site
 
 Run = Callable[..., Outcome]
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from pegboard.testing import fake_distribution
-from tests.core.plugin_site import Site
 from tests.plugins.cli.command import Outcome, tool
+from tests.support.plugin_site import Site
 
 Run = Callable[..., Outcome]
 

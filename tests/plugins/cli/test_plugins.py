@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.core.plugin_site import Site
 from tests.plugins.cli.command import Outcome, tool
+from tests.support.plugin_site import Site
 
 Run = Callable[..., Outcome]
 

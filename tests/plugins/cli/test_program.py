@@ -14,8 +14,8 @@ import pegboard
 from pegboard import Status
 from pegboard_cli._commands import COMMANDS
 from pegboard_cli._exits import of_status
-from tests.core.plugin_site import Site
 from tests.plugins.cli.command import COMMAND, Installation, Outcome, tool
+from tests.support.plugin_site import Site
 from tests.workspace.project import ROOT
 
 Run = Callable[..., Outcome]

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from pegboard.testing import fake_distribution
-from tests.core.plugin_site import Site
 from tests.plugins.cli.command import Outcome, tool
+from tests.support.plugin_site import Site
 
 Run = Callable[..., Outcome]
 

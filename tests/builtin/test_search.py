@@ -7,7 +7,7 @@ import pytest
 
 from pegboard import Param, Session, Status, Toolkit, tool
 from pegboard.hookspecs import hookimpl
-from tests.groups.tools import named, names, shown
+from tests.support.board_tools import named, names, shown
 
 SEARCH = "search_tools"
 

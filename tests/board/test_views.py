@@ -20,7 +20,7 @@ from pegboard import (
     toolset,
 )
 from pegboard.hookspecs import hookimpl
-from tests.groups.tools import add, board, named, names, shown
+from tests.support.board_tools import add, board, named, names, shown
 
 
 @toolset

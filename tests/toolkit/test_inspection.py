@@ -9,7 +9,7 @@ import pytest
 from pegboard import Toolkit
 from pegboard.inspection import Plugins, board_of, is_loaded, plugins_of
 from pegboard.testing import fake_distribution
-from tests.core.plugin_site import Site, fresh_site
+from tests.support.plugin_site import Site, fresh_site
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from pegboard._base.names import normalise, pack_name
 from pegboard._plugins.discovery import Discovery, FoundPlugin, discover
 from pegboard._plugins.distributions import installed
 from pegboard.testing import fake_distribution
-from tests.core.plugin_site import Site, fresh_site
+from tests.support.plugin_site import Site, fresh_site
 
 
 @pytest.fixture

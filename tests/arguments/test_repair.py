@@ -13,8 +13,8 @@ from pegboard._arguments.repair import repair
 from pegboard._arguments.verdicts import refusal
 from pegboard._model.shapes import Choice, TypePlan
 from pegboard._types.plans import shaped
-from tests.core import shapes
-from tests.core.shapes import ANYTHING, BOOLEAN, DATE, DAYS, INTEGER, NULL, NUMBER, TEXT, UNIT
+from tests.support import shapes
+from tests.support.shapes import ANYTHING, BOOLEAN, DATE, DAYS, INTEGER, NULL, NUMBER, TEXT, UNIT
 
 RED, GREEN = object(), object()
 COLOUR = shaped({"enum": ["#f00", "#0f0"]}, Choice((("#f00", RED), ("#0f0", GREEN)), {"RED": RED, "GREEN": GREEN}))

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from pegboard import LiveSource, Locked, Offer, PluginState, Secret, Status, Toolkit, hookimpl, tool
-from tests.core.plugin_site import Site, fresh_site
-from tests.core.test_reloading import uninstall
-from tests.core.test_sources import Far, Remote
+from tests.support.plugin_site import Site, fresh_site
+from tests.toolkit.test_live_sources import Far, Remote
+from tests.toolkit.test_reloading import uninstall
 
 LIVE = """
-from tests.core.test_sources import Far
+from tests.toolkit.test_live_sources import Far
 
 class Mine(Far):
     pass

@@ -21,7 +21,7 @@ from pegboard._plugins.manager import PluginRecord, Plugins, PluginState
 from pegboard.extension import Command
 from pegboard.hookspecs import hookimpl
 from pegboard.testing import fake_distribution
-from tests.core.plugin_site import HEADER, TOOLS, Site, fresh_site, record, states, tool_names
+from tests.support.plugin_site import HEADER, TOOLS, Site, fresh_site, record, states, tool_names
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ from pegboard._base.errors import Mismatch
 from pegboard._model.shapes import Check, Mapped, Member, Record, Text, TypePlan
 from pegboard._schema.problems import Problem, expectation, got, join, message, spell
 from pegboard._types.plans import shaped
-from tests.core import shapes
-from tests.core.shapes import BOOLEAN, DATE, DAYS, INTEGER, NULL, NUMBER, TEXT, UNIT
+from tests.support import shapes
+from tests.support.shapes import BOOLEAN, DATE, DAYS, INTEGER, NULL, NUMBER, TEXT, UNIT
 
 FORECAST = shapes.record(city=TEXT, days=INTEGER, unit=UNIT, defaults={"days": 1, "unit": "C"})
 CIRCLE = shapes.record(kind=shapes.literal("circle"), radius=NUMBER)

@@ -30,7 +30,7 @@ from typing import (
 import pytest
 
 from pegboard import Emitter, Injected, Param, RegistrationError, Tool, ToolCall, Toolkit
-from tests.core import local_annotations as strings
+from tests.tools import local_annotations as strings
 
 T = TypeVar("T")
 UserId = NewType("UserId", int)

@@ -241,7 +241,7 @@ class TestRenderings:
     def test_qualified_titles(self) -> None:
         (made,) = Toolkit().register(self.f)
         schema = made.json_schema(titles="qualified", refs="inline")
-        here = "tests.core.test_schemas"
+        here = "tests.tools.test_schemas"
         assert schema["properties"]["objects"]["title"] == f"list[dict[str, {here}.MyObject]]"
         assert schema["properties"]["page"]["title"] == f"{here}.Page[{here}.MyObject]"
         items = schema["properties"]["objects"]["items"]

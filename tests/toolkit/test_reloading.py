@@ -14,7 +14,7 @@ import pytest
 from pegboard import PluginError, RegistrationError, Secret, SettingsError, Toolkit, tool
 from pegboard._board.board import Registry
 from pegboard.inspection import plugins_of
-from tests.core.plugin_site import Site, fresh_site
+from tests.support.plugin_site import Site, fresh_site
 
 SOURCE = """
 import attrs, pegboard

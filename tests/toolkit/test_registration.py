@@ -27,7 +27,7 @@ from pegboard import (
 from pegboard._board.board import Board, Registry
 from pegboard.hookspecs import hookimpl
 from pegboard.testing import fake_distribution
-from tests.core.plugin_site import Site, fresh_site
+from tests.support.plugin_site import Site, fresh_site
 
 
 @pytest.fixture

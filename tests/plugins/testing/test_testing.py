@@ -169,6 +169,6 @@ class TestScriptedModel:
 
 
 def test_every_name_is_documented() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "testing-packs.md").read_text("utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "testing-packs.md").read_text("utf-8")
     assert [name for name in pegboard.testing.__all__ if f"`{name}" not in page] == []
     assert [name for name in pegboard.testing.__all__ if not getattr(pegboard.testing, name).__doc__] == []

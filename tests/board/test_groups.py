@@ -23,7 +23,7 @@ from pegboard import (
 )
 from pegboard._board.board import Board, Registry
 from pegboard.hookspecs import hookimpl
-from tests.groups.tools import add, board, double, named, names, shown
+from tests.support.board_tools import add, board, double, named, names, shown
 
 
 class TestSeeds:

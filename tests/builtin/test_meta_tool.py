@@ -7,7 +7,7 @@ from jsonschema import Draft202012Validator
 
 from pegboard import ConflictError, PegboardError, Session, Status, Toolkit, ToolResult
 from pegboard.hookspecs import hookimpl
-from tests.groups.tools import board, named, names
+from tests.support.board_tools import board, named, names
 
 META = "reset_equipped_tools"
 

@@ -10,7 +10,7 @@ from pegboard._arguments.repair import repair
 from pegboard._arguments.verdicts import Verdicts, refusal
 from pegboard._model.shapes import Items, TypePlan
 from pegboard._schema.problems import MOST_PROBLEMS
-from tests.core.shapes import (
+from tests.support.shapes import (
     ANYTHING,
     BOOLEAN,
     DAYS,
