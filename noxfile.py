@@ -101,6 +101,13 @@ def types(session: nox.Session) -> None:
     session.run("mypy", *session.posargs)
 
 
+@nox.session(default=False)
+def rooms(session: nox.Session) -> None:
+    """Print code lines and modules of the core by room, and how many files an action enters; `--files` names them."""
+    session.install(*editable("core"), *group("runner"))
+    session.run("python", "-m", "tests.architecture", *session.posargs)
+
+
 @nox.session
 def docs(session: nox.Session) -> None:
     """Build the documentation into docs/.site; a broken link or anchor fails."""
