@@ -19,11 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Candidate", "groups", "roster", "shadow"]
 
-_FAMILY = frozenset(
-    ("agent", "dataclasses", "dialects", "files", "mcp", "msgspec", "multimodal", "numpy", "pydantic", "shell")
-)
-"""The packs of this project."""
-
 
 class Candidate:
     """A plugin and what has become of it. `plugin` is the object behind it, None until it is imported."""
@@ -154,15 +149,16 @@ def _decide(slot: Candidate, blocked: str, left_out: str) -> None:
 
 
 def _missing(selection: Selection, slots: list[Candidate]) -> Iterator[Candidate]:
+    from pegboard._base.known_packs import known_pack
+
     known = {(slot.record.name, slot.record.distribution) for slot in slots}
     names = {name for pair in known for name in pair if name}
     meant = set(map(normalise, names))
     for name in selection.requested:
         if normalise(name) not in meant:
             hint = suggestion(name, names, noun="installed plugins")
-            short = normalise(name).removeprefix("pegboard-")
-            # Only names of our own: advice to install a guessed name would be an invitation to register it.
-            advice = f"To install it: pip install pegboard-{short}" if short in _FAMILY else "Install what offers it."
+            ours = known_pack(name)
+            advice = f"To install it: pip install {ours.distribution}" if ours else "Install what offers it."
             slot = Candidate(PluginRecord(name), pack_name(name))
             slot.become(PluginState.FAILED, f"not installed. {hint} {advice}")
             yield slot

@@ -96,10 +96,11 @@ class ToolkitState:
     def dialect(self, name: str) -> Dialect:
         """The provider dialect of that name. Raises `UnknownNameError` naming the pack to install."""
         if name not in self.dialects:
+            from pegboard._base.known_packs import to_install
+
             known = suggestion(name, self.dialects, noun="dialects")
-            raise UnknownNameError(
-                f"there is no dialect {name!r}. {known} Install one with: pip install pegboard-dialects"
-            )
+            remedy = to_install("dialects", (record.name for record in self.plugins.records))
+            raise UnknownNameError(f"there is no dialect {name!r}. {known} {remedy}".rstrip())
         return self.dialects[name]
 
     def described(self, tool: Tool) -> ToolSchema | None:

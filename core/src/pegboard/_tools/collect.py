@@ -287,8 +287,12 @@ class Collector:
             return
         known = ("inline", "thread", "process", *plugged)
         if options.backend not in known:
+            from pegboard._base.known_packs import known_pack
+
+            pack = known_pack(options.backend, "backends")
             known_ones = suggestion(options.backend, known, noun="backends")
-            raise RegistrationError(f"tool {name!r}: there is no backend {options.backend!r}. {known_ones}")
+            remedy = f"To install it: pip install {pack.distribution}" if pack else known_ones
+            raise RegistrationError(f"tool {name!r}: there is no backend {options.backend!r}. {remedy}")
 
 
 def _is_handwritten(source: Any) -> bool:

@@ -15,8 +15,6 @@ _MAPPED = frozenset(
     | {f"datetime.{name}" for name in ("date", "datetime", "time", "timedelta")}
 )
 """Classes whose subclasses would arrive as the class itself."""
-_ARRAYS = frozenset({"PIL.Image", "numpy.generic", "numpy.ndarray", "pandas.DataFrame", "pandas.Series"})
-"""What the numpy pack maps, as library and class."""
 _HANDLER = "register a TypeHandler for it, or annotate Injected[...] if the program provides it"
 
 
@@ -36,9 +34,11 @@ def _remedy(annotation: Any) -> str:
     origin = get_origin(annotation) or annotation
     if not isinstance(origin, type):
         return _special(annotation)
-    pack = _pack(origin)
+    from pegboard._base.known_packs import pack_for_class
+
+    pack = pack_for_class(origin)
     if pack is not None:
-        return f"pip install {pack}"
+        return f"pip install {pack.distribution}"
     if getattr(origin, "_is_protocol", False):
         return f"a protocol says nothing about data; {_HANDLER}"
     if origin in (types.FunctionType, type) or origin.__name__ == "Callable":
@@ -49,22 +49,6 @@ def _remedy(annotation: Any) -> str:
     if origin.__module__ == "builtins":
         return f"JSON has no form for it; {_HANDLER}"
     return f"a plain class says nothing about data; make it a dataclass, {_HANDLER}"
-
-
-def _pack(cls: type) -> str | None:
-    """The pack that maps this kind of class, told by the marks that each kind carries."""
-    modules = {base.__module__.partition(".")[0] for base in cls.__mro__}
-    marks = {name for base in cls.__mro__ for name in vars(base)}
-    if "pydantic" in modules or "__pydantic_core_schema__" in marks:
-        return "pegboard-pydantic"
-    if "msgspec" in modules or "__struct_fields__" in marks:
-        return "pegboard-msgspec"
-    if any(f"{base.__module__.partition('.')[0]}.{base.__name__}" in _ARRAYS for base in cls.__mro__):
-        return "pegboard-numpy"
-    is_record = "__dataclass_fields__" in marks or "__attrs_attrs__" in marks
-    is_named_tuple = issubclass(cls, tuple) and "_fields" in marks
-    is_typed_dict = issubclass(cls, dict) and "__total__" in marks
-    return "pegboard-dataclasses" if is_record or is_named_tuple or is_typed_dict else None
 
 
 def _special(annotation: Any) -> str:

@@ -1,0 +1,84 @@
+"""The core names packs in one table, and advises to install nothing else."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from pegboard import Dialect, RegistrationError, Toolkit, UnknownNameError, hookimpl, tool
+from pegboard._base.known_packs import KNOWN_PACKS, known_pack, pack_for_class, to_install
+from tests.workspace.project import CORE, PACKS
+
+TABLE = CORE.path / "src/pegboard/_base/known_packs.py"
+LEAVING = {"process.py"}
+"""Modules on their way out of the core, into the pack that they name."""
+
+
+def texts(path: Path) -> Iterator[str]:
+    """The text constants of a module without its docstrings, which may show an example."""
+    tree = ast.parse(path.read_text("utf-8"))
+    shown = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    constants = (node for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in shown)
+    return (node.value for node in constants if isinstance(node.value, str))
+
+
+def test_no_other_module_names_a_pack() -> None:
+    ours = re.compile(rf"pegboard[-_]({'|'.join(pack.name for pack in KNOWN_PACKS)})\b")
+    sources = [path for path in (CORE.path / "src").rglob("*.py") if path != TABLE and path.name not in LEAVING]
+    assert [(path.name, text) for path in sources for text in texts(path) if ours.search(text)] == []
+
+
+def test_every_pack_of_this_repository_is_known() -> None:
+    known = {pack.distribution for pack in KNOWN_PACKS}
+    assert {pack.name for pack in PACKS} - known <= {"pegboard-pytest"}
+
+
+class TestLookup:
+    def test_by_entry_point_or_distribution_name(self) -> None:
+        by_name = known_pack("shell")
+        assert by_name is not None
+        assert by_name == known_pack("pegboard_shell")
+        assert by_name.distribution == "pegboard-shell"
+        assert known_pack("shelf") is None
+
+    def test_by_what_it_gives(self) -> None:
+        assert known_pack("ray", "backends") is not None
+        assert known_pack("shell", "backends") is None
+
+    def test_class_of_a_library_belongs_to_its_pack_before_that_of_records(self) -> None:
+        record = type("Record", (), {"__dataclass_fields__": {}, "__pydantic_core_schema__": {}})
+        found = pack_for_class(record)
+        assert found is not None
+        assert found.name == "pydantic"
+
+    def test_nothing_to_install_where_all_of_it_is_there(self) -> None:
+        assert to_install("dialects", ["files"]) == "Install one with: pip install pegboard-dialects"
+        assert to_install("dialects", ["files", "dialects"]) == ""
+
+
+class TestMessages:
+    @pytest.mark.parametrize(
+        ("backend", "remedy"),
+        [("ray", r"To install it: pip install pegboard-ray$"), ("treads", r"Did you mean 'thread'\?")],
+    )
+    def test_unknown_backend(self, toolkit: Toolkit, backend: str, remedy: str) -> None:
+        @tool(backend=backend)
+        def far(x: int) -> int:
+            return x
+
+        with pytest.raises(RegistrationError, match=rf"no backend '{backend}'\. {remedy}"):
+            toolkit.register(far)
+
+    def test_unknown_dialect_where_the_pack_is_installed(self) -> None:
+        @hookimpl
+        def provide_dialects() -> list[Dialect]:
+            return []
+
+        pack = ModuleType("pegboard_dialects")
+        pack.provide_dialects = provide_dialects  # type: ignore[attr-defined]
+        with Toolkit(plugins=[pack]) as toolkit, pytest.raises(UnknownNameError) as caught:
+            toolkit.schemas("opnai")
+        assert "pip install" not in str(caught.value)
