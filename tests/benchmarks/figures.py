@@ -17,6 +17,7 @@ HOMES = {
     "calls": ("B1", "B2", "B3", "B4", "B5", "B6", "B6N", "B12"),
     "boards": ("B7", "B8", "B13"),
     "crowds": ("B9",),
+    "features": ("B14",),
     "starts": ("B10", "B11"),
 }
 """Imported when a row is measured: packages of another revision may lack what only other rows need."""

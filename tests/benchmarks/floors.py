@@ -7,7 +7,7 @@ import json
 import queue
 import threading
 import typing
-from asyncio import Future, get_running_loop
+from asyncio import Future, get_running_loop, run_coroutine_threadsafe
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -143,6 +143,26 @@ class Hop:
         done: Future[None] = loop.create_future()
         self._jobs.put(lambda: loop.call_soon_threadsafe(done.set_result, None))
         await done
+
+    async def back(self) -> None:
+        """To the thread, from there to the loop, and both ways back: what a thread that asks the loop has to go."""
+        loop = get_running_loop()
+        done: Future[None] = loop.create_future()
+
+        async def inner() -> None: ...
+
+        def job() -> None:
+            run_coroutine_threadsafe(inner(), loop).result()
+            loop.call_soon_threadsafe(done.set_result, None)
+
+        self._jobs.put(job)
+        await done
+
+    def blocking(self) -> None:
+        """The same from plain code."""
+        done = threading.Event()
+        self._jobs.put(done.set)
+        done.wait()
 
     def close(self) -> None:
         """End the thread."""

@@ -83,16 +83,16 @@ def alternate(floor: Clock, subject: Clock, rounds: int) -> Ratio:
     return Ratio(statistics.median(floors), statistics.median(subjects), [subject / floor for floor, subject in pairs])
 
 
-def per_call(function: Callable[[], Any], seconds: float) -> Clock:
-    """Processor time of one call, from a loop of about `seconds`."""
+def per_call(function: Callable[[], Any], seconds: float, now: Clock = process_time) -> Clock:
+    """Time of one call, from a loop of about `seconds`."""
     function()
-    number = max(1, int(seconds / max(timed(function), 1e-7)))
+    number = max(1, int(seconds / max(timed(function, now), 1e-7)))
 
     def clock() -> float:
-        started = process_time()
+        started = now()
         for _ in range(number):
             function()
-        return (process_time() - started) / number
+        return (now() - started) / number
 
     number = max(1, int(seconds / clock()))
     return clock
