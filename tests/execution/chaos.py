@@ -12,10 +12,10 @@ from random import Random
 from attrs import define, field
 
 from pegboard import Chunk, Status, ToolCall, Toolkit, ToolResult
-from tests.execution.bounded import PATIENCE, HangError, eventually, stacks, within
 from tests.execution.plans import PLAIN_ENTRIES, PREPARED_ENTRIES, Plan, draw_plans, planted, spinning
-from tests.execution.residue import Open
 from tests.execution.zoo import LOCKING, Zoo
+from tests.support.residue import Open
+from tests.support.waiting import PATIENCE, HangError, eventually, stacks, within
 
 __all__ = ["ChaosError", "chaos"]
 

@@ -30,9 +30,8 @@ from pegboard import (
     ToolResult,
     tool,
 )
-from tests.execution.bounded import eventually
+from tests.support.waiting import PATIENCE, eventually
 
-PATIENCE = 10.0
 NOTHING: dict[str, Any] = {"type": "object", "properties": {}}
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pegboard import PegboardError, Status, ToolCall, Toolkit, ToolResult, tool
-from tests.execution.bounded import PATIENCE, eventually, until, within
+from tests.support.waiting import PATIENCE, eventually, until, within
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ from pegboard import (
     hookimpl,
     tool,
 )
-from tests.execution.bounded import PATIENCE, eventually, until, within
+from tests.support.waiting import PATIENCE, eventually, until, within
 
 
 class Resource:

@@ -15,8 +15,8 @@ import pytest
 
 from pegboard import CancelToken, Status
 from pegboard._execution.threads import WorkerPool
-from tests.execution.bounded import PATIENCE
 from tests.execution.chaos import ChaosError, chaos
+from tests.support.waiting import PATIENCE
 
 VARIABLE = "PEGBOARD_CHAOS_SEED"
 WAVE = 200

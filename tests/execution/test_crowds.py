@@ -10,7 +10,7 @@ from itertools import pairwise
 import pytest
 
 from pegboard import Status, ToolCall, Toolkit, ToolResult, tool
-from tests.execution.bounded import PATIENCE, within
+from tests.support.waiting import PATIENCE, within
 
 ASYNC_CALLS = 10_000
 SYNC_CALLS = 2_000

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pegboard import ToolCall, Toolkit, ToolResult, tool
-from tests.execution.bounded import PATIENCE, HangError, begin, within
+from tests.support.waiting import PATIENCE, HangError, begin, within
 
 CROWD = 6
 

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from pegboard import Toolkit, tool
-from tests.execution.bounded import PATIENCE
+from tests.support.waiting import PATIENCE
 
 TOOLS = 64
 BLOCKED = 0.2

@@ -13,7 +13,7 @@ import pytest
 
 from pegboard import Status, ToolCall, Toolkit, ToolResult, tool
 from pegboard._execution.concurrency import OVERTAKEN, ConcurrencyLimits, Permit, blocking
-from tests.execution.bounded import PATIENCE, eventually, until, within
+from tests.support.waiting import PATIENCE, eventually, until, within
 
 PARALLEL = 12
 

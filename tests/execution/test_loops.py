@@ -14,9 +14,8 @@ from typing import Any
 import pytest
 
 from pegboard import CancelToken, ExecutionPolicy, Middleware, Status, Toolkit, ToolResult, hookimpl, tool
-from tests.execution.bounded import eventually, within
+from tests.support.waiting import PATIENCE, eventually, within
 
-PATIENCE = 20.0
 QUICK = ExecutionPolicy(max_attempts=2, initial_backoff=0.001, max_backoff=0.001)
 
 

@@ -21,14 +21,8 @@ from pegboard import (
     hookimpl,
     tool,
 )
-from tests.execution.bounded import eventually
-
-PATIENCE = 10.0
-CALLERS: dict[str, Callable[..., ToolResult]] = {
-    "plain": lambda toolkit, *args, **options: toolkit.call_sync(*args, **options),
-    "loop": lambda toolkit, *args, **options: asyncio.run(toolkit.call(*args, **options)),
-}
-each_caller = pytest.mark.parametrize("caller", CALLERS)
+from tests.support.calls import CALLERS, each_caller
+from tests.support.waiting import PATIENCE, eventually
 
 
 def board(*middleware: Middleware | Callable[..., Any], **options: Any) -> Toolkit:

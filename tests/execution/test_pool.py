@@ -7,7 +7,7 @@ import pytest
 
 from pegboard._base.effects import Outcome
 from pegboard._execution.threads import WorkerPool
-from tests.execution.bounded import PATIENCE, eventually, within
+from tests.support.waiting import PATIENCE, eventually, within
 
 
 class Job:

@@ -39,7 +39,7 @@ from pegboard import (
     tool,
 )
 from tests.execution import laborers
-from tests.execution.bounded import eventually, within
+from tests.support.waiting import eventually, within
 from tests.workspace.project import ROOT
 
 SPECIAL = ("eclipsed", "misplaced", "spend")

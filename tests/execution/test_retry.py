@@ -33,16 +33,10 @@ from pegboard import (
 )
 from pegboard._base.effects import Sleep
 from pegboard._execution.drivers import Drivers
-from tests.execution.bounded import eventually
+from tests.support.calls import CALLERS, each_caller
+from tests.support.waiting import PATIENCE, eventually
 
-PATIENCE = 10.0
 SHORT = 0.05
-
-
-@pytest.fixture
-def toolkit() -> Iterator[Toolkit]:
-    with Toolkit(plugins=()) as made:
-        yield made
 
 
 @pytest.fixture
@@ -97,15 +91,11 @@ def down(times: int) -> list[BaseException]:
     return [ConnectionError(f"down {n}") for n in range(1, times + 1)]
 
 
-CALLERS: dict[str, Callable[..., ToolResult]] = {
-    "plain": lambda toolkit, *args, **options: toolkit.call_sync(*args, **options),
-    "loop": lambda toolkit, *args, **options: asyncio.run(toolkit.call(*args, **options)),
-}
 STEADY = ExecutionPolicy(jitter=False)
 
 
 class TestBackoff:
-    @pytest.mark.parametrize("caller", CALLERS)
+    @each_caller
     @pytest.mark.parametrize("kind", ["sync", "later"])
     def test_the_seeds_sequence(self, toolkit: Toolkit, slept: list[float], caller: str, kind: str) -> None:
         failing = Failing(*down(7))
@@ -210,7 +200,7 @@ class TestStopping:
 
 
 class TestWhatTheResultTells:
-    @pytest.mark.parametrize("caller", CALLERS)
+    @each_caller
     def test_each_attempt_that_was_followed_by_another(self, toolkit: Toolkit, slept: list[float], caller: str) -> None:
         toolkit.register(Failing(ConnectionError("down"), KeyError("user")).sync(), name="fetch")
         result = CALLERS[caller](toolkit, "fetch", policy=ExecutionPolicy(max_attempts=5, jitter=False))
@@ -294,7 +284,7 @@ class TestWhatTheResultTells:
 
 
 class TestWhatIsTriedAgain:
-    @pytest.mark.parametrize("caller", CALLERS)
+    @each_caller
     @pytest.mark.parametrize(
         ("retry_on", "error", "ran"),
         [
@@ -499,7 +489,7 @@ class TestAgainstAServer:
 
         toolkit.register(fetch, fetch_later)
 
-    @pytest.mark.parametrize("caller", CALLERS)
+    @each_caller
     @pytest.mark.parametrize("name", ["fetch", "fetch_later"])
     def test_flaky(self, toolkit: Toolkit, server: Server, name: str, caller: str) -> None:
         self.board(toolkit, server)
@@ -523,7 +513,7 @@ class TestAgainstAServer:
         result = toolkit.call_sync("fetch", policy=policy)
         assert (result.status, server.served) == (Status.ERROR, ["drop", "503"])
 
-    @pytest.mark.parametrize("caller", CALLERS)
+    @each_caller
     def test_hanging(self, toolkit: Toolkit, server: Server, caller: str) -> None:
         self.board(toolkit, server)
         server.script = ["hang"]
@@ -575,7 +565,7 @@ class TestTheConnectionIsClosed:
         toolkit.register(fetch, fetch_later)
         server.script = ["hang"]
 
-    @pytest.mark.parametrize("caller", CALLERS)
+    @each_caller
     @pytest.mark.parametrize("name", ["fetch", "fetch_later"])
     def test_after_a_timeout(self, toolkit: Toolkit, server: Server, name: str, caller: str) -> None:
         self.board(toolkit, server)
@@ -611,7 +601,7 @@ class TestTheConnectionIsClosed:
         assert eventually(lambda: server.left)
 
     @pytest.mark.parametrize("name", ["fetch", "fetch_later"])
-    @pytest.mark.parametrize("caller", CALLERS)
+    @each_caller
     def test_when_the_toolkit_is_closed(self, toolkit: Toolkit, server: Server, name: str, caller: str) -> None:
         self.board(toolkit, server)
         box: list[ToolResult] = []

@@ -24,9 +24,8 @@ from pegboard import (
     tool,
 )
 from pegboard._execution.stats import ToolStats
-from tests.execution.bounded import eventually
+from tests.support.waiting import PATIENCE, eventually
 
-PATIENCE = 10.0
 NOTHING: dict[str, Any] = {"type": "object", "properties": {}}
 LATE = """
 import sys
@@ -43,12 +42,6 @@ with Toolkit(plugins=()) as toolkit:
     logging.basicConfig(level=logging.DEBUG, stream=sys.stdout, format="%(levelname)s %(message)s")
     toolkit.call_sync("hello", {}, call_id="second")
 """
-
-
-@pytest.fixture
-def toolkit() -> Iterator[Toolkit]:
-    with Toolkit(plugins=()) as made:
-        yield made
 
 
 def now(toolkit: Toolkit) -> tuple[int, int]:

@@ -25,21 +25,10 @@ from pegboard import (
     tool,
 )
 from pegboard._execution.chunks import ROOM, ChunkChannel
-from tests.execution.bounded import PATIENCE, eventually, until, within
+from tests.support.calls import both
+from tests.support.waiting import PATIENCE, eventually, until, within
 
 MANY = 3 * ROOM
-
-
-@pytest.fixture
-def toolkit() -> Iterator[Toolkit]:
-    with Toolkit(plugins=()) as made:
-        yield made
-
-
-def both(toolkit: Toolkit, name: str, **options: Any) -> Iterator[ToolResult]:
-    """The results from plain code and from a loop."""
-    yield within(lambda: toolkit.call_sync(name, **options))
-    yield within(lambda: asyncio.run(toolkit.call(name, **options)))
 
 
 class Flood:

@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 import pytest
 
 from pegboard import ExecutionPolicy, Secret, Status, Suspend, TextBlock, ToolError, Toolkit, ToolResult, tool
+from tests.support.waiting import eventually
 
 
 class Mute(Exception):
@@ -438,10 +439,7 @@ class TestTheCallerLeaves:
                     await task
 
             asyncio.run(main())
-            deadline = time.monotonic() + 5
-            while not told and time.monotonic() < deadline:
-                time.sleep(0.002)
-            assert told == [True]
+            assert eventually(lambda: told == [True])
 
     def test_a_cancelled_call_is_not_tried_again(self, toolkit: Toolkit) -> None:
         ran: list[int] = []

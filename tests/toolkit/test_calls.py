@@ -26,8 +26,8 @@ from pegboard import (
     ToolResult,
     tool,
 )
+from tests.support.waiting import PATIENCE, eventually, within
 
-JOIN = 10.0
 """Seconds after which a test that should never block is held to be deadlocked."""
 
 
@@ -56,16 +56,6 @@ def toolkit() -> Iterator[Toolkit]:
     with Toolkit(plugins=()) as made:
         made.register(add, add_later, count)
         yield made
-
-
-def in_time(work: Any) -> Any:
-    """What `work()` gives, in a thread of its own, so that a deadlock fails instead of hanging."""
-    box: list[Any] = []
-    thread = threading.Thread(target=lambda: box.append(work()), daemon=True)
-    thread.start()
-    thread.join(JOIN)
-    assert not thread.is_alive(), "deadlock"
-    return box[0]
 
 
 class TestArguments:
@@ -230,7 +220,7 @@ class TestExecute:
         toolkit.register(once)
         call = toolkit.prepare("once")
         with ThreadPoolExecutor(8) as pool:
-            results = [future.result(JOIN) for future in [pool.submit(call.execute_sync) for _ in range(8)]]
+            results = [future.result(PATIENCE) for future in [pool.submit(call.execute_sync) for _ in range(8)]]
         assert ran == [1]
         assert all(result is results[0] for result in results)
 
@@ -282,7 +272,7 @@ class TestExecute:
             await asyncio.sleep(0)
             return call.execute_sync(), await running
 
-        blocked, result = in_time(lambda: asyncio.run(main()))
+        blocked, result = within(lambda: asyncio.run(main()))
         assert (blocked.status, result.status) == (Status.ERROR, Status.SUCCESS)
         assert "await call.execute()" in blocked.text
 
@@ -308,7 +298,7 @@ class TestMany:
         together = threading.Barrier(8)
 
         def meet() -> bool:
-            together.wait(JOIN)
+            together.wait(PATIENCE)
             return True
 
         toolkit.register(meet)
@@ -464,7 +454,7 @@ class TestFromAnywhere:
             many = [each.value for each in toolkit.call_many_sync([(name, {"a": n}) for n in range(3)])]
             return first, many, toolkit.prepare(name, {"a": 1}).execute_sync().value
 
-        assert in_time(lambda: asyncio.run(main())) == (3, [2, 3, 4], 3)
+        assert within(lambda: asyncio.run(main())) == (3, [2, 3, 4], 3)
 
     def test_call_sync_of_a_sync_tool_stays_in_its_thread(self, toolkit: Toolkit) -> None:
         def where() -> int:
@@ -477,7 +467,7 @@ class TestFromAnywhere:
         go = threading.Event()
 
         def wait() -> bool:
-            return go.wait(JOIN)
+            return go.wait(PATIENCE)
 
         toolkit.register(wait)
 
@@ -501,7 +491,7 @@ class TestFromAnywhere:
             future.set_result(1)
             return blocking, await toolkit.call("wait")
 
-        blocking, awaited = in_time(lambda: asyncio.run(main()))
+        blocking, awaited = within(lambda: asyncio.run(main()))
         assert blocking.status is Status.ERROR
         assert "await toolkit.call" in blocking.text
         assert awaited.value == 1
@@ -518,7 +508,7 @@ class TestFromAnywhere:
             return {*plain, *(each.value for each in looped)} == {seed + 2}
 
         with ThreadPoolExecutor(8) as pool:
-            assert all(future.result(JOIN) for future in [pool.submit(work, seed) for seed in range(16)])
+            assert all(future.result(PATIENCE) for future in [pool.submit(work, seed) for seed in range(16)])
 
     def test_a_thousand_async_tools(self, toolkit: Toolkit) -> None:
         @tool
@@ -556,7 +546,7 @@ def nest(toolkit: Toolkit) -> None:
     def sync_run(kinds: list[str], depth: int) -> int:
         return 1 if depth == 0 else 1 + asyncio.run(toolkit.call(*below(kinds, depth))).value
 
-    @tool(timeout=JOIN)
+    @tool(timeout=PATIENCE)
     def sync_thread(kinds: list[str], depth: int) -> int:
         return 1 if depth == 0 else 1 + toolkit.call_sync(*below(kinds, depth)).value
 
@@ -580,17 +570,17 @@ class TestNested:
             nest(toolkit)
             depth = 3 if "sync_many" in (first, second) else 5
             sent = {"kinds": [second, first], "depth": depth}
-            assert in_time(lambda: toolkit.call_sync(first, sent)).value == depth + 1
-            assert in_time(lambda: asyncio.run(toolkit.call(first, sent))).value == depth + 1
+            assert within(lambda: toolkit.call_sync(first, sent)).value == depth + 1
+            assert within(lambda: asyncio.run(toolkit.call(first, sent))).value == depth + 1
 
     @pytest.mark.parametrize("size", [1, 2, 3])
     def test_a_saturated_pool(self, size: int) -> None:
         with Toolkit(plugins=(), max_threads=size) as toolkit:
             nest(toolkit)
             calls = [(kind, {"kinds": KINDS[:5], "depth": 4}) for kind in KINDS[:5]] * 4
-            results = in_time(lambda: asyncio.run(toolkit.call_many(calls)))
+            results = within(lambda: asyncio.run(toolkit.call_many(calls)))
             assert [each.value for each in results] == [5] * 20
-            results = in_time(lambda: toolkit.call_many_sync(calls))
+            results = within(lambda: toolkit.call_many_sync(calls))
             assert [each.value for each in results] == [5] * 20
 
     def test_a_queue_never_hides_a_lent_slot(self) -> None:
@@ -600,7 +590,7 @@ class TestNested:
             leaf = ("sync_sync", {"kinds": ["sync_sync"], "depth": 0})
             deep = ("sync_thread", {"kinds": ["sync_thread"], "depth": 3})
             for _ in range(3):
-                results = in_time(lambda: asyncio.run(toolkit.call_many([leaf] * 10 + [deep] * 6)))
+                results = within(lambda: asyncio.run(toolkit.call_many([leaf] * 10 + [deep] * 6)))
                 assert [each.value for each in results] == [1] * 10 + [4] * 6
 
     def test_contextvars_reach_nested_tools(self) -> None:
@@ -620,7 +610,7 @@ class TestNested:
                 return toolkit.call_sync("inner").text
 
             toolkit.register(inner, outer)
-            assert in_time(lambda: toolkit.call_sync("outer")).value == "ann"
+            assert within(lambda: toolkit.call_sync("outer")).value == "ann"
 
 
 class TestStop:
@@ -663,7 +653,7 @@ class TestStop:
             assert task is not None
             return result, task.cancelling()
 
-        result, cancelling = in_time(lambda: asyncio.run(main()))
+        result, cancelling = within(lambda: asyncio.run(main()))
         assert result.status is Status.CANCELLED
         assert cancelling == 0
         assert cancelled == [1]
@@ -698,11 +688,11 @@ class TestStop:
         toolkit.register(wait)
         call = toolkit.prepare("wait")
         threading.Timer(0.02, call.stop).start()
-        assert in_time(call.execute_sync).status is Status.CANCELLED
+        assert within(call.execute_sync).status is Status.CANCELLED
 
     def test_a_sync_tool_hears_of_it(self, toolkit: Toolkit) -> None:
         def poll(token: CancelToken) -> str:
-            return "stopped" if token.wait(JOIN) else "never told"
+            return "stopped" if token.wait(PATIENCE) else "never told"
 
         toolkit.register(poll)
         call = toolkit.prepare("poll")
@@ -713,7 +703,7 @@ class TestStop:
         told: list[bool] = []
 
         def poll(token: CancelToken) -> None:
-            told.append(token.wait(JOIN))
+            told.append(token.wait(PATIENCE))
 
         toolkit.register(poll)
 
@@ -723,7 +713,7 @@ class TestStop:
             return await call.execute()
 
         assert asyncio.run(main()).status is Status.CANCELLED
-        wait_for(lambda: told == [True])
+        assert eventually(lambda: told == [True])
 
     def test_a_generator_ends_at_its_next_yield(self, toolkit: Toolkit) -> None:
         closed: list[int] = []
@@ -740,7 +730,7 @@ class TestStop:
         toolkit.register(forever)
         made.append(toolkit.prepare("forever"))
         threading.Timer(0.02, made[0].stop).start()
-        assert in_time(made[0].execute_sync).status is Status.CANCELLED
+        assert within(made[0].execute_sync).status is Status.CANCELLED
         assert closed == [1]
 
     def test_while_it_waits_for_the_next_attempt(self, toolkit: Toolkit) -> None:
@@ -751,7 +741,7 @@ class TestStop:
             raise ValueError("no")
 
         toolkit.register(fail)
-        policy = ExecutionPolicy(max_attempts=5, initial_backoff=JOIN, jitter=False)
+        policy = ExecutionPolicy(max_attempts=5, initial_backoff=PATIENCE, jitter=False)
         for sync in (True, False):
             call = toolkit.prepare("fail")
             threading.Timer(0.02, call.stop).start()
@@ -760,7 +750,7 @@ class TestStop:
                 if sync
                 else lambda c=call: asyncio.run(c.execute(policy=policy))
             )
-            assert in_time(run).status is Status.CANCELLED
+            assert within(run).status is Status.CANCELLED
         assert ran == [1, 1]
 
     @pytest.mark.parametrize("sync", [True, False])
@@ -773,7 +763,7 @@ class TestStop:
             toolkit.register(tool(requires_approval=True)(lambda: 1), name="asks")
             call = toolkit.prepare("asks")
             threading.Timer(0.02, call.stop).start()
-            result = in_time(call.execute_sync if sync else lambda: asyncio.run(call.execute()))
+            result = within(call.execute_sync if sync else lambda: asyncio.run(call.execute()))
             assert result.status is Status.CANCELLED
 
     @pytest.mark.parametrize("sync", [True, False])
@@ -782,18 +772,18 @@ class TestStop:
 
         @tool(exclusive=True)
         def hold() -> bool:
-            return go.wait(JOIN)
+            return go.wait(PATIENCE)
 
         toolkit.register(hold)
         holder = threading.Thread(target=lambda: toolkit.call_sync("hold"))
         holder.start()
-        wait_for(lambda: toolkit.stats["running"] == 1)
+        assert eventually(lambda: toolkit.stats["running"] == 1)
         call = toolkit.prepare("hold")
         threading.Timer(0.02, call.stop).start()
-        result = in_time(call.execute_sync if sync else lambda: asyncio.run(call.execute()))
+        result = within(call.execute_sync if sync else lambda: asyncio.run(call.execute()))
         assert result.status is Status.CANCELLED
         go.set()
-        holder.join(JOIN)
+        holder.join(PATIENCE)
         assert toolkit.call_sync("hold").value is True  # the lock is free again
 
 
@@ -808,13 +798,6 @@ class TestChunks:
         result = toolkit.call_sync("work", call_id="c", on_chunk=got.append)
         assert [(chunk.call_id, chunk.name, chunk.text) for chunk in got] == [("c", "work", "half")]
         assert json.dumps(result.to_dict()).find("half") == -1
-
-
-def wait_for(condition: Any) -> None:
-    deadline = time.monotonic() + JOIN
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.002)
 
 
 def test_a_hand_made_external_tool_is_callable_too(toolkit: Toolkit) -> None:

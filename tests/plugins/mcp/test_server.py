@@ -25,6 +25,7 @@ from pegboard import (
     tool,
 )
 from pegboard_mcp import McpServer, mcp_server
+from tests.support.waiting import eventually
 
 both_eras = pytest.mark.parametrize("mode", ["auto", "legacy"])
 
@@ -329,14 +330,10 @@ def test_one_board_behind_another() -> None:
     with board() as far, Toolkit(plugins=()) as near:
         near.register(McpServer.in_process(mcp_server(far, all_tools=True)))
         far.register(lambda: 1, name="fresh", description="Fresh.")
-        deadline = time.monotonic() + 5
-        while "fresh" not in near and time.monotonic() < deadline:
-            time.sleep(0.05)
+        assert eventually(lambda: "fresh" in near)
         assert near.call_sync("fresh").text == "1"
         far.unregister("fresh")
-        while "fresh" in near and time.monotonic() < deadline:
-            time.sleep(0.05)
-        assert "fresh" not in near
+        assert eventually(lambda: "fresh" not in near)
 
 
 def test_the_list_is_the_same_every_time() -> None:

@@ -6,8 +6,6 @@ import os
 import random
 import statistics
 import time
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 
@@ -63,14 +61,6 @@ def gone(marker: str, seconds: float = 1.0) -> bool:
             return False
         time.sleep(0.02)
     return True
-
-
-def wait_for(condition: Callable[[], Any], seconds: float = 20.0) -> None:
-    """Wait until something is so. Fails if it takes too long."""
-    until = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < until, "it never happened"
-        time.sleep(0.01)
 
 
 def baseline(tools: ShellTools) -> float:

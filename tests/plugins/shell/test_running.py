@@ -24,8 +24,8 @@ from tests.plugins.shell.helpers import (
     run,
     unique_seconds,
     use_sandbox,
-    wait_for,
 )
+from tests.support.waiting import eventually, until
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are looked for in /proc")
 
@@ -156,7 +156,7 @@ class TestCancellation:
 
         async def cancel() -> None:
             task = asyncio.create_task(tools.execute_shell_command(f"setsid sleep {seconds} & sleep {seconds}"))
-            await asyncio.to_thread(wait_for, lambda: processes(seconds))
+            await until(lambda: processes(seconds))
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
@@ -169,7 +169,7 @@ class TestCancellation:
 
         async def forget() -> None:
             task = asyncio.ensure_future(unconfined.execute_shell_command(f"sleep {seconds}"))
-            await asyncio.to_thread(wait_for, lambda: processes(seconds))
+            await until(lambda: processes(seconds))
             del task
 
         asyncio.run(forget())
@@ -180,7 +180,7 @@ class TestCancellation:
         results: list[ToolResult] = []
         thread = threading.Thread(target=lambda: results.append(run(unconfined, f"echo up; sleep {seconds}")))
         thread.start()
-        wait_for(lambda: processes(seconds))
+        assert eventually(lambda: processes(seconds))
         unconfined.close()
         thread.join(10)
         assert [result.status for result in results] == [Status.CANCELLED]
@@ -196,7 +196,7 @@ class TestCancellation:
             asyncio.run(tools.execute_shell_command("setsid sleep {seconds} & sleep {seconds}"))
         """
         with subprocess.Popen([sys.executable, "-c", textwrap.dedent(script)], cwd=tmp_path) as host:
-            wait_for(lambda: len([line for line in processes(seconds) if line.startswith("sleep")]) == 2)
+            assert eventually(lambda: len([line for line in processes(seconds) if line.startswith("sleep")]) == 2)
             host.kill()
         assert gone(seconds, 10)
 

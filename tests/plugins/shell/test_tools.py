@@ -13,7 +13,8 @@ import pytest
 
 from pegboard import Approval, ApprovalRequest, Chunk, ExecutionPolicy, Status, ToolCall, Toolkit, ToolResult
 from pegboard_shell import ShellTools
-from tests.plugins.shell.helpers import gone, output, processes, run, unique_seconds, wait_for
+from tests.plugins.shell.helpers import gone, output, processes, run, unique_seconds
+from tests.support.waiting import eventually, until
 
 TOOL = "execute_shell_command"
 
@@ -148,7 +149,9 @@ class TestInAToolkit:
 
         async def watch() -> None:
             task = asyncio.ensure_future(call.execute())
-            await asyncio.to_thread(wait_for, lambda: any(line.startswith("sleep") for line in processes(seconds)))
+            assert await asyncio.to_thread(
+                eventually, lambda: any(line.startswith("sleep") for line in processes(seconds))
+            )
             self.ENDS[end](board, call, task)
             await asyncio.wait([task])
             assert task.cancelled() is (end == "caller cancelled")
@@ -167,7 +170,7 @@ class TestInAToolkit:
         call = board.prepare(TOOL, {"command": f"sleep {seconds}"})
         thread = threading.Thread(target=call.execute_sync)
         thread.start()
-        wait_for(lambda: processes(seconds))
+        assert eventually(lambda: processes(seconds))
         (call.stop if end == "call stopped" else board.close)()
         thread.join(10)
         assert call.result is not None
@@ -181,7 +184,7 @@ class TestInAToolkit:
         async def close() -> Status:
             async with toolkit() as board:
                 call = asyncio.create_task(board.call(TOOL, {"command": f"sleep {seconds}"}))
-                await asyncio.to_thread(wait_for, lambda: processes(seconds))
+                await until(lambda: processes(seconds))
             return (await call).status
 
         assert asyncio.run(close()) is Status.CANCELLED

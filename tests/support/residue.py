@@ -7,7 +7,7 @@ from pathlib import Path
 
 from attrs import frozen
 
-from tests.execution.bounded import PATIENCE, eventually, stacks
+from tests.support.waiting import PATIENCE, eventually, stacks
 
 __all__ = ["Open"]
 

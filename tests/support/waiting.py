@@ -1,4 +1,4 @@
-"""Bounds: nothing that a test here starts may hang the run."""
+"""Waiting with bounds: nothing that a test starts may hang the run, and nothing is waited for by the clock alone."""
 
 from __future__ import annotations
 

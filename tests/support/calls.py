@@ -1,0 +1,25 @@
+"""The ways to make one call."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+import pytest
+
+from pegboard import Toolkit, ToolResult
+
+__all__ = ["CALLERS", "both", "each_caller"]
+
+CALLERS: Final[dict[str, Callable[..., ToolResult]]] = {
+    "plain": lambda toolkit, *args, **options: toolkit.call_sync(*args, **options),
+    "loop": lambda toolkit, *args, **options: asyncio.run(toolkit.call(*args, **options)),
+}
+"""From plain code, and from a coroutine."""
+
+each_caller = pytest.mark.parametrize("caller", CALLERS)
+
+
+def both(toolkit: Toolkit, name: str, sent: Any = None, **options: Any) -> Iterator[ToolResult]:
+    """The results from plain code and from a coroutine."""
+    for caller in CALLERS.values():
+        yield caller(toolkit, name, sent, **options)
