@@ -18,7 +18,7 @@ def collatz(start: int) -> int:
 
 
 if __name__ == "__main__":
-    with Toolkit(plugins=()) as toolkit:
+    with Toolkit(plugins=["process"]) as toolkit:
         toolkit.register(collatz)
         print(toolkit.call_sync("collatz", {"start": 6}).text)
         print(toolkit.call_sync("collatz", {"start": 0}).text)

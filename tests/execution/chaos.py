@@ -45,7 +45,7 @@ def chaos(
     if processes:  # multiprocessing keeps one helper process for as long as the program runs
         resource_tracker.ensure_running()
     before = Open.now()
-    toolkit = Toolkit(plugins=(), max_threads=draw.choice([1, 2, 4, 16]), parallel=draw.random() < 0.9)
+    toolkit = Toolkit(plugins=["process"], max_threads=draw.choice([1, 2, 4, 16]), parallel=draw.random() < 0.9)
     wave = Wave(toolkit, Zoo(toolkit, 4 * patience), patience, debug)
     try:
         wave.act([*planted(), *(spinning() if processes else ()), *draw_plans(draw, calls, "c")])

@@ -11,7 +11,7 @@ _HOMES = {
     "_model.declare": "tool toolset",
     "_tools.docstrings": "Docstring parse_docstring",
     "_base.errors": "ConflictError Fault Mismatch PegboardError PluginError ProcessDiedError RegistrationError "
-    "SettingsError Suspend ToolError TransferError UnknownNameError",
+    "SettingsError Suspend ToolError TransferError UnknownNameError describe_exception",
     "extension": "Accelerator Backend Command Converter Dialect Injector Job LiveSource Middleware Offer "
     "ToolSource TypeHandler Types",
     "_schema.foreign": "ForeignSchema",

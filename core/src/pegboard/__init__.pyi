@@ -34,6 +34,9 @@ from pegboard._base.errors import (
 from pegboard._base.errors import (
     UnknownNameError as UnknownNameError,
 )
+from pegboard._base.errors import (
+    describe_exception as describe_exception,
+)
 from pegboard._base.markers import (
     MISSING as MISSING,
 )
@@ -379,6 +382,7 @@ __all__ = [
     "UnknownNameError",
     "VideoBlock",
     "__version__",
+    "describe_exception",
     "hookimpl",
     "injectable",
     "parse_docstring",

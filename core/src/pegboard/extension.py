@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, final, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, cast, final, runtime_checkable
 
 from attrs import field, frozen
 
+from pegboard._base.effects import AttemptTimeoutError
 from pegboard._base.records import Shown
 from pegboard._model.call import CancelToken, Emitter, ToolCall
+from pegboard._model.content import Block
+from pegboard._model.policy import ExecutionPolicy
 from pegboard._model.result import ToolResult
 from pegboard._model.shapes import TypePlan
 from pegboard._model.tool import Tool
@@ -106,15 +109,20 @@ class Job(Shown):
     """One run of a sync tool, as its backend gets it.
 
     `job()` runs the tool where it is called, draws a generator to its end, and returns or raises what the tool does.
-    A backend that takes the work to another process or machine sends `function` and `arguments()` there instead, hands
-    what the tool reports there to `emitter.emit`, and passes on that `token` was cancelled. `timeout` is in seconds;
-    the engine stops waiting by itself, and then cancels the future. `shown` are the parameters that the model knows:
-    no message may name another.
+    A backend that takes the work to another process or machine sends `function` and `arguments()` there instead, or
+    `tool_id` and `json_arguments` to where the same tool is installed; it hands what the tool reports there to `emit`,
+    and passes on that `token` was cancelled. `timeout` is in seconds; the engine stops waiting by itself, and then
+    cancels the future, but for a backend with `keeps_time`. `shown` are the parameters that the model knows: no message
+    may name another.
     """
 
     call: ToolCall
-    function: Callable[..., Any] = field(repr=False)
-    timeout: float | None
+    tool: Tool
+    policy: ExecutionPolicy = field(repr=False)
+    json_arguments: Mapping[str, Any] = field(repr=False)
+    """What the model sent, after repair and without what the program provides."""
+    typed: Mapping[str, Any] = field(repr=False)
+    """The same as Python values, by parameter."""
     emitter: Emitter = field(repr=False)
     token: CancelToken = field(repr=False)
     shown: frozenset[str] = field(repr=False)
@@ -125,6 +133,25 @@ class Job(Shown):
     def __call__(self) -> Any:
         """Run the function and return what it returns."""
         return self._run()
+
+    @property
+    def tool_id(self) -> tuple[str | None, str]:
+        """The plugin that the tool comes from, None for one of the program's own, and the tool's name."""
+        return self.tool.origin.plugin, self.tool.name
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        """The function behind the tool."""
+        return cast("Callable[..., Any]", self.tool.function)
+
+    @property
+    def timeout(self) -> float | None:
+        """Seconds that the attempt may take; None for no limit."""
+        return self.policy.timeout
+
+    def emit(self, content: str | Block) -> None:
+        """Report text or a block as progress of the call."""
+        self.emitter.emit(content)
 
     def arguments(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """What `function` is called with, by position and by name: presets and injected objects are in there too."""
@@ -137,9 +164,19 @@ class Job(Shown):
         """
         return self._draw(stream)
 
+    def timed_out(self) -> BaseException:
+        """The exception that a backend with `keeps_time` ends a job with whose time is up."""
+        return AttemptTimeoutError(self.timeout or 0.0)
+
 
 class Backend(Protocol):
-    """Where sync tools run: `tool(backend="name")` picks one."""
+    """Where sync tools run: `tool(backend="name")` picks one.
+
+    What a backend may have besides, as an attribute: `keeps_time = True` says that it ends a job itself at its
+    deadline, with `job.timed_out()`, and that nothing of the job runs on then; `remote = True` that jobs leave this
+    machine; a method `check(tool)` raises `RegistrationError`, with the remedy, for a tool that cannot run there. It is
+    asked when the tool is registered.
+    """
 
     name: str
 
@@ -147,7 +184,7 @@ class Backend(Protocol):
         """Start `job`; the future ends with its value or its exception.
 
         The simplest way to run a job is to call it: whatever takes a function without parameters can be a backend. A
-        future that nobody waits for any more is cancelled; one that cannot be goes on unheard.
+        future that nobody waits for any more is cancelled; one that cannot be (`cancel()` is False) goes on unheard.
         """
 
     def close(self) -> None:

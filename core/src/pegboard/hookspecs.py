@@ -133,7 +133,7 @@ def provide_converters() -> Iterable[Converter] | None:
 
 
 @hookspec
-def provide_middleware() -> Iterable[Middleware] | None:
+def provide_middleware(settings: Any) -> Iterable[Middleware] | None:
     """Middleware: code around every call of the tools that it applies to.
 
     import pegboard
@@ -144,13 +144,13 @@ def provide_middleware() -> Iterable[Middleware] | None:
         return result
 
     @pegboard.hookimpl
-    def provide_middleware():
+    def provide_middleware(settings):
         return [pegboard.Middleware(around, name="print")]
     """
 
 
 @hookspec
-def provide_backends() -> Iterable[Any] | None:
+def provide_backends(settings: Any) -> Iterable[Any] | None:
     """Execution backends that sync tools can name: `@tool(backend="single")`.
 
     from concurrent.futures import ThreadPoolExecutor
@@ -169,7 +169,7 @@ def provide_backends() -> Iterable[Any] | None:
             self._pool.shutdown()
 
     @pegboard.hookimpl
-    def provide_backends():
+    def provide_backends(settings):
         return [Single()]
     """
 

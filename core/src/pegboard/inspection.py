@@ -16,6 +16,7 @@ from pegboard._plugins.settings import Settings
 from pegboard._plugins.settings_values import Setting
 from pegboard._toolkit.toolkit import Toolkit
 from pegboard._tools.lazy import LazyDefinition
+from pegboard._types.hints import function_kind
 
 __all__ = [
     "Board",
@@ -26,6 +27,7 @@ __all__ = [
     "Setting",
     "Settings",
     "board_of",
+    "function_kind",
     "is_loaded",
     "plugins_of",
 ]

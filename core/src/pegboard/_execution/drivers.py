@@ -15,6 +15,7 @@ from pegboard._base.effects import (
     Around,
     AttemptTimeoutError,
     Await,
+    ClosedError,
     Effect,
     Outcome,
     Sleep,
@@ -27,7 +28,7 @@ from pegboard._base.effects import (
 from pegboard._execution.concurrency import blocking
 from pegboard._execution.loop_thread import LoopThread
 from pegboard._execution.rented import Rented
-from pegboard._execution.threads import Pool, Ticket, WorkerPool, is_worker, lending
+from pegboard._execution.threads import CLOSED, Pool, Ticket, WorkerPool, is_worker, lending
 from pegboard._execution.timeouts import TaskGuard, bounded, resumed
 from pegboard._execution.timers import JobTimer, alarms
 from pegboard._model.call import CancelToken
@@ -39,7 +40,7 @@ T = TypeVar("T")
 
 @final
 class Drivers:
-    """The two drivers, over one pool of threads, one of processes and one event loop of the library's own."""
+    """The two drivers, over one pool of threads, the backends of plugins and one event loop of the library's own."""
 
     resumed = staticmethod(resumed)
     stopper = TaskGuard
@@ -49,8 +50,6 @@ class Drivers:
         self.pool = pool
         self._backends = {} if backends is None else backends
         self._loop = LoopThread()
-        self._lock = threading.Lock()
-        self._processes: Any = None
         self._closed = False
 
     def block_on(self, start: Callable[[], Coroutine[Any, Any, T]]) -> T:
@@ -66,39 +65,27 @@ class Drivers:
     def _pool_for(self, work: Work) -> tuple[Pool, float | None]:
         """Where a job runs, and after how long its driver gives up.
 
-        Processes keep the time themselves: who waits must not go on before the process is gone.
+        A backend may keep the time itself: who waits must not go on before a process is gone, for instance.
         """
-        if work.backend in self._backends:
-            return Rented(self._backends[work.backend]), work.timeout
-        if work.backend == "process":
-            return self.processes, None
-        return self.pool, work.timeout
-
-    @property
-    def processes(self) -> Any:
-        """The pool of processes, made when the first tool needs one: multiprocessing is not loaded before."""
-        with self._lock:
-            if self._processes is None:
-                from pegboard._execution.process import ProcessPool
-
-                self._processes = ProcessPool()
-                if self._closed:
-                    self._processes.close()
-            return self._processes
+        if work.backend not in self._backends:
+            return self.pool, work.timeout
+        if self._closed:
+            raise ClosedError(CLOSED)
+        backend = self._backends[work.backend]
+        return Rented(backend), None if getattr(backend, "keeps_time", False) else work.timeout
 
     def close(self, stop: Callable[[], None]) -> None:
-        """End the library's processes, loop and threads; backends of plugins too. `stop` tells the calls to end."""
-        with self._lock:
-            self._closed = True
+        """End the library's loop and threads, and the backends of plugins. `stop` tells the calls to end."""
+        self._closed = True
         self.pool.close(stop=partial(self._stop, stop))
-        for name in sorted(self._backends):
-            self._backends[name].close()
 
     def _stop(self, stop: Callable[[], None]) -> None:
         stop()
-        if self._processes is not None:  # before the loop, for threads may wait for them
-            self._processes.close()
-        self._loop.close()
+        try:
+            for name in sorted(self._backends):  # before the loop, for threads may wait for them
+                self._backends[name].close()
+        finally:
+            self._loop.close()
 
     # On an event loop ------------------------------------------------------------------------------------------
 

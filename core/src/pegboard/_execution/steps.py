@@ -7,7 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Generator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, cast, final
+from typing import TYPE_CHECKING, Any, Final, final
 
 from pegboard._arguments.decode import owned
 from pegboard._base.effects import (
@@ -309,11 +309,19 @@ class CallSteps:
 
     def _job(self, run: Callable[[], Any], draw: Callable[[Generator[Any, Any, Any]], Any]) -> Job:
         invocation, plan = self.invocation, self.ready.plan
-        function = cast("Callable[..., Any]", self.ready.tool.function)
-        shown = frozenset(plan.names) - invocation.presets.keys()
-        bind = partial(plan.bind, self.values, invocation)
-        emitter, token = invocation.emitter, invocation.token
-        return Job(self.call, function, self.policy.timeout, emitter, token, shown, run, bind, draw)
+        return Job(
+            self.call,
+            self.ready.tool,
+            self.policy,
+            json_arguments=self.arguments,
+            typed=plan.typed(self.values),
+            emitter=invocation.emitter,
+            token=invocation.token,
+            shown=frozenset(plan.names) - invocation.presets.keys(),
+            run=run,
+            bind=partial(plan.bind, self.values, invocation),
+            draw=draw,
+        )
 
     def _may_retry(self, error: BaseException, attempt: int) -> bool:
         if attempt >= self.policy.max_attempts or self.token.cancelled:

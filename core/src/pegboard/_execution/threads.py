@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol, TypeAlias, final
 
 from pegboard._base.effects import ClosedError, Outcome
 
-__all__ = ["Done", "Pool", "Ticket", "WorkerPool", "is_worker", "lending"]
+__all__ = ["CLOSED", "Done", "Pool", "Ticket", "WorkerPool", "is_worker", "lending"]
 
 Done: TypeAlias = Callable[[Outcome], None]
 """Called once, in the worker, with what a job came to."""

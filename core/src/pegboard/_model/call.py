@@ -15,7 +15,7 @@ from pegboard._base.records import Compared
 from pegboard._model.content import Block, TextBlock
 from pegboard._model.result import Note, Status, ToolResult
 
-__all__ = ["Agent", "CancelToken", "Chunk", "Emitter", "Listener", "Runner", "ToolCall", "new_call_id"]
+__all__ = ["Agent", "CancelToken", "Chunk", "Emitter", "Listener", "Runner", "Surroundings", "ToolCall", "new_call_id"]
 
 # Unique within the process by the counter and across processes by the prefix; uuid4 for each call would cost more
 # than the rest of a short call.
@@ -163,6 +163,20 @@ class Runner(Protocol):
         ...
 
 
+class Surroundings(Protocol):
+    """What a tool by hand reaches through its call."""
+
+    @property
+    def emitter(self) -> Emitter:
+        """Reports progress."""
+        ...
+
+    @property
+    def session(self) -> Any:
+        """The session that the tool is called in."""
+        ...
+
+
 @final
 class ToolCall:
     """One request to run a tool, as the model sent it.
@@ -208,7 +222,7 @@ class ToolCall:
         self.attachments: list[Block] = []
         self._runner: Runner | None = None
         self._state: Any = None  # the engine's own record of this call
-        self._invocation: Any = None  # what surrounds the call of a tool by hand
+        self._invocation: Surroundings | None = None  # what surrounds the call of a tool by hand
         self._lock = threading.Lock()
 
     async def execute(
@@ -243,13 +257,16 @@ class ToolCall:
     @property
     def emitter(self) -> Emitter:
         """Where a tool by hand reports progress; nobody listens to any other call's."""
-        emitter: Emitter = Emitter(self.id, self.name) if self._invocation is None else self._invocation.emitter
-        return emitter
+        return Emitter(self.id, self.name) if self._invocation is None else self._invocation.emitter
 
     @property
     def session(self) -> Any:
         """The `Session` that a tool by hand is called in; None for any other call."""
         return None if self._invocation is None else self._invocation.session
+
+    def surround(self, surroundings: Surroundings) -> None:
+        """Let a tool by hand reach these: for a backend that makes its call anew elsewhere."""
+        self._invocation = surroundings
 
     def log(self, message: str) -> None:
         """Add a line to `result.logs`."""

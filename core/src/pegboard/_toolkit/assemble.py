@@ -68,7 +68,7 @@ def assemble(
     return ToolkitState(
         plugins,
         assembly,
-        Collector(assembly, engine.backends.keys, partial(_foreign, plugins), (Session, type(toolkit))),
+        Collector(assembly, engine.backends, partial(_foreign, plugins)),
         engine,
         middleware=[contribution.value for contribution in plugins.contributions("provide_middleware")],
         dialects=dialects,

@@ -19,7 +19,7 @@ def read_tool(
     toolkit_class: type, function: Callable[..., Any], *, name: str | None = None, description: str | None = None
 ) -> Tool:
     """A tool from a typed function, read with the types of the installed plugins."""
-    collector = Collector(standard_assembly(toolkit_class), tuple, lambda source: None)
+    collector = Collector(standard_assembly(toolkit_class), None, lambda source: None)
     registration = Registration(name, description)
     if type(function) is FunctionType:
         return collector.function(function, registration, Origin())

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["Collected", "Collector", "Registration"]
 
 _NOTHING_SAID = ToolOptions()
+_HERE = ("inline", "thread")
 _IMPORT_STRING = r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*"
 
 
@@ -111,21 +112,19 @@ class Collected:
 class Collector:
     """Turns objects into tools for one toolkit."""
 
-    __slots__ = ("assembly", "backends", "bound", "foreign")
+    __slots__ = ("assembly", "backends", "foreign")
 
     def __init__(
         self,
         assembly: TypeTables,
-        backends: Callable[[], Iterable[str]],
+        backends: Mapping[str, Any] | None,
         foreign: Callable[[Any], Iterable[Any] | None],
-        bound: tuple[type, ...] = (),
     ) -> None:
         self.assembly = assembly
         self.backends = backends
+        """By name; None outside of a toolkit, where nothing is run."""
         self.foreign = foreign
         """Asks the plugins' `tools_from` hooks about an object that the core does not know."""
-        self.bound = bound
-        """Classes whose instances cannot leave this process: the session, the toolkit."""
 
     def collect(
         self, source: Any, registration: Registration, origin: Origin, pack: str | None, failed: Callable[..., None]
@@ -193,8 +192,9 @@ class Collector:
         options: ToolOptions,
     ) -> Tool:
         groups = registration.groups or options.groups
-        self._check_backend(name, options, definition)
-        return Tool(name, definition, options, groups, origin, pack=pack)
+        tool = Tool(name, definition, options, groups, origin, pack=pack)
+        self._check_backend(tool)
+        return tool
 
     def function(self, function: Any, registration: Registration, origin: Origin, pack: str | None = None) -> Tool:
         """The tool that a plain function is: what `collect` finds for nearly everything that is registered."""
@@ -276,23 +276,22 @@ class Collector:
         definition = LazyDefinition(target, name, self.assembly, failed, registration.options, self._check_backend)
         return Tool(name, definition, None, registration.groups, origin, pack=pack)
 
-    def _check_backend(self, name: str, options: ToolOptions, definition: Any) -> None:
-        if options.backend is None:
+    def _check_backend(self, tool: Tool) -> None:
+        wanted = tool.options.backend
+        if wanted is None or wanted in _HERE:
             return
-        plugged = sorted(self.backends())
-        if options.backend == "process" and "process" not in plugged:
-            from pegboard._tools.portable import check_portable
-
-            check_portable(name, definition, self.bound)
+        if self.backends is None:
             return
-        known = ("inline", "thread", "process", *plugged)
-        if options.backend not in known:
+        if wanted not in self.backends:
             from pegboard._base.known_packs import known_pack
 
-            pack = known_pack(options.backend, "backends")
-            known_ones = suggestion(options.backend, known, noun="backends")
-            remedy = f"To install it: pip install {pack.distribution}" if pack else known_ones
-            raise RegistrationError(f"tool {name!r}: there is no backend {options.backend!r}. {remedy}")
+            pack = known_pack(wanted, "backends")
+            known = suggestion(wanted, (*_HERE, *self.backends), noun="backends")
+            remedy = f"To install it: pip install {pack.distribution}" if pack else known
+            raise RegistrationError(f"tool {tool.name!r}: there is no backend {wanted!r}. {remedy}")
+        check = getattr(self.backends[wanted], "check", None)
+        if check is not None:
+            check(tool)
 
 
 def _is_handwritten(source: Any) -> bool:

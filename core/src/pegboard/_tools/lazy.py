@@ -29,7 +29,7 @@ class LazyDefinition:
         assembly: TypeTables,
         failed: Callable[[str, BaseException | None], None],
         adjust: Callable[[ToolOptions], ToolOptions],
-        check: Callable[[str, ToolOptions, Any], None],
+        check: Callable[[Tool], None],
     ) -> None:
         self._target = target
         self._name = name
@@ -46,7 +46,7 @@ class LazyDefinition:
             if self._found is None:
                 try:
                     found = self._load()
-                    self._check(self._name, found.options, found)
+                    self._check(Tool(self._name, found, found.options))
                     self._found = found
                 except BaseException as error:
                     if isinstance(error, KeyboardInterrupt):

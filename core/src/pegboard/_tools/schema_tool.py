@@ -203,7 +203,7 @@ class HandwrittenPlan:
         sent = invocation.call
         merged = ToolCall(sent.id, sent.name, {**presets, **values[0]}, sent.provider_meta)
         merged.typed = merged.arguments
-        merged._invocation = invocation
+        merged.surround(invocation)
         # What the tool logs and attaches belongs to the call that the engine settles.
         merged.logs, merged.attachments = sent.logs, sent.attachments
         return (merged,), {}

@@ -1,4 +1,4 @@
-"""Parcels: a job on its way to another process, and what comes back, with errors that say what could not travel."""
+"""A job on its way to another process, and what comes back, with errors that say what could not travel."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ import inspect
 import io
 import pickle
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final
 
-from pegboard._base.errors import TransferError, describe_exception
-from pegboard._execution.child import LOST, RAISED, STUCK, job_call, job_emitter, job_token
-from pegboard._model.call import CancelToken, Emitter, ToolCall
-from pegboard.extension import Job
+from pegboard import CancelToken, Emitter, Job, ToolCall, TransferError, describe_exception
+from pegboard_process._worker import LOST, RAISED, STUCK, job_call, job_emitter, job_token
 
 __all__ = ["RemoteError", "pack", "read", "unpack"]
 
@@ -65,13 +64,14 @@ def _pickled(value: Any, job: Job, asked: list[CancelToken]) -> bytes:
 
     stream = io.BytesIO()
     pickler = pickle.Pickler(stream, pickle.HIGHEST_PROTOCOL)
-    pickler.dispatch_table = {**copyreg.dispatch_table, CancelToken: token, Emitter: emitter, ToolCall: _call}
+    call = partial(_call, job.emitter)
+    pickler.dispatch_table = {**copyreg.dispatch_table, CancelToken: token, Emitter: emitter, ToolCall: call}
     pickler.dump(value)
     return stream.getvalue()
 
 
-def _call(call: ToolCall) -> tuple[Any, ...]:
-    by_hand = call._invocation is not None
+def _call(emitter: Emitter, call: ToolCall) -> tuple[Any, ...]:
+    by_hand = call.emitter is emitter
     return job_call, (call.id, call.name, call.arguments, dict(call.provider_meta), dict(call.typed), by_hand)
 
 

@@ -1,7 +1,7 @@
 """Processes for tools: spawned when one is needed, kept for the next, killed when a call has to end.
 
-Each job is minded by a thread of its own, which alone touches the process that runs it: it starts it, sends the job,
-passes on what the tool reports, keeps the time and kills. Everybody else only rings a bell.
+Each job is minded by a thread, which alone touches the process that runs it: it starts it, sends the job, passes on
+what the tool reports, keeps the time and kills. Everybody else only rings a bell.
 """
 
 from __future__ import annotations
@@ -14,26 +14,21 @@ import threading
 import time
 import weakref
 from asyncio import CancelledError
-from collections.abc import Generator, Iterable
+from collections import deque
+from collections.abc import Generator
+from concurrent.futures import Future
 from contextlib import ExitStack, suppress
+from contextvars import copy_context
 from multiprocessing import current_process, get_context
 from multiprocessing.connection import wait
-from typing import Any, Final, cast, final
+from typing import Any, Final, final
 
-from pegboard._base.effects import TIMED_OUT, AttemptTimeoutError
-from pegboard._base.errors import PegboardError, ProcessDiedError
-from pegboard._execution.child import BEGUN, CANCEL, CHUNK, FAREWELL, ITEM, JOB, READY, is_serving, serve
-from pegboard._execution.parcels import pack, read, unpack
-from pegboard._execution.threads import Done, Ticket, WorkerPool
-from pegboard._types.hints import function_kind
-from pegboard.extension import Job
+from pegboard import Job, PegboardError, ProcessDiedError
+from pegboard.inspection import function_kind
+from pegboard_process._pickling import pack, read, unpack
+from pegboard_process._worker import BEGUN, CANCEL, CHUNK, FAREWELL, ITEM, JOB, READY, is_serving, serve
 
 __all__ = ["ProcessPool"]
-
-GRACE: Final = 0.5
-"""Seconds that a tool has for ending by itself if it asked for its token, or yields: then it is killed."""
-PATIENCE: Final = 60.0
-"""Seconds that a process may take until it is ready, and again until it has imported what the job needs."""
 
 _PREFIX: Final = "pegboard-process-"
 _UNGUARDED: Final = 121
@@ -41,6 +36,10 @@ _UNGUARDED: Final = 121
 _GUARD: Final = 'put what the main script does under `if __name__ == "__main__":`, for each process imports the script'
 
 _CLOSED: Final = "the toolkit was closed"
+_CANCELLED: Final = "the call was cancelled"
+_TIMED_OUT: Final = "timed out"
+_CLOSING: Final = 5.0
+"""Seconds that closing waits for jobs that end."""
 
 _numbers = itertools.count(1)
 _reaping = threading.Lock()
@@ -69,6 +68,7 @@ class _Child:
             theirs.close()
         self.ready = False
         self.idle = True
+        self.jobs = 0
 
     def has_ended(self, seconds: float = 0.0) -> bool:
         """Whether it has ended, or does within `seconds`."""
@@ -142,19 +142,32 @@ class _Child:
 
 @final
 class _Run:
-    """One job in a process. Called in the thread that minds it; returns or raises what the tool does there."""
+    """One job in a process, minded by one thread."""
 
     def __init__(self, pool: ProcessPool, job: Job) -> None:
         self._pool = pool
         self._job = job
         self._lock = threading.Lock()
+        self.future = _Future(self)
+        self.context = copy_context()
         self._child: _Child | None = None
         self._stopped: str | None = None
         self._begun = False
         self._listens = False
         self._deadline: float | None = None
 
-    def __call__(self) -> Any:
+    def mind(self) -> None:
+        """Run the job and tell its future."""
+        if not self.future.set_running_or_notify_cancel():
+            return
+        try:
+            value = self.context.run(self._result)
+        except BaseException as error:  # noqa: BLE001 - whatever a tool raises is the outcome of its call
+            self.future.set_exception(error)
+        else:
+            self.future.set_result(value)
+
+    def _result(self) -> Any:
         parcel, self._listens = pack(self._job)
         while True:
             child = self._pool.hire(self)
@@ -193,7 +206,7 @@ class _Run:
         child.idle = False
         if child.ready:
             child.say(JOB, parcel)
-        self._deadline = time.monotonic() + PATIENCE
+        self._deadline = time.monotonic() + self._pool.patience
         with ExitStack() as around:
             kind, content = self._next(child, parcel, around)
             if kind != ITEM:
@@ -211,7 +224,7 @@ class _Run:
             if kind == READY:
                 child.ready = True
                 child.say(JOB, parcel)
-                self._deadline = time.monotonic() + PATIENCE
+                self._deadline = time.monotonic() + self._pool.patience
             elif kind == BEGUN:
                 self._begun = True
                 self._set_clock(around)
@@ -232,7 +245,7 @@ class _Run:
         while (message := child.hear(self._deadline)) is not None:
             if message[0] != CHUNK:
                 return message
-            self._job.emitter.emit(read(message[1]))
+            self._job.emit(read(message[1]))
         raise self._end()
 
     def _set_clock(self, around: ExitStack) -> None:
@@ -240,7 +253,7 @@ class _Run:
         self._deadline = None if timeout is None else time.monotonic() + timeout
         if timeout is not None and self._job.emitter.heard:
             # A slow listener may make this thread wait, and only the token ends that. No sooner than the deadline.
-            timer = threading.Timer(min(timeout + 0.01, threading.TIMEOUT_MAX), self._job.token.cancel, [TIMED_OUT])
+            timer = threading.Timer(min(timeout + 0.01, threading.TIMEOUT_MAX), self._job.token.cancel, [_TIMED_OUT])
             timer.daemon = True
             timer.start()
             around.callback(timer.cancel)
@@ -249,8 +262,8 @@ class _Run:
         """Let a tool that can hear it know that it is over, and give it a moment."""
         if not self._listens and function_kind(self._job.function) != "generator":
             return
-        child.say(CANCEL, (self._stopped or TIMED_OUT).encode())
-        deadline = time.monotonic() + GRACE
+        child.say(CANCEL, (self._stopped or _TIMED_OUT).encode())
+        deadline = time.monotonic() + self._pool.grace
         with suppress(ProcessDiedError):
             while (message := child.hear(deadline, undisturbed=True)) is not None and message[0] in (CHUNK, ITEM):
                 pass
@@ -261,8 +274,23 @@ class _Run:
         if self._deadline is None or time.monotonic() < self._deadline:
             return CancelledError(self._job.token.reason)
         if self._begun:
-            return AttemptTimeoutError(cast("float", self._job.timeout))
-        return PegboardError(f"the process of the tool was not ready after {PATIENCE:g} s; {_GUARD}")
+            return self._job.timed_out()
+        return PegboardError(f"the process of the tool was not ready after {self._pool.patience:g} s; {_GUARD}")
+
+
+@final
+class _Future(Future[Any]):
+    """What a job comes to. Cancelling it ends the job: its process is gone soon after."""
+
+    def __init__(self, run: _Run) -> None:
+        super().__init__()
+        self._run = run
+
+    def cancel(self) -> bool:
+        """Kill what runs the job. Never is anything left to itself: the answer is True, but for one that is over."""
+        if not super().cancel():
+            self._run.stop(_CANCELLED)
+        return not self.done() or self.cancelled()
 
 
 @final
@@ -273,26 +301,49 @@ class ProcessPool:
     parent. One that was stopped is never used again.
     """
 
-    def __init__(self, size: int | None = None) -> None:
+    def __init__(self, size: int | None, keep_warm: float | None, grace: float, patience: float) -> None:
         if current_process().name.startswith(_PREFIX) and not is_serving():
             # A child imports the main script, and the script calls a tool. Nothing good comes of going on.
             os._exit(_UNGUARDED)
-        self._minders = WorkerPool(size or _cpus(), name="pegboard-process")
+        self.grace = grace
+        self.patience = patience
+        self._size = size or _cpus()
+        self._keep_warm = keep_warm
         self._state = threading.Condition()
+        self._queue: deque[_Run] = deque()
+        self._minded = 0
+        self._minding = threading.local()
         self._resting: list[_Child] = []
         self._runs: set[_Run] = set()
         self._closed = False
         _open.add(self)
 
-    def submit(self, job: Job, done: Done) -> Ticket:
+    def submit(self, job: Job) -> Future[Any]:
         """Queue a job. Raises RuntimeError when the pool is closed or no thread can be started."""
-        return self._minders.submit(_Run(self, job), done)
+        run = _Run(self, job)
+        with self._state:
+            if self._closed:
+                raise RuntimeError("the pool of processes is closed")
+            # Whoever minds a job and calls another meanwhile, in a listener, must not wait for its own place.
+            if self._minded < self._size or getattr(self._minding, "now", False):
+                name = f"pegboard-process-{next(_numbers)}"
+                threading.Thread(target=self._mind, args=(run,), name=name, daemon=True).start()
+                self._minded += 1
+            else:
+                self._queue.append(run)
+        return run.future
 
-    def abandon(self, ticket: Ticket) -> bool:
-        """Kill what runs a job. Never is anything left to itself: the answer is False."""
-        self._minders.abandon(ticket)
-        cast("_Run", ticket.job).stop("the call was cancelled")
-        return False
+    def _mind(self, run: _Run) -> None:
+        self._minding.now = True
+        following: _Run | None = run
+        while following is not None:
+            following.mind()
+            with self._state:
+                waits = self._queue and self._minded <= self._size
+                following = self._queue.popleft() if waits else None
+                if following is None:
+                    self._minded -= 1
+                    self._state.notify_all()
 
     def hire(self, run: _Run) -> _Child:
         """A process for a job, an idle one or a new one."""
@@ -316,35 +367,55 @@ class ProcessPool:
                 self._resting.append(child)
         if not kept:
             child.bury()
+        elif self._keep_warm is not None:
+            self._let_go_later(child, self._keep_warm)
         self._over(run)
+
+    def _let_go_later(self, child: _Child, seconds: float) -> None:
+        child.jobs = jobs = child.jobs + 1
+
+        def let_go(pool: weakref.ref[ProcessPool]) -> None:
+            this = pool()
+            if this is not None:
+                this._let_go(child, jobs)
+
+        timer = threading.Timer(min(seconds, threading.TIMEOUT_MAX), let_go, [weakref.ref(self)])
+        timer.daemon = True
+        timer.start()
+
+    def _let_go(self, child: _Child, jobs: int) -> None:
+        with self._state:
+            if child.jobs != jobs or child not in self._resting:
+                return  # it has worked since then, or it is gone
+            self._resting.remove(child)
+        child.hang_up()
+        child.bury(FAREWELL)
 
     def _over(self, run: _Run) -> None:
         with self._state:
             self._runs.discard(run)
             self._state.notify_all()
 
-    def close(self, seconds: float = 5.0) -> None:
-        """End every process, in order where it is idle; returns when they are gone, after `seconds` at most."""
+    def close(self) -> None:
+        """End every process, in order where it is idle; returns when they are gone, after some seconds at most."""
         with self._state:
             if self._closed:
                 return
             self._closed = True
-            runs, idle = list(self._runs), list(self._resting)
+            runs, idle, queued = list(self._runs), list(self._resting), list(self._queue)
             self._resting.clear()
+            self._queue.clear()
+        for run in queued:
+            run.future.cancel()
         for run in runs:
             run.stop(_CLOSED)
-        _hang_up(idle)
+        for child in idle:
+            child.hang_up()
         deadline = time.monotonic() + FAREWELL
         for child in idle:
             child.bury(max(0.0, deadline - time.monotonic()))
         with self._state:
-            self._state.wait_for(lambda: not self._runs, seconds)
-        self._minders.close(seconds)
-
-
-def _hang_up(children: Iterable[_Child]) -> None:
-    for child in children:
-        child.hang_up()
+            self._state.wait_for(lambda: not self._runs and not self._minded, _CLOSING)
 
 
 def _cpus() -> int:

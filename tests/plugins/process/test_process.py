@@ -12,33 +12,29 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from pegboard import (
-    Emitter,
     ExecutionPolicy,
     ImageBlock,
-    Injected,
-    Job,
     ProcessDiedError,
     RegistrationError,
     Secret,
     Session,
+    SettingsError,
     Status,
     TextBlock,
     Toolkit,
     ToolResult,
     TransferError,
-    hookimpl,
     tool,
 )
-from tests.execution import laborers
+from tests.plugins.process import laborers
 from tests.support.waiting import eventually, within
 from tests.workspace.project import ROOT
 
@@ -64,7 +60,7 @@ def toolkit() -> Iterator[Toolkit]:
 
 
 def furnished() -> Toolkit:
-    made = Toolkit(plugins=())
+    made = Toolkit(plugins=["process"])
     made.register(*TOOLS)
     return made
 
@@ -139,7 +135,7 @@ class TestWork:
         assert (result.value, account.balance) == ("70 s3cret", 100)
 
     def test_of_a_lazy_tool(self, toolkit: Toolkit) -> None:
-        toolkit.register("tests.execution.laborers:add", name="sum")
+        toolkit.register("tests.plugins.process.laborers:add", name="sum")
         assert toolkit.call_sync("sum", {"a": 1, "b": 1}).value == 2
 
     @pytest.mark.slow
@@ -299,10 +295,10 @@ class TestEnding:
             assert future.result(20).status is Status.CANCELLED
         assert eventually(lambda: is_gone(victim), 5)
 
-    def test_stop_kills_from_a_loop(self, toolkit: Toolkit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(
-            "pegboard._execution.process.GRACE", 20.0
-        )  # a busy machine may need longer for its last words
+    def test_stop_kills_from_a_loop(self, tmp_path: Path) -> None:
+        # A busy machine may need longer for its last words.
+        toolkit = Toolkit(plugins=["process"], settings={"process": {"grace": 20.0}})
+        toolkit.register(laborers.stop_when_told)
         place = tmp_path / "reason"
         call = toolkit.prepare("stop_when_told", {"place": str(place)})
 
@@ -314,6 +310,7 @@ class TestEnding:
 
         assert asyncio.run(stopped()).status is Status.CANCELLED
         assert "cancel" in written(place)
+        toolkit.close()
 
     def test_cancelled_caller_kills(self, toolkit: Toolkit, tmp_path: Path) -> None:
         place = tmp_path / "pid"
@@ -562,100 +559,10 @@ class TestRefusedAtRegistration:
             toolkit.register(nested)
 
     def test_lazy_tool_is_refused_when_it_is_read(self, toolkit: Toolkit) -> None:
-        toolkit.register("tests.execution.laborers:misplaced")
+        toolkit.register("tests.plugins.process.laborers:misplaced")
         result = toolkit.call_sync("misplaced")
         assert result.status is Status.ERROR
         assert "there is no backend 'proces'. Did you mean 'process'?" in result.text
-
-
-class Spy:
-    """A plugin's backend that looks at what it gets."""
-
-    name = "spy"
-
-    def __init__(self) -> None:
-        self.jobs: list[Job] = []
-        self.futures: list[Future[Any]] = []
-        self.pool = ThreadPoolExecutor(1)
-
-    def submit(self, job: Job) -> Future[Any]:
-        self.jobs.append(job)
-        self.futures.append(self.pool.submit(job))
-        return self.futures[-1]
-
-    def close(self) -> None:
-        self.pool.shutdown()
-
-
-class TestPluginBackend:
-    @pytest.fixture
-    def spy(self) -> Spy:
-        return Spy()
-
-    @pytest.fixture
-    def toolkit(self, spy: Spy) -> Iterator[Toolkit]:
-        class Plugin:
-            @hookimpl
-            def provide_backends(self) -> list[Any]:
-                return [spy]
-
-        with Toolkit(plugins=[Plugin()]) as made:
-            yield made
-
-    @both
-    def test_gets_a_job_that_it_can_call_or_take_apart(self, toolkit: Toolkit, spy: Spy, call: Call) -> None:
-        @tool(backend="spy")
-        def work(a: int, account: Injected[SimpleNamespace], emitter: Emitter, *, b: int = 2) -> Iterator[str]:
-            """Work."""
-            yield f"{a + b} {account.name}"
-
-        toolkit.register(work, presets={"b": 5})
-        ada = SimpleNamespace(name="Ada")
-        result = call(toolkit, "work", {"a": 1}, policy=ExecutionPolicy(timeout=9), context=ada)
-        assert result.text == "6 Ada"
-        (job,) = spy.jobs
-        (a, account, emitter), keywords = job.arguments()
-        assert (a, account.name, keywords) == (1, "Ada", {"b": 5})
-        assert isinstance(emitter, Emitter)
-        assert job.function is work
-        assert (job.timeout, job.call.name, set(job.shown)) == (9, "work", {"a"})
-        assert not job.token.cancelled
-
-    @both
-    def test_that_takes_too_long_is_a_timeout(self, toolkit: Toolkit, spy: Spy, call: Call) -> None:
-        gate = threading.Event()
-
-        @tool(backend="spy")
-        def wait() -> None:
-            """Wait."""
-            gate.wait(20)
-
-        toolkit.register(wait)
-        policy = ExecutionPolicy(timeout=0.05, max_attempts=3, initial_backoff=0)
-        results = [call(toolkit, "wait", policy=policy)]
-        assert (results[0].status, results[0].attempts) == (Status.TIMEOUT, 1)  # it runs on: no second one beside it
-        second = call(toolkit, "wait", policy=ExecutionPolicy(timeout=0.05))
-        assert (second.status, spy.futures[1].cancelled()) == (Status.TIMEOUT, True)
-        gate.set()
-
-    @both
-    def test_can_be_stopped(self, toolkit: Toolkit, spy: Spy, call: Call) -> None:
-        gate, began = threading.Event(), threading.Event()
-
-        @tool(backend="spy")
-        def wait() -> None:
-            """Wait."""
-            began.set()
-            gate.wait(20)
-
-        toolkit.register(wait)
-        prepared = toolkit.prepare("wait")
-        with ThreadPoolExecutor(1) as pool:
-            running = pool.submit(call, toolkit, prepared)
-            assert began.wait(20)
-            prepared.stop()
-            assert running.result(20).status is Status.CANCELLED
-        gate.set()
 
 
 @pytest.mark.slow
@@ -736,7 +643,7 @@ def hang() -> None:
     while True:
         pass
 
-toolkit = Toolkit(plugins=())
+toolkit = Toolkit(plugins=["process"])
 toolkit.register(divide, hang)
 print("imported", __name__)
 """
@@ -753,7 +660,7 @@ class TestPrograms:
 
     def test_example_is_what_a_page_quotes(self) -> None:
         source = (ROOT / "docs" / "examples" / "processes.py").read_text(encoding="utf-8")
-        pages = [page.read_text(encoding="utf-8") for page in sorted((ROOT / "docs").glob("*.md"))]
+        pages = [page.read_text(encoding="utf-8") for page in sorted((ROOT / "docs").rglob("*.md"))]
         assert sum(f"```py\n{source}```" in page for page in pages) == 1
 
     def test_script_with_a_guard(self, tmp_path: Path) -> None:
@@ -782,8 +689,8 @@ class TestPrograms:
         code = (
             "import sys, asyncio\nfrom pegboard import Toolkit, tool\n"
             "@tool(timeout=5)\ndef f() -> int: return 1\n"
-            "t = Toolkit(plugins=()); t.register(f); t.call_sync('f'); asyncio.run(t.call('f')); t.close()\n"
-            "print(sorted(name for name in sys.modules if name in ('multiprocessing', 'pegboard._execution.process')))"
+            "t = Toolkit(); t.register(f); t.call_sync('f'); asyncio.run(t.call('f')); t.close()\n"
+            "print(sorted(name for name in sys.modules if name in ('multiprocessing', 'pegboard_process._pool')))"
         )
         assert run("-I", "-c", code).stdout == "[]\n"
 
@@ -822,3 +729,40 @@ class TestPrograms:
         assert (ran.returncode, ran.stderr) == (0, "")
         assert time.monotonic() - started < 9  # what waits for the one that hangs takes 10
         assert eventually(lambda: all(is_gone(int(victim)) for victim in victims), 5)
+
+
+class TestSettings:
+    def test_bound_how_many_work_at_once(self) -> None:
+        with Toolkit(plugins=["process"], settings={"process": {"processes": 1}}) as toolkit:
+            toolkit.register(laborers.pid)
+            results = asyncio.run(toolkit.call_many([("pid", {"seconds": 0.05})] * 3))
+            assert len({result.value for result in results}) == 1
+
+    def test_let_an_idle_process_go(self) -> None:
+        with Toolkit(plugins=["process"], settings={"process": {"keep_warm": 0.1}}) as toolkit:
+            toolkit.register(laborers.pid)
+            victim = toolkit.call_sync("pid").value
+            assert eventually(lambda: is_gone(victim), 10)
+            assert toolkit.call_sync("pid").value != victim
+
+    @pytest.mark.parametrize("settings", [{"processes": 0}, {"grace": -1.0}, {"patience": 0.0}])
+    def test_have_bounds(self, settings: dict[str, Any]) -> None:
+        with pytest.raises(SettingsError, match=next(iter(settings))):
+            Toolkit(plugins=["process"], settings={"process": settings})
+
+
+def test_listener_may_call_another_tool_of_the_kind() -> None:
+    with Toolkit(plugins=["process"], settings={"process": {"processes": 1}}) as toolkit:
+        toolkit.register(laborers.count, laborers.add)
+        heard: list[Any] = []
+        within(
+            lambda: toolkit.call_sync(
+                "count", {"n": 1}, on_chunk=lambda chunk: heard.append(toolkit.call_sync("add", {"a": 1}).value)
+            )
+        )
+        assert heard == [11, 11]
+
+
+def test_without_the_pack_a_tool_says_what_to_install() -> None:
+    with pytest.raises(RegistrationError, match=r"no backend 'process'.*pip install pegboard-process"):
+        Toolkit(plugins=()).register(laborers.add)

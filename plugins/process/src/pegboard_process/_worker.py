@@ -1,4 +1,4 @@
-"""The child's side of the `process` backend: runs one job after another, and ends with its parent."""
+"""The child's side: runs one job after another, and ends with its parent."""
 
 from __future__ import annotations
 
@@ -18,9 +18,7 @@ from multiprocessing import current_process
 from multiprocessing.connection import Connection
 from typing import Any, Final, NoReturn, final
 
-from pegboard._base.errors import describe_exception
-from pegboard._model.call import CancelToken, Chunk, Emitter, ToolCall
-from pegboard._model.content import Block
+from pegboard import Block, CancelToken, Chunk, Emitter, ToolCall, describe_exception
 
 __all__ = [
     "BEGUN",
@@ -71,7 +69,7 @@ FAREWELL: Final = 2.0
 class _Desk:
     """What the job in hand can reach, and what it leaves behind for the call in the parent."""
 
-    session = None  # it stays in the parent
+    session: Any = None  # it stays in the parent
 
     def __init__(self, emitter: Emitter, token: CancelToken) -> None:
         self.emitter = emitter
@@ -107,7 +105,8 @@ def job_call(call_id: str, name: str, arguments: Any, provider_meta: Any, typed:
     """Stands for a call in a pickle: what is logged and attached to it here reaches the parent's."""
     call = ToolCall(call_id, name, arguments, provider_meta)
     call.typed = typed
-    call._invocation = _desk if by_hand else None
+    if by_hand:
+        call.surround(_desk)
     _desk.calls.append(call)
     return call
 

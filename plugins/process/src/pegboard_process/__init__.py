@@ -1,0 +1,36 @@
+"""A backend for tools that may hang, crash or eat all memory: processes that are killed when a call has to end."""
+
+from collections.abc import Iterable
+
+import attrs
+
+from pegboard import Backend, hookimpl
+from pegboard_process._backend import ProcessBackend
+
+__all__ = ["ProcessBackend", "Settings", "provide_backends", "settings_type"]
+
+
+@attrs.frozen
+class Settings:
+    """The section `process` of the settings."""
+
+    processes: int | None = attrs.field(default=None, validator=attrs.validators.optional(attrs.validators.ge(1)))
+    """How many may run at once; None for as many as the machine has CPUs, two at least."""
+    keep_warm: float | None = attrs.field(default=None, validator=attrs.validators.optional(attrs.validators.ge(0)))
+    """Seconds that an idle process is kept for the next call; None for as long as the toolkit is open."""
+    grace: float = attrs.field(default=0.5, validator=attrs.validators.ge(0))
+    """Seconds that a tool has for ending by itself if it asked for its token, or yields: then it is killed."""
+    patience: float = attrs.field(default=60.0, validator=attrs.validators.gt(0))
+    """Seconds that a process may take until it is ready, and again until it has imported what a job needs."""
+
+
+@hookimpl
+def settings_type() -> type[Settings]:
+    """The pack's settings."""
+    return Settings
+
+
+@hookimpl
+def provide_backends(settings: Settings) -> Iterable[Backend]:
+    """The backend `process`. It starts nothing, and imports no multiprocessing, until a tool is called."""
+    return [ProcessBackend(settings.processes, settings.keep_warm, settings.grace, settings.patience)]

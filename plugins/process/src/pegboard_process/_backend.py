@@ -1,0 +1,68 @@
+"""The backend as a toolkit sees it; the pool behind it is made, and multiprocessing loaded, with the first job."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any, final
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+    from pegboard import Job, Tool
+    from pegboard_process._pool import ProcessPool
+
+__all__ = ["ProcessBackend"]
+
+
+@final
+class ProcessBackend:
+    """Runs sync tools in processes of this machine that are kept for later jobs, and kills them at the deadline."""
+
+    name = "process"
+    keeps_time = True
+    remote = False
+
+    def __init__(
+        self,
+        processes: int | None = None,
+        keep_warm: float | None = None,
+        grace: float = 0.5,
+        patience: float = 60.0,
+    ) -> None:
+        self._options: tuple[Any, ...] = (processes, keep_warm, grace, patience)
+        self._lock = threading.Lock()
+        self._pool: ProcessPool | None = None
+        self._closed = False
+
+    def check(self, tool: Tool) -> None:
+        """Raises `RegistrationError` for a tool that could never run in another process."""
+        from pegboard_process._checks import check_portable
+
+        check_portable(tool)
+
+    def submit(self, job: Job) -> Future[Any]:
+        """Queue a job. Cancelling the future kills its process. Raises RuntimeError when the backend is closed."""
+        return self._made_pool().submit(job)
+
+    def _made_pool(self) -> ProcessPool:
+        with self._lock:
+            if self._closed:
+                raise RuntimeError("the processes of this toolkit are closed")
+            if self._pool is None:
+                from pegboard_process._pool import ProcessPool
+
+                self._pool = ProcessPool(*self._options)
+            return self._pool
+
+    def close(self) -> None:
+        """End every process; returns when they are gone."""
+        with self._lock:
+            self._closed = True
+            pool = self._pool
+        if pool is not None:
+            pool.close()
+
+    def __repr__(self) -> str:
+        processes, *_ = self._options
+        state = "closed" if self._closed else "idle" if self._pool is None else "running"
+        return f"ProcessBackend({processes or 'as many as CPUs'}, {state})"
