@@ -7,8 +7,6 @@ import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
-from functools import partial
 from typing import Any, Final
 
 import pytest
@@ -477,129 +475,6 @@ class TestStraightCalls:
             return seen
 
         assert within(lambda: asyncio.run(main())) == [Status.CANCELLED, 0, Status.CANCELLED, 0]
-
-
-def _only_old_threads(before: set[threading.Thread]) -> bool:
-    return {thread for thread in threading.enumerate() if "pegboard" in thread.name} <= before
-
-
-class TestClosing:
-    def test_from_within_a_tool(self) -> None:
-        for kind in ("sync", "bounded", "async", "straight"):
-            for driver in ("sync", "async"):
-                before = set(threading.enumerate())
-                toolkit = Toolkit(plugins=())
-
-                def close(toolkit: Toolkit = toolkit) -> str:
-                    toolkit.close()
-                    return "closed"
-
-                async def close_later(toolkit: Toolkit = toolkit) -> str:
-                    toolkit.close()
-                    await asyncio.sleep(0)
-                    return "closed"
-
-                options: dict[str, dict[str, Any]] = {
-                    "bounded": {"timeout": PATIENCE},
-                    "sync": {"exclusive": True},
-                    "async": {"exclusive": True},
-                }
-                body = close if kind in ("sync", "bounded") else close_later
-                toolkit.register(tool(**options.get(kind, {}))(_without_parameters(body)), name="close")
-                run: Any = (
-                    (lambda toolkit=toolkit: toolkit.call_sync("close"))
-                    if driver == "sync"
-                    else (lambda toolkit=toolkit: asyncio.run(toolkit.call("close")))
-                )
-                assert within(run).status in (Status.SUCCESS, Status.CANCELLED)
-                assert eventually(partial(_only_old_threads, before))
-
-    def test_from_many_threads_at_once(self) -> None:
-        toolkit = Toolkit(plugins=())
-
-        async def wait() -> None:
-            await asyncio.Event().wait()
-
-        toolkit.register(wait)
-        with ThreadPoolExecutor(8) as pool:
-            calls = [pool.submit(toolkit.call_sync, "wait") for _ in range(4)]
-            assert eventually(lambda: toolkit.stats["running"] == 4)
-            for closing in [pool.submit(toolkit.close) for _ in range(4)]:
-                closing.result(PATIENCE)
-            assert {call.result(PATIENCE).status for call in calls} == {Status.CANCELLED}
-
-    def test_a_context_manager_lets_the_loop_go_on(self) -> None:
-        """A worker waits for this loop, which waits for the worker to end: only if it goes on can both."""
-        ended: list[str] = []
-
-        class Around:
-            @hookimpl
-            def provide_middleware(self) -> list[Middleware]:
-                return [Middleware(lambda call, proceed: proceed())]
-
-        async def wait() -> None:
-            try:
-                await asyncio.Event().wait()
-            finally:
-                await asyncio.sleep(0.01)
-                ended.append("wait")
-
-        async def main() -> ToolResult:
-            async with Toolkit(plugins=[Around()]) as toolkit:
-                toolkit.register(wait)
-                task = asyncio.create_task(toolkit.call("wait"))
-                await until(lambda: toolkit.stats["running"])
-                await asyncio.sleep(0.01)
-                started = asyncio.get_running_loop().time()
-            assert asyncio.get_running_loop().time() - started < 4
-            return await task
-
-        assert within(lambda: asyncio.run(main())).status is Status.CANCELLED
-        assert ended == ["wait"]
-
-    def test_one_that_ignores_it_does_not_hold_up_for_ever(self) -> None:
-        begun, go = threading.Event(), threading.Event()
-
-        async def stubborn() -> None:
-            begun.set()
-            while not go.is_set():
-                with suppress(asyncio.CancelledError):
-                    await asyncio.sleep(0.01)
-
-        toolkit = Toolkit(plugins=())
-        toolkit.register(stubborn)
-        with ThreadPoolExecutor(1) as pool:
-            running = pool.submit(toolkit.call_sync, "stubborn")
-            assert begun.wait(PATIENCE)
-            threading.Timer(1, go.set).start()
-            within(toolkit.close)
-            assert running.result(PATIENCE).status in (Status.SUCCESS, Status.CANCELLED)
-
-    def test_a_batch_in_plain_code_ends_in_results(self) -> None:
-        begun = threading.Event()
-
-        async def wait() -> None:
-            begun.set()
-            await asyncio.Event().wait()
-
-        toolkit = Toolkit(plugins=())
-        toolkit.register(wait)
-        with ThreadPoolExecutor(1) as pool:
-            batch = pool.submit(toolkit.call_many_sync, ["wait"] * 5)
-            assert begun.wait(PATIENCE)
-            assert eventually(lambda: toolkit.stats["running"] == 5)
-            within(toolkit.close)
-            assert [result.status for result in batch.result(PATIENCE)] == [Status.CANCELLED] * 5
-
-
-def _without_parameters(function: Callable[..., Any]) -> Callable[[], Any]:
-    if asyncio.iscoroutinefunction(function):
-
-        async def later() -> Any:
-            return await function()
-
-        return later
-    return lambda: function()  # noqa: PLW0108 - an object would bring its own signature
 
 
 CTRL_C: Final = """

@@ -21,8 +21,8 @@ from pegboard import (
     hookimpl,
     tool,
 )
-from tests.support.calls import CALLERS, each_caller
-from tests.support.waiting import PATIENCE, eventually
+from tests.support.calls import CALLERS, both, each_caller
+from tests.support.waiting import PATIENCE, eventually, within
 
 
 def board(*middleware: Middleware | Callable[..., Any], **options: Any) -> Toolkit:
@@ -303,6 +303,18 @@ class TestMayDoWhatToolsMay:
             toolkit.register(hang)
             assert CALLERS[caller](toolkit, "hang", policy=ExecutionPolicy(timeout=0.02)).status is Status.TIMEOUT
         assert heard == [Status.TIMEOUT]
+
+    def test_sync_middleware_needs_no_second_thread(self) -> None:
+        with board(lambda call, proceed: proceed(), max_threads=1) as toolkit:
+            results = within(lambda: asyncio.run(toolkit.call_many(["sync"] * 4)))
+            assert [each.value for each in results] == ["ran"] * 4
+
+    def test_a_cached_result_becomes_one_of_the_call(self) -> None:
+        cached = ToolResult("old", "other", content="from the cache")
+        with board(lambda call, proceed: cached) as toolkit:
+            for result in both(toolkit, "sync", call_id="new"):
+                assert (result.call_id, result.name, result.text) == ("new", "sync", "from the cache")
+        assert (cached.call_id, cached.duration) == ("old", 0.0)
 
 
 class TestStopping:

@@ -61,6 +61,22 @@ MAYBE = st.one_of(st.none(), SAID)
 
 
 class TestWhoseWordCounts:
+    def test_each_level_over_the_next(self) -> None:
+        def fail() -> None:
+            raise ValueError("not yet")
+
+        def attempts(count: int) -> ExecutionPolicy:
+            return ExecutionPolicy(max_attempts=count)
+
+        with Toolkit(plugins=(), policy=ExecutionPolicy(max_attempts=2, initial_backoff=0)) as toolkit:
+            toolkit.register(fail, name="bare")
+            toolkit.register(tool(policy=attempts(4))(fail), name="own")
+            session = toolkit.session(policy=attempts(3))
+            assert toolkit.call_sync("bare").attempts == 2
+            assert session.call_sync("bare").attempts == 3
+            assert session.call_sync("own").attempts == 4
+            assert session.call_sync("own", policy=attempts(5)).attempts == 5
+
     @given(MAYBE, MAYBE, MAYBE, MAYBE, st.one_of(st.none(), st.floats(0.5, 600)))
     @settings(max_examples=60)
     def test_field_by_field(self, toolkits: Any, sessions: Any, tools: Any, calls: Any, seconds: Any) -> None:
@@ -100,20 +116,28 @@ class TestWhatMayBeSaid:
     @pytest.mark.parametrize(
         ("field", "value"),
         [
+            ("max_attempts", 0),
             ("max_attempts", 2.5),
             ("max_attempts", float("inf")),
             ("max_attempts", True),
             ("max_attempts", "3"),
             ("initial_backoff", float("inf")),
             ("initial_backoff", -1),
+            ("initial_backoff", float("nan")),
+            ("backoff_multiplier", 0.5),
             ("backoff_multiplier", float("inf")),
             ("max_backoff", -0.1),
+            ("max_backoff", True),
             ("jitter", "no"),
             ("jitter", None),
             ("retry_on", None),
             ("retry_on", "ValueError"),
             ("retry_on", [ValueError("an instance")]),
             ("retry_on", [int]),
+            ("retry_on", (1,)),
+            ("timeout", 0),
+            ("timeout", -1),
+            ("timeout", "1"),
             ("timeout", float("nan")),
         ],
     )
@@ -145,6 +169,11 @@ class TestWhatMayBeSaid:
     def test_a_default_that_was_given_is_not_the_same_as_none_given(self) -> None:
         assert ExecutionPolicy(max_attempts=1) != ExecutionPolicy()
         assert ExecutionPolicy() != "policy"
+        assert ExecutionPolicy(max_attempts=1).merged_over(ExecutionPolicy(max_attempts=5)).max_attempts == 1
+
+    def test_retry_on_takes_one_class_or_a_list(self) -> None:
+        assert ExecutionPolicy(retry_on=OSError).retry_on == (OSError,)
+        assert hash(ExecutionPolicy(retry_on=[OSError])) == hash(ExecutionPolicy(retry_on=(OSError,)))
 
     def test_of_a_tool_that_was_made_by_hand(self) -> None:
         class Fetch:

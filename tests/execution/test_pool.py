@@ -100,3 +100,17 @@ def test_closing_from_one_of_its_threads() -> None:
     pool.submit(pool.close, outcomes.append)
     assert eventually(lambda: outcomes == [(None, None)])
     assert eventually(lambda: set(threading.enumerate()) <= before)
+
+
+def test_abandoned_threads_are_capped(go: threading.Event) -> None:
+    pool = WorkerPool(2, max_abandoned=3)
+    for _ in range(3):
+        job = Job(pool, go)
+        assert job.begun.wait(PATIENCE)
+        assert pool.abandon(job.ticket)
+    with pytest.raises(RuntimeError, match="3 threads hang"):
+        pool.submit(lambda: None, lambda outcome: None)
+    go.set()
+    assert eventually(lambda: pool.abandoned == 0)
+    pool.submit(lambda: None, lambda outcome: None)
+    pool.close()

@@ -25,6 +25,7 @@ from pegboard import (
     Injector,
     Secret,
     Status,
+    Suspend,
     ToolError,
     Toolkit,
     ToolOutput,
@@ -33,7 +34,7 @@ from pegboard import (
 )
 from pegboard._base.effects import Sleep
 from pegboard._execution.drivers import Drivers
-from tests.support.calls import CALLERS, each_caller
+from tests.support.calls import CALLERS, both, each_caller
 from tests.support.waiting import PATIENCE, eventually
 
 SHORT = 0.05
@@ -106,9 +107,15 @@ class TestBackoff:
 
     def test_nobody_waits_after_the_last_attempt(self, toolkit: Toolkit, slept: list[float]) -> None:
         toolkit.register(Failing(*down(9)).sync(), name="fetch")
-        result = toolkit.call_sync("fetch", policy=ExecutionPolicy(max_attempts=3, jitter=False))
-        assert (result.status, result.attempts) == (Status.ERROR, 3)
-        assert slept == [1, 2]
+        for result in both(toolkit, "fetch", policy=ExecutionPolicy(max_attempts=3, jitter=False)):
+            assert (result.status, result.attempts) == (Status.ERROR, 3)
+        assert slept == [1, 2] * 2
+
+    def test_the_clock_goes_on_meanwhile(self, toolkit: Toolkit) -> None:
+        toolkit.register(Failing(*down(9)).sync(), name="fetch")
+        policy = ExecutionPolicy(max_attempts=2, initial_backoff=0.05, jitter=False)
+        for result in both(toolkit, "fetch", policy=policy):
+            assert result.duration >= 0.05
 
     def test_jitter_spreads_over_the_whole_wait(self, toolkit: Toolkit, slept: list[float]) -> None:
         random.seed(7)
@@ -275,7 +282,7 @@ class TestWhatTheResultTells:
             return "done"
 
         toolkit.register(slow)
-        policy = ExecutionPolicy(timeout=SHORT, max_attempts=2, jitter=False)
+        policy = ExecutionPolicy(timeout=SHORT, max_attempts=2, retry_on=(ConnectionError,), jitter=False)
         for caller in CALLERS.values():
             begun.clear()
             result = caller(toolkit, "slow", policy=policy)
@@ -293,6 +300,8 @@ class TestWhatIsTriedAgain:
             ((OSError,), ConnectionResetError("gone"), 2),
             ((OSError,), ValueError("bad"), 1),
             ((), ValueError("bad"), 1),
+            ((ConnectionError,), SystemExit(1), 1),
+            ((Exception,), Suspend("later"), 1),
             ((BaseException,), SystemExit(3), 2),
             ((BaseException,), KeyboardInterrupt(), 1),
             ((Exception,), ExceptionGroup("both", [ValueError("a"), KeyError("b")]), 2),
@@ -396,6 +405,52 @@ class TestWhatIsTriedAgain:
             assert eventually(lambda: tokens[0].cancelled)
             assert (tokens[0].reason, tokens[1].cancelled) == ("timed out", False)
         assert eventually(lambda: toolkit.stats["abandoned_threads"] == 0)
+
+    @pytest.mark.parametrize(
+        ("hints", "own", "ran"),
+        [
+            ({}, False, 3),
+            ({"idempotent": True}, False, 3),
+            ({"idempotent": False}, False, 1),
+            ({"destructive": True}, False, 1),
+            ({"idempotent": False, "destructive": True}, True, 3),
+        ],
+    )
+    def test_hints_decide(
+        self, toolkit: Toolkit, slept: list[float], hints: dict[str, Any], own: bool, ran: int
+    ) -> None:
+        failing = Failing(*down(9))
+        policy = ExecutionPolicy(max_attempts=3)
+        toolkit.register(tool(policy=policy if own else None, **hints)(failing.sync()), name="fetch")
+        toolkit.call_sync("fetch", policy=None if own else policy)
+        assert failing.ran == ran
+
+    def test_bad_calls_are_never_retried(self) -> None:
+        asked: list[Any] = []
+        toolkit = Toolkit(plugins=(), approver=asked.append)
+        toolkit.register(tool(requires_approval=True)(lambda: 1), name="asks")
+        policy = ExecutionPolicy(max_attempts=3)
+        assert toolkit.call_sync("asks", policy=policy).status is Status.DENIED
+        assert len(asked) == 1
+        assert toolkit.call_sync("asks", {"x": 1}, policy=policy).status is Status.INVALID
+
+    @pytest.mark.parametrize(("idempotent", "ran"), [(None, 1), (False, 1), (True, 2)])
+    def test_an_abandoned_thread_only_if_that_is_harmless(
+        self, toolkit: Toolkit, slept: list[float], idempotent: bool | None, ran: int
+    ) -> None:
+        go = threading.Event()
+        begun: list[Any] = []
+
+        @tool(idempotent=idempotent)
+        def wait() -> bool:
+            begun.append(1)
+            return go.wait(PATIENCE)
+
+        toolkit.register(wait)
+        result = toolkit.call_sync("wait", policy=ExecutionPolicy(timeout=SHORT, max_attempts=2))
+        assert result.status is Status.TIMEOUT
+        assert len(begun) == result.attempts == ran
+        go.set()
 
 
 class Server:

@@ -223,6 +223,65 @@ class TestBackPressure:
 
 class TestListeners:
     @pytest.mark.parametrize("kind", Flood.kinds)
+    def test_in_order_and_before_the_result(self, toolkit: Toolkit, kind: str) -> None:
+        Flood(toolkit, 50)
+        got: list[str] = []
+        toolkit.call_sync(kind, on_chunk=lambda chunk: got.append(chunk.text.strip(",")))
+        assert got == [str(n) for n in range(50)]
+        got.clear()
+
+        async def main() -> list[str]:
+            await toolkit.call(kind, on_chunk=lambda chunk: got.append(chunk.text.strip(",")))
+            return list(got)
+
+        assert asyncio.run(main()) == [str(n) for n in range(50)]
+
+    @pytest.mark.parametrize("kind", Flood.kinds)
+    def test_of_an_async_caller_on_the_thread_of_its_loop(self, toolkit: Toolkit, kind: str) -> None:
+        Flood(toolkit, 50)
+        threads: set[int] = set()
+
+        def listen(chunk: Chunk) -> None:
+            threads.add(threading.get_ident())
+            asyncio.get_running_loop()
+
+        async def main() -> None:
+            await toolkit.call(kind, on_chunk=listen)
+            await toolkit.call_many([kind] * 3, on_chunk=listen)
+            assert len([event async for event in toolkit.stream([kind] * 3)]) == 153
+
+        asyncio.run(main())
+        assert threads == {threading.get_ident()}
+
+    @pytest.mark.parametrize("kind", Flood.kinds)
+    @pytest.mark.parametrize("error", [ValueError("deaf"), SystemExit(1)])
+    def test_a_listener_that_raises_is_harmless(self, toolkit: Toolkit, kind: str, error: BaseException) -> None:
+        Flood(toolkit, 3)
+
+        def listen(chunk: Chunk) -> None:
+            raise error
+
+        for result in both(toolkit, kind, on_chunk=listen):
+            assert result.status is Status.SUCCESS
+
+    def test_blocks_are_chunks_too(self, toolkit: Toolkit) -> None:
+        block = LinkBlock("https://example.org")
+
+        def emits(emitter: Emitter) -> None:
+            emitter.emit(block)
+
+        toolkit.register(emits)
+        got: list[Chunk] = []
+        toolkit.call_sync("emits", on_chunk=got.append)
+        assert got[0].content is block
+
+    def test_nobody_listens(self, toolkit: Toolkit) -> None:
+        Flood(toolkit, 50)
+        for kind in Flood.kinds:
+            for result in both(toolkit, kind):
+                assert result.status is Status.SUCCESS
+
+    @pytest.mark.parametrize("kind", Flood.kinds)
     def test_an_async_one_is_awaited_before_the_result(self, toolkit: Toolkit, kind: str) -> None:
         Flood(toolkit, 20)
         got: list[str] = []
