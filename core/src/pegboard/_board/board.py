@@ -5,19 +5,19 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, final, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, final, get_args
 
 from attrs import evolve, field, frozen
 
 from pegboard._base.errors import ConflictError, RegistrationError, UnknownNameError, suggestion
 from pegboard._base.records import Compared, Shown
 from pegboard._board.groups import groups_of
-from pegboard._model.tool import Life, Tool
+from pegboard._model.tool import Entry, Tool
 
 if TYPE_CHECKING:
     from pegboard._model.toolset import Toolset
 
-__all__ = ["Board", "Clash", "OnConflict", "Registry", "no_such_tool"]
+__all__ = ["Board", "Clash", "OnConflict", "Registry", "View"]
 
 OnConflict: TypeAlias = Literal["raise", "replace", "skip", "rename"]
 _ON_CONFLICT = get_args(OnConflict)
@@ -53,16 +53,43 @@ class Board(Shown):
         """Why there is no such tool, with the nearest names."""
         if name in self.clashes:
             return f"{self.clashes[name]}; use one of these names"
-        return no_such_tool(name, self.tools)
+        return _no_such_tool(name, self.tools)
 
 
-def no_such_tool(name: str, known: Iterable[str]) -> str:
+def _no_such_tool(name: str, known: Iterable[str]) -> str:
     """The sentence for a name that none of the `known` tools has."""
     asked = name if len(name) <= 100 else f"{name[:97]}..."  # a model may ask for anything, at any length
     return f"there is no tool {asked!r}. {suggestion(asked, known, noun='tools')}"
 
 
-_FIRST: Final = Life()
+@final
+class View:
+    """The tools of one board as they hang there, by the names shown; `names` says which these are.
+
+    `refused` says of each name that no tool can have here why that is. Without `names` it is the board as it is.
+    """
+
+    __slots__ = ("board", "names", "refused", "tools")
+
+    def __init__(
+        self,
+        board: Board,
+        tools: Mapping[str, Tool],
+        names: Mapping[Entry, str] | None = None,
+        refused: Mapping[str, RegistrationError] | None = None,
+    ) -> None:
+        self.board = board
+        self.tools = tools
+        self.names = names
+        self.refused = refused or {}
+
+    def name_of(self, tool: Tool) -> str | None:
+        """The name that a tool is shown under; None where it is not."""
+        return tool.name if self.names is None else self.names.get(tool.entry)
+
+    def absence(self, name: str) -> str:
+        """Why a view shows no such tool, with the nearest names."""
+        return str(self.refused[name]) if name in self.refused else _no_such_tool(name, self.tools)
 
 
 @final
@@ -75,8 +102,7 @@ class Registry:
         self._own: dict[str, Tool] = {}
         self._pack_sets: list[Toolset] = []
         self._own_sets: list[Toolset] = []
-        self._pack_names: frozenset[str] | None = None
-        self._lives: dict[str, Life] = {}
+        self._of_packs: Mapping[str, Tool] | None = None
         self._board: Board | None = None
         self.generation = 0
 
@@ -92,14 +118,6 @@ class Registry:
     def find(self, name: str) -> Tool | None:
         """The tool of that name or alias. The program's own are found without making the board."""
         return self._own.get(name) or self.board.find(name)
-
-    def life(self, name: str) -> Life:
-        """What tells the tool of that name from its namesakes before and after: settings of one are not another's."""
-        return self._lives.get(name, _FIRST)
-
-    def removals(self, name: str) -> int:
-        """How often a tool of that name was taken down."""
-        return self.life(name).removals
 
     def touched(self) -> None:
         """Something that tools are made ready with has changed: whoever keeps plans by generation makes them anew."""
@@ -119,7 +137,7 @@ class Registry:
             if twice:
                 raise ConflictError(f"pack {pack!r} offers {', '.join(map(repr, twice))} twice; give one another name")
             self._packs[pack] = merged
-            self._pack_names = None
+            self._of_packs = None
             self._pack_sets.extend(toolsets)
             self._changed()
 
@@ -128,9 +146,8 @@ class Registry:
         with self._lock:
             gone = self._packs.pop(pack, [])
             if gone:
-                self._pack_names = None
+                self._of_packs = None
                 self._pack_sets = [each for each in self._pack_sets if not set(each.tools) & set(gone)]
-                self._succeed(name for tool in gone for name in (tool.name, f"{pack}__{tool.name}"))
                 self._changed()
 
     def add(
@@ -159,9 +176,17 @@ class Registry:
                 if placed is not None:
                     pending[placed.name] = placed
                 added.append(placed)
+            of_packs = self._tools_of_packs()
+            for name, tool in pending.items():
+                replaced = self._own.get(name) or of_packs.get(name)
+                if replaced is not None:
+                    tool.entry.succeed(replaced.entry)
             for pack in displaced:
                 self.drop_pack(pack)
-            self._succeed(name for name in pending if name in self._own or name in self._names_of_packs())
+            # What the program's tools cover is gone: if it hangs there once more, it begins afresh.
+            covered = [of_packs[name] for name in pending if name in of_packs]
+            if covered:
+                self._update({tool.entry: tool.evolve(entry=Entry()) for tool in covered})
             self._own.update(pending)
             self._own_sets.extend(toolsets)
             self._changed()
@@ -181,26 +206,22 @@ class Registry:
         """
         with self._lock:
             lost = set(gone)
-            for name in lost:
-                self._lives[name] = Life(self.removals(name) + 1)
             if pack is not None:
                 return self._swap_in_pack(pack, lost, kept, new)
-            self._own = {name: kept.get(name, tool) for name, tool in self._own.items() if name not in lost}
+            self._own = {name: _newer(tool, kept) for name, tool in self._own.items() if name not in lost}
             self._changed()
             return self.add(new, (), "skip" if on_conflict == "raise" else on_conflict)
 
     def _swap_in_pack(
         self, pack: str, lost: set[str], kept: Mapping[str, Tool], new: Iterable[Tool]
     ) -> list[Tool | None]:
-        hanging = {tool.name: kept.get(tool.name, tool) for tool in self._packs.get(pack, ()) if tool.name not in lost}
+        hanging = {tool.name: _newer(tool, kept) for tool in self._packs.get(pack, ()) if tool.name not in lost}
         hung: list[Tool | None] = []
         for tool in new:
             hung.append(None if tool.name in hanging else tool)
             hanging.setdefault(tool.name, tool)
-        for name in lost:
-            self._lives[f"{pack}__{name}"] = Life(self.removals(f"{pack}__{name}") + 1)
         self._packs[pack] = list(hanging.values())
-        self._pack_names = None
+        self._of_packs = None
         self._changed()
         return hung
 
@@ -214,24 +235,22 @@ class Registry:
         """Nobody else sees the board until this ends; if it raises, everything hangs as it did."""
         with self._lock:
             packs = {pack: list(tools) for pack, tools in self._packs.items()}
-            before = dict(self._own), packs, list(self._pack_sets), list(self._own_sets), dict(self._lives)
+            before = dict(self._own), packs, list(self._pack_sets), list(self._own_sets)
             try:
                 yield
             except BaseException:
-                self._own, self._packs, self._pack_sets, self._own_sets, self._lives = before
-                self._pack_names = None
+                self._own, self._packs, self._pack_sets, self._own_sets = before
+                self._of_packs = None
                 self._changed()
                 raise
 
-    def _succeed(self, names: Iterable[str]) -> None:
-        for name in names:
-            life = self.life(name)
-            self._lives[name] = life._replace(successions=life.successions + 1)
-
-    def _names_of_packs(self) -> frozenset[str]:
-        if self._pack_names is None:
-            self._pack_names = frozenset(tool.name for tools in self._packs.values() for tool in tools)
-        return self._pack_names
+    def _tools_of_packs(self) -> Mapping[str, Tool]:
+        """The first of each name."""
+        if self._of_packs is None:
+            self._of_packs = {
+                tool.name: tool for pack in sorted(self._packs, reverse=True) for tool in self._packs[pack]
+            }
+        return self._of_packs
 
     def resolve(self, names: Iterable[str]) -> list[str]:
         """The names on the board that names and aliases stand for. Raises `UnknownNameError`."""
@@ -240,8 +259,8 @@ class Registry:
         for name, tool in found.items():
             if tool is None:
                 raise UnknownNameError(board.absence(name))
-        definitions = {id(tool.definition) for tool in found.values() if tool is not None}
-        return [name for name, tool in board.tools.items() if id(tool.definition) in definitions]
+        entries = {tool.entry for tool in found.values() if tool is not None}
+        return [name for name, tool in board.tools.items() if tool.entry in entries]
 
     def only_in(self, groups: Iterable[str]) -> list[str]:
         """The names of the tools that belong to no other group than `groups`."""
@@ -254,7 +273,7 @@ class Registry:
         gone = set(groups)
         with self._lock:
             staying = {
-                id(tool.definition): tool.evolve(groups=left)
+                tool.entry: tool.evolve(groups=left)
                 for tool in self.board.tools.values()
                 if (left := tuple(group for group in groups_of(tool) if group not in gone)) != groups_of(tool) and left
             }
@@ -265,28 +284,26 @@ class Registry:
         """Take tools down, all or none. Raises `UnknownNameError` for a name that does not hang there."""
         with self._lock:
             tools = self.board.tools
-            lost = self.resolve(names)
-            # A tool on the board may be a renamed copy of the pack's; what it is made from is the same.
-            gone = {id(tools[name].definition) for name in lost}
-            self._own = {name: tool for name, tool in self._own.items() if id(tool.definition) not in gone}
+            gone = {tools[name].entry for name in self.resolve(names)}
+            self._own = {name: tool for name, tool in self._own.items() if tool.entry not in gone}
             for pack, offered in self._packs.items():
-                self._packs[pack] = [tool for tool in offered if id(tool.definition) not in gone]
-            self._pack_names = None
-            for name in lost:
-                self._lives[name] = Life(self.removals(name) + 1)
+                self._packs[pack] = [tool for tool in offered if tool.entry not in gone]
+            self._of_packs = None
             self._changed()
 
     def update(self, fresh: Iterable[Tool]) -> None:
         """Put other versions of tools in the places of those that hang on the board under the same names."""
         with self._lock:
-            self._update({id(self.board.tools[tool.name].definition): tool for tool in fresh})
+            self._update({tool.entry: tool for tool in fresh})
 
-    def _update(self, fresh: Mapping[int, Tool]) -> None:
+    def _update(self, fresh: Mapping[Entry, Tool]) -> None:
         def newest(tool: Tool) -> Tool:
-            return fresh[id(tool.definition)].evolve(name=tool.name) if id(tool.definition) in fresh else tool
+            found = fresh.get(tool.entry)
+            return tool if found is None else found.evolve(name=tool.name)
 
         self._own = {name: newest(tool) for name, tool in self._own.items()}
         self._packs = {pack: list(map(newest, tools)) for pack, tools in self._packs.items()}
+        self._of_packs = None
         for toolsets in (self._pack_sets, self._own_sets):
             toolsets[:] = [evolve(each, tools=tuple(map(newest, each.tools))) for each in toolsets]
         self._changed()
@@ -320,8 +337,8 @@ class Registry:
             if tool.pack is not None:
                 aliases[f"{tool.pack}__{name}"] = tool
         aliases = {alias: tool for alias, tool in aliases.items() if alias not in tools}
-        by_definition = {id(tool.definition): tool for tool in tools.values()}
-        hanging = (_hanging(toolset, by_definition) for toolset in (*self._pack_sets, *self._own_sets))
+        by_entry = {tool.entry: tool for tool in tools.values()}
+        hanging = (_hanging(toolset, by_entry) for toolset in (*self._pack_sets, *self._own_sets))
         return Board(tools, aliases, clashes, tuple(toolset for toolset in hanging if toolset.tools))
 
 
@@ -342,6 +359,12 @@ def _place(hanging: Callable[[str], Tool | None], tool: Tool, on_conflict: OnCon
     )
 
 
+def _newer(tool: Tool, fresh: Mapping[str, Tool]) -> Tool:
+    """What stands in the place of a tool that goes on: what is said of it goes on too."""
+    found = fresh.get(tool.name)
+    return tool if found in (None, tool) else found.evolve(entry=tool.entry)
+
+
 def _whence(tool: Tool) -> str:
     """Where a tool comes from, its function included: both sides of a conflict may be the program's."""
     function: Any = tool.function
@@ -359,7 +382,7 @@ def _replacing(offers: list[Tool]) -> Tool | None:
     return left[0] if len(left) == 1 else None
 
 
-def _hanging(toolset: Toolset, by_definition: Mapping[int, Tool]) -> Toolset:
+def _hanging(toolset: Toolset, by_entry: Mapping[Entry, Tool]) -> Toolset:
     """The toolset as it hangs on the board: without tools that are gone, under the names that they have there."""
-    found = (by_definition.get(id(tool.definition)) for tool in toolset.tools)
+    found = (by_entry.get(tool.entry) for tool in toolset.tools)
     return evolve(toolset, tools=tuple(tool for tool in found if tool is not None))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, final
 
-from pegboard._board.groups import Activation
+from pegboard._board.overlay import Overlay
 from pegboard._model.tool import CallPlan, Definition, SchemaRequest, ToolOptions
 
 if TYPE_CHECKING:
@@ -28,11 +28,11 @@ _NONE: Final = "There are no groups yet."
 class GroupTool:
     """The definition of the meta tool in one session: that of its function, with the groups of now written into it."""
 
-    def __init__(self, inner: Any, activation: Activation) -> None:
+    def __init__(self, inner: Any, activation: Overlay) -> None:
         self._inner = inner
         self._activation = activation
 
-    def seen_by(self, activation: Activation) -> Definition:
+    def seen_by(self, activation: Overlay) -> Definition:
         """The same in another session."""
         return GroupTool(self._inner, activation)
 

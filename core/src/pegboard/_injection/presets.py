@@ -8,9 +8,9 @@ from typing import Any, Protocol, final
 
 from pegboard._base.errors import PegboardError, RegistrationError, suggestion
 from pegboard._base.markers import Computed, Locked, Secret, reveal
-from pegboard._model.tool import Life, Tool
+from pegboard._model.tool import Tool
 
-__all__ = ["Preset", "PresetTarget", "Presets", "for_tools", "secret_texts"]
+__all__ = ["Preset", "PresetTarget", "for_tools", "read_presets", "secret_texts"]
 
 
 class PresetTarget(Protocol):
@@ -44,64 +44,28 @@ class Preset:
         return f"<{kind} preset>"
 
 
-@final
-class Presets:
-    """The presets of one session, by tool name and parameter; what it does not set is as in the wider session.
+def read_presets(tool: Tool, values: Mapping[str, Any], *, override: bool) -> dict[str, Preset]:
+    """Structured presets; without `override` no model can set one. Raises `RegistrationError` naming the parameter.
 
-    They are set for one life of a name (`lives`): presets of a tool that is gone are none of its namesake's.
+    Values are never shown in errors: they may be secret.
     """
+    target: Any = tool.definition
+    return {name: _read(target, name, given, override) for name, given in values.items()}
 
-    __slots__ = ("_lives", "_override", "_set", "_wider")
 
-    def __init__(self, lives: Callable[[str], Life], wider: Presets | None = None, *, override: bool = True) -> None:
-        self._lives = lives
-        self._wider = wider
-        self._override = override
-        self._set: dict[str, tuple[Life, dict[str, Preset]]] = {}
-
-    def _own(self, tool: str) -> dict[str, Preset]:
-        if tool not in self._set:
-            return {}
-        life, values = self._set[tool]
-        return values if life == self._lives(tool) else {}
-
-    def of(self, tool: str) -> dict[str, Preset]:
-        """The presets of a tool, wider ones first."""
-        own = self._own(tool)
-        if self._wider is None:
-            return own
-        # A session that presets one parameter must not lay open what the toolkit presets.
-        wider = self._wider.of(tool)
-        return {**wider, **own} if own else wider
-
-    def replace(self, tool: Tool, values: Mapping[str, Any]) -> None:
-        """Set the presets of a tool and drop those set here before. Raises `RegistrationError` naming the parameter."""
-        life = self._lives(tool.name)
-        self._set[tool.name] = life, self.read(tool, values)
-
-    def merge(self, tool: Tool, values: Mapping[str, Any]) -> None:
-        """Set some presets of a tool and keep the others."""
-        life = self._lives(tool.name)
-        self._set[tool.name] = life, {**self._own(tool.name), **self.read(tool, values)}
-
-    def read(self, tool: Tool, values: Mapping[str, Any]) -> dict[str, Preset]:
-        """Structured presets. Values are never shown in errors: they may be secret."""
-        target: Any = tool.definition
-        return {name: self._read(target, name, given) for name, given in values.items()}
-
-    def _read(self, target: PresetTarget, name: str, given: Any) -> Preset:
-        secret = isinstance(given, Secret) or (isinstance(given, Locked) and isinstance(given.value, Secret))
-        locked = isinstance(given, Secret | Locked) or not self._override
-        value = reveal(given)
-        if isinstance(value, Computed):
-            if inspect.iscoroutinefunction(value.function):
-                raise RegistrationError(
-                    f"the preset of {name!r} is computed by an async function; Computed takes a plain one, an Injector "
-                    "may be async"
-                )
-            target.structure_preset(name, None)  # the name must be known, whatever will be computed
-            return Preset(None, locked, secret, _structured(target, name, value.function))
+def _read(target: PresetTarget, name: str, given: Any, override: bool) -> Preset:
+    secret = isinstance(given, Secret) or (isinstance(given, Locked) and isinstance(given.value, Secret))
+    locked = isinstance(given, Secret | Locked) or not override
+    value = reveal(given)
+    if not isinstance(value, Computed):
         return Preset(target.structure_preset(name, value), locked, secret)
+    if inspect.iscoroutinefunction(value.function):
+        raise RegistrationError(
+            f"the preset of {name!r} is computed by an async function; Computed takes a plain one, an Injector may be "
+            "async"
+        )
+    target.structure_preset(name, None)  # the name must be known, whatever will be computed
+    return Preset(None, locked, secret, _structured(target, name, value.function))
 
 
 def _structured(target: PresetTarget, name: str, compute: Callable[[Any], Any]) -> Callable[[Any], Any]:

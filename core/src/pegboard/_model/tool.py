@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CallPlan",
     "Definition",
-    "Life",
+    "Entry",
     "Origin",
     "SchemaRequest",
     "Tool",
@@ -151,6 +151,25 @@ class Definition(Protocol):
 
 
 @final
+class Entry:
+    """A tool or a group while it hangs there: what is said of it is kept by this object, not by its name.
+
+    Names come back, entries do not: whoever comes under the name of one that is gone inherits nothing.
+    """
+
+    __slots__ = ("__weakref__", "_place")
+
+    @property
+    def place(self) -> object:
+        """What an entry has in common with those that it replaced, and with nobody else."""
+        return getattr(self, "_place", self)
+
+    def succeed(self, other: Entry) -> None:
+        """Take the place of another one."""
+        self._place = other.place
+
+
+@final
 @frozen(eq=False, repr=False)
 class Tool:
     """A tool: frozen, described by a name, a description and a schema, and made to be called through a `Toolkit`.
@@ -169,6 +188,7 @@ class Tool:
     origin: Origin = field(factory=Origin)
     hidden: frozenset[str] = frozenset()
     pack: str | None = None
+    entry: Entry = field(factory=Entry)
     _memo: dict[Any, Any] = field(factory=dict, init=False)
 
     @classmethod
@@ -315,10 +335,3 @@ def _handed_in(factory: Callable[..., Tool] | None) -> Callable[..., Tool]:
 
 def _no_reader() -> NoReturn:
     raise PegboardError("import Tool from pegboard, not from its inner modules: `from pegboard import Tool`")
-
-
-class Life(NamedTuple):
-    """Which of all tools of one name hangs there: how many were taken down before, how many made room for another."""
-
-    removals: int = 0
-    successions: int = 0

@@ -14,9 +14,7 @@ from pegboard._model.tool import Tool
 if TYPE_CHECKING:
     from pegboard._toolkit.bm25 import Index
 
-__all__ = ["DEFER_THRESHOLD", "OFF_BOARD", "Catalogue", "FoundTools", "Listing", "Searched"]
-
-_NOTHING: Final[Mapping[str, int]] = {}
+__all__ = ["DEFER_THRESHOLD", "OFF_BOARD", "Catalogue", "Listing", "Searched"]
 
 OFF_BOARD: Final = ".search_tools"
 """What the search is called where tools go by their names on the board: none can have this one."""
@@ -30,7 +28,7 @@ NAME_WEIGHT: Final = 3
 
 @final
 class Listing:
-    """What a session shows: the `tools`, and by name those of all offered ones that are `deferred`.
+    """What a session shows: the `tools`, and those of all offered ones that are `deferred`.
 
     `is_partial` while there are so many of these that only those that were found are listed. `rival` is the tool that
     has the name of the search, for which everything has to be listed.
@@ -39,11 +37,7 @@ class Listing:
     __slots__ = ("deferred", "is_partial", "rival", "tools")
 
     def __init__(
-        self,
-        tools: tuple[Tool, ...],
-        deferred: Mapping[str, Tool],
-        is_partial: bool = False,
-        rival: Tool | None = None,
+        self, tools: list[Tool], deferred: list[Tool], is_partial: bool = False, rival: Tool | None = None
     ) -> None:
         self.tools = tools
         self.deferred = deferred
@@ -51,61 +45,30 @@ class Listing:
         self.rival = rival
 
     @classmethod
-    def of(cls, offered: Iterable[Tool], threshold: int, rival: Tool | None, found: Callable[[str], bool]) -> Listing:
+    def of(cls, offered: Iterable[Tool], threshold: int, rival: Tool | None, found: Callable[[Tool], bool]) -> Listing:
         """Everything offered while no more than `threshold` tools are deferred, else without those not yet `found`."""
-        tools = tuple(offered)
-        deferred = {tool.name: tool for tool in tools if tool.options.defer}
+        tools = list(offered)
+        deferred = [tool for tool in tools if tool.options.defer]
         if len(deferred) <= threshold:
             return cls(tools, deferred)
         if rival is not None:
             return cls(tools, deferred, rival=rival)
-        listed = (tool for tool in tools if tool.name not in deferred or found(tool.name))
-        return cls(tuple(listed), deferred, is_partial=True)
+        return cls([tool for tool in tools if not tool.options.defer or found(tool)], deferred, is_partial=True)
 
 
 @final
 class Searched:
-    """The deferred tools of one session under an index: by their names there, each with its name on the board."""
+    """The deferred tools of one session under an index, by their names there."""
 
     __slots__ = ("index", "tools")
 
-    def __init__(self, index: Index, tools: Mapping[str, tuple[str, Tool]]) -> None:
+    def __init__(self, index: Index, tools: Iterable[Tool]) -> None:
         self.index = index
-        self.tools = tools
+        self.tools = {tool.name: tool for tool in tools}
 
-    def search(self, query: str, limit: int) -> dict[str, Tool]:
-        """The best ones by their names on the board, best first."""
-        return dict(self.tools[name] for name in self.index.search(query, limit))
-
-
-@final
-class FoundTools:
-    """The deferred tools that were found in one session, by name; those of the wider session are found too.
-
-    A tool that is taken down is forgotten: `removals(name)` counts how often that has happened.
-    """
-
-    __slots__ = ("_found", "_removals", "_wider")
-
-    def __init__(self, removals: Callable[[str], int], wider: FoundTools | None = None) -> None:
-        self._found: Mapping[str, int] = _NOTHING
-        self._removals = removals
-        self._wider = wider
-
-    def __contains__(self, name: str) -> bool:
-        if self._found.get(name) == self._removals(name):
-            return True
-        return self._wider is not None and name in self._wider
-
-    def add(self, names: Iterable[str]) -> bool:
-        """Remember names; whether one of them is new."""
-        fresh = {name: self._removals(name) for name in names if name not in self}
-        self._found = {**self._found, **fresh}
-        return bool(fresh)
-
-    def clear(self) -> None:
-        """Forget what was found here."""
-        self._found = _NOTHING
+    def search(self, query: str, limit: int) -> list[Tool]:
+        """The best ones, best first."""
+        return [self.tools[name] for name in self.index.search(query, limit)]
 
 
 @final

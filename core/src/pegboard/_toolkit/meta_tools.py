@@ -59,7 +59,7 @@ def register_meta_tool(core: ToolkitState, session: Session) -> Tool:
     if hanging is None or not isinstance(hanging.definition, GroupTool):
         options = ToolOptions(idempotent=True, destructive=False, open_world=False)
         definition = FunctionDefinition(reset_equipped_tools, META_TOOL, options, core.assembly)
-        hanging = Tool(META_TOOL, GroupTool(definition, session._activation), options)
+        hanging = Tool(META_TOOL, GroupTool(definition, session._overlay), options)
         core.registry.add([hanging], (), "raise")
     return session.seen(hanging)
 

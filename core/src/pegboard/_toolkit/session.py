@@ -1,44 +1,55 @@
-"""Sessions: one user's view of a toolkit, and the surface through which calls are made."""
+"""Sessions: one user's overlay of a toolkit, and the surface that both share."""
 
 from __future__ import annotations
 
 import os
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, final
 
+from attrs import evolve
+
 from pegboard._base.effects import is_interrupt
+from pegboard._base.errors import UnknownNameError
+from pegboard._base.names import check_name
+from pegboard._board.board import View
 from pegboard._board.group_tool import META_TOOL, PARAMETER, GroupTool
-from pegboard._board.groups import Activation, groups_of
-from pegboard._board.permissions import Permissions
+from pegboard._board.groups import groups_of
+from pegboard._board.overlay import Overlay
 from pegboard._execution.bound_tool import BoundTool, Unavailable
 from pegboard._injection.context import Scope
-from pegboard._injection.presets import Preset, Presets
+from pegboard._injection.presets import Preset, read_presets
 from pegboard._model.call import ToolCall
 from pegboard._model.permission import Permission
-from pegboard._model.policy import DEFAULT_POLICY, ExecutionPolicy
+from pegboard._model.policy import ExecutionPolicy
 from pegboard._model.result import Status
 from pegboard._model.tool import Tool
 from pegboard._toolkit.calls import Calls
-from pegboard._toolkit.deferred import OFF_BOARD, FoundTools
-from pegboard._toolkit.listing import ToolListing
+from pegboard._toolkit.deferred import OFF_BOARD, Listing, Searched
 from pegboard._toolkit.state import ToolkitState
 
 if TYPE_CHECKING:
-    from pegboard._board.views import Lens, Names, Rename
+    from pegboard._board.views import Names, Rename, ViewRules
+    from pegboard._model.facts import ToolSchema
     from pegboard._model.group import Group, Manager
+    from pegboard._model.toolset import Toolset
 
-__all__ = ["Session", "Sessions"]
+__all__ = ["Session", "Surface"]
 
 
-class Sessions(Calls):
-    """Opens narrower sessions below `_caller`."""
+class Surface(Calls):
+    """What a toolkit and its sessions share, said of `_caller`: a session is its own, a toolkit's is its root session.
+
+    Everything is looked up in the board of now; what costs more than a look is remembered until something changes.
+    """
 
     __slots__ = ()
 
     @property
     @abstractmethod
     def _caller(self) -> Session: ...
+
+    # Sessions --------------------------------------------------------------------------------------------------
 
     def session(
         self,
@@ -55,16 +66,13 @@ class Sessions(Calls):
         With `groups`, exactly these are active in it, whatever is created later.
         """
         wider = self._caller
-        return Session(
-            wider._core,
-            wider=wider,
-            context=context,
-            presets=presets,
-            groups=groups,
-            policy=policy,
-            approver=approver,
-            agent=agent,
-        )
+        session = Session(wider._core, wider=wider, context=context, policy=policy, approver=approver, agent=agent)
+        if presets:
+            for tool, values in presets.items():
+                session.set_presets(tool, values)
+        if groups is not None:
+            session.set_active_groups(groups)
+        return session
 
     def view(
         self,
@@ -83,24 +91,147 @@ class Sessions(Calls):
         fit do not exist in the view. It follows the board. Raises `UnknownNameError` for a name that nothing has,
         `ConflictError` for two tools of one name, and `RegistrationError` for a name that providers refuse.
         """
-        from pegboard._board.views import Lens, listed
+        from pegboard._board.views import ViewRules, listed
 
         wider = self._caller
-        lens = Lens(
-            wider._lens,
-            None if include is None else listed(include),
-            listed(exclude),
-            frozenset(listed(tags)) or None,
-            prefix,
-            rename,
-            where,
+        included = None if include is None else listed(include)
+        rules = ViewRules(included, listed(exclude), frozenset(listed(tags)) or None, prefix, rename, where)
+        session = Session(wider._core, wider=wider, rules=rules)
+        rules.check(wider._view, session._view)
+        check_name(session._overlay.search_name)
+        return session
+
+    # Looking ---------------------------------------------------------------------------------------------------
+
+    @property
+    def tools(self) -> list[Tool]:
+        """The tools offered now, in board order, as this session's model sees them.
+
+        Of many deferred tools only those that were found; `search_tools` comes last then.
+        """
+        session = self._caller
+        return list(session._remember("tools", session._listed))
+
+    @property
+    def all_tools(self) -> list[Tool]:
+        """Every tool on the board, offered or not."""
+        session = self._caller
+        return [session.seen(tool) for tool in session._view.tools.values()]
+
+    @property
+    def toolsets(self) -> list[Toolset]:
+        """The toolsets (classes with `@tool` methods), their tools as this session's model sees them."""
+        session = self._caller
+        view = session._view
+        seen = (
+            evolve(each, tools=tuple(session.seen(tool) for tool in each.tools if view.name_of(tool) is not None))
+            for each in view.board.toolsets
         )
-        lens.check(wider._core.board)
-        return Session(wider._core, wider=wider, lens=lens)
+        return [each for each in seen if each.tools]
+
+    def __getitem__(self, name: str) -> Tool:
+        return self._caller.tool(name)
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and self._caller._find(name) is not None
+
+    def __len__(self) -> int:
+        return len(self._caller._view.tools)
+
+    def __iter__(self) -> Iterator[Tool]:
+        return iter(self.all_tools)
+
+    def schemas(self, dialect: str | None = None) -> list[Any]:
+        """What to show the model: `ToolSchema`s, or a provider's own definitions with `dialect=`.
+
+        Raises `UnknownNameError` for a dialect that no installed pack provides.
+        """
+        session = self._caller
+        if dialect is None:
+            schemas: list[ToolSchema] = session._remember("schemas", session._schemas)
+            return list(schemas)
+        return session._core.dialect(dialect).tools(session.tools)
+
+    def search(self, query: str, limit: int = 5) -> list[Tool]:
+        """The deferred tools that fit best, best first; they are listed in this session from now on.
+
+        Tools that are not permitted are left out. This is what the tool `search_tools` does.
+        """
+        session = self._caller
+        searched: Searched = session._remember("searched", session._make_searched)
+        found = searched.search(query, limit)
+        if session._overlay.add_found(found):
+            session._changed()
+        return found
+
+    @property
+    def found_tools(self) -> tuple[str, ...]:
+        """The names of the deferred tools that were found and are therefore listed, in board order."""
+        session = self._caller
+        return tuple(tool.name for tool in session._listing().deferred if session._overlay.has_found(tool))
+
+    def forget_found_tools(self) -> None:
+        """Leave out again what was found in this session; what the wider session found stays listed."""
+        self._caller._overlay.forget_found()
+        self._caller._changed()
+
+    # Groups ----------------------------------------------------------------------------------------------------
+
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        """All groups, in the order in which they were created."""
+        return self._caller._core.groups.all()
+
+    @property
+    def active_groups(self) -> tuple[str, ...]:
+        """The names of the groups that are active in this session; those of a toolkit in its root session."""
+        return self._caller._overlay.active_groups()
+
+    def update_groups(self, names: Names, active: bool) -> None:
+        """Activate or deactivate groups, all or none. Raises `UnknownNameError` naming the known groups."""
+        self._caller._overlay.update_groups(names, active)
+        self._caller._changed()
+
+    def set_active_groups(self, names: Names, *, managed_by: Manager | None = None) -> None:
+        """Make exactly these groups active: of all groups, or of those that the model or the program manages.
+
+        Said of all groups, it holds in a session for groups that are created later too: they are inactive there.
+        """
+        self._caller._overlay.set_active_groups(names, managed_by)
+        self._caller._changed()
+
+    # Presets and permissions -----------------------------------------------------------------------------------
+
+    def set_presets(self, name: str, values: Mapping[str, Any]) -> None:
+        """Replace the presets of a tool; the schema follows at once.
+
+        Raises `UnknownNameError`, and `RegistrationError` naming the parameter.
+        """
+        self._caller._preset(name, values, merge=False)
+
+    def update_presets(self, name: str, values: Mapping[str, Any]) -> None:
+        """Add to the presets of a tool; a value of None is a preset of None."""
+        self._caller._preset(name, values, merge=True)
+
+    @property
+    def permissions(self) -> dict[str, Permission]:
+        """The permission of every tool by name."""
+        session = self._caller
+        explicit = session._overlay.permission_of
+        return {name: explicit(tool) or tool.permission for name, tool in session._view.tools.items()}
+
+    def set_permission(self, name: str, permission: str) -> None:
+        """`"always"`, `"prompt"` or `"never"`; saved with `Toolkit(permissions=path)`.
+
+        Raises `UnknownNameError`, and ValueError for another word.
+        """
+        session = self._caller
+        session._overlay.set_permission(session._tool(name), Permission(permission))
+        session._changed()
 
 
 @final
-class Session(ToolListing, Sessions):
+class Session(Surface):
     """Owns group activation, presets, approver, permissions, policy, context and agent of one user of a toolkit.
 
     Get one from `toolkit.session(...)`; a toolkit has a root session that it delegates to. What a session does not
@@ -108,10 +239,11 @@ class Session(ToolListing, Sessions):
     tools, or shows them under other names; these are its only names then.
     """
 
-    __slots__ = ("_approver", "_policy", "_wider", "agent", "scope")
+    __slots__ = ("_cache", "_core", "_generation", "_memo", "_narrowed", "_overlay", "agent", "scope")
 
     scope: Scope
     agent: Any
+    _narrowed: bool
 
     def __init__(
         self,
@@ -119,48 +251,29 @@ class Session(ToolListing, Sessions):
         *,
         wider: Session | None = None,
         context: Any = (),
-        presets: Mapping[str, Mapping[str, Any]] | None = None,
-        groups: Names | None = None,
         policy: ExecutionPolicy | None = None,
         approver: Callable[..., Any] | None = None,
         agent: Any = None,
         permissions: str | os.PathLike[str] | None = None,
-        lens: Lens | None = None,
+        rules: ViewRules | None = None,
     ) -> None:
         self._core = core
-        self._wider = wider
-        registry = core.registry
-        level = "toolkit" if wider is None else "session"
-        around = None if wider is None else wider.scope
-        if agent is not None:
-            around = Scope((agent,), level="agent", wider=around)
-        self.scope = Scope(context, level=level, wider=around)
-        self.agent = agent if agent is not None or wider is None else wider.agent
-        self._approver = approver
-        self._policy = policy or DEFAULT_POLICY
         if wider is None:
-            self._presets = Presets(registry.life, override=core.preset_override)
-            self._activation = Activation(core.groups)
-            self._permissions = Permissions(registry.removals, permissions)
-            self._found = FoundTools(registry.removals)
-            self._lens = None
+            self._overlay = _root(core, policy, approver, permissions)
+            around = None if agent is None else Scope((agent,), level="agent")
+            self.scope = Scope(context, wider=around)
+            self.agent = agent
         else:
             wider._narrowed = True
-            self._presets = Presets(registry.life, wider._presets, override=core.preset_override)
-            self._activation = Activation(core.groups, wider._activation)
-            removals = registry.removals
-            self._permissions = Permissions(removals, None, wider._permissions)
-            self._found = FoundTools(removals, wider._found)
-            self._lens = lens or wider._lens
+            self._overlay = Overlay(core.groups, wider._overlay, policy, approver, rules)
+            self.scope = wider.scope if agent is None else Scope((agent,), level="agent", wider=wider.scope)
+            if type(context) is not tuple or context:
+                self.scope = Scope(context, level="session", wider=self.scope)
+            self.agent = wider.agent if agent is None else agent
         self._narrowed = False
-        self._cache = {}
-        self._memo = {}
+        self._cache: dict[str, BoundTool] = {}
+        self._memo: dict[str, Any] = {}
         self._generation = -1
-        if presets:
-            for tool, values in presets.items():
-                self.set_presets(tool, values)
-        if groups is not None:
-            self._activation.set(groups)
 
     @property
     def _caller(self) -> Session:
@@ -171,68 +284,142 @@ class Session(ToolListing, Sessions):
     @property
     def approver(self) -> Callable[..., Any] | None:
         """Answers requests for approval; the wider session's if this one has none."""
-        return self._approver or (None if self._wider is None else self._wider.approver)
+        return next(self._overlay.approvers(), None)
 
     @approver.setter
     def approver(self, approver: Callable[..., Any] | None) -> None:
-        self._approver = approver
+        self._overlay.approver = approver
 
     @property
     def policy(self) -> ExecutionPolicy:
         """The merged execution policy."""
-        return self._policy if self._wider is None else self._policy.merged_over(self._wider.policy)
+        return self._overlay.policy
 
-    def set_permission(self, name: str, permission: str) -> None:
-        """`"always"`, `"prompt"` or `"never"`. Raises `UnknownNameError`, and ValueError for another word."""
-        self._permissions.set(self._tool(name).name, Permission(permission))
-        self._changed()
-
-    def set_presets(self, name: str, values: Mapping[str, Any]) -> None:
-        """Replace the presets of a tool. Raises `UnknownNameError` and `RegistrationError` naming the parameter."""
-        self._presets.replace(self._tool(name), values)
-        self._changed()
-
-    def update_presets(self, name: str, values: Mapping[str, Any]) -> None:
-        """Add to the presets of a tool; a value of None is a preset of None."""
-        self._presets.merge(self._tool(name), values)
-        self._changed()
-
-    def check_presets(self, tool: Tool, values: Mapping[str, Any]) -> None:
-        """Raises what `set_presets` would raise for a tool that does not hang yet."""
-        self._presets.read(tool, values)
+    @property
+    def pending(self) -> list[ToolCall]:
+        """The suspended calls whose answers are owed: those of this session; the toolkit's own knows all."""
+        everything = list(self._core.engine.suspended.values())
+        if self._overlay.parent is None:
+            return everything
+        return [call for call in everything if call._state.session is self]
 
     def presets_of(self, name: str) -> dict[str, Preset]:
         """The presets of a tool; their repr shows no values."""
-        return dict(self._presets.of(self._tool(name).name))
+        return self._overlay.presets_of(self._tool(name))
+
+    def check_presets(self, tool: Tool, values: Mapping[str, Any]) -> dict[str, Preset]:
+        """What `set_presets` would set, or raise, for a tool that does not hang yet."""
+        return read_presets(tool, values, override=self._core.preset_override)
+
+    def _preset(self, name: str, values: Mapping[str, Any], *, merge: bool) -> None:
+        tool = self._tool(name)
+        self._overlay.set_presets(tool, self.check_presets(tool, values), merge=merge)
+        self._changed()
 
     def forget(self, tools: Iterable[str]) -> None:
         """Drop what tools that are taken down were allowed; whatever else is said of them ends by itself."""
-        self._permissions.forget(tools)
+        self._overlay.forget_allowed(tools)
 
-    # Groups ----------------------------------------------------------------------------------------------------
+    def _changed(self) -> None:
+        """What this session says has changed: what it keeps ready is made anew, and what narrower ones keep."""
+        if self._narrowed:
+            self._core.registry.touched()
+        # Others, not emptied ones: whoever is at work fills the old ones, with what held when he began.
+        self._cache, self._memo = {}, {}
+
+    # What it shows ---------------------------------------------------------------------------------------------
+
+    def tool(self, name: str) -> Tool:
+        """The tool of that name as this session's model sees it. Raises `UnknownNameError` with the nearest names."""
+        return self.seen(self._tool(name))
+
+    def seen(self, tool: Tool) -> Tool:
+        """A tool that hangs there as this session's model sees it: under its name here, without what presets fill."""
+        changes: dict[str, Any] = {}
+        if (name := self._name_of(tool)) != tool.name:
+            changes["name"] = name
+        if presets := self._overlay.presets_of(tool):
+            changes["hidden"] = frozenset(presets)
+        if isinstance(tool.definition, GroupTool):
+            changes["definition"] = tool.definition.seen_by(self._overlay)
+        return tool.evolve(**changes) if changes else tool
 
     @property
-    def groups(self) -> tuple[Group, ...]:
-        """All groups, in the order in which they were created."""
-        return self._core.groups.all()
+    def problems(self) -> list[str]:
+        """What is wrong with this session's tools, a sentence each."""
+        view = self._view
+        problems = [str(error) for _, error in sorted(view.refused.items())]
+        # Asked first, because to make the listing imports what is named by import strings.
+        rival = self._listing().rival if self._overlay.search_name in view.tools else None
+        if rival is not None:
+            problems.append(
+                f"all deferred tools are listed, for {rival.name!r} ({rival.origin}) has the name of the search for "
+                "them; give it another one"
+            )
+        return problems
 
     @property
-    def active_groups(self) -> tuple[str, ...]:
-        """The names of the groups that are active in this session."""
-        return self._activation.active()
+    def _view(self) -> View:
+        return self._overlay.view(self._core.board)
 
-    def update_groups(self, names: Names, active: bool) -> None:
-        """Activate or deactivate groups, all or none. Raises `UnknownNameError` naming the known groups."""
-        self._activation.update(names, active)
-        self._changed()
+    def _listing(self) -> Listing:
+        listing: Listing = self._remember("listing", self._make_listing)
+        return listing
 
-    def set_active_groups(self, names: Names, *, managed_by: Manager | None = None) -> None:
-        """Make exactly these groups active: of all groups, or of those that the model or the program manages.
+    def _make_listing(self) -> Listing:
+        hanging, overlay = self._view.tools, self._overlay
+        offered = (self.seen(tool) for tool in hanging.values() if overlay.offers(tool))
+        return Listing.of(offered, self._core.defer_threshold, hanging.get(overlay.search_name), overlay.has_found)
 
-        Said of all groups, it holds in a session for groups that are created later too: they are inactive there.
-        """
-        self._activation.set(names, managed_by)
-        self._changed()
+    def _listed(self) -> list[Tool]:
+        listing = self._listing()
+        return [*listing.tools, *([self.seen(self._core.search_tool())] if listing.is_partial else ())]
+
+    def _schemas(self) -> list[ToolSchema]:
+        found = map(self._core.described, self.tools)
+        return [schema for schema in found if schema is not None]
+
+    def _make_searched(self) -> Searched:
+        permissions = self.permissions
+        tools = [tool for tool in self._listing().deferred if permissions[tool.name] is not Permission.NEVER]
+        return Searched(self._core.catalogue.index(tools), tools)
+
+    def _name_of(self, tool: Tool) -> str:
+        """The name here of a tool that hangs there, or of the search. The board is made for views alone."""
+        if tool.name == OFF_BOARD:
+            return self._overlay.search_name
+        return (self._view.name_of(tool) if self._overlay.is_view else None) or tool.name
+
+    def _find(self, name: str) -> Tool | None:
+        """The tool of that name as it hangs on the board; in a view there are no aliases."""
+        overlay = self._overlay
+        found = self._view.tools.get(name) if overlay.is_view else self._core.registry.find(name)
+        if found is None and name == overlay.search_name and self._listing().is_partial:
+            return self._core.search_tool()
+        return found
+
+    def _tool(self, name: str) -> Tool:
+        tool = self._find(name)
+        if tool is None:
+            raise UnknownNameError(self._absence(name))
+        return tool
+
+    def _absence(self, name: str) -> str:
+        return self._view.absence(name) if self._overlay.is_view else self._core.absence(name)
+
+    def _remember(self, key: str, compute: Callable[[], Any]) -> Any:
+        self._refresh()
+        memo = self._memo
+        if key not in memo:
+            memo[key] = compute()
+        return memo[key]
+
+    def _refresh(self) -> None:
+        generation = self._core.registry.generation
+        if self._generation != generation:
+            self._cache = {}
+            self._memo = {}
+            self._generation = generation
 
     # Calls -----------------------------------------------------------------------------------------------------
 
@@ -258,16 +445,16 @@ class Session(ToolListing, Sessions):
         tool = self._find(name)
         if tool is None:
             return Unavailable(Status.NOT_FOUND, "not_found", self._absence(name))
-        if not self._activation.offers(tool):
+        if not self._overlay.offers(tool):
             return self._inactive(name, groups_of(tool))
-        explicit = self._permissions.of(tool.name)
-        shown = self._shown(tool)
+        explicit = self._overlay.permission_of(tool)
+        shown = self._name_of(tool)
         named = tool if shown == tool.name else tool.evolve(name=shown)
         # What others decide about a tool they decide by its name on the board, whatever a view calls it.
         judged = named if tool.name == OFF_BOARD else tool
         return BoundTool(
             named,
-            self._presets.of(tool.name),
+            self._overlay.presets_of(tool),
             self.policy,
             explicit or tool.permission,
             self._core.middleware_for(judged),
@@ -295,15 +482,20 @@ class Session(ToolListing, Sessions):
         tool = self._core.registry.find(META_TOOL)
         if tool is None or not isinstance(tool.definition, GroupTool):
             return None
-        if self._permissions.of(META_TOOL) is Permission.NEVER:
-            return None
-        return META_TOOL if self._lens is None else self._sight(self._lens).names.get(META_TOOL)
-
-    @property
-    def pending(self) -> list[ToolCall]:
-        """The suspended calls whose answers are owed: those of this session; the toolkit's own knows all."""
-        everything = list(self._core.engine.suspended.values())
-        return everything if self._wider is None else [call for call in everything if call._state.session is self]
+        return None if self._overlay.permission_of(tool) is Permission.NEVER else self._view.name_of(tool)
 
     def __repr__(self) -> str:
         return f"Session({len(self)} tools, groups={list(self.active_groups)}, agent={self.agent!r})"
+
+
+def _root(
+    core: ToolkitState,
+    policy: ExecutionPolicy | None,
+    approver: Callable[..., Any] | None,
+    permissions: str | os.PathLike[str] | None,
+) -> Overlay:
+    if permissions is None:
+        return Overlay(core.groups, None, policy, approver)
+    from pegboard._board.permissions import PermissionFile
+
+    return Overlay(core.groups, None, policy, approver, file=PermissionFile(permissions))

@@ -19,24 +19,23 @@ from pegboard._plugins.manager import Plugins
 from pegboard._results.factory import ExposeErrors
 from pegboard._toolkit.assemble import Overflow, assemble
 from pegboard._toolkit.deferred import DEFER_THRESHOLD
-from pegboard._toolkit.delegation import Delegation
 from pegboard._toolkit.live_sources import SourceRecord, records, unfollow
 from pegboard._toolkit.register import follow_packs, hang_up_own, hang_up_packs, register, register_type, reread
-from pegboard._toolkit.session import Session
+from pegboard._toolkit.session import Session, Surface
 from pegboard._tools.collect import Registration
 from pegboard._types.table import TypeTable
 from pegboard.extension import Converter, Injector, TypeHandler
 
 if TYPE_CHECKING:
     from pegboard._board.views import Names
-    from pegboard._model.group import Group, Manager
+    from pegboard._model.group import Manager
     from pegboard._model.plugin_reports import PluginChanges, PluginFailure
 
 __all__ = ["Tool", "Toolkit"]
 
 
 @final
-class Toolkit(Delegation):
+class Toolkit(Surface):
     """The tools of one program: those of the installed packs and those that it registers.
 
     `Toolkit()` assembles whatever is installed; `Toolkit(plugins=())` is empty. `plugins` and `block` select by
@@ -103,6 +102,10 @@ class Toolkit(Delegation):
         hang_up_own(self._core)
         hang_up_packs(self._core, self._root)
         follow_packs(self._core, self._root)
+
+    @property
+    def _caller(self) -> Session:
+        return self._root
 
     # Registering -----------------------------------------------------------------------------------------------
 
@@ -215,11 +218,6 @@ class Toolkit(Delegation):
         self._core.registry.leave_groups(gone)
         self._core.groups.remove(gone)
         self._core.registry.touched()
-
-    @property
-    def groups(self) -> tuple[Group, ...]:
-        """All groups, in the order in which they were created."""
-        return self._core.groups.all()
 
     def _check_deletion(self, operation: str) -> None:
         if not self._allow_tool_deletion:

@@ -1,0 +1,235 @@
+"""Overlays: what one session says of tools and groups, and the wider session behind it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, final
+from weakref import WeakKeyDictionary
+
+from pegboard._base.names import SEARCH_TOOL
+from pegboard._board.board import Board, View
+from pegboard._board.groups import Groups, groups_of
+from pegboard._model.permission import Permission
+from pegboard._model.policy import DEFAULT_POLICY, ExecutionPolicy
+from pegboard._model.tool import Entry, Tool
+
+if TYPE_CHECKING:
+    from pegboard._board.permissions import PermissionFile
+    from pegboard._board.views import ViewRules
+    from pegboard._model.group import Manager
+
+__all__ = ["Overlay"]
+
+Fact: TypeAlias = Literal["active", "found", "presets"]
+
+_Said: TypeAlias = Mapping[Fact, WeakKeyDictionary[Entry, Any]]
+_Permissions: TypeAlias = Mapping[str, tuple[Permission, object]]
+
+# What is said is replaced, never changed: whoever looks meanwhile sees all of it or nothing.
+_NOTHING_SAID: Final[_Said] = {}
+_NOT_SAID: Final[_Permissions] = {}
+
+
+@final
+class Overlay:
+    """One session's policy, approver, rules of its view, and what it says of tools and groups: the one chain there is.
+
+    What is not said here is as in the `parent`. Facts are kept by entry, so that they end with the tool or the group,
+    and hold neither of them. Permissions go by name, as their `file` does: a refusal also holds for namesakes.
+    """
+
+    __slots__ = (
+        "_closed",
+        "_file",
+        "_lock",
+        "_permissions",
+        "_policy",
+        "_rules",
+        "_said",
+        "_view",
+        "approver",
+        "groups",
+        "is_view",
+        "parent",
+        "search_name",
+    )
+
+    def __init__(
+        self,
+        groups: Groups,
+        parent: Overlay | None = None,
+        policy: ExecutionPolicy | None = None,
+        approver: Callable[..., Any] | None = None,
+        rules: ViewRules | None = None,
+        file: PermissionFile | None = None,
+    ) -> None:
+        self.groups = groups
+        self.parent = parent
+        self.approver = approver
+        self._policy = policy
+        self._rules = rules
+        self._file = file
+        self._said = _NOTHING_SAID
+        self._permissions = _NOT_SAID
+        self._closed = False
+        self._view: View | None = None
+        if parent is None:
+            self._lock = threading.Lock()  # one for a toolkit
+            self.is_view, self.search_name = False, SEARCH_TOOL
+            if file is not None:
+                self._permissions = {name: (permission, None) for name, permission in file.read().items()}
+        else:
+            self._lock = parent._lock
+            self.is_view, self.search_name = parent.is_view, parent.search_name
+            if rules is not None:
+                self.is_view, self.search_name = True, f"{rules.prefix}{parent.search_name}"
+
+    def chain(self) -> Iterator[Overlay]:
+        """This one and the wider ones, innermost first."""
+        overlay: Overlay | None = self
+        while overlay is not None:
+            yield overlay
+            overlay = overlay.parent
+
+    def _own(self, fact: Fact, entry: Entry) -> Any:
+        said = self._said.get(fact)
+        return None if said is None else said.get(entry)
+
+    def _say(self, fact: Fact, said: Mapping[Entry, Any]) -> None:
+        with self._lock:
+            known = WeakKeyDictionary(self._said.get(fact))
+            known.update(said)
+            self._said = {**self._said, fact: known}
+
+    @property
+    def policy(self) -> ExecutionPolicy:
+        """The merged execution policy."""
+        merged = self._policy or DEFAULT_POLICY
+        return merged if self.parent is None else merged.merged_over(self.parent.policy)
+
+    def approvers(self) -> Iterator[Callable[..., Any]]:
+        """Those that are set, innermost first."""
+        return (overlay.approver for overlay in self.chain() if overlay.approver)
+
+    def view(self, board: Board) -> View:
+        """A board as this session shows it; computed once for each."""
+        if self.parent is not None and self._rules is None:
+            return self.parent.view(board)
+        view = self._view
+        if view is None or view.board is not board:
+            wide = View(board, board.tools) if self.parent is None else self.parent.view(board)
+            self._view = view = wide if self._rules is None else self._rules.applied(wide)
+        return view
+
+    # Presets and found tools -----------------------------------------------------------------------------------
+
+    def presets_of(self, tool: Tool) -> dict[str, Any]:
+        """The presets of a tool: a session that sets one parameter must not lay open what a wider one sets."""
+        merged: dict[str, Any] = {}
+        for overlay in self.chain():
+            if own := overlay._own("presets", tool.entry):
+                merged = {**own, **merged}
+        return merged
+
+    def set_presets(self, tool: Tool, presets: Mapping[str, Any], *, merge: bool = False) -> None:
+        """Set the presets of a tool here, and drop those that were set here before unless they shall `merge`."""
+        before = self._own("presets", tool.entry) if merge else None
+        self._say("presets", {tool.entry: {**(before or {}), **presets}})
+
+    def has_found(self, tool: Tool) -> bool:
+        """Whether a deferred tool was found here or in a wider session."""
+        return any(overlay._own("found", tool.entry) for overlay in self.chain())
+
+    def add_found(self, tools: Iterable[Tool]) -> bool:
+        """Remember what was found; whether some of it is new."""
+        fresh = {tool.entry: True for tool in tools if not self.has_found(tool)}
+        if fresh:
+            self._say("found", fresh)
+        return bool(fresh)
+
+    def forget_found(self) -> None:
+        """Forget what was found here."""
+        self._said = {**self._said, "found": WeakKeyDictionary()}
+
+    # Permissions -----------------------------------------------------------------------------------------------
+
+    def permission_of(self, tool: Tool) -> Permission | None:
+        """The permission that somebody set; None where nobody did.
+
+        What a session allowed ends when the tool is taken down, so that a later namesake has to ask.
+        """
+        for overlay in self.chain():
+            permission, place = overlay._permissions.get(tool.name, (None, None))
+            if permission is not None and (permission is not Permission.ALWAYS or place in (None, tool.entry.place)):
+                return permission
+        return None
+
+    def set_permission(self, tool: Tool, permission: Permission) -> None:
+        """Set and, with a file, save. Raises `SettingsError` if that fails: nothing has changed then."""
+        # The toolkit is told when a tool goes (`forget`), its sessions are not.
+        place = None if self.parent is None else tool.entry.place
+        with self._lock:
+            self._permit({**self._latest(), tool.name: (permission, place)})
+
+    def forget_allowed(self, tools: Iterable[str]) -> None:
+        """Drop what tools that are taken down were allowed."""
+        gone = {name for name in tools if self._permissions.get(name, (None,))[0] is Permission.ALWAYS}
+        if gone:
+            with self._lock:
+                self._permit({name: said for name, said in self._latest().items() if name not in gone})
+
+    def _latest(self) -> _Permissions:
+        """With what another program may have saved meanwhile."""
+        if self._file is None:
+            return self._permissions
+        return {name: (permission, None) for name, permission in self._file.read().items()}
+
+    def _permit(self, said: _Permissions) -> None:
+        if self._file is not None:
+            self._file.write({name: permission for name, (permission, _) in said.items()})
+        self._permissions = said
+
+    # Groups ----------------------------------------------------------------------------------------------------
+
+    def is_active(self, name: str) -> bool:
+        """Whether a group is active here; one that does not exist is not."""
+        # A pack's tool may name a group that the program has not created: it stays hidden until somebody does.
+        entry = self.groups.entry(name)
+        if entry is None:
+            return False
+        for overlay in self.chain():
+            active = overlay._own("active", entry)
+            if active is not None:
+                return bool(active)
+            if overlay._closed:
+                return False
+        return self.groups.starts_active(name)
+
+    def offers(self, tool: Tool) -> bool:
+        """Whether a tool is offered here: it is in no group, or one of its groups is active."""
+        groups = groups_of(tool)
+        return not groups or any(map(self.is_active, groups))
+
+    def active_groups(self) -> tuple[str, ...]:
+        """The names of the active groups."""
+        return tuple(group.name for group in self.groups.all() if self.is_active(group.name))
+
+    def update_groups(self, names: Iterable[str] | str, active: bool) -> None:
+        """Switch groups, all or none."""
+        self._switch(dict.fromkeys(self.groups.check(names), bool(active)))
+
+    def set_active_groups(self, names: Iterable[str] | str, managed_by: Manager | None = None) -> None:
+        """Make `names` the active ones and the others (all others, or those managed alike) inactive, all or none.
+
+        A session that says this of all groups is closed: one that is created later stays inactive there. The toolkit's
+        own is not, for `create_group(active=)` is said of it.
+        """
+        wanted = self.groups.check(names, managed_by)
+        self._switch({group.name: group.name in wanted for group in self.groups.all(managed_by)})
+        if managed_by is None and self.parent is not None:
+            self._closed = True
+
+    def _switch(self, active: Mapping[str, bool]) -> None:
+        entries = ((self.groups.entry(name), each) for name, each in active.items())
+        self._say("active", {entry: each for entry, each in entries if entry is not None})
