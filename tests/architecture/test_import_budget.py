@@ -1,14 +1,12 @@
 """`import pegboard` loads only what it needs; the rest comes with the first use (PEP 562)."""
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterable
-from typing import Any
 
 import pytest
 
 import pegboard
+from tests.support.interpreters import printed
 from tests.workspace.project import PACKS
 
 # All of the core that importing it may load.
@@ -32,18 +30,15 @@ HEAVY = [
 ]
 
 
-def fresh(code: str) -> Any:
-    """Run code in a new interpreter, without the environment's influence, and return the JSON that it prints."""
-    run = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, check=True, text=True, timeout=60)
-    return json.loads(run.stdout)
-
-
 @pytest.fixture(scope="module")
 def loaded() -> Iterable[str]:
     """Modules that `import pegboard` adds to those that the interpreter started with."""
-    names: list[str] = fresh(
-        "import sys; before = set(sys.modules); import pegboard; after = sorted(set(sys.modules) - before)\n"
-        "import json; print(json.dumps(after))"
+    names: list[str] = json.loads(
+        printed(
+            "import sys; before = set(sys.modules); import pegboard; after = sorted(set(sys.modules) - before)\n"
+            "import json; print(json.dumps(after))",
+            "-I",
+        )
     )
     return names
 

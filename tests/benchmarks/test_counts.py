@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import subprocess
 import sys
 import tracemalloc
 from collections import Counter
@@ -30,6 +29,7 @@ from tests.benchmarks.floors import (
     written,
 )
 from tests.benchmarks.measuring import quiet
+from tests.support.interpreters import printed
 
 
 @pytest.fixture(autouse=True)
@@ -231,8 +231,7 @@ print(*sorted(set(sys.modules) - before))
 @pytest.fixture(scope="module")
 def loaded() -> set[str]:
     """The modules that a first call loads."""
-    run = subprocess.run([sys.executable, "-c", FIRST_CALL], check=True, stdout=subprocess.PIPE, text=True, timeout=60)
-    return set(run.stdout.split())
+    return set(printed(FIRST_CALL).split())
 
 
 class TestImports:

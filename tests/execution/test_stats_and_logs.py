@@ -3,7 +3,6 @@
 import asyncio
 import json
 import logging
-import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -24,6 +23,7 @@ from pegboard import (
     tool,
 )
 from pegboard._execution.stats import ToolStats
+from tests.support.interpreters import printed
 from tests.support.waiting import PATIENCE, eventually
 
 NOTHING: dict[str, Any] = {"type": "object", "properties": {}}
@@ -402,10 +402,7 @@ class TestLog:
         logger.manager._clear_cache()  # type: ignore[attr-defined]
 
     def test_program_that_loads_logging_late(self) -> None:
-        printed = subprocess.run(
-            [sys.executable, "-c", LATE], check=True, stdout=subprocess.PIPE, text=True, timeout=PATIENCE * 6
-        )
-        assert [line.split()[:3] for line in printed.stdout.splitlines()] == [["DEBUG", "hello", "second:"]]
+        assert [line.split()[:3] for line in printed(LATE).splitlines()] == [["DEBUG", "hello", "second:"]]
 
     def test_says_nothing_where_the_program_set_up_no_log(self, toolkit: Toolkit) -> None:
         logger = logging.getLogger("pegboard")

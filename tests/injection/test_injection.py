@@ -160,7 +160,7 @@ class TestLevels:
             lambda db: {"any name": db},
             lambda db: {Db: db},
         ],
-        ids=str,
+        ids=["db", "list", "tuple", "set", "frozenset", "generator", "values", "names", "classes"],
     )
     def test_forms_of_context(self, make: Callable[[Db], Any]) -> None:
         assert board(ask).call_sync("ask", {"question": "q"}, context=make(Db("x"))).text == "q x"

@@ -5,7 +5,6 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Iterator
 from importlib.abc import MetaPathFinder
 from pathlib import Path
 from typing import Any
@@ -17,13 +16,7 @@ from pegboard._base.names import normalise, pack_name
 from pegboard._plugins.discovery import Discovery, FoundPlugin, discover
 from pegboard._plugins.distributions import installed
 from pegboard.testing import fake_distribution
-from tests.support.plugin_site import Site, fresh_site
-
-
-@pytest.fixture
-def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
-    with fresh_site(tmp_path / "site", monkeypatch) as made:
-        yield made
+from tests.support.plugin_site import Site
 
 
 def names(discovery: Discovery) -> list[str]:

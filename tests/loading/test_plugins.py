@@ -2,10 +2,8 @@
 
 import json
 import os
-import subprocess
 import sys
 import textwrap
-from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -21,13 +19,8 @@ from pegboard._plugins.manager import PluginRecord, Plugins, PluginState
 from pegboard.extension import Command
 from pegboard.hookspecs import hookimpl
 from pegboard.testing import fake_distribution
-from tests.support.plugin_site import HEADER, TOOLS, Site, fresh_site, record, states, tool_names
-
-
-@pytest.fixture
-def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
-    with fresh_site(tmp_path / "site", monkeypatch) as made:
-        yield made
+from tests.support.interpreters import printed
+from tests.support.plugin_site import HEADER, TOOLS, Site, record, states, tool_names
 
 
 class TestActive:
@@ -753,10 +746,8 @@ def run(path: Path, expression: str, *, raw: bool = False, **environ: str) -> An
         "PEGBOARD_BLOCK": "pegboard-*",
         **environ,
     }
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(lines)], capture_output=True, check=True, text=True, timeout=60, env=env
-    )
-    return done.stdout.rstrip("\n") if raw else json.loads(done.stdout)
+    said = printed(textwrap.dedent(lines), loud=raw, env=env)
+    return said if raw else json.loads(said)
 
 
 class TestDeterminism:

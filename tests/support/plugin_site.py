@@ -58,6 +58,15 @@ def fresh_site(path: Path, patch: pytest.MonkeyPatch) -> Iterator[Site]:
             del sys.modules[name]
 
 
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
+    """A place for plugins in front of everything else, in an environment that says nothing about them."""
+    for name in ("PEGBOARD_PLUGINS", "PEGBOARD_BLOCK", "PEGBOARD_CONFIG"):
+        monkeypatch.delenv(name, raising=False)
+    with fresh_site(tmp_path / "site", monkeypatch) as made:
+        yield made
+
+
 def states(plugins: Plugins) -> dict[str, str]:
     """State by plugin."""
     return {record.name: str(record.state) for record in plugins.records}

@@ -1,21 +1,11 @@
 """What hosts may ask a toolkit: its plugins, its board, and which tools were imported."""
 
 import sys
-from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
 
 from pegboard import Toolkit
 from pegboard.inspection import Plugins, board_of, is_loaded, plugins_of
 from pegboard.testing import fake_distribution
-from tests.support.plugin_site import Site, fresh_site
-
-
-@pytest.fixture
-def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
-    with fresh_site(tmp_path, monkeypatch) as site:
-        yield site
+from tests.support.plugin_site import Site
 
 
 def test_what_is_installed_without_importing_it(site: Site) -> None:

@@ -1,15 +1,14 @@
 """What packs offer: sources whose tools change, and terms that they hang up under."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from importlib import import_module
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
 
 from pegboard import LiveSource, Locked, Offer, PluginState, Secret, Status, Toolkit, hookimpl, tool
-from tests.support.plugin_site import Site, fresh_site
+from tests.support.plugin_site import Site
 from tests.toolkit.test_live_sources import Far, Remote
 from tests.toolkit.test_reloading import uninstall
 
@@ -25,14 +24,6 @@ far = Mine("one")
 def provide_tools():
     return [far]
 """
-
-
-@pytest.fixture
-def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
-    for name in ("PEGBOARD_PLUGINS", "PEGBOARD_BLOCK", "PEGBOARD_CONFIG"):
-        monkeypatch.delenv(name, raising=False)
-    with fresh_site(tmp_path / "site", monkeypatch) as made:
-        yield made
 
 
 def pack(name: str, *offered: Any) -> ModuleType:

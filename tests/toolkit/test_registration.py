@@ -1,8 +1,6 @@
 """Registering: all or none, names and their clashes, packs and the program, groups, lazy tools, sources."""
 
 import json
-import os
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -27,15 +25,8 @@ from pegboard import (
 from pegboard._board.board import Board, Registry
 from pegboard.hookspecs import hookimpl
 from pegboard.testing import fake_distribution
-from tests.support.plugin_site import Site, fresh_site
-
-
-@pytest.fixture
-def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
-    for name in ("PEGBOARD_PLUGINS", "PEGBOARD_BLOCK", "PEGBOARD_CONFIG"):
-        monkeypatch.delenv(name, raising=False)
-    with fresh_site(tmp_path / "site", monkeypatch) as made:
-        yield made
+from tests.support.interpreters import printed_under_two_hash_seeds
+from tests.support.plugin_site import Site
 
 
 def add(a: int, b: int = 1) -> int:
@@ -739,20 +730,8 @@ class TestOrder:
             "import json; from pegboard import Toolkit; toolkit = Toolkit(block=['dataclasses', 'files']);"
             "print(json.dumps([[each.name, each.parameters, each.schema_hash] for each in toolkit]), toolkit.problems)"
         )
-        path = os.pathsep.join([str(tmp_path), *filter(None, sys.path)])
-        environment = {**os.environ, "PYTHONPATH": path}
-        processes = [
-            subprocess.Popen(
-                [sys.executable, "-c", script],
-                env={**environment, "PYTHONHASHSEED": seed},
-                stdout=subprocess.PIPE,
-                text=True,
-            )
-            for seed in ("0", "999")
-        ]
-        shown = [process.communicate(timeout=60)[0] for process in processes]
-        assert len(set(shown)) == 1
-        board, _ = json.JSONDecoder().raw_decode(shown[0])
+        shown = printed_under_two_hash_seeds(script, str(tmp_path))
+        board, _ = json.JSONDecoder().raw_decode(shown)
         ours = [name for name, *_ in board if "Bee" in name or "ant" in name or "zoo" in name or "bee" in name]
         assert ours == ["ant__roll", "bee__roll", "zoo__roll", "only_ant", "only_Bee", "only_zoo"]
 

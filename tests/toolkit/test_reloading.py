@@ -4,7 +4,6 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ import pytest
 from pegboard import PluginError, RegistrationError, Secret, SettingsError, Toolkit, tool
 from pegboard._board.board import Registry
 from pegboard.inspection import plugins_of
-from tests.support.plugin_site import Site, fresh_site
+from tests.support.plugin_site import Site
 
 SOURCE = """
 import attrs, pegboard
@@ -59,14 +58,6 @@ def provide_tools(settings):
     def pet(animal: Animal) -> str: return str(animal)
     return [pet]
 """
-
-
-@pytest.fixture
-def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
-    for name in ("PEGBOARD_PLUGINS", "PEGBOARD_BLOCK", "PEGBOARD_CONFIG"):
-        monkeypatch.delenv(name, raising=False)
-    with fresh_site(tmp_path / "site", monkeypatch) as made:
-        yield made
 
 
 def uninstall(site: Site, name: str) -> None:

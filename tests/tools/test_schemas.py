@@ -1,9 +1,6 @@
 """Schemas of tools: what the model sees, in every rendering, the same in every process."""
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import AsyncIterator, Awaitable, Iterator
 from dataclasses import dataclass, field
 from datetime import date
@@ -24,6 +21,7 @@ from pegboard import (
     ToolSchema,
     tool,
 )
+from tests.support.interpreters import printed_under_two_hash_seeds
 
 T = TypeVar("T")
 
@@ -496,17 +494,5 @@ print(json.dumps(shown))
 
 
 def test_deterministic_across_processes_and_hash_seeds() -> None:
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-c", SCRIPT],
-            env={**environment, "PYTHONHASHSEED": seed},
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for seed in ("0", "4242")
-    ]
-    shown = [process.communicate(timeout=60)[0] for process in processes]
-    assert all(process.returncode == 0 for process in processes)
-    assert len(set(shown)) == 1
-    assert [each[0] for each in json.loads(shown[0])][-2:] == ["f", "g"]
+    shown = printed_under_two_hash_seeds(SCRIPT)
+    assert [each[0] for each in json.loads(shown)][-2:] == ["f", "g"]

@@ -1,8 +1,6 @@
 """Types whose modules are loaded after the toolkit was made: their handlers wait for them."""
 
 import datetime as dt
-import subprocess
-import sys
 from decimal import Decimal
 from pathlib import PurePath
 from typing import Any
@@ -11,6 +9,7 @@ import pytest
 
 from pegboard import Toolkit
 from pegboard._base.errors import RegistrationError
+from tests.support.interpreters import printed
 from tests.types.table import type_table
 
 LATE = """
@@ -33,8 +32,7 @@ print(toolkit.call_sync("add", {
 
 
 def test_handlers_wait_for_the_module() -> None:
-    run = subprocess.run([sys.executable, "-I", "-c", LATE], check=True, stdout=subprocess.PIPE, text=True, timeout=60)
-    assert run.stdout == "datetime.date(2024, 5, 6) 7 Decimal('1.50') b 7\n"
+    assert printed(LATE, "-I") == "datetime.date(2024, 5, 6) 7 Decimal('1.50') b 7"
 
 
 class Moment(dt.datetime):

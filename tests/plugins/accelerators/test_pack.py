@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from typing import Any
 
@@ -12,6 +11,7 @@ import pytest
 import pegboard_accelerators
 from pegboard import PluginError, SettingsError, Toolkit
 from tests.plugins.accelerators.sides import LIBRARIES
+from tests.support.interpreters import printed
 
 MODULES = [library.replace("-", "_") for library in LIBRARIES]
 
@@ -102,8 +102,7 @@ with Toolkit(plugins=[pegboard_accelerators]) as toolkit:
     found.append(loaded())
 print(json.dumps(found))
 """
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True, timeout=60)
-    (chosen, before), decoding, validating = json.loads(run.stdout)
+    (chosen, before), decoding, validating = json.loads(printed(code))
     assert before == []
     assert decoding == [name for kind, name in chosen.items() if kind == "decode"]
     assert set(validating) == {name.replace("-", "_") for name in chosen.values()}

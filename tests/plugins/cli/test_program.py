@@ -15,6 +15,7 @@ from pegboard import Status
 from pegboard_cli._commands import COMMANDS
 from pegboard_cli._exits import of_status
 from tests.plugins.cli.command import COMMAND, Installation, Outcome, tool
+from tests.support.interpreters import printed
 from tests.support.plugin_site import Site
 from tests.workspace.project import ROOT
 
@@ -67,8 +68,7 @@ class TestStart:
             f"print([name for name in {absent} if name in sys.modules])"
         )
         environ = {"PYTHONPATH": str(installation.path), "PEGBOARD_BLOCK": "pegboard-*"}
-        done = subprocess.run([sys.executable, "-c", code], env=environ, capture_output=True, text=True, check=True)
-        assert done.stdout.splitlines()[-1] == "[]"
+        assert printed(code, env=environ).splitlines()[-1] == "[]"
 
     def test_version(self, run: Run) -> None:
         assert run("--version").out == f"pegboard {pegboard.__version__}\n"

@@ -1,11 +1,10 @@
-import subprocess
-import sys
 from dataclasses import dataclass
 
 import pytest
 
 from pegboard import Status, Toolkit
 from tests.plugins.msgspec.structs import Cat, Dog, Item, Order
+from tests.support.lazy_library import assert_absence_is_named, assert_loaded_late
 
 
 @pytest.fixture
@@ -67,45 +66,9 @@ def test_inside_a_dataclass() -> None:
     assert "shipment.order.paid: expected boolean, got integer 1" in toolkit.call_sync("ship", wrong).text
 
 
-SCRIPT = """
-import sys
-from pegboard import Toolkit
-
-def plain(x: int) -> int:
-    return x
-
-toolkit = Toolkit(plugins=["msgspec"])
-toolkit.register(plain)
-assert toolkit.call_sync("plain", {"x": 1}).data == 1
-assert "pegboard_msgspec" in sys.modules
-print("msgspec" in sys.modules)
-"""
-
-
 def test_msgspec_is_not_imported_before_it_is_needed() -> None:
-    run = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, check=True, text=True, timeout=60)
-    assert run.stdout.strip() == "False"
-
-
-ABSENT = """
-import sys
-sys.modules["msgspec"] = None  # as if it were not installed
-from pegboard import Toolkit
-
-class Stranger:
-    __struct_config__ = None
-
-def use(it: Stranger) -> None: ...
-
-try:
-    Toolkit(plugins=["msgspec"]).register(use)
-except Exception as error:
-    print(type(error).__name__, error)
-"""
+    assert_loaded_late("msgspec")
 
 
 def test_an_absent_library_is_named() -> None:
-    run = subprocess.run([sys.executable, "-c", ABSENT], capture_output=True, check=True, text=True, timeout=60)
-    assert run.stdout.startswith("RegistrationError")
-    assert "'it'" in run.stdout
-    assert "pip install --upgrade msgspec" in run.stdout
+    assert_absence_is_named("msgspec", "__struct_config__")

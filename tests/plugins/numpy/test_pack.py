@@ -1,11 +1,9 @@
 """The pack as it hangs on a board, and what it does not import."""
 
-import subprocess
-import sys
-
 import pytest
 
 from pegboard import PluginState, Toolkit
+from tests.support.interpreters import printed
 
 QUIET = """
 import sys
@@ -29,8 +27,7 @@ ALONE = QUIET.replace("import sys\n", "import sys, numpy\n").replace("a: int", "
 
 @pytest.mark.parametrize(("program", "loaded"), [(QUIET, "[]"), (ALONE, "['numpy']")])
 def test_libraries_are_imported_only_when_their_types_are_met(program: str, loaded: str) -> None:
-    done = subprocess.run([sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, check=False)
-    assert (done.stdout.strip(), done.stderr) == (loaded, "")
+    assert printed(program, "-W", "error") == loaded
 
 
 def test_is_active_without_problems(toolkit: Toolkit) -> None:

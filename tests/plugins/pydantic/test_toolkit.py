@@ -1,5 +1,3 @@
-import subprocess
-import sys
 from dataclasses import dataclass
 
 import pytest
@@ -7,6 +5,7 @@ from pydantic import BaseModel, Field, computed_field, field_serializer
 
 from pegboard import Status, Toolkit
 from tests.plugins.pydantic.models import Item, Money, Order, Span
+from tests.support.lazy_library import assert_absence_is_named, assert_loaded_late
 
 
 @pytest.fixture
@@ -123,45 +122,9 @@ def test_inside_a_dataclass() -> None:
     assert "shipment.order.items[0].qty: expected integer >= 1" in toolkit.call_sync("ship", wrong).text
 
 
-SCRIPT = """
-import sys
-from pegboard import Toolkit
-
-def plain(x: int) -> int:
-    return x
-
-toolkit = Toolkit(plugins=["pydantic"])
-toolkit.register(plain)
-assert toolkit.call_sync("plain", {"x": 1}).data == 1
-assert "pegboard_pydantic" in sys.modules
-print("pydantic" in sys.modules)
-"""
-
-
 def test_pydantic_is_not_imported_before_it_is_needed() -> None:
-    run = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, check=True, text=True, timeout=60)
-    assert run.stdout.strip() == "False"
-
-
-ABSENT = """
-import sys
-sys.modules["pydantic"] = None  # as if it were not installed
-from pegboard import Toolkit
-
-class Stranger:
-    def __get_pydantic_core_schema__(self, *_): ...
-
-def use(it: Stranger) -> None: ...
-
-try:
-    Toolkit(plugins=["pydantic"]).register(use)
-except Exception as error:
-    print(type(error).__name__, error)
-"""
+    assert_loaded_late("pydantic")
 
 
 def test_an_absent_library_is_named() -> None:
-    run = subprocess.run([sys.executable, "-c", ABSENT], capture_output=True, check=True, text=True, timeout=60)
-    assert run.stdout.startswith("RegistrationError")
-    assert "'it'" in run.stdout
-    assert "pip install --upgrade pydantic" in run.stdout
+    assert_absence_is_named("pydantic", "__get_pydantic_core_schema__")

@@ -1,7 +1,5 @@
 """The pack as a toolkit finds it: settings, and the place that an instance takes."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +8,7 @@ import pegboard_shell
 from pegboard import PluginError, Status, Toolkit
 from pegboard_shell import Settings, ShellTools
 from tests.plugins.shell.helpers import output
+from tests.support.interpreters import printed
 
 TOOL = "execute_shell_command"
 
@@ -80,5 +79,4 @@ def test_pack_is_light_to_load() -> None:
     loaded = (
         "import sys, pegboard_shell; print(sorted({'asyncio', 'subprocess', 'ctypes', 'socket'} & set(sys.modules)))"
     )
-    said = subprocess.run([sys.executable, "-c", loaded], capture_output=True, check=True, text=True)
-    assert said.stdout == "[]\n"
+    assert printed(loaded) == "[]"

@@ -25,6 +25,7 @@ from tests.plugins.shell.helpers import (
     unique_seconds,
     use_sandbox,
 )
+from tests.support.interpreters import printed
 from tests.support.waiting import eventually, until
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are looked for in /proc")
@@ -361,8 +362,7 @@ print(peak() - before, result.data["bytes"]["stdout"], result.status)
 def test_memory_for_output_without_end(tmp_path: Path) -> None:
     cap = 1024 * 1024
     script = MEASURED.format(cap=cap, seconds=3)
-    said = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, check=True, text=True)
-    grown, written, status = said.stdout.split()
+    grown, written, status = printed(script, cwd=tmp_path).split()
     print(f"{int(written) / 2**20:.0f} MiB were written, and {int(grown) / 1024:.1f} MiB of memory taken")
     assert status == "timeout"
     assert int(grown) * 1024 < cap + 16 * 1024 * 1024
