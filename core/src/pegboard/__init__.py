@@ -19,6 +19,7 @@ _HOMES = {
     "_base.markers": "MISSING Computed Inject Injected Locked Param Secret injectable",
     "_model.media": "AudioBlock FileBlock ImageBlock LinkBlock VideoBlock",
     "_model.permission": "Permission",
+    "_types.cattrs_bridge": "from_cattrs",
     "_types.plans": "record_member record_plan shaped",
     "_model.plugin_record": "PluginRecord PluginState",
     "_model.plugin_reports": "PluginChanges PluginFailure",

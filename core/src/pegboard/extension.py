@@ -50,17 +50,22 @@ class Types(Protocol):
     def converter(self) -> Any:
         """The `cattrs.Converter` whose hooks lead back to this table; strict, for handlers that stand on cattrs."""
 
+    def plan_without(self, without: Callable[[TypeHandler], bool], annotation: Any) -> TypePlan:
+        """The plan of an annotation if some handlers were not there: for one that builds on what it overrides."""
+
 
 @frozen(eq=False, repr=False)
 class TypeHandler(Shown):
     """Maps a type: `matches` is a class or a predicate over annotations, `build(annotation, types)` returns its plan.
+
+    A class stands for its subclasses too; a tuple of annotations for exactly these (classes with any type arguments).
 
     Of handlers of one origin the higher `priority` wins; between origins: program, then plugins, then built-in.
     With `whole`, a predicate is also asked about `Annotated` types as they are written, for metadata that only its
     library understands; bounds and predicates in there are then the handler's to enforce.
     """
 
-    matches: Matches
+    matches: Matches | tuple[Any, ...]
     build: Callable[[Any, Types], TypePlan] = field(repr=False)
     priority: int = 0
     whole: bool = field(default=False, kw_only=True)

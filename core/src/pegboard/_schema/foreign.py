@@ -71,7 +71,7 @@ class ForeignSchema:
                 raise SchemaMismatch(lambda redact: self._check(part, value, "", redact))
             return value
 
-        return ForeignPlan(schema, structure, whole=self)
+        return ForeignPlan(schema, structure, whole=self, part=schema)
 
     def _first_check(self, value: Any) -> bool:
         self._surely_fits = (self._quick(self.schema) if self._quick else None) or _unsure
@@ -96,6 +96,7 @@ class ForeignPlan(TypePlan):
     """A plan that stands on a foreign schema, or on a part of one."""
 
     whole: ForeignSchema = field(kw_only=True)
+    part: JsonSchema = field(kw_only=True)
 
 
 def _unsure(value: Any) -> bool:

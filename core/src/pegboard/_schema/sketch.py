@@ -28,7 +28,7 @@ def shape_of(plan: TypePlan) -> Shape | None:
     """The plan's shape, or a sketch of it."""
     if not isinstance(plan, ForeignPlan):
         return plan.shape or _scalar(plan.schema)
-    schema = follow(plan.whole.schema, plan.schema)
+    schema = follow(plan.whole.schema, plan.part)
     choices = [schema["const"]] if "const" in schema else schema.get("enum")
     if isinstance(choices, list):
         scalars = [choice for choice in choices if choice is None or isinstance(choice, str | int | float)]

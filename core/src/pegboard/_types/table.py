@@ -118,20 +118,26 @@ class TypeTable:
         with self._lock:
             self._count += 1
             entry = _Entry(handler, origin, level, self._count)
-            entries = self._by_predicate
-            if _is_annotation(handler.matches):
-                entries = self._by_key.setdefault(structural_key(handler.matches), [])
-            elif isinstance(handler.matches, type):
-                entries = self._by_class.setdefault(handler.matches, [])
-            entries.append(entry)
+            places = self._places(handler.matches)
+            for entries in places:
+                entries.append(entry)
             self._plans.clear()
 
         def take_back() -> None:
             with self._lock:
-                entries.remove(entry)
+                for entries in places:
+                    entries.remove(entry)
                 self._plans.clear()
 
         return take_back
+
+    def _places(self, matches: Any) -> list[list[_Entry]]:
+        """Where the entry of a handler belongs."""
+        if isinstance(matches, tuple):
+            return [self._by_key.setdefault(structural_key(each), []) for each in matches]
+        if _is_annotation(matches):
+            return [self._by_key.setdefault(structural_key(matches), [])]
+        return [self._by_class.setdefault(matches, []) if isinstance(matches, type) else self._by_predicate]
 
     def exchange(self, handlers: Iterable[tuple[TypeHandler, Origin]]) -> Callable[[], None]:
         """Put these handlers in the place of all that plugins brought; what is returned takes it back."""
@@ -163,6 +169,11 @@ class TypeTable:
             return found[1]
         with self._lock:
             return self._settled(key, annotation)
+
+    def plan_without(self, without: Callable[[TypeHandler], bool], annotation: Any) -> TypePlan:
+        """The plan of an annotation if some handlers were not there. Raises as `plan` does."""
+        matches = [match for match in self._matches(annotation) if not without(match.entry.handler)]
+        return self._built(matches, annotation) if matches else self.plan(_stands_for(annotation))
 
     def handler_for(self, annotation: Any) -> tuple[TypeHandler, Origin, list[tuple[TypeHandler, Origin]]]:
         """The handler that wins for an annotation, where it comes from, and those that it shadows, nearest first.
@@ -232,10 +243,12 @@ class TypeTable:
         if bare is not annotation:
             return self._refined(bare, items)
         matches = self._matches(bare)
-        if not matches:
-            return self.plan(_stands_for(bare))
-        _refuse_tie(bare, matches)
-        return self._call(matches[0].entry.handler, matches[0].entry.origin, bare)
+        return self._built(matches, bare) if matches else self.plan(_stands_for(bare))
+
+    def _built(self, matches: list[_Match], annotation: Any) -> TypePlan:
+        """The plan that the best of these handlers builds."""
+        _refuse_tie(annotation, matches)
+        return self._call(matches[0].entry.handler, matches[0].entry.origin, annotation)
 
     def _refined(self, bare: Any, items: tuple[Any, ...]) -> TypePlan:
         metadata = read_metadata(items)
@@ -245,9 +258,7 @@ class TypeTable:
         if not matches:
             return refine(self.plan(bare), metadata, bare)
         whole = Annotated[(bare, *items)]
-        _refuse_tie(whole, matches)
-        plan = self._call(matches[0].entry.handler, matches[0].entry.origin, whole)
-        return refine(plan, metadata.but(bounds=(), predicates=()), bare)
+        return refine(self._built(matches, whole), metadata.but(bounds=(), predicates=()), bare)
 
     def _whole_matches(self, bare: Any, items: tuple[Any, ...]) -> list[_Match]:
         """The handlers that understand an `Annotated` type with its metadata, best first."""
@@ -273,9 +284,11 @@ class TypeTable:
 
     def _matches(self, annotation: Any) -> list[_Match]:
         """Every handler that maps the annotation, best first."""
-        found = [_Match(entry, (0, 0)) for entry in self._by_key.get(structural_key(annotation), ())]
-        found += [_Match(entry, (1, 0)) for entry in self._by_predicate if _applies(entry.handler.matches, annotation)]
         cls = get_origin(annotation) or annotation
+        found = [_Match(entry, (0, 0)) for entry in self._by_key.get(structural_key(annotation), ())]
+        if cls is not annotation:
+            found += [_Match(entry, (3, 0)) for entry in self._by_key.get(structural_key(cls), ())]
+        found += [_Match(entry, (1, 0)) for entry in self._by_predicate if _applies(entry.handler.matches, annotation)]
         for distance, base in enumerate(cls.__mro__ if isinstance(cls, type) else ()):
             # `object` is a base of everything: a handler for it maps only itself, or it would shadow every refusal.
             if base is not object or annotation is object:
@@ -323,7 +336,7 @@ def _is_annotation(matches: Any) -> bool:
     return get_origin(matches) is not None or hasattr(matches, "__supertype__") or is_alias(matches)
 
 
-def _applies(predicate: Callable[[Any], bool], annotation: Any) -> bool:
+def _applies(predicate: Any, annotation: Any) -> bool:
     try:
         return bool(predicate(annotation))
     except Exception:  # noqa: BLE001 - `issubclass(annotation, X)` raises for what is not a class; that means no

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import NoneType
-from typing import Any, Literal, get_args, get_origin
+from typing import Any, Literal, Union, get_args, get_origin
+
+from attrs import evolve
 
 from pegboard._base.errors import RegistrationError
-from pegboard._model.shapes import Choice, Member, Nullable, Record, Tagged, TypePlan, Union, identity
+from pegboard._model import shapes
+from pegboard._model.shapes import Choice, Member, Nullable, Record, Tagged, TypePlan, identity
+from pegboard._schema.nodes import SchemaRef
 from pegboard._types.annotations import qualified_name, runtime_class, split
 from pegboard._types.constraints import alternatives
 from pegboard._types.plans import shaped
@@ -24,21 +28,29 @@ def union_plan(annotation: Any, types: Types) -> TypePlan:
     last. Raises `RegistrationError` for an alternative that can never win, such as the second of `str | datetime`.
     """
     arguments = get_args(annotation)
-    rest = [argument for argument in arguments if argument is not NoneType]
-    plans = [types.plan(argument) for argument in rest]
-    _refuse_unreachable(rest, plans)
-    unstructure = _unstructurer(rest, plans)
-    inner = plans[0] if len(plans) == 1 else _combined(plans, unstructure)
-    if len(rest) == len(arguments) or (not inner.schema and inner.shape is not None):
-        return inner  # without None; or `Any | None`, which accepts null anyway
+    if NoneType in arguments:
+        rest = tuple(argument for argument in arguments if argument is not NoneType)
+        inner = types.plan(Union[rest])  # noqa: UP007 - a union of a tuple has no other spelling
+        # A part of this union has no name of its own.
+        is_named = len(rest) == 1 or isinstance(inner.schema, SchemaRef)
+        return _nullable(inner if is_named else evolve(inner, schema={**inner.schema}))
+    plans = [types.plan(argument) for argument in arguments]
+    _refuse_unreachable(arguments, plans)
+    return _combined(plans, _unstructurer(arguments, plans))
+
+
+def _nullable(inner: TypePlan) -> TypePlan:
+    if not inner.schema and inner.shape is not None:
+        return inner  # `Any | None`, which accepts null anyway
     schema = alternatives([inner.schema, {"type": "null"}])
-    return shaped(schema, Nullable(inner), lambda value: None if value is None else unstructure(value))
+    write = inner.unstructure
+    return shaped(schema, Nullable(inner), lambda value: None if value is None else write(value))
 
 
 def _combined(plans: list[TypePlan], unstructure: Callable[[Any], Any]) -> TypePlan:
     tag = _tag(plans)
     if tag is None:
-        return shaped(alternatives([plan.schema for plan in plans]), Union(tuple(plans)), unstructure)
+        return shaped(alternatives([plan.schema for plan in plans]), shapes.Union(tuple(plans)), unstructure)
     key, members = tag
     schema = {"oneOf": [plan.schema for plan in plans], "discriminator": {"propertyName": key}}
     return shaped(schema, Tagged(key, members), unstructure)
@@ -65,7 +77,7 @@ def _tags(member: Member | None) -> list[str]:
     return [value for value in values if isinstance(value, str)] if all(isinstance(v, str) for v in values) else []
 
 
-def _refuse_unreachable(annotations: list[Any], plans: list[TypePlan]) -> None:
+def _refuse_unreachable(annotations: Sequence[Any], plans: list[TypePlan]) -> None:
     for number, plan in enumerate(plans):
         winner = next((earlier for earlier in range(number) if covers(plans[earlier], plan)), None)
         # An alternative that would arrive as raw JSON anyway loses nothing: `Path | str` is a Path.
@@ -79,7 +91,7 @@ def _refuse_unreachable(annotations: list[Any], plans: list[TypePlan]) -> None:
         )
 
 
-def _unstructurer(annotations: list[Any], plans: list[TypePlan]) -> Callable[[Any], Any]:
+def _unstructurer(annotations: Sequence[Any], plans: list[TypePlan]) -> Callable[[Any], Any]:
     """Writes a value by the first alternative that it is an instance of."""
     if all(plan.unstructure is identity for plan in plans):
         return identity

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from pegboard import Origin, Toolkit, TypeHandler
+from pegboard import Origin, Toolkit, TypeHandler, qualified_name
 from pegboard.inspection import plugins_of
 from pegboard_cli._annotation import read_annotation
 from pegboard_cli._board import opened
@@ -59,6 +59,8 @@ def _facts(handler: TypeHandler, origin: Origin) -> dict[str, Any]:
 
 
 def _spelled(matches: Any) -> str:
+    if isinstance(matches, tuple):
+        return ", ".join(map(qualified_name, matches))
     if isinstance(matches, type):
         module = "" if matches.__module__ == "builtins" else f"{matches.__module__}."
         return f"{module}{matches.__qualname__}"
