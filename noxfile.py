@@ -123,7 +123,8 @@ def packs(session: nox.Session, member: str) -> None:
     package = next(Path(member, "src").glob("*/__init__.py")).parent.name
     # Before anything else is installed: the test runner's own dependencies must not help.
     session.run("python", str(Path("tests", "workspace", "import_all.py")), package)
-    session.install(*group("runner"))
+    # The core's tests use the kit of `pegboard-testing`, which depends on no more than the core does.
+    session.install(*group("runner"), *editable("plugins/testing"))
     folders = CORE_TESTS if member == "core" else (member,)
     pytest(session, *(str(Path("tests", folder)) for folder in folders), *session.posargs)
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from pegboard.testing import fake_distribution
+from pegboard_testing import fake_distribution
 from tests.benchmarks.measuring import Figure, Pace, alternate, waited
 
 __all__ = ["BENCHMARKS"]

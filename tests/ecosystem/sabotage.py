@@ -6,7 +6,7 @@ from typing import Any
 
 from attrs import frozen
 
-from pegboard.testing import fake_distribution
+from pegboard_testing import fake_distribution
 
 __all__ = ["CASES", "Case"]
 

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from pegboard.testing import fake_distribution
+from pegboard_testing import fake_distribution
 
 __all__ = ["GOOD", "dump", "fresh", "install_good"]
 

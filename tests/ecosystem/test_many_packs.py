@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pegboard.testing import fake_distribution
+from pegboard_testing import fake_distribution
 from tests.ecosystem.sites import fresh
 
 TOOLS = """

@@ -15,7 +15,7 @@ import pytest
 from pegboard._base.names import normalise, pack_name
 from pegboard._plugins.discovery import Discovery, FoundPlugin, discover
 from pegboard._plugins.distributions import installed
-from pegboard.testing import fake_distribution
+from pegboard_testing import fake_distribution
 from tests.support.plugin_site import Site
 
 

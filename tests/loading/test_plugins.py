@@ -18,7 +18,7 @@ from pegboard._model.tool import Origin
 from pegboard._plugins.manager import PluginRecord, Plugins, PluginState
 from pegboard.extension import Command
 from pegboard.hookspecs import hookimpl
-from pegboard.testing import fake_distribution
+from pegboard_testing import fake_distribution
 from tests.support.interpreters import printed
 from tests.support.plugin_site import HEADER, TOOLS, Site, record, states, tool_names
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pegboard.testing import assert_conforms
+from pegboard_testing import assert_conforms
 from tests.workspace.project import PACKS
 
 PLUGINS = [pack.path.name for pack in PACKS if "pegboard" in pack.project.get("entry-points", {})]

@@ -13,7 +13,7 @@ import cattrs  # noqa: F401 - imported on first use, which a test's own path doe
 import pytest
 
 from pegboard._plugins.manager import PluginRecord, Plugins
-from pegboard.testing import fake_distribution
+from pegboard_testing import fake_distribution
 
 # As above, for archives: newer releases of the library import this on first use too.
 with suppress(ImportError):

@@ -4,7 +4,7 @@ import sys
 
 from pegboard import Toolkit
 from pegboard.inspection import Plugins, board_of, is_loaded, plugins_of
-from pegboard.testing import fake_distribution
+from pegboard_testing import fake_distribution
 from tests.support.plugin_site import Site
 
 

@@ -24,7 +24,7 @@ from pegboard import (
 )
 from pegboard._board.board import Board, Registry
 from pegboard.hookspecs import hookimpl
-from pegboard.testing import fake_distribution
+from pegboard_testing import fake_distribution
 from tests.support.interpreters import printed_under_two_hash_seeds
 from tests.support.plugin_site import Site
 

@@ -25,7 +25,7 @@ from pegboard import (
     shaped,
     tool,
 )
-from pegboard.testing import fake_distribution
+from pegboard_testing import fake_distribution
 from tests.workspace.project import ROOT
 
 ACME_UNITS = ROOT / "docs" / "examples" / "acme-units" / "src"

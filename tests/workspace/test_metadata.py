@@ -116,7 +116,7 @@ class TestPack:
 
     def test_has_one_entry_point(self, pack: Member) -> None:
         # The command is no plugin: it must work where every plugin is blocked. The test kit is one of pytest's.
-        own = {"cli": {}, "pytest": {"pytest11": {"pegboard": pack.package}}}
+        own = {"cli": {}, "testing": {"pytest11": {"pegboard": f"{pack.package}.fixtures"}}}
         assert pack.project.get("entry-points", {}) == own.get(
             pack.path.name, {"pegboard": {pack.path.name: pack.package}}
         )

@@ -16,7 +16,7 @@ import rich.status
 import rich.table
 import rich.text  # noqa: F401
 
-from pegboard.testing import fake_distribution
+from pegboard_testing import fake_distribution
 from tests.plugins.cli.command import Installation, Outcome
 from tests.support.plugin_site import Site, fresh_site
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pegboard.testing import fake_distribution
+from pegboard_testing import fake_distribution
 from tests.plugins.cli.command import Outcome, tool
 from tests.support.plugin_site import Site
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from pegboard import UnknownNameError
-from pegboard.testing import Finding, assert_conforms, conformance, fake_distribution
-from pegboard.testing._findings import message
+from pegboard_testing import Finding, assert_conforms, conformance, fake_distribution
+from pegboard_testing._findings import message
 
 HEADER = "from __future__ import annotations\nimport attrs\nimport pegboard\nfrom pegboard import hookimpl, tool\n"
 GOOD = '''

@@ -10,9 +10,9 @@ import attrs
 import importlib_metadata
 import pytest
 
-import pegboard.testing
+import pegboard_testing
 from pegboard import Agent, Status, ToolError, ToolResult, hookimpl
-from pegboard.testing import ScriptedModel, fake_distribution, isolated_toolkit
+from pegboard_testing import ScriptedModel, fake_distribution, isolated_toolkit
 
 
 def test_distribution_is_found_as_an_installed_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,5 +170,5 @@ class TestScriptedModel:
 
 def test_every_name_is_documented() -> None:
     page = (Path(__file__).parents[3] / "docs" / "testing-packs.md").read_text("utf-8")
-    assert [name for name in pegboard.testing.__all__ if f"`{name}" not in page] == []
-    assert [name for name in pegboard.testing.__all__ if not getattr(pegboard.testing, name).__doc__] == []
+    assert [name for name in pegboard_testing.__all__ if f"`{name}" not in page] == []
+    assert [name for name in pegboard_testing.__all__ if not getattr(pegboard_testing, name).__doc__] == []

@@ -179,7 +179,7 @@ class _Run:
                 if self._begun or not rested:
                     raise  # else it died while it rested, and nothing has happened yet: another will do
             finally:
-                if self._begun and not child.idle:
+                if not child.idle and self._has_begun(child):
                     self._warn(child)
                 self._pool.dismiss(self, child, usable=self._leave(child))
 
@@ -257,6 +257,14 @@ class _Run:
             timer.daemon = True
             timer.start()
             around.callback(timer.cancel)
+
+    def _has_begun(self, child: _Child) -> bool:
+        # Whoever stops the job may have been faster than the news that its function is called.
+        if not self._begun and child.ready:
+            with suppress(ProcessDiedError):
+                news = child.hear(time.monotonic() + 0.01, undisturbed=True)
+                self._begun = news is not None and news[0] == BEGUN
+        return self._begun
 
     def _warn(self, child: _Child) -> None:
         """Let a tool that can hear it know that it is over, and give it a moment."""

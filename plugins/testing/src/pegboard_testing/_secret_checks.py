@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pegboard._base.errors import PegboardError
-from pegboard._toolkit.toolkit import Toolkit
-from pegboard.testing._findings import Finding
+from pegboard import PegboardError, Toolkit
+from pegboard.inspection import plugins_of
+from pegboard_testing._findings import Finding
 
 __all__ = ["check_secrets"]
 
@@ -49,7 +49,7 @@ def _places(plugin: Any, pack: str, cls: type, section: Mapping[str, Any]) -> It
         yield "the error for a value that it refuses", str(error)
         return
     with toolkit:
-        plugins = toolkit._core.plugins
+        plugins = plugins_of(toolkit)
         yield "the repr of the settings", repr(plugins.settings.structure(pack, cls))
         yield "what `pegboard settings` shows", repr(plugins.settings.effective())
         yield "toolkit.problems", "\n".join(toolkit.problems)

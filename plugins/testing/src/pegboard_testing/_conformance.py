@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from difflib import get_close_matches
 from typing import Any, Final
 
-from pegboard._base.errors import UnknownNameError, suggestion
-from pegboard._base.names import normalise
-from pegboard._model.tool import Tool
-from pegboard._plugins.discovery import discover
-from pegboard._plugins.hooks import HookName
-from pegboard._toolkit.toolkit import Toolkit
-from pegboard.testing._findings import Finding, message
-from pegboard.testing._probe import probe, reference_to
-from pegboard.testing._secret_checks import check_secrets
-from pegboard.testing._tool_checks import check_documentation, check_examples, check_names, check_schema
-from pegboard.testing._toolkits import isolated_toolkit, without_environment
+from pegboard import Tool, Toolkit, UnknownNameError
+from pegboard.inspection import HookName, Plugins, plugins_of
+from pegboard_testing._findings import Finding, message
+from pegboard_testing._probe import probe, reference_to
+from pegboard_testing._secret_checks import check_secrets
+from pegboard_testing._tool_checks import check_documentation, check_examples, check_names, check_schema
+from pegboard_testing._toolkits import isolated_toolkit, without_environment
 
 __all__ = ["BUDGET", "assert_conforms", "conformance"]
 
@@ -70,17 +68,17 @@ def _check(
     section = {pack: settings} if settings else {}
     with isolated_toolkit(plugin, settings=section, approver=lambda _: True) as toolkit:
         for hook in _ASKED:
-            toolkit._core.plugins.contributions(hook)
+            plugins_of(toolkit).contributions(hook)
         broken = [Finding("loading", problem, "see what it says") for problem in toolkit.problems]
         yield from broken
-        if pack not in toolkit._core.plugins.active_packs:
+        if pack not in plugins_of(toolkit).active_packs:
             return
         for tool in toolkit.all_tools:
             yield from _check_tool(tool)
         yield from _check_stability(toolkit, plugin, section)
         for tool in toolkit.all_tools if run_examples else ():
             yield from check_examples(toolkit, tool, context)
-        cls = toolkit._core.plugins.settings_type(pack)
+        cls = plugins_of(toolkit).settings_type(pack)
     yield from _check_process(plugin, section, budget)
     if cls is not None:
         yield from check_secrets(plugin, pack, cls, settings)
@@ -92,15 +90,22 @@ def _check_tool(tool: Tool) -> Iterable[Finding]:
 
 def _pack(plugin: Any) -> str:
     with Toolkit(plugins=[plugin]) as toolkit:
-        return next(iter(toolkit._core.plugins.packs))
+        return next(iter(plugins_of(toolkit).packs))
 
 
 def _found(name: str) -> Any:
     """The name under which a toolkit finds an installed plugin. Raises `UnknownNameError`."""
-    names = {each for entry in discover().found for each in (entry.name, entry.distribution) if each}
-    if normalise(name) not in map(normalise, names):
-        raise UnknownNameError(f"no plugin {name!r} is installed. {suggestion(name, names, noun='installed plugins')}")
+    records = Plugins.load(imports=False).records
+    names = sorted({each for record in records for each in (record.name, record.distribution) if each})
+    if _normalised(name) not in map(_normalised, names):
+        close = get_close_matches(name, names)
+        hint = f"Did you mean {close[0]!r}?" if close else f"Installed plugins: {', '.join(names) or 'none'}"
+        raise UnknownNameError(f"no plugin {name!r} is installed. {hint}")
     return name
+
+
+def _normalised(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def _label(plugin: Any) -> str:

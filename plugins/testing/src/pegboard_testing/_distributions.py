@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from pegboard.hookspecs import GROUP
-
 __all__ = ["fake_distribution"]
+
+_GROUP = "pegboard"
 
 EntryPoints = Mapping[str, str | Mapping[str, str]]
 
@@ -43,8 +43,8 @@ def fake_distribution(
     info = root / f"{re.sub(r'[-_.]+', '_', name).lower()}-{version}.dist-info"
     files = {
         info / "METADATA": _metadata(name, version, requires),
-        info / "WHEEL": "Wheel-Version: 1.0\nGenerator: pegboard.testing\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-        info / "INSTALLER": "pegboard.testing\n",
+        info / "WHEEL": "Wheel-Version: 1.0\nGenerator: pegboard_testing\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        info / "INSTALLER": "pegboard_testing\n",
         **_modules(root, modules),
     }
     (info / "entry_points.txt").unlink(missing_ok=True)
@@ -66,7 +66,7 @@ def _sections(entry_points: EntryPoints) -> str:
     sections: dict[str, dict[str, str]] = {}
     for key, value in entry_points.items():
         if isinstance(value, str):
-            sections.setdefault(GROUP, {})[key] = value
+            sections.setdefault(_GROUP, {})[key] = value
         else:
             sections.setdefault(key, {}).update(value)
     return "\n".join(

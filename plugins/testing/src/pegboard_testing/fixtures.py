@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pegboard_pytest._snapshot import SchemaSnapshot
+from pegboard_testing._snapshot import SchemaSnapshot
 
 if TYPE_CHECKING:
     from pegboard import Toolkit
@@ -42,7 +42,7 @@ def pegboard_options() -> Mapping[str, Any]:
 @pytest.fixture
 def toolkit(pegboard_plugins: list[Any], pegboard_options: Mapping[str, Any]) -> Iterator[Toolkit]:
     """A toolkit with `pegboard_plugins` and nothing else, closed at the end."""
-    from pegboard.testing import isolated_toolkit
+    from pegboard_testing import isolated_toolkit
 
     with isolated_toolkit(*pegboard_plugins, **pegboard_options) as made:
         yield made
@@ -54,7 +54,7 @@ def conforms(pegboard_plugins: list[Any]) -> Callable[..., None]:
 
     def check(*plugins: Any, **options: Any) -> None:
         __tracebackhide__ = True
-        from pegboard.testing import assert_conforms
+        from pegboard_testing import assert_conforms
 
         checked = plugins or pegboard_plugins
         if not checked:

@@ -161,6 +161,7 @@ class TestSnapshot:
 
 
 def test_pytest_itself_does_not_load_the_core() -> None:
-    code = "import sys, pytest, pegboard_pytest; print([name for name in sys.modules if name.startswith('pegboard.')])"
+    imports = "import sys, pytest, pegboard_testing.fixtures"
+    code = f"{imports}; print([name for name in sys.modules if name.startswith('pegboard.')])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
     assert done.stdout == "[]\n"

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias, cast, final
+from typing import Any, TypeAlias, final
 
 from attrs import frozen
 
-from pegboard._model.result import ToolResult
-from pegboard._toolkit.calls import Calls
+from pegboard import Session, Toolkit, ToolResult
 
 __all__ = ["ScriptedModel", "Turn"]
 
@@ -53,14 +52,14 @@ class ScriptedModel:
         """The newest result. Raises IndexError before the first."""
         return self.results[-1]
 
-    def run_sync(self, toolkit: Calls, **options: Any) -> list[ToolResult]:
+    def run_sync(self, toolkit: Toolkit | Session, **options: Any) -> list[ToolResult]:
         """Play the script against a toolkit or a session; `options` are those of `call_many`. All results so far."""
         for step in self.steps:
             offered, calls = _offered(toolkit), self._calls(step)
             self._record(offered, calls, toolkit.call_many_sync(calls, **options))
         return self.results
 
-    async def run(self, toolkit: Calls, **options: Any) -> list[ToolResult]:
+    async def run(self, toolkit: Toolkit | Session, **options: Any) -> list[ToolResult]:
         """`run_sync` for coroutines."""
         for step in self.steps:
             offered, calls = _offered(toolkit), self._calls(step)
@@ -76,5 +75,5 @@ class ScriptedModel:
         self.turns.append(Turn(offered, tuple(calls), tuple(results)))
 
 
-def _offered(toolkit: Calls) -> tuple[str, ...]:
-    return tuple(tool.name for tool in cast("Any", toolkit).tools)
+def _offered(toolkit: Toolkit | Session) -> tuple[str, ...]:
+    return tuple(tool.name for tool in toolkit.tools)

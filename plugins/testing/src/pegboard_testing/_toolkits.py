@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from pegboard._toolkit.toolkit import Toolkit
+from pegboard import Toolkit
 
 __all__ = ["isolated_toolkit", "without_environment"]
 

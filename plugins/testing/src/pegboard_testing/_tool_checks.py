@@ -8,11 +8,8 @@ import unicodedata
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pegboard._model.result import ToolResult
-from pegboard._model.tool import Tool
-from pegboard._schema.vet import follow
-from pegboard._toolkit.toolkit import Toolkit
-from pegboard.testing._findings import Finding
+from pegboard import Tool, Toolkit, ToolResult
+from pegboard_testing._findings import Finding
 
 __all__ = ["check_documentation", "check_examples", "check_names", "check_schema"]
 
@@ -41,7 +38,7 @@ def check_documentation(tool: Tool) -> Iterator[Finding]:
         yield Finding("documentation", f"{tool.name} has no description", "give its function a docstring")
     schema = tool.parameters
     for name, part in schema.get("properties", {}).items():
-        texts = [each.get("description", "") for each in (part, follow(schema, part)) if isinstance(each, Mapping)]
+        texts = [each.get("description", "") for each in (part, _referred(schema, part)) if isinstance(each, Mapping)]
         if not any(text.strip() for text in texts):
             remedy = 'describe it under "Args:" in the docstring, or as Annotated[..., "..."]'
             yield Finding("documentation", f"the parameter {name!r} of {tool.name} has no description", remedy)
@@ -49,6 +46,16 @@ def check_documentation(tool: Tool) -> Iterator[Finding]:
     if hidden:
         remedy = "remove it: whoever reviews the tool does not see what the model reads"
         yield Finding("documentation", f"the texts of {tool.name} hold the invisible character {hidden}", remedy)
+
+
+def _referred(schema: Mapping[str, Any], part: Any) -> Any:
+    """The definition that a part refers to; None where it refers to none."""
+    reference = part.get("$ref") if isinstance(part, Mapping) else None
+    found: Any = schema if isinstance(reference, str) and reference.startswith("#/") else None
+    for key in (reference or "").split("/")[1:]:
+        name = key.replace("~1", "/").replace("~0", "~")
+        found = found.get(name) if isinstance(found, Mapping) else None
+    return found
 
 
 def _hidden(text: str) -> str:

@@ -1,0 +1,49 @@
+"""What a pack's tests need.
+
+Installed distributions without an installer, toolkits of their own, a model that makes written calls, and one check
+for everything that a pack should be. `pegboard_testing.fixtures` makes pytest fixtures of them.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pegboard_testing._conformance import assert_conforms, conformance
+    from pegboard_testing._distributions import fake_distribution
+    from pegboard_testing._findings import Finding
+    from pegboard_testing._scripted import ScriptedModel, Turn
+    from pegboard_testing._toolkits import isolated_toolkit
+
+__all__ = [
+    "Finding",
+    "ScriptedModel",
+    "Turn",
+    "assert_conforms",
+    "conformance",
+    "fake_distribution",
+    "isolated_toolkit",
+]
+
+# Loaded when they are asked for: pytest imports this package in every project of an environment, for its fixtures.
+_HOMES = {
+    "Finding": "_findings",
+    "ScriptedModel": "_scripted",
+    "Turn": "_scripted",
+    "assert_conforms": "_conformance",
+    "conformance": "_conformance",
+    "fake_distribution": "_distributions",
+    "isolated_toolkit": "_toolkits",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'pegboard_testing' has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f"pegboard_testing.{_HOMES[name]}"), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__
