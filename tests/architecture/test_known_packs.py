@@ -13,8 +13,6 @@ from pegboard._base.known_packs import KNOWN_PACKS, known_pack, pack_for_class, 
 from tests.workspace.project import CORE, PACKS
 
 TABLE = CORE.path / "src/pegboard/_base/known_packs.py"
-LEAVING = {"process.py"}
-"""Modules on their way out of the core, into the pack that they name."""
 
 
 def texts(path: Path) -> Iterator[str]:
@@ -27,7 +25,7 @@ def texts(path: Path) -> Iterator[str]:
 
 def test_no_other_module_names_a_pack() -> None:
     ours = re.compile(rf"pegboard[-_]({'|'.join(pack.name for pack in KNOWN_PACKS)})\b")
-    sources = [path for path in (CORE.path / "src").rglob("*.py") if path != TABLE and path.name not in LEAVING]
+    sources = [path for path in (CORE.path / "src").rglob("*.py") if path != TABLE]
     assert [(path.name, text) for path in sources for text in texts(path) if ours.search(text)] == []
 
 

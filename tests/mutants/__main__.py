@@ -27,7 +27,6 @@ MODULES = (
 ACCEPTING = {
     "_member",
     "build",
-    "_is_extension",
     "_read",
     "_absent",
     "_refuse_surplus",

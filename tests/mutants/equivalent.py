@@ -51,8 +51,8 @@ EQUIVALENT: dict[tuple[str, str, str, str], str] = {
     (
         "_tools/plan",
         "_refuse_surplus",
-        "self._extra.plan or _UNCHANGED",
-        "(self._extra.plan)",
+        "extra.plan or _UNCHANGED",
+        "(extra.plan)",
     ): "what a model sends has a plan",
     (
         "_tools/plan",

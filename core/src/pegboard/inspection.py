@@ -15,7 +15,6 @@ from pegboard._plugins.manager import Plugins
 from pegboard._plugins.settings import Settings
 from pegboard._plugins.settings_values import Setting
 from pegboard._toolkit.toolkit import Toolkit
-from pegboard._tools.lazy import LazyDefinition
 from pegboard._types.hints import function_kind
 
 __all__ = [
@@ -45,5 +44,4 @@ def board_of(toolkit: Toolkit) -> Board:
 
 def is_loaded(tool: Tool) -> bool:
     """Whether a tool can be described without importing anything; False for an import string not yet used."""
-    definition = tool.definition
-    return not isinstance(definition, LazyDefinition) or definition.is_loaded
+    return tool.definition.is_loaded

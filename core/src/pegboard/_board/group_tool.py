@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, final
 
 from pegboard._board.overlay import Overlay
-from pegboard._model.tool import CallPlan, Definition, SchemaRequest, ToolOptions
 
 if TYPE_CHECKING:
-    from pegboard._model.facts import Parameter
     from pegboard._model.group import Group
 
-__all__ = ["META_TOOL", "PARAMETER", "GroupTool"]
+__all__ = ["META_TOOL", "PARAMETER", "GroupFace"]
 
 META_TOOL: Final = "reset_equipped_tools"
 PARAMETER: Final = "to_activate"
@@ -25,16 +22,11 @@ _NONE: Final = "There are no groups yet."
 
 
 @final
-class GroupTool:
-    """The definition of the meta tool in one session: that of its function, with the groups of now written into it."""
+class GroupFace:
+    """How the meta tool looks in one session: its function's schema, with the groups of now written into it."""
 
-    def __init__(self, inner: Any, activation: Overlay) -> None:
-        self._inner = inner
+    def __init__(self, activation: Overlay) -> None:
         self._activation = activation
-
-    def seen_by(self, activation: Overlay) -> Definition:
-        """The same in another session."""
-        return GroupTool(self._inner, activation)
 
     @property
     def description(self) -> str:
@@ -50,10 +42,9 @@ class GroupTool:
     def _names(self) -> list[str]:
         return [group.name for group in self._activation.groups.all("model")]
 
-    def schema(self, request: SchemaRequest, hidden: frozenset[str]) -> dict[str, Any] | None:
+    def schema(self, schema: dict[str, Any]) -> dict[str, Any]:
         """The function's schema, with the names of the groups as the values that there are."""
-        schema: dict[str, Any] | None = self._inner.schema(request, hidden)
-        if schema is None or PARAMETER not in schema.get("properties", ()):
+        if PARAMETER not in schema["properties"]:
             return schema
         array = dict(schema["properties"][PARAMETER])
         if names := self._names():
@@ -61,39 +52,3 @@ class GroupTool:
         else:
             array["maxItems"] = 0  # an enum must have a member
         return {**schema, "properties": {**schema["properties"], PARAMETER: array}}
-
-    # As the function's own -------------------------------------------------------------------------------------
-
-    @property
-    def options(self) -> ToolOptions:
-        """What the function declares."""
-        options: ToolOptions = self._inner.options
-        return options
-
-    @property
-    def function(self) -> Callable[..., Any] | None:
-        """The function."""
-        function: Callable[..., Any] | None = self._inner.function
-        return function
-
-    def rebuilt(self, name: str, options: ToolOptions, assembly: Any) -> GroupTool:
-        """The tool under other options, or read anew."""
-        return GroupTool(self._inner.rebuilt(name, options, assembly), self._activation)
-
-    def parameters(self, hidden: frozenset[str]) -> tuple[Parameter, ...]:
-        """The parameters."""
-        parameters: tuple[Parameter, ...] = self._inner.parameters(hidden)
-        return parameters
-
-    def plan(self, presets: frozenset[str], locked: frozenset[str]) -> CallPlan:
-        """The call plan."""
-        plan: CallPlan = self._inner.plan(presets, locked)
-        return plan
-
-    def renderers(self) -> Any:
-        """How returned values become content."""
-        return self._inner.renderers()
-
-    def structure_preset(self, name: str, value: Any) -> Any:
-        """A preset as the parameter's type."""
-        return self._inner.structure_preset(name, value)

@@ -98,7 +98,7 @@ class BoundTool:
         bounded_output: bool,
         decode: FastDecode = fast_decode,
     ) -> None:
-        definition: Any = tool.definition
+        definition = tool.definition
         locked = frozenset(name for name, preset in presets.items() if preset.locked)
         self.tool = tool
         self.name = tool.name

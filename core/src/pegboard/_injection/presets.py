@@ -4,21 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Protocol, final
+from typing import Any, final
 
 from pegboard._base.errors import PegboardError, RegistrationError, suggestion
 from pegboard._base.markers import Computed, Locked, Secret, reveal
-from pegboard._model.tool import Tool
+from pegboard._model.tool import Definition, Tool
 
-__all__ = ["Preset", "PresetTarget", "for_tools", "read_presets", "secret_texts"]
-
-
-class PresetTarget(Protocol):
-    """What presets need of a definition."""
-
-    def structure_preset(self, name: str, value: Any) -> Any:
-        """The value as the parameter's type; raises `RegistrationError`."""
-        ...
+__all__ = ["Preset", "for_tools", "read_presets", "secret_texts"]
 
 
 @final
@@ -49,11 +41,10 @@ def read_presets(tool: Tool, values: Mapping[str, Any], *, override: bool) -> di
 
     Values are never shown in errors: they may be secret.
     """
-    target: Any = tool.definition
-    return {name: _read(target, name, given, override) for name, given in values.items()}
+    return {name: _read(tool.definition, name, given, override) for name, given in values.items()}
 
 
-def _read(target: PresetTarget, name: str, given: Any, override: bool) -> Preset:
+def _read(target: Definition, name: str, given: Any, override: bool) -> Preset:
     secret = isinstance(given, Secret) or (isinstance(given, Locked) and isinstance(given.value, Secret))
     locked = isinstance(given, Secret | Locked) or not override
     value = reveal(given)
@@ -68,7 +59,7 @@ def _read(target: PresetTarget, name: str, given: Any, override: bool) -> Preset
     return Preset(None, locked, secret, _structured(target, name, value.function))
 
 
-def _structured(target: PresetTarget, name: str, compute: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def _structured(target: Definition, name: str, compute: Callable[[Any], Any]) -> Callable[[Any], Any]:
     def computed(call: Any) -> Any:
         try:
             return target.structure_preset(name, compute(call))

@@ -33,6 +33,7 @@ __all__ = [
     "CallPlan",
     "Definition",
     "Entry",
+    "Face",
     "Origin",
     "SchemaRequest",
     "Tool",
@@ -114,10 +115,46 @@ class CallPlan(Protocol):
 
     source: str
     """The generated code, for reading; empty where nothing was generated."""
+    kind: Literal["sync", "async", "generator", "async_generator"]
+    accept: Callable[[dict[str, Any], int, str | None], tuple[Any, ...]]
+    invoke: Callable[[tuple[Any, ...], Mapping[str, Any]], Any]
+    managed: tuple[Any, ...]
+    fetches: bool
+    standing: bool
+    opens_call: bool
+    passes_anything: bool
+
+
+class Face(Protocol):
+    """What a session's model sees of a tool that looks otherwise in each session."""
+
+    @property
+    def description(self) -> str:
+        """The text for the model."""
+        ...
+
+    def schema(self, schema: dict[str, Any]) -> dict[str, Any]:
+        """The schema of the parameters, made from that of the tool itself."""
+        ...
 
 
 class Definition(Protocol):
-    """What a tool is made from: a function and its signature, or a hand-written schema and a `call`."""
+    """What a tool is made from, as the rooms that do not make tools see it."""
+
+    @property
+    def face(self) -> Face | None:
+        """How it looks in one session; None where it is the same in all."""
+        ...
+
+    @property
+    def source_name(self) -> str | None:
+        """The name that its source knows the tool by, where others chose it."""
+        ...
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether the source was read; that of a lazy tool is read on first use."""
+        ...
 
     @property
     def description(self) -> str:
@@ -134,6 +171,10 @@ class Definition(Protocol):
         """The function behind the tool; None for external tools."""
         ...
 
+    def facing(self, face: Face) -> Definition:
+        """The same tool as another session's model sees it."""
+        ...
+
     def schema(self, request: SchemaRequest, hidden: frozenset[str]) -> dict[str, Any] | None:
         """The JSON Schema without the `hidden` parameters, rendered anew for each reader.
 
@@ -147,6 +188,14 @@ class Definition(Protocol):
 
     def plan(self, presets: frozenset[str], locked: frozenset[str]) -> CallPlan:
         """The call plan for a tool with these preset and locked parameters; compiled once for each combination."""
+        ...
+
+    def renderers(self) -> Any:
+        """How returned values become content."""
+        ...
+
+    def structure_preset(self, name: str, value: Any) -> Any:
+        """A preset value as the parameter's annotated type. Raises `RegistrationError`."""
         ...
 
 

@@ -22,7 +22,7 @@ from pegboard._results.factory import ExposeErrors, ResultFactory
 from pegboard._toolkit.session import Session
 from pegboard._toolkit.state import ToolkitState
 from pegboard._tools.collect import Collector
-from pegboard._tools.function import TypeTables
+from pegboard._tools.signature import TypeTables
 from pegboard._types.table import Level, TypeTable
 from pegboard.extension import Dialect, Injector
 

@@ -7,12 +7,13 @@ from typing import Annotated, Any
 from pegboard._base.errors import ToolError, suggestion
 from pegboard._base.markers import Param
 from pegboard._base.names import SEARCH_TOOL
-from pegboard._board.group_tool import META_TOOL, GroupTool
+from pegboard._board.group_tool import META_TOOL, GroupFace
 from pegboard._model.tool import Origin, Tool, ToolOptions
 from pegboard._toolkit.deferred import OFF_BOARD
 from pegboard._toolkit.session import Session
 from pegboard._toolkit.state import ToolkitState
-from pegboard._tools.function import FunctionDefinition, TypeTables
+from pegboard._tools.definition import ToolDefinition
+from pegboard._tools.signature import TypeTables, read_function
 
 __all__ = ["register_meta_tool", "reset_equipped_tools", "search_tool", "search_tools"]
 
@@ -56,10 +57,11 @@ def search_tools(
 def register_meta_tool(core: ToolkitState, session: Session) -> Tool:
     """Hang up `reset_equipped_tools`, once. Raises `ConflictError` where the program has another tool of that name."""
     hanging = core.registry.find(META_TOOL)
-    if hanging is None or not isinstance(hanging.definition, GroupTool):
+    if hanging is None or hanging.definition.face is None:
         options = ToolOptions(idempotent=True, destructive=False, open_world=False)
-        definition = FunctionDefinition(reset_equipped_tools, META_TOOL, options, core.assembly)
-        hanging = Tool(META_TOOL, GroupTool(definition, session._overlay), options)
+        face = GroupFace(session._overlay)
+        definition = ToolDefinition(read_function, reset_equipped_tools, META_TOOL, options, core.assembly, face=face)
+        hanging = Tool(META_TOOL, definition, options)
         core.registry.add([hanging], (), "raise")
     return session.seen(hanging)
 
@@ -67,5 +69,5 @@ def register_meta_tool(core: ToolkitState, session: Session) -> Tool:
 def search_tool(assembly: TypeTables) -> Tool:
     """The tool `search_tools`; it hangs on no board, sessions show it while they hide tools that wait to be found."""
     options = ToolOptions(read_only=True, idempotent=True, destructive=False, open_world=False)
-    definition = FunctionDefinition(search_tools, SEARCH_TOOL, options, assembly)
+    definition = ToolDefinition(read_function, search_tools, SEARCH_TOOL, options, assembly)
     return Tool(OFF_BOARD, definition, options, origin=Origin("pegboard"))

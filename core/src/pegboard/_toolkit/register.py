@@ -16,6 +16,7 @@ from pegboard._toolkit.live_sources import Followed, follow, is_live, lenient_pr
 from pegboard._toolkit.session import Session
 from pegboard._toolkit.state import ToolkitState
 from pegboard._tools.collect import Registration
+from pegboard._tools.definition import definition_of
 from pegboard.extension import Offer, TypeHandler
 
 __all__ = [
@@ -251,16 +252,10 @@ def register_type(core: ToolkitState, handler: TypeHandler) -> None:
 
 def reread(core: ToolkitState) -> None:
     """Read every tool anew after a type or a converter changed. If that raises, the board stays as it was."""
-    fresh = [tool.evolve(definition=read_anew(core, tool)) for tool in core.board.tools.values()]
+    fresh = [read_anew(tool) for tool in core.board.tools.values()]
     core.registry.update(fresh)
 
 
-def read_anew(core: ToolkitState, tool: Tool) -> Any:
-    """The definition of a tool, read with the tables as they are now. Raises `RegistrationError`."""
-    from pegboard._tools.lazy import LazyDefinition
-
-    definition: Any = tool.definition
-    if isinstance(definition, LazyDefinition):
-        definition.forget()
-        return definition
-    return definition.rebuilt(tool.name, tool.options, core.assembly)
+def read_anew(tool: Tool) -> Tool:
+    """The tool, read with the tables as they are now. Raises `RegistrationError`."""
+    return tool.evolve(definition=definition_of(tool).renewed())

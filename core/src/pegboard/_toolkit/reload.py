@@ -69,7 +69,7 @@ def _reread(core: ToolkitState) -> None:
     failed: dict[str, tuple[Tool, PegboardError]] = {}
     for tool in core.board.tools.values():
         try:
-            fresh.append(tool.evolve(definition=read_anew(core, tool)))
+            fresh.append(read_anew(tool))
         except PegboardError as refused:
             if tool.pack is None:
                 raise

@@ -13,7 +13,7 @@ from pegboard._base.effects import is_interrupt
 from pegboard._base.errors import UnknownNameError
 from pegboard._base.names import check_name
 from pegboard._board.board import View
-from pegboard._board.group_tool import META_TOOL, PARAMETER, GroupTool
+from pegboard._board.group_tool import META_TOOL, PARAMETER, GroupFace
 from pegboard._board.groups import groups_of
 from pegboard._board.overlay import Overlay
 from pegboard._execution.bound_tool import BoundTool, Unavailable
@@ -340,8 +340,8 @@ class Session(Surface):
             changes["name"] = name
         if presets := self._overlay.presets_of(tool):
             changes["hidden"] = frozenset(presets)
-        if isinstance(tool.definition, GroupTool):
-            changes["definition"] = tool.definition.seen_by(self._overlay)
+        if tool.definition.face is not None:
+            changes["definition"] = tool.definition.facing(GroupFace(self._overlay))
         return tool.evolve(**changes) if changes else tool
 
     @property
@@ -480,7 +480,7 @@ class Session(Surface):
     def _meta_tool_name(self) -> str | None:
         """The name here of the meta tool, if there is one that may be called."""
         tool = self._core.registry.find(META_TOOL)
-        if tool is None or not isinstance(tool.definition, GroupTool):
+        if tool is None or tool.definition.face is None:
             return None
         return None if self._overlay.permission_of(tool) is Permission.NEVER else self._view.name_of(tool)
 

@@ -10,7 +10,8 @@ from pegboard._base.names import check_name
 from pegboard._model.tool import Origin, Tool, ToolOptions
 from pegboard._toolkit.assemble import standard_assembly
 from pegboard._tools.collect import Collector, Registration
-from pegboard._tools.schema_tool import HandwrittenDefinition
+from pegboard._tools.definition import ToolDefinition
+from pegboard._tools.schema_tool import Written, read_schema
 
 __all__ = ["external_tool", "read_tool"]
 
@@ -31,7 +32,7 @@ def external_tool(
 ) -> Tool:
     """A tool that is a schema alone."""
     assembly = standard_assembly(toolkit_class)
-    definition = HandwrittenDefinition(name, description, parameters, None, ToolOptions(), assembly)
+    definition = ToolDefinition(read_schema, Written(description, parameters), name, ToolOptions(), assembly)
     return Tool(check_name(name), definition)
 
 

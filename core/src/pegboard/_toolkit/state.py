@@ -15,7 +15,7 @@ from pegboard._model.tool import Tool
 from pegboard._plugins.manager import Plugins
 from pegboard._toolkit.deferred import Catalogue
 from pegboard._tools.collect import Collector
-from pegboard._tools.function import TypeTables
+from pegboard._tools.signature import TypeTables
 from pegboard.extension import Dialect, Middleware
 
 if TYPE_CHECKING:

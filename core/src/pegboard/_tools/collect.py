@@ -15,8 +15,8 @@ from pegboard._base.errors import RegistrationError, UnknownNameError, suggestio
 from pegboard._base.names import check_name
 from pegboard._model.declare import declared_options, declared_toolset
 from pegboard._model.tool import Origin, Tool, ToolOptions
-from pegboard._tools.function import FunctionDefinition, TypeTables
-from pegboard._tools.signature import tool_name
+from pegboard._tools.definition import ToolDefinition, definition_of
+from pegboard._tools.signature import TypeTables, read_function, tool_name
 from pegboard.extension import ToolSource
 
 if TYPE_CHECKING:
@@ -187,12 +187,11 @@ class Collector:
         registration: Registration,
         origin: Origin,
         pack: str | None,
-        definition: Any,
-        name: str,
+        definition: ToolDefinition,
         options: ToolOptions,
     ) -> Tool:
         groups = registration.groups or options.groups
-        tool = Tool(name, definition, options, groups, origin, pack=pack)
+        tool = Tool(definition.name, definition, options, groups, origin, pack=pack)
         self._check_backend(tool)
         return tool
 
@@ -204,20 +203,19 @@ class Collector:
         declared = declared_options(function) or _NOTHING_SAID
         name = tool_name(function, registration.name or declared.name)
         options = registration.options(declared)
-        return one(FunctionDefinition(function, name, options, self.assembly), name, options)
+        return one(ToolDefinition(read_function, function, name, options, self.assembly), options)
 
     def _rebound(self, tool: Tool, registration: Registration, one: Callable[..., Tool]) -> Tool:
-        definition: Any = tool.definition
         name = check_name(registration.name or tool.name)
         options = registration.options(tool.options)
         if not registration.groups and tool.groups:
             options = evolve(options, group=tool.groups)
-        return one(definition.rebuilt(name, options, self.assembly), name, options)
+        return one(definition_of(tool).rebuilt(name, options, self.assembly), options)
 
     def _handwritten(
         self, source: Any, registration: Registration, one: Callable[..., Tool], name: str | None = None
     ) -> Tool:
-        from pegboard._tools.schema_tool import HandwrittenDefinition
+        from pegboard._tools.schema_tool import Written, read_schema
 
         foreign, name = name is not None, check_name(registration.name or name or source.name)
 
@@ -234,17 +232,11 @@ class Collector:
         )
         options = registration.options(declared)
         returns = getattr(source, "returns", None)
-        definition = HandwrittenDefinition(
-            name,
-            source.description,
-            source.parameters,
-            source.call,
-            options,
-            self.assembly,
-            returns=returns if isinstance(returns, Mapping) else None,
-            source_name=source.name if foreign else None,
+        written = Written(
+            source.description, source.parameters, source.call, returns if isinstance(returns, Mapping) else None
         )
-        return one(definition, name, options)
+        source_name = source.name if foreign else None
+        return one(ToolDefinition(read_schema, written, name, options, self.assembly, source_name=source_name), options)
 
     def _toolset(
         self, source: Any, methods: dict[str, ToolOptions], registration: Registration, one: Callable[..., Tool]
@@ -258,7 +250,7 @@ class Collector:
             method = getattr(source, attribute)
             name = check_name(registration.name or f"{prefix}{said.name or attribute}")
             options = registration.options(said)
-            tools.append(one(FunctionDefinition(method, name, options, self.assembly), name, options))
+            tools.append(one(ToolDefinition(read_function, method, name, options, self.assembly), options))
         label = (declared.name if declared else None) or type(source).__name__
         description = (declared.description if declared else None) or _first_line(type(source).__doc__)
         from pegboard._model.toolset import Toolset
@@ -268,12 +260,13 @@ class Collector:
     def _lazy(
         self, target: str, registration: Registration, origin: Origin, pack: str | None, failed: Callable[..., None]
     ) -> Tool:
-        from pegboard._tools.lazy import LazyDefinition
+        from pegboard._tools.lazy import ImportString, read_import
 
         if not re.fullmatch(_IMPORT_STRING, target):
             raise RegistrationError(f'{target!r} is no import string; write "package.module:function"')
         name = check_name(registration.name or target.rpartition(".")[2].rpartition(":")[2])
-        definition = LazyDefinition(target, name, self.assembly, failed, registration.options, self._check_backend)
+        source = ImportString(target, registration.options, self._check_backend, failed)
+        definition = ToolDefinition(read_import, source, name, None, self.assembly, lazy=True)
         return Tool(name, definition, None, registration.groups, origin, pack=pack)
 
     def _check_backend(self, tool: Tool) -> None:
@@ -374,11 +367,11 @@ def _renamed(tool: Tool, registration: Registration) -> Tool:
 
 def _own_name(tool: Tool) -> str:
     """The name that the tool's source knows it by."""
-    return getattr(tool.definition, "source_name", None) or tool.name
+    return tool.definition.source_name or tool.name
 
 
 def _is_foreign(tool: Tool) -> bool:
-    return getattr(tool.definition, "source_name", None) is not None
+    return tool.definition.source_name is not None
 
 
 def _first_line(doc: str | None) -> str:

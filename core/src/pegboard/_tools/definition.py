@@ -1,0 +1,298 @@
+"""Definitions: what a tool is made from, whoever wrote it. Schema, docstring and code are compiled on first use."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from copy import copy
+from typing import TYPE_CHECKING, Any, cast, final, get_origin
+
+from pegboard._base.errors import PegboardError, RegistrationError
+from pegboard._base.markers import MISSING
+from pegboard._injection.injectors import unwrap
+from pegboard._model.shapes import JsonSchema
+from pegboard._model.subschemas import copied
+from pegboard._model.tool import Face, SchemaRequest, Tool, ToolOptions
+from pegboard._results.converters import Renderers
+from pegboard._schema.nodes import Described, embed, object_schema, render
+from pegboard._tools.plan import CompiledPlan, View, compile_plan
+from pegboard._tools.signature import ADDED, STARS, ParameterPlan, Reading, TypeTables, unknown_parameter
+from pegboard._types.annotations import qualified_name
+from pegboard._types.hints import plain_function
+from pegboard._types.json_kinds import is_one_way
+from pegboard._types.plans import json_default
+
+if TYPE_CHECKING:
+    from pegboard._model.facts import Parameter
+    from pegboard._tools.docstrings import Docstring
+
+__all__ = ["Read", "ToolDefinition", "definition_of"]
+
+Read = Callable[[Any, str, ToolOptions | None, TypeTables], Reading]
+"""Reads a source for a tool of this name; options of None are what the source declares. Raises `RegistrationError`."""
+
+
+@final
+class ToolDefinition:
+    """What a tool is made from: a `source`, and how to `read` it.
+
+    It is read at once, so that what cannot be a tool is refused at registration; `lazy` ones are read on first use.
+    `source_name` is the name that the tool's source knows it by, where others chose it. Raises what `read` raises.
+    """
+
+    __slots__ = (
+        "_docstring",
+        "_lock",
+        "_options",
+        "_plans",
+        "_read",
+        "_reading",
+        "_renderers",
+        "_source",
+        "_tables",
+        "face",
+        "name",
+        "source_name",
+    )
+
+    def __init__(
+        self,
+        read: Read,
+        source: Any,
+        name: str,
+        options: ToolOptions | None,
+        tables: TypeTables,
+        *,
+        lazy: bool = False,
+        source_name: str | None = None,
+        face: Face | None = None,
+    ) -> None:
+        self._read = read
+        self._source = source
+        self.name = name
+        self._options = options
+        self._tables = tables
+        self.source_name = source_name
+        self.face = face
+        self._lock = threading.RLock() if lazy else None
+        self._reading = None if lazy else self.read(name, options, tables)
+        self._docstring: Docstring | None = None
+        self._plans: dict[View, CompiledPlan] = {}
+        self._renderers: Renderers | None = None
+
+    def read(self, name: str, options: ToolOptions | None, tables: TypeTables) -> Reading:
+        """What the source says to a tool of another name, other options or another toolkit."""
+        return self._read(self._source, name, options, tables)
+
+    @property
+    def reading(self) -> Reading:
+        """What the source says. Raises `PegboardError` where a lazy one cannot be loaded."""
+        if self._reading is None and self._lock is not None:
+            with self._lock:
+                if self._reading is None:
+                    self._reading = self.read(self.name, self._options, self._tables)
+        return cast("Reading", self._reading)
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether the source was read."""
+        return self._reading is not None
+
+    def rebuilt(self, name: str, options: ToolOptions, tables: TypeTables) -> ToolDefinition:
+        """The same tool under other options or in another toolkit, read at once."""
+        return ToolDefinition(
+            self._read, self._source, name, options, tables, source_name=self.source_name, face=self.face
+        )
+
+    def renewed(self) -> ToolDefinition:
+        """The same tool read anew, with the tables as they are now; a lazy one on its next use."""
+        lazy = self._lock is not None
+        return ToolDefinition(
+            self._read,
+            self._source,
+            self.name,
+            self._options,
+            self._tables,
+            lazy=lazy,
+            source_name=self.source_name,
+            face=self.face,
+        )
+
+    def facing(self, face: Face) -> ToolDefinition:
+        """The same tool as another session's model sees it."""
+        other = copy(self)
+        other.face = face
+        return other
+
+    # What it shows ---------------------------------------------------------------------------------------------
+
+    @property
+    def options(self) -> ToolOptions:
+        """What the tool declares; nothing where it cannot be loaded, for then it cannot be called either."""
+        try:
+            return self.reading.options
+        except PegboardError:
+            return ToolOptions()
+
+    @property
+    def function(self) -> Callable[..., Any] | None:
+        """What is called; None for a tool that runs elsewhere."""
+        return self.reading.function
+
+    @property
+    def description(self) -> str:
+        """The text for the model: the option, else what was written, else the docstring without its parameters."""
+        if self.face is not None:
+            return self.face.description
+        reading = self.reading
+        if reading.options.description is not None:
+            return reading.options.description
+        return self._documentation().description if reading.text is None else reading.text
+
+    def _documentation(self) -> Docstring:
+        if self._docstring is None:
+            import inspect
+
+            from pegboard._tools.docstrings import parse_docstring
+
+            function = plain_function(self.reading.function)
+            # The parser takes margins off itself; `getdoc` is for methods that inherit their docstring.
+            self._docstring = parse_docstring(function.__doc__ or inspect.getdoc(function))
+        return self._docstring
+
+    def _describe(self, slot: ParameterPlan) -> str:
+        if slot.description or slot.kind is ADDED or self.reading.text is not None:
+            return slot.description
+        return self._documentation().params.get(slot.name, "")
+
+    def parameters(self, hidden: frozenset[str]) -> tuple[Parameter, ...]:
+        """Every parameter, with its source."""
+        from pegboard._model.facts import Parameter
+
+        return tuple(
+            Parameter(
+                slot.name,
+                self._describe(slot),
+                slot.annotation,
+                slot.required,
+                slot.default,
+                "preset" if slot.name in hidden else slot.provider.source if slot.provider else "model",
+            )
+            for slot in self.reading.slots
+            if slot.kind is not ADDED
+        )
+
+    def schema(self, request: SchemaRequest, hidden: frozenset[str]) -> JsonSchema | None:
+        """The rendered schema of the arguments, or of the return value.
+
+        One that was written by hand is rendered anew only where another form is asked.
+        """
+        returns = request.of == "returns"
+        root = self._returns() if returns else self._root(hidden)
+        if root is None:
+            return None
+        if self.reading.schema is None:
+            schema = render(root, titles=request.titles, dialect=request.dialect, refs=request.refs)
+        elif request == SchemaRequest(of=request.of):
+            schema = cast("JsonSchema", copied(root))
+        else:
+            named = embed(root, self.name)
+            schema = render(named, titles=request.titles, dialect=request.dialect, refs=request.refs)
+        return schema if returns or self.face is None else self.face.schema(schema)
+
+    def _returns(self) -> JsonSchema | None:
+        """The schema of the data; None where none is promised, or where data is written otherwise than it is read."""
+        reading = self.reading
+        plan = reading.promise
+        if reading.schema is not None or plan is None:
+            return reading.returns
+        if is_one_way(plan) or reading.options.converter is not None or self._tables.converts(reading.annotation):
+            return None
+        return plan.schema
+
+    def _root(self, hidden: frozenset[str]) -> JsonSchema:
+        written, slots = self.reading.schema, self.reading.slots
+        if written is not None:
+            from pegboard._tools.schema_tool import without
+
+            return without(written, hidden, hidden)
+        visible = [slot for slot in slots if slot.plan is not None and slot.name not in hidden]
+        properties = {slot.key: self._property(slot) for slot in visible if slot.kind is not STARS}
+        required = [slot.key for slot in visible if slot.required]
+        extra = next((slot.plan.schema for slot in visible if slot.kind is STARS and slot.plan is not None), False)
+        # A schema of {} allows anything, which is what `true` says more plainly.
+        surplus: Any = extra or extra is not False
+        return {**object_schema(properties, required), "additionalProperties": surplus}
+
+    def _property(self, slot: ParameterPlan) -> Any:
+        assert slot.plan is not None  # noqa: S101 - only the model's slots have properties
+        if slot.kind is ADDED:
+            return slot.plan.schema
+        beside: dict[str, Any] = {}
+        if description := self._describe(slot):
+            beside["description"] = description
+        default = json_default(slot.plan, slot.default)
+        # A null default says only that the parameter may be left out, which `required` says already.
+        if default is not MISSING and default is not None:
+            beside["default"] = copied(default)
+        return Described(slot.plan.schema, beside)
+
+    # What calls are made with ----------------------------------------------------------------------------------
+
+    def plan(self, presets: frozenset[str], locked: frozenset[str]) -> CompiledPlan:
+        """The compiled call under a view of the parameters."""
+        view = View(presets - locked, locked)
+        if view not in self._plans:
+            self._plans[view] = self._compiled(view)
+        return self._plans[view]
+
+    def _compiled(self, view: View) -> CompiledPlan:
+        reading = self.reading
+        if reading.schema is None:
+            return compile_plan(reading.slots, reading.function, self.name, view)
+        from pegboard._tools.schema_tool import schema_plan
+
+        return schema_plan(reading.schema, reading.function, view, self._tables.accelerators.quick)
+
+    def renderers(self) -> Renderers:
+        """How returned values become content."""
+        if self._renderers is None:
+            reading, tables = self.reading, self._tables
+            promised = reading.promise.unstructure if reading.promise and reading.promise.schema else None
+            self._renderers = tables.converters.renderers(tables.unstructure, reading.options.converter, promised)
+        return self._renderers
+
+    def structure_preset(self, name: str, value: Any) -> Any:
+        """A preset value as the parameter's annotated type. Raises `RegistrationError` saying what does not fit.
+
+        Instances of the annotated type pass as they are.
+        """
+        slots = [slot for slot in self.reading.slots if slot.kind is not ADDED]
+        slot = next((slot for slot in slots if slot.name == name), None)
+        if slot is None or slot.kind is STARS:
+            raise unknown_parameter(f"tool {self.name!r}", name, slots)
+        if slot.plan is None or value is None:
+            return value
+        try:
+            return slot.plan.structure(value)
+        except Exception:  # noqa: BLE001 - whatever a handler raises, an instance may still pass
+            if _is_instance(value, slot.annotation):
+                return value
+        raise RegistrationError(
+            f"tool {self.name!r}: the preset of {name!r} is no {qualified_name(slot.annotation)}; "
+            f"got an object of class {type(value).__name__}"
+        )
+
+
+def definition_of(tool: Tool) -> ToolDefinition:
+    """What a tool is made from: there is no other kind, but the record of a tool stands below this room."""
+    return cast("ToolDefinition", tool.definition)
+
+
+def _is_instance(value: Any, annotation: Any) -> bool:
+    inner = unwrap(annotation)[0]
+    cls = get_origin(inner) or inner
+    try:
+        return isinstance(value, cls)
+    except TypeError:
+        return False
