@@ -89,9 +89,9 @@ class TestMember:
 
 
 class TestCore:
-    def test_depends_on_five_distributions(self) -> None:
+    def test_depends_on_five_distributions_and_what_jsonschema_resolves_with(self) -> None:
         names = [Requirement(text).name for text in CORE.project["dependencies"]]
-        assert names == ["attrs", "cattrs", "importlib-metadata", "jsonschema", "pluggy"]
+        assert names == ["attrs", "cattrs", "importlib-metadata", "jsonschema", "pluggy", "referencing"]
 
     def test_is_no_plugin_itself(self) -> None:
         assert "entry-points" not in CORE.project
