@@ -4,6 +4,7 @@ Every import counts: inside functions, under TYPE_CHECKING, and `import_module` 
 """
 
 import ast
+import functools
 import graphlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -32,8 +33,13 @@ def module_name(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def imports(name: str, path: Path) -> Iterator[Import]:
-    """Yield what a module imports; `from a import b` counts as a.b, which may be a module or a name in one."""
+@functools.cache
+def imports(name: str, path: Path) -> tuple[Import, ...]:
+    """Name what a module imports; `from a import b` counts as a.b, which may be a module or a name in one."""
+    return tuple(_imports(name, path))
+
+
+def _imports(name: str, path: Path) -> Iterator[Import]:
     package = name if path.name == "__init__.py" else name.rpartition(".")[0]
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"), filename=str(path))):
         for target in targets(node, package):

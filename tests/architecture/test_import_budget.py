@@ -43,9 +43,8 @@ def loaded() -> Iterable[str]:
     return names
 
 
-@pytest.mark.parametrize("name", HEAVY)
-def test_import_leaves_out(name: str, loaded: Iterable[str]) -> None:
-    assert name not in loaded
+def test_import_leaves_out_what_is_heavy(loaded: Iterable[str]) -> None:
+    assert sorted(set(HEAVY) & set(loaded)) == []
 
 
 def test_import_loads_only_these_modules_of_ours(loaded: Iterable[str]) -> None:
@@ -56,9 +55,8 @@ class TestFace:
     def test_is_sorted_and_names_nothing_twice(self) -> None:
         assert list(pegboard.__all__) == sorted(set(pegboard.__all__))
 
-    @pytest.mark.parametrize("name", getattr(pegboard, "__all__", ()))
-    def test_name_resolves(self, name: str) -> None:
-        assert getattr(pegboard, name) is not None
+    def test_every_name_resolves(self) -> None:
+        assert [name for name in pegboard.__all__ if getattr(pegboard, name, None) is None] == []
 
     def test_is_listed_by_dir(self) -> None:
         assert set(pegboard.__all__) <= set(dir(pegboard))

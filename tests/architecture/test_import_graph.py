@@ -8,7 +8,7 @@ import pytest
 
 from tests.architecture.graph import Import, across, circle, imports, modules, resolve
 from tests.architecture.rooms import DOORS, MAY_IMPORT, room
-from tests.workspace.project import CORE, PACKS, ROOT, Member, each_pack
+from tests.workspace.project import CORE, PACKS, ROOT
 
 MODULES = modules(CORE.path / "src")
 IMPORTS = [found for name, path in MODULES.items() for found in resolve(imports(name, path), MODULES)]
@@ -31,13 +31,13 @@ class TestCore:
     def test_no_imports_form_a_circle(self) -> None:
         assert told_circle(IMPORTS) == []
 
-    @pytest.mark.parametrize("library", DOORS)
-    def test_library_is_loaded_by_its_room_alone(self, library: str) -> None:
+    def test_libraries_are_loaded_by_their_rooms_alone(self) -> None:
         loaders = [
             str(i)
             for name, path in MODULES.items()
             for i in imports(name, path)
-            if f"{i.imported}.".startswith(f"{library}.") and room(name) not in (*DOORS[library], *FACE_ONLY)
+            for library, rooms in DOORS.items()
+            if f"{i.imported}.".startswith(f"{library}.") and room(name) not in (*rooms, *FACE_ONLY)
         ]
         assert loaders == []
 
@@ -53,9 +53,8 @@ def told_circle(found: list[Import]) -> list[str]:
     return [str(i) for i in found if (i.importer, i.imported) in steps]
 
 
-@each_pack
-def test_modules_of_a_pack_form_no_circle(pack: Member) -> None:
-    known = modules(pack.path / "src")
+def test_modules_of_packs_form_no_circle() -> None:
+    known = {name: path for pack in PACKS for name, path in modules(pack.path / "src").items()}
     assert told_circle([found for name, path in known.items() for found in resolve(imports(name, path), known)]) == []
 
 
@@ -72,18 +71,15 @@ def trespasses(path: Path, *allowed: str) -> list[str]:
     return [str(i) for i in found if not is_public(i.imported)]
 
 
-@each_pack
-def test_pack_imports_only_the_face(pack: Member) -> None:
-    assert [line for path in modules(pack.path / "src").values() for line in trespasses(path, pack.package)] == []
+def test_packs_import_only_the_face() -> None:
+    sources = [(path, pack.package) for pack in PACKS for path in modules(pack.path / "src").values()]
+    assert [line for path, package in sources for line in trespasses(path, package)] == []
 
 
-EXAMPLES = sorted((ROOT / "docs" / "examples").rglob("*.py"))
-
-
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.relative_to(ROOT / "docs" / "examples").as_posix())
-def test_example_imports_only_faces(path: Path) -> None:
+def test_examples_import_only_faces() -> None:
     packs = {pack.package for pack in PACKS}
-    assert trespasses(path, *packs) == []
+    examples = sorted((ROOT / "docs" / "examples").rglob("*.py"))
+    assert [line for path in examples for line in trespasses(path, *packs)] == []
 
 
 class TestGuards:

@@ -179,7 +179,7 @@ ROWS: list[tuple[Any, ...]] = [
 
 
 class TestValues:
-    @pytest.mark.parametrize("row", ROWS, ids=lambda row: repr(row[0])[:30])
+    @pytest.mark.parametrize("row", ROWS, ids=lambda row: type(row[0]).__name__)
     def test_rows(self, row: tuple[Any, ...]) -> None:
         value, text = row[:2]
         result = result_of(value)
