@@ -2,6 +2,8 @@
 
 import os
 import re
+import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -27,9 +29,50 @@ def test_checks_run_the_readme_test_command() -> None:
     assert '\nstep bash -c "$test_command"\n' in CHECKS
 
 
-@pytest.mark.parametrize("session", ["lint", "types", "docs", "slow", "conformance", "lowest", "packs", "build"])
-def test_checks_run_every_session(session: str) -> None:
-    assert re.search(rf"^step nox -s .*\b{session}\b", CHECKS, re.MULTILINE)
+@pytest.fixture
+def machine(tmp_path: Path) -> Path:
+    """A folder of programs that do nothing, but that `nox` notes its sessions and fails at `broken`."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    scripts = dict.fromkeys(["apt-get", "bwrap", "pip", "python3.11", "python3.12", "valgrind"], "exit 0")
+    scripts["nox"] = 'echo "nox: $2"; test "$2" != "$BROKEN"'
+    scripts["python3"] = 'test "$1" = -m && mkdir -p "$3/bin" && touch "$3/bin/activate" || echo 3.11'
+    scripts["python3.13"] = "exit 1"
+    for name, script in scripts.items():
+        (programs / name).write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+        (programs / name).chmod(0o755)
+    return programs
+
+
+def run_checks(machine: Path, broken: str = "") -> tuple[int, list[str], str]:
+    """Run the checks: how they ended, which sessions ran, and the table at the end."""
+    environment = {"PATH": f"{machine}:/usr/bin:/bin", "BROKEN": broken, "TMPDIR": str(machine.parent)}
+    done = subprocess.run([ROOT / ".ci" / "run"], env=environment, capture_output=True, text=True, check=False)
+    sessions = re.findall(r"^nox: (.*)$", done.stdout, re.MULTILINE)
+    return done.returncode, sessions, done.stdout.partition("== how long each step took\n")[2]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the checks are a shell script")
+class TestChecks:
+    SESSIONS = ("lint", "types", "docs", "slow", "conformance", "lowest", "packs", "build")
+
+    def test_run_every_session_and_say_how_long_each_took(self, machine: Path) -> None:
+        code, sessions, table = run_checks(machine)
+        assert (code, sessions) == (0, ["tests", "tests-3.12", *self.SESSIONS])
+        steps = re.findall(r"^ *\d+ s  (.*)$", table, re.MULTILINE)
+        assert steps[1:] == [
+            f"bash -c {command('tests')}",
+            *(f"nox -s {session}" for session in ("tests-3.12", *self.SESSIONS)),
+            "altogether",
+        ]
+        assert table.endswith("== all checks passed\n")
+
+    def test_end_at_the_first_that_fails(self, machine: Path) -> None:
+        code, sessions, table = run_checks(machine, broken="types")
+        assert (code != 0, sessions[-1]) == (True, "types")
+        assert "nox -s types (failed)" in table
+        assert table.endswith("== failed\n")
+        assert [path.name for path in machine.parent.iterdir()] == ["bin"], "something is left"
 
 
 def test_checks_are_executable() -> None:
