@@ -7,8 +7,10 @@ import pytest
 import pegboard_shell
 from pegboard import PluginError, Status, Toolkit
 from pegboard_shell import Settings, ShellTools
-from tests.plugins.shell.helpers import output
+from tests.docs.page import Page
+from tests.plugins.shell.helpers import SANDBOXES, output, use_sandbox
 from tests.support.interpreters import printed
+from tests.workspace.project import ROOT
 
 TOOL = "execute_shell_command"
 
@@ -80,3 +82,9 @@ def test_pack_is_light_to_load() -> None:
         "import sys, pegboard_shell; print(sorted({'asyncio', 'subprocess', 'ctypes', 'socket'} & set(sys.modules)))"
     )
     assert printed(loaded) == "[]"
+
+
+@pytest.mark.parametrize("sandbox", SANDBOXES)
+def test_the_packs_page_holds_in_every_sandbox(sandbox: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    use_sandbox(sandbox, monkeypatch)
+    assert Page(ROOT / "docs" / "packs" / "shell.md").run()

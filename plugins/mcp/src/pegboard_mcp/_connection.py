@@ -27,8 +27,10 @@ T = TypeVar("T")
 GRACE: Final = 8.0
 """Seconds that closing may take: the SDK gives a process two to end, and two more after each signal."""
 RELISTEN: Final = 2.0
-LAST_WORDS: Final = 0.3
-"""Seconds in which what a process that died has written to stderr arrives."""
+LAST_WORDS: Final = 2.0
+"""Seconds in which what a process that died has written to stderr arrives, at most: mostly its end comes at once."""
+WORDS_SO_FAR: Final = 0.3
+"""Seconds for what a process that lives has written; there is no end to wait for."""
 
 
 @final
@@ -129,10 +131,10 @@ class Connection:
             if self._bridge is not None:
                 self._bridge.end()
 
-    def _fail(self, error: BaseException) -> None:
+    def _fail(self, error: BaseException, last_words: float = LAST_WORDS) -> None:
         with self._lock:
             if not self.ready.done():
-                self.tail.finish(LAST_WORDS)
+                self.tail.finish(last_words)
                 failure = UnreachableError(reason(error))
                 self._hearer.failed(self, failure)
                 self.ready.set_exception(failure)
@@ -161,7 +163,7 @@ class Connection:
 
     def _too_late(self, owner: asyncio.Task[None], timeout: float) -> None:
         if not self.ready.done():
-            self._fail(UnreachableError(f"it did not answer within {timeout:g} seconds"))
+            self._fail(UnreachableError(f"it did not answer within {timeout:g} seconds"), WORDS_SO_FAR)
             owner.cancel()
 
     async def _own(self, stop: asyncio.Event) -> None:
