@@ -19,6 +19,7 @@ from pegboard._arguments.decode import (
     fast_decode,
     repair_text,
 )
+from pegboard._model.result import Note
 from pegboard._types.exact import count_members
 
 SMALL = DecodeLimits(size=100, depth=3)
@@ -160,6 +161,12 @@ class TestFast:
         assert fast_decode(text)[0] == decode(text)
 
 
+def mend(text: str) -> tuple[dict[str, Any], Note]:
+    with pytest.raises(DecodeError) as refused:
+        decode(text)
+    return repair_text(text, refused.value)
+
+
 class TestMalformedText:
     @pytest.fixture
     def mender(self, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
@@ -171,7 +178,7 @@ class TestMalformedText:
         return made
 
     def test_is_mended_with_a_note(self, mender: dict[str, Any]) -> None:
-        arguments, note = repair_text('{"city": "Paris')
+        arguments, note = mend('{"city": "Paris')
         assert arguments == {"city": "Paris"}
         assert note.kind == "repair"
         assert 'malformed JSON read as {"city": "Paris"}' in note
@@ -180,19 +187,19 @@ class TestMalformedText:
     def test_is_refused_where_no_object_comes_of_it(self, mender: dict[str, Any], answer: Any) -> None:
         mender["answer"] = answer
         with pytest.raises(DecodeError, match="not valid JSON"):
-            repair_text("{city")
+            mend("{city")
 
     def test_is_held_to_the_bounds(self, mender: dict[str, Any]) -> None:
         mender["answer"] = {"a": float("inf")}
         with pytest.raises(DecodeError, match="inf"):
-            repair_text("{city")
+            mend("{city")
         with pytest.raises(DecodeError, match="nested"):
-            repair_text("[" * 10_000)
+            mend("[" * 10_000)
 
     def test_the_package_is_named_where_it_is_missing(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "json_repair", None)
         with pytest.raises(DecodeError, match=r"not valid JSON.*pip install json_repair"):
-            repair_text("{city")
+            mend("{city")
 
 
 class TestEncodedTwice:

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pegboard._arguments.explain import explain
 from pegboard._base.errors import Mismatch
 from pegboard._model.shapes import Check, Mapped, Member, Record, Text, TypePlan
 from pegboard._schema.problems import Problem, expectation, got, join, message, spell
 from pegboard._types.plans import shaped
 from tests.support import shapes
+from tests.support.examining import explain
 from tests.support.shapes import BOOLEAN, DATE, DAYS, INTEGER, NULL, NUMBER, TEXT, UNIT
 
 FORECAST = shapes.record(city=TEXT, days=INTEGER, unit=UNIT, defaults={"days": 1, "unit": "C"})

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pegboard._arguments.repair import repair
-from pegboard._arguments.verdicts import refusal
+from pegboard._arguments.examine import examine, refusal
 from pegboard._model.shapes import Choice, TypePlan
 from pegboard._types.plans import shaped
 from tests.support import shapes
+from tests.support.examining import repair
 from tests.support.shapes import ANYTHING, BOOLEAN, DATE, DAYS, INTEGER, NULL, NUMBER, TEXT, UNIT
 
 RED, GREEN = object(), object()
@@ -210,7 +210,8 @@ class TestLeftAlone:
         assert [note.path for note in notes] == ["a"]
 
     def test_everything_when_repair_is_off(self) -> None:
-        assert repair(INTEGER, "3", "off") == ("3", [])
+        value, problems, notes = examine(INTEGER, "3", mends=False)
+        assert (value, len(problems), notes) == ("3", 1, [])
 
 
 def test_values_in_notes_are_redacted() -> None:

@@ -255,8 +255,7 @@ class TestImports:
             "traceback",
             "uuid",
             "pegboard._tools.docstrings",
-            "pegboard._arguments.explain",
-            "pegboard._arguments.repair",
+            "pegboard._arguments.examine",
         ],
     )
     def test_first_call_that_succeeds_does_without(self, module: str, loaded: set[str]) -> None:

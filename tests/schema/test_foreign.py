@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from pegboard._arguments.explain import explain
-from pegboard._arguments.repair import repair
 from pegboard._base.errors import RegistrationError
 from pegboard._schema.foreign import ForeignSchema, property_plan
+from tests.support.examining import explain, repair
 
 SEARCH = {
     "type": "object",

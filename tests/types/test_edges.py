@@ -12,8 +12,6 @@ import pytest
 from annotated_types import MinLen, Predicate
 
 import pegboard_dataclasses
-from pegboard._arguments.explain import explain
-from pegboard._arguments.repair import repair
 from pegboard._base.errors import RegistrationError
 from pegboard._model.shapes import Items, Mapped, Tagged, TypePlan
 from pegboard._model.tool import Origin
@@ -21,6 +19,7 @@ from pegboard._schema.nodes import render
 from pegboard._types.plans import shaped
 from pegboard._types.table import TypeTable
 from pegboard.extension import TypeHandler
+from tests.support.examining import explain, repair
 from tests.types.battery import Color, Size
 from tests.types.table import plan, refused, same, schema, type_table
 

@@ -4,9 +4,9 @@ from typing import Any
 
 from jsonschema import Draft202012Validator
 
-from pegboard._arguments.explain import explain
 from pegboard._schema.nodes import render
 from pegboard._types.table import TypeTable
+from tests.support.examining import explain
 
 
 def schema(types: TypeTable, annotation: Any) -> dict[str, Any]:

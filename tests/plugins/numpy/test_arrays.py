@@ -6,9 +6,9 @@ import numpy.typing as npt
 import pytest
 
 from pegboard import Param, RegistrationError, Toolkit
-from pegboard._arguments.explain import explain
 from pegboard._types.table import TypeTable
 from tests.plugins.numpy.promise import accepts, arrive, keeps_promise, leave, refused, schema, structures
+from tests.support.examining import explain
 
 Vector = np.ndarray[tuple[int], np.dtype[np.float64]]
 Matrix = np.ndarray[tuple[int, int], np.dtype[np.int32]]

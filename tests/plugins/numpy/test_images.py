@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from pegboard import ImageBlock, Toolkit
-from pegboard._arguments.explain import explain
 from pegboard._types.table import TypeTable
 from tests.plugins.numpy.promise import accepts, arrive, leave, refused, schema, structures
+from tests.support.examining import explain
 
 Image = pytest.importorskip("PIL.Image")
 images = pytest.importorskip("pegboard_numpy._images")

@@ -118,23 +118,23 @@ def exact_keys(text: str) -> int:
     return _STRING.sub("", text).count(":")
 
 
-def repair_text(sent: Sent, limits: DecodeLimits = DEFAULT_LIMITS) -> tuple[dict[str, Any], Note]:
-    """Malformed text, mended by the json_repair package, and a note that says so.
+def repair_text(sent: Sent, refused: DecodeError, limits: DecodeLimits = DEFAULT_LIMITS) -> tuple[dict[str, Any], Note]:
+    """Malformed text, mended by the json_repair package, and a note that says so; `refused` is what reading it raised.
 
     For read-only tools alone: a truncated path must not reach a tool that deletes. Raises `DecodeError` where
     nothing can be mended, and where the package is not installed (the message names it).
     """
-    try:
-        decode(sent, limits)
-    except DecodeError as error:
-        refused = error
-    else:
-        raise ValueError("this text is well-formed; decode it")
     if not isinstance(sent, str | bytes | bytearray):
         raise refused
     text = _as_text(sent, limits)
     check_depth(text, limits)
-    mended = _mended(text, refused)
+    try:
+        repair_json = importlib.import_module("json_repair").repair_json
+    except ImportError:
+        raise DecodeError(f"{refused}; the program can mend such text with `pip install json_repair`") from refused
+    mended = repair_json(text, return_objects=True)
+    if not isinstance(mended, dict):
+        raise refused
     check_value(mended, limits)
     return mended, Note(f"arguments: malformed JSON read as {spell(mended)} ({refused})", kind="repair")
 
@@ -237,14 +237,3 @@ def _refuse_constant(name: str) -> NoReturn:
 
 _STRICT: Final = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_refuse_constant)
 _scan: Final = json.JSONDecoder(parse_constant=_refuse_constant).scan_once  # type: ignore[attr-defined]  # undocumented, the fastest way in
-
-
-def _mended(text: str, refused: DecodeError) -> dict[str, Any]:
-    try:
-        repair_json = importlib.import_module("json_repair").repair_json
-    except ImportError:
-        raise DecodeError(f"{refused}; the program can mend such text with `pip install json_repair`") from refused
-    value = repair_json(text, return_objects=True)
-    if not isinstance(value, dict):
-        raise refused
-    return value

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
 from typing import Any, Literal, Protocol, TypeAlias
 
 from attrs import field, frozen
 
 from pegboard._arguments.decode import DecodeError, decode, decode_twice, repair_text
-from pegboard._arguments.verdicts import Verdicts
 from pegboard._base.effects import is_interrupt
 from pegboard._model.result import Note
 from pegboard._model.shapes import TypePlan
@@ -58,13 +56,23 @@ def admit(
     decoded to by somebody who then found that it does not fit. `read` is `decode`, or what does the same faster.
     """
     notes: list[Note] = []
+    values = None
     if refused is not None and plan.hidden.isdisjoint(refused):
-        return _mended(plan, refused, notes, mode, redact)
-    try:
-        arguments = _decoded(sent, mode, read_only, notes, read)
-    except DecodeError as error:
-        return Validation(refusal=f"invalid arguments: {error}")
-    return _structured(plan, _without_hidden(plan, arguments, notes), notes, mode, redact)
+        arguments = refused
+    else:
+        try:
+            arguments = _without_hidden(plan, _decoded(sent, mode, read_only, notes, read), notes)
+        except DecodeError as error:
+            return Validation(refusal=f"invalid arguments: {error}")
+        values = _accepted(plan, arguments)
+    if values is None:
+        mended, problems, repairs = _examined(plan, arguments, mode != "off", redact)
+        values = None if problems else _accepted(plan, mended)
+        if values is None:
+            texts = [str(problem) for problem in problems] or ["the arguments do not fit together"]
+            return Validation(arguments, (), tuple(notes), f"invalid arguments:\n{message(texts)}", texts)
+        notes += repairs
+    return Validation(arguments, values, tuple(notes))
 
 
 def _decoded(
@@ -72,13 +80,13 @@ def _decoded(
 ) -> dict[str, Any]:
     try:
         return read(sent)
-    except DecodeError:
+    except DecodeError as error:
         twice = None if mode == "off" else decode_twice(sent)
         if twice is None:
             # A truncated path must not reach a tool that writes: malformed text is mended for read-only tools alone.
             if mode != "max" or not read_only:
                 raise
-            twice = repair_text(sent)
+            twice = repair_text(sent, error)
     arguments, note = twice
     notes.append(note)
     return arguments
@@ -93,84 +101,27 @@ def _without_hidden(plan: ValidationPlan, arguments: Mapping[str, Any], notes: l
     return {name: value for name, value in arguments.items() if name not in plan.hidden}
 
 
-def _structured(
-    plan: ValidationPlan,
-    arguments: dict[str, Any],
-    notes: list[Note],
-    mode: RepairMode,
-    redact: Callable[[str], str] | None,
-) -> Validation:
+def _accepted(plan: ValidationPlan, arguments: dict[str, Any]) -> tuple[Any, ...] | None:
+    """The structured arguments, if they fit."""
     try:
-        return Validation(arguments, plan.accept(arguments, 0, None), tuple(notes))
+        return plan.accept(arguments, 0, None)
     except BaseException as error:  # type handlers may raise anything for a value that does not fit
         if is_interrupt(error):
             raise
-        return _mended(plan, arguments, notes, mode, redact)
+        return None
 
 
-def _mended(
-    plan: ValidationPlan,
-    arguments: dict[str, Any],
-    notes: list[Note],
-    mode: RepairMode,
-    redact: Callable[[str], str] | None,
-) -> Validation:
-    """Arguments that do not fit, repaired; or every reason why that cannot be."""
-    verdicts = Verdicts()
-    repaired = arguments
-    if mode != "off":
-        repaired, repairs = _repaired(plan, arguments, mode, redact, verdicts)
-        try:
-            if repairs:  # what nobody changed does not fit now either
-                return Validation(arguments, plan.accept(repaired, 0, None), (*notes, *repairs))
-        except BaseException as error:  # as above; only what could not be mended is explained below
-            if is_interrupt(error):
-                raise
-    problems = [str(problem) for problem in _problems(plan, repaired, redact, verdicts)]
-    return Validation(arguments, (), tuple(notes), f"invalid arguments:\n{message(problems)}", problems)
+def _examined(
+    plan: ValidationPlan, arguments: dict[str, Any], mends: bool, redact: Callable[[str], str] | None
+) -> tuple[dict[str, Any], list[Problem], list[Note]]:
+    from pegboard._arguments.examine import examine  # for the first call that needs it
 
-
-def _repaired(
-    plan: ValidationPlan,
-    arguments: dict[str, Any],
-    mode: Literal["safe", "max"],
-    redact: Callable[[str], str] | None,
-    verdicts: Verdicts,
-) -> tuple[dict[str, Any], list[Note]]:
-    repair, _ = _walks()
-    repaired, notes = repair(plan.record, arguments, mode, redact=redact, verdicts=verdicts)
+    mended, problems, repairs = examine(plan.record, arguments, mends=mends, redact=redact)
     if plan.extra is not None:
-        repaired = dict(repaired)
-        for name in _extra_names(plan, repaired):
-            repaired[name], more = repair(plan.extra, repaired[name], mode, name, redact=redact, verdicts=verdicts)
-            notes.extend(more)
-    return repaired, notes
-
-
-def _problems(
-    plan: ValidationPlan, arguments: dict[str, Any], redact: Callable[[str], str] | None, verdicts: Verdicts
-) -> list[Problem]:
-    _, explain = _walks()
-    problems = explain(plan.record, arguments, redact=redact, verdicts=verdicts)
-    extra: list[Problem] = []
-    if plan.extra is not None:
-        for name in _extra_names(plan, arguments):
-            extra.extend(explain(plan.extra, arguments[name], name, redact=redact, verdicts=verdicts))
-    if extra:
-        # What is wrong with the whole was only that something is wrong inside.
-        problems = [problem for problem in problems if problem.path] + extra
-    return problems or [Problem("", "the arguments do not fit together")]
-
-
-@cache
-def _walks() -> tuple[Callable[..., tuple[dict[str, Any], list[Note]]], Callable[..., list[Problem]]]:
-    """`repair` and `explain`, loaded for the first call that needs them; later an import statement would cost time."""
-    from pegboard._arguments.explain import explain
-    from pegboard._arguments.repair import repair
-
-    return repair, explain
-
-
-def _extra_names(plan: ValidationPlan, arguments: Mapping[str, Any]) -> list[str]:
-    known = {member.key for member in getattr(plan.record.shape, "members", ())}
-    return [name for name in arguments if name not in known]
+        known = {member.key for member in getattr(plan.record.shape, "members", ())}
+        mended = dict(mended)
+        for name in [name for name in mended if name not in known]:
+            mended[name], wrong, more = examine(plan.extra, mended[name], name, mends=mends, redact=redact)
+            problems += wrong
+            repairs += more
+    return mended, problems, repairs

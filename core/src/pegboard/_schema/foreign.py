@@ -13,7 +13,19 @@ from attrs import field, frozen
 
 from pegboard._base.errors import Mismatch, describe_exception
 from pegboard._model.shapes import JsonSchema, TypePlan
-from pegboard._schema.problems import BOUNDS, MOST_PROBLEMS, Problem, expectation, got, join, similar, spell
+from pegboard._schema.problems import (
+    BOUNDS,
+    MOST_PROBLEMS,
+    Problem,
+    expectation,
+    got,
+    join,
+    mismatch,
+    missing,
+    similar,
+    spell,
+    unknown,
+)
 from pegboard._schema.redos import read_pattern
 from pegboard._schema.vet import dialect, vet
 
@@ -218,7 +230,7 @@ def _translated(error: Any, path: str, redact: Redact | None) -> Iterator[Proble
         for name in error.validator_value:
             if name not in error.instance:
                 wanted = expectation(schema.get("properties", {}).get(name, True))
-                yield Problem(join(path, name), f"missing (required {wanted})")
+                yield missing(join(path, name), wanted)
     elif error.validator == "additionalProperties" and error.validator_value is False:
         yield from _surplus(schema, error.instance, path)
     elif error.validator in ("anyOf", "oneOf"):
@@ -232,9 +244,7 @@ def _surplus(schema: Mapping[str, Any], value: Mapping[str, Any], path: str) -> 
     patterns = list(schema.get("patternProperties", {}))
     for key in value:
         if key not in known and not any(re.search(pattern, key) for pattern in patterns):
-            names = f" (known: {', '.join(known[:12])})" if known else ""
-            noun = "member" if path else "argument"
-            yield Problem(join(path, key), f"unknown {noun}{similar(key, known, repr) or names}")
+            yield unknown(path, key, known)
 
 
 def _alternatives(error: Any, schema: Mapping[str, Any], path: str, redact: Redact | None) -> Iterator[Problem]:
@@ -265,14 +275,14 @@ def _rooted(error: Any) -> Any:
 
 
 def _mismatch(error: Any, schema: Mapping[str, Any], path: str, redact: Redact | None) -> Problem:
-    received = got(error.instance, redact)
     if error.validator is None:
+        received = got(error.instance, redact)
         return Problem(path, f"a value that the schema forbids: {received}", got=received)
     wanted = expectation(schema)
     if error.validator not in _WORDED:
         wanted = f"a value that satisfies {error.validator} {spell(error.validator_value)}"
     hint = similar(error.instance, schema["enum"]) if error.validator == "enum" else ""
-    return Problem(path, f"expected {wanted}, got {received}{hint}", expected=wanted, got=received)
+    return mismatch(path, wanted, error.instance, hint, redact)
 
 
 _WORDED: Final = frozenset({"anyOf", "const", "enum", "format", "oneOf", "type", *BOUNDS})

@@ -8,21 +8,29 @@ from typing import Any
 
 from attrs import field, frozen
 
-from pegboard._base.errors import nearest
+from pegboard._base.errors import Mismatch, describe_exception, nearest
+from pegboard._model.shapes import Choice, Deferred, Nullable, Record, Shape, Tagged, TypePlan, Union
+from pegboard._schema.nodes import SchemaRef
 
 __all__ = [
     "BOUNDS",
     "MOST_PROBLEMS",
     "Problem",
     "expectation",
+    "expected",
     "got",
     "join",
     "json_type",
     "message",
+    "mismatch",
+    "missing",
     "one_of",
+    "reason",
+    "settled",
     "similar",
     "spell",
     "under",
+    "unknown",
 ]
 
 MOST_PROBLEMS = 1000
@@ -54,6 +62,26 @@ class Problem:
 
     def __str__(self) -> str:
         return f"{self.path}: {self.message}" if self.path else self.message
+
+
+def mismatch(
+    path: str, wanted: str, value: Any, detail: str = "", redact: Callable[[str], str] | None = None
+) -> Problem:
+    """A value that is not what was expected."""
+    received = got(value, redact)
+    return Problem(path, f"expected {wanted}, got {received}{detail}", expected=wanted, got=received)
+
+
+def missing(path: str, wanted: str) -> Problem:
+    """A member that must be there and is not."""
+    return Problem(path, f"missing (required {wanted})")
+
+
+def unknown(path: str, key: str, known: Sequence[str]) -> Problem:
+    """A member of the object at `path` that it does not know."""
+    noun = "member" if path else "argument"
+    names = f" (known: {', '.join(known[:12])})" if known else ""
+    return Problem(join(path, key), f"unknown {noun}{similar(key, known, repr) or names}")
 
 
 def message(problems: Sequence[Problem | str], limit: int = 20) -> str:
@@ -209,3 +237,72 @@ BOUNDS = {
     "maxProperties": "of at most {} members",
 }
 _RICHER = frozenset({"const", "enum", "anyOf", "oneOf", "format", "contentEncoding", *BOUNDS})
+
+
+def expected(plan: TypePlan) -> str:
+    """What a plan expects, in words."""
+    match plan.shape:
+        case Choice(pairs=pairs):
+            return one_of(spelling for spelling, _ in pairs)
+        case Nullable(inner=inner):
+            return f"{expected(inner)} or null"
+        case Union(members=members):
+            return " or ".join(dict.fromkeys(_alternatives(members)))
+        case Record() | Tagged():
+            return "object"
+        case Deferred():
+            inner = settled(plan)
+            return "any value" if isinstance(inner.shape, Deferred) else expected(inner)
+    schema = plan.schema
+    return expectation(schema.target if isinstance(schema, SchemaRef) else schema)
+
+
+def settled(plan: TypePlan) -> TypePlan:
+    """The plan behind a deferred one."""
+    seen = 0
+    while isinstance(plan.shape, Deferred) and seen < 100:  # a type that is nothing but itself has no end
+        plan = plan.shape.resolve()
+        seen += 1
+    return plan
+
+
+def _alternatives(members: Iterable[TypePlan]) -> list[str]:
+    """What each alternative expects; objects by what they must have, where there are several."""
+    plans = list(map(settled, members))
+    words = list(map(expected, plans))
+    return [
+        _object_with(plan.shape) if word == "object" and words.count(word) > 1 else word
+        for plan, word in zip(plans, words, strict=True)
+    ]
+
+
+def _object_with(shape: Shape | None) -> str:
+    keys = [member.key for member in shape.members if member.required] if isinstance(shape, Record) else []
+    return f"object with {', '.join(keys)}" if keys else "object"
+
+
+def reason(error: BaseException, redact: Callable[[str], str] | None = None) -> str:
+    """What an exception says; nothing for a bare mismatch, which only repeats what a problem says anyway."""
+    if isinstance(error, BaseExceptionGroup):
+        text = "; ".join(dict.fromkeys(map(_said, _leaves(error))))
+    else:
+        text = "" if isinstance(error, Mismatch) and not error.args else _said(error)
+    return redact(text) if redact else text
+
+
+def _said(error: BaseException) -> str:
+    """The message; without what validators of attrs raise beside it, objects for programs."""
+    match error:
+        case TypeError(args=(str(text), _, *_)) | ValueError(args=(str(text), _, *_)) if type(error).__str__ is _PLAIN:
+            return text
+    return describe_exception(error)
+
+
+def _leaves(group: BaseExceptionGroup[Any]) -> list[BaseException]:
+    found: list[BaseException] = []
+    for error in group.exceptions:
+        found.extend(_leaves(error) if isinstance(error, BaseExceptionGroup) else [error])
+    return found
+
+
+_PLAIN = BaseException.__str__

@@ -129,7 +129,7 @@ def compile_plan(slots: tuple[ParameterPlan, ...], function: Any, name: str, vie
     providers = {slot.name: slot.provider for slot in slots if slot.provider is not None and slot.name not in filled}
     unlisted = frozenset(slot.key for slot in visible if slot.name in view.presets)
     shape = Record(dict, members, name, open=extra is not None, unlisted=unlisted)
-    record = TypePlan({"type": "object"}, _refuse, shape=shape)
+    record = TypePlan({"type": "object"}, identity, shape=shape)  # `accept` has the last word
     accept = _AcceptWriter(visible, members, view, hidden)
     invoke = _InvokeWriter(slots, visible, function, view)
     return CompiledPlan(
@@ -159,11 +159,6 @@ def keyword_names(function: Any) -> frozenset[str]:
     except (TypeError, ValueError):
         return bound
     return bound | {name for name, kind, _ in parameters if kind in (KEYWORD, POSITIONAL)}
-
-
-def _refuse(value: Any) -> Any:
-    """Explaining and repairing begin where `accept` has refused, so the record as a whole never fits."""
-    raise BareMismatch("the arguments do not fit")
 
 
 def _member(slot: ParameterPlan, view: View) -> Member:

@@ -1,15 +1,16 @@
-"""What a plan refuses is found out once, for mending and explaining alike."""
+"""One walk mends and explains: no part is asked twice."""
 
+import inspect
+import sys
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from pegboard._arguments.explain import explain
-from pegboard._arguments.repair import repair
-from pegboard._arguments.verdicts import Verdicts, refusal
-from pegboard._model.shapes import Items, TypePlan
+from pegboard._arguments.examine import examine, refusal
+from pegboard._model.shapes import TypePlan
 from pegboard._schema.problems import MOST_PROBLEMS
+from tests.support.examining import explain
 from tests.support.shapes import (
     ANYTHING,
     BOOLEAN,
@@ -21,10 +22,12 @@ from tests.support.shapes import (
     array,
     either,
     fixed,
+    literal,
     mapping,
     opaque,
     optional,
     record,
+    tree,
 )
 
 
@@ -79,24 +82,21 @@ def test_what_a_class_raises_is_the_refusal() -> None:
 )
 def test_each_part_is_asked_once(around: Callable[[TypePlan], TypePlan], value: Any) -> None:
     asked = Asked()
-    plan, verdicts = around(asked.plan), Verdicts()
-    mended, notes = repair(plan, value, verdicts=verdicts)
+    mended, problems, notes = examine(around(asked.plan), value)
     assert mended is value
     assert not notes
-    problems = explain(plan, mended, verdicts=verdicts)
     assert problems == explain(around(Asked().plan), value)
     assert len(problems) == 2
     assert asked.times == 4
 
 
-def test_the_part_that_was_mended_is_asked_again_and_no_other() -> None:
+def test_a_part_beside_one_that_was_mended_is_not_asked_again() -> None:
     asked = Asked()
-    plan, verdicts = record(odd=asked.plan, number=INTEGER), Verdicts()
-    mended, notes = repair(plan, {"odd": 2, "number": "5"}, verdicts=verdicts)
+    mended, problems, notes = examine(record(odd=asked.plan, number=INTEGER), {"odd": 2, "number": "5"})
     assert mended == {"odd": 2, "number": 5}
     assert [note.path for note in notes] == ["number"]
-    assert [problem.path for problem in explain(plan, mended, verdicts=verdicts)] == ["odd"]
-    assert asked.times == 2
+    assert [problem.path for problem in problems] == ["odd"]
+    assert asked.times == 1
 
 
 def test_the_same_value_under_two_types_is_judged_by_each() -> None:
@@ -106,14 +106,11 @@ def test_the_same_value_under_two_types_is_judged_by_each() -> None:
     assert [problem.path for problem in problems] == ["numbers[1]", "texts[0]"]
 
 
-def test_more_than_anybody_reads_is_not_remembered() -> None:
+def test_the_walk_ends_where_nobody_reads_on() -> None:
     asked = Asked()
-    shape, values = array(asked.plan).shape, [0] * (MOST_PROBLEMS + 500)
-    assert isinstance(shape, Items)
-    verdicts = Verdicts()
-    assert len(list(verdicts.wrong(shape, values))) == len(values)
-    assert len(list(verdicts.wrong(shape, values))) == len(values)
-    assert asked.times == 2 * len(values)
+    _, problems, _ = examine(array(asked.plan), [0] * (MOST_PROBLEMS + 500))
+    assert len(problems) == MOST_PROBLEMS
+    assert asked.times <= MOST_PROBLEMS + 1
 
 
 def picky(**members: Any) -> dict[str, Any]:
@@ -158,6 +155,27 @@ def test_a_nested_member_is_looked_into_when_something_is_surplus() -> None:
 )
 def test_what_fits_is_returned_as_it_is(plan: TypePlan) -> None:
     value: Any = {"a": 1} if refusal(plan, {"a": 1}) is None else [1]
-    mended, notes = repair(plan, value)
+    mended, problems, notes = examine(plan, value)
     assert mended is value
-    assert not notes
+    assert (problems, notes) == ([], [])
+
+
+def test_a_problem_under_a_mended_key_has_the_path_that_was_sent() -> None:
+    plan = mapping(INTEGER, key=literal("C"))
+    mended, problems, notes = examine(plan, {"c": "x"})
+    assert mended == {"C": "x"}
+    assert [note.path for note in notes] == ["c"]
+    assert [str(problem) for problem in problems] == ['c: expected integer, got string "x"']
+
+
+def test_as_deep_as_text_may_be_takes_half_of_the_stack() -> None:
+    value: Any = {"name": []}
+    for _ in range(49):
+        value = {"name": "a", "children": [value]}
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(500 + len(inspect.stack(0)))
+    try:
+        _, problems, _ = examine(tree(), value)
+    finally:
+        sys.setrecursionlimit(before)
+    assert [problem.path for problem in problems] == [".".join(["children[0]"] * 49 + ["name"])]
