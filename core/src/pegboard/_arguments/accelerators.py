@@ -38,7 +38,7 @@ class Accelerators:
         decoder = self._loaded.get("decode")
         self.decode: FastDecode = _decoding(decoder) if decoder else fast_decode
         """`_decode.fast_decode`, or the same through the accelerator."""
-        self.read: Callable[[Any], dict[str, Any]] = _reading(self.decode) if decoder else decode
+        self.read: Callable[[Any], dict[str, Any]] = _reading(self.decode)
         """`_decode.decode`, or the same through the accelerator."""
 
     @property

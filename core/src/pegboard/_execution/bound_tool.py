@@ -52,9 +52,9 @@ class Unavailable:
 class BoundTool:
     """A tool's plan, presets, policy, permission and middleware under one session; rebuilt when any of them changes.
 
-    `fast_sync` and `fast_async` say that a call from plain code, or from a loop, has nothing to wait for but
-    the function itself: no approval, limit, middleware, retry, resolver or output limit. Such a call skips the steps
-    that would have nothing to do. `fast_thread`: from a loop it runs in a worker thread.
+    `fast_sync` and `fast_async` say that a call from plain code, or from a loop, begins with the function itself: no
+    approval, limit, middleware or resolver comes before it. Such a call takes the steps only for what is left to do
+    afterwards. `fast_thread`: from a loop it runs in a worker thread.
     """
 
     __slots__ = (
@@ -70,6 +70,7 @@ class BoundTool:
         "fetches",
         "invoke",
         "limits",
+        "max_output",
         "middleware",
         "name",
         "passes_anything",
@@ -95,7 +96,7 @@ class BoundTool:
         stats: ToolStats,
         *,
         explicit_permission: bool,
-        bounded_output: bool,
+        max_output: int | None,
         decode: FastDecode = fast_decode,
     ) -> None:
         definition = tool.definition
@@ -106,45 +107,36 @@ class BoundTool:
         self.accept = self.plan.accept
         self.invoke = self.plan.invoke
         self.decode = decode
-        self.fetches = self.plan.fetches
         self.passes_anything = self.plan.passes_anything
         self.renderers = definition.renderers()
         self.presets = {name: preset.value for name, preset in presets.items() if preset.computed is None}
+        self.computed = {name: preset.computed for name, preset in presets.items() if preset.computed is not None}
+        self.fetches = self.plan.fetches or bool(self.computed)
         # What each call is provided with; None until a first call finds the context, or if each has to ask for itself.
         self.provided: Any = None if self.fetches else self.presets
-        self.computed = {name: preset.computed for name, preset in presets.items() if preset.computed is not None}
         self.secrets = secret_texts(preset.value for preset in presets.values() if preset.secret)
         self.computed_secrets = tuple(name for name in self.computed if presets[name].secret)
         self.policy = _tool_policy(tool).merged_over(policy)
         self.permission = permission
         self.middleware = tuple(middleware)
         self.limits = tuple(limits)
+        self.max_output = tool.options.max_output or max_output
         self.backend = tool.options.backend or "thread"
         self.stats = stats
         self._asks = None if explicit_permission else tool.options.requires_approval
-        plain = self._is_plain(bounded_output)
+        kind = self.plan.kind
+        begins = not (self.middleware or self.limits or self.plan.managed or self.may_ask)
+        begins = begins and permission is Permission.ALWAYS
         in_caller = self.backend == "inline" or (self.backend == "thread" and "timeout" not in self.policy.given)
-        self.fast_sync = plain and self.plan.kind == "sync" and in_caller
+        self.fast_sync = begins and in_caller and kind in ("sync", "generator")
         # In a thread, a tool that can be told to stop (it may ask for the token) has to be told so: it takes the steps.
-        in_thread = self.plan.kind == "sync" and self.backend == "thread" and self.plan.standing
-        self.fast_thread = plain and in_thread
-        self.fast_async = plain and (self.plan.kind == "async" or in_thread)
+        self.fast_thread = begins and kind == "sync" and self.backend == "thread" and self.standing
+        self.fast_async = self.fast_thread or (begins and kind == "async")
 
-    def _is_plain(self, bounded_output: bool) -> bool:
-        """Whether a call has nothing to wait for, to mask or to cut but what the function itself does."""
-        return not (
-            self.computed
-            or self.secrets
-            or self.middleware
-            or self.limits
-            or self.plan.managed
-            or self.plan.opens_call
-            or bounded_output
-            or self.tool.options.max_output
-            or self.policy.max_attempts > 1
-            or self.permission is not Permission.ALWAYS
-            or callable(self._asks)
-        )
+    @property
+    def standing(self) -> bool:
+        """Whether all calls of a session that bring nothing of their own are provided with the same."""
+        return bool(self.plan.standing) and not self.computed
 
     @property
     def may_ask(self) -> bool:

@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 
 from pegboard._base.effects import is_interrupt, new_future, running_loop
+from pegboard._base.errors import PegboardError
 from pegboard._execution.log import logger
 from pegboard._injection.invocation import Invocation
 from pegboard._model.call import CancelToken, Chunk, Listener
@@ -17,7 +18,7 @@ from pegboard._model.call import CancelToken, Chunk, Listener
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-__all__ = ["ChunkChannel", "heard_by", "is_async_listener", "listen"]
+__all__ = ["ChunkChannel", "check_listener", "heard_by", "listen"]
 
 ROOM: Final = 1_024
 """Chunks that may be on their way. A thread that sends one more waits; so does a generator, before it is drawn on."""
@@ -130,6 +131,12 @@ def listen(invocation: Invocation, listener: Any) -> None:
         invocation.outlet = partial(_Outlet, listener)
     elif listener is not None:
         invocation.listener = partial(_tell, listener)
+
+
+def check_listener(listener: Any) -> None:
+    """Raise `PegboardError` for a listener that plain code cannot call."""
+    if is_async_listener(listener):
+        raise PegboardError("an async on_chunk is awaited on an event loop; use `await toolkit.call(...)`")
 
 
 def is_async_listener(listener: Any) -> bool:

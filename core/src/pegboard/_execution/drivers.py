@@ -29,7 +29,7 @@ from pegboard._execution.concurrency import blocking
 from pegboard._execution.loop_thread import LoopThread
 from pegboard._execution.rented import Rented
 from pegboard._execution.threads import CLOSED, Pool, Ticket, WorkerPool, is_worker, lending
-from pegboard._execution.timeouts import TaskGuard, bounded, resumed
+from pegboard._execution.timeouts import TaskGuard, bounded, continued, resumed
 from pegboard._execution.timers import JobTimer, alarms
 from pegboard._model.call import CancelToken
 
@@ -43,6 +43,7 @@ class Drivers:
     """The two drivers, over one pool of threads, the backends of plugins and one event loop of the library's own."""
 
     resumed = staticmethod(resumed)
+    continued = staticmethod(continued)
     stopper = TaskGuard
     """Cancels what the current task does, until it is retired: `cancel(reason)`, from any thread."""
 
@@ -206,6 +207,8 @@ class Drivers:
 
     def run_sync(self, steps: Steps, token: CancelToken | None = None) -> Any:
         """Drive steps from plain code. A real Ctrl-C leaves after the steps have cleaned up."""
+        if running_loop() is None:
+            return self._drive(steps, token)
         with self._standstill():
             return self._drive(steps, token)
 
@@ -312,6 +315,8 @@ class Drivers:
 
     def wait(self, block: Callable[[], T]) -> T:
         """Block this thread. A worker lends its slot meanwhile, and nobody counts on the loop that stands still."""
+        if not is_worker() and not self._loop.is_here:
+            return block()
         with self._loop.blocked(), lending():
             return block()
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import inspect
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, cast, final
+from typing import TYPE_CHECKING, Any, Final, cast, final
 
 from pegboard._arguments.accelerators import Accelerators
 from pegboard._arguments.decode import owned
@@ -15,7 +15,7 @@ from pegboard._arguments.validate import RepairMode, Validation, admit
 from pegboard._base.effects import Steps, current_driver, is_interrupt, new_future
 from pegboard._base.errors import PegboardError
 from pegboard._execution.bound_tool import BoundTool, Unavailable
-from pegboard._execution.chunks import ChunkChannel, heard_by, is_async_listener, listen
+from pegboard._execution.chunks import ChunkChannel, check_listener, heard_by, listen
 from pegboard._execution.concurrency import ConcurrencyLimits
 from pegboard._execution.log import log_call
 from pegboard._execution.stats import Stats
@@ -30,36 +30,17 @@ from pegboard._results.factory import Called, ResultFactory, finished, masked, r
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-__all__ = ["CallState", "Engine", "call_scope"]
+__all__ = ["Engine", "call_scope"]
+
+_NOBODY: Final = object()
+"""Drives a call that was stopped before it began."""
 
 
-@final
-class CallState:
-    """The engine's own record of a call: the session that it belongs to and what it will run with."""
+_claims: Final = threading.RLock()
+"""Guards who runs a call: it is held for an instant, and a lock for each call would cost more.
 
-    __slots__ = ("arguments", "done", "driver", "execution", "ready", "session", "stopped", "values")
-
-    def __init__(self, session: Any, ready: BoundTool | None = None, values: tuple[Any, ...] = ()) -> None:
-        self.session = session
-        self.ready = ready
-        self.values = values
-        self.arguments: Mapping[str, Any] = {}  # what `values` were read from
-        self.execution: CallSteps | None = None
-        self.done: Future[ToolResult] | None = None
-        self.driver: Any = None
-        self.stopped = False
-
-    @property
-    def token(self) -> CancelToken | None:
-        """Stops the call once it runs."""
-        return None if self.execution is None else self.execution.token
-
-    @property
-    def secrets(self) -> tuple[str, ...]:
-        """The texts that nothing about this call may show."""
-        if self.execution is not None:
-            return self.execution.secrets
-        return () if self.ready is None else self.ready.secrets
+A signal handler may stop a call in between.
+"""
 
 
 @final
@@ -142,18 +123,12 @@ class Engine:
 
     # Preparing -------------------------------------------------------------------------------------------------
 
-    def prepare(
-        self, session: Any, call: ToolCall, found: BoundTool | Unavailable, admission: Validation | None = None
-    ) -> ToolCall:
-        """Admit the arguments of a call of the tool that was found. Never raises: a bad call has its result at once.
-
-        `admission` is what the straight path found, if it got as far as that.
-        """
+    def prepare(self, session: Any, call: ToolCall, found: BoundTool | Unavailable) -> ToolCall:
+        """Admit the arguments of a call of the tool that was found. Never raises: a bad call has its result at once."""
         call._runner = self
-        state = call._state = CallState(session)
         try:
             if isinstance(found, BoundTool):
-                self._admit(call, state, found, admission)
+                self._admit(session, call, found)
                 return call
         except BaseException as error:  # a plugin's handlers and predicates are at work here
             if is_interrupt(error):
@@ -163,19 +138,20 @@ class Engine:
         self._settle(call, self.outcomes.refusal(call, *reasons))
         return call
 
-    def _admit(self, call: ToolCall, state: CallState, ready: BoundTool, admission: Validation | None) -> None:
+    def _admit(self, session: Any, call: ToolCall, ready: BoundTool) -> None:
         if ready.permission is Permission.NEVER:
             self._settle(call, self.outcomes.not_permitted(call))
             return
-        admission = admission or self.admission(ready, call.arguments)
+        admission = self.admission(ready, call.arguments)
         call.notes.extend(admission.notes)
         call.arguments = owned(admission.arguments)
+        # A value that is no more than JSON is a part of the arguments; an approver is shown what nobody can change.
+        shown = owned(admission.arguments) if ready.may_ask else admission.arguments
+        call._state = state = Invocation(session, ready, call.id, shown, admission.values, session.scope, self)
+        state.call = call
         if admission.refusal is not None:
             self._settle(call, self.refused(call, admission))
             return
-        state.ready, state.values = ready, admission.values
-        # A value that is no more than JSON is a part of the arguments; an approver is shown what nobody can change.
-        state.arguments = owned(admission.arguments) if ready.may_ask else admission.arguments
         call.typed = ready.plan.typed(admission.values)
         if ready.approval_reason(call.typed) is not None:
             call.status = Status.AWAITING_APPROVAL
@@ -195,6 +171,19 @@ class Engine:
             read=self.accelerators.read,
         )
 
+    def readmitted(self, invocation: Invocation, edited: Any) -> ToolResult | None:
+        """Read the arguments that were shown to an approver anew, or those that it `edited`; the refusal of these."""
+        ready, call = invocation.ready, invocation.call
+        admission = self.admission(ready, invocation.arguments if edited is None else edited)
+        if admission.refusal is not None:
+            return self.refused(call, admission)
+        invocation.values = admission.values
+        call.arguments = owned(admission.arguments)
+        call.typed = ready.plan.typed(admission.values)
+        if edited is not None:
+            call.notes.append(Note("the approver edited the arguments", kind="edited"))
+        return None
+
     def refused(self, call: Called, admission: Validation) -> ToolResult:
         """The result of a call whose arguments do not fit."""
         details = {"problems": admission.problems or [str(admission.refusal)]}
@@ -210,149 +199,140 @@ class Engine:
         if listener is not None and not isinstance(listener, ChunkChannel):
             async with heard_by(listener) as channel:
                 return await self.run(call, {**options, "on_chunk": channel})
-        steps, done = self._claim(call, options)
-        if steps is None:
+        waiter = self._claim(call)
+        if waiter is not None:
             import asyncio
 
-            return await asyncio.shield(asyncio.wrap_future(done))
-        return cast("ToolResult", await self.drivers.run(steps, cast("CallState", call._state).token))
+            return await asyncio.shield(asyncio.wrap_future(waiter))
+        steps = self._begun(call, options)
+        return cast("ToolResult", call.result if steps is None else await self.drivers.run(*steps))
 
     def run_sync(self, call: ToolCall, options: Mapping[str, Any]) -> ToolResult:
         """Run a prepared call from plain code. Raises `PegboardError` for a listener that has to be awaited."""
         if call.result is not None:
             return call.result
-        if options["on_chunk"] is not None and is_async_listener(options["on_chunk"]):
-            raise PegboardError("an async on_chunk is awaited on an event loop; use `await toolkit.call(...)`")
-        steps, done = self._claim(call, options)
-        if steps is None:
-            return self._waited_for(call, done)
-        return cast("ToolResult", self.drivers.run_sync(steps, cast("CallState", call._state).token))
+        if options["on_chunk"] is not None:
+            check_listener(options["on_chunk"])
+        waiter = self._claim(call)
+        if waiter is not None:
+            return self._waited_for(call, waiter)
+        steps = self._begun(call, options)
+        return cast("ToolResult", call.result if steps is None else self.drivers.run_sync(*steps))
 
-    def _waited_for(self, call: ToolCall, done: Future[ToolResult]) -> ToolResult:
-        if not done.done() and cast("CallState", call._state).driver == current_driver():
+    def _waited_for(self, call: ToolCall, waiter: Future[ToolResult]) -> ToolResult:
+        if not waiter.done() and cast("Invocation", call._state).driver == current_driver():
             message = f"{call.name} runs on this very event loop or thread; use `await call.execute()`"
             return self.outcomes.refusal(call, Status.ERROR, "deadlock", message)
-        return cast("ToolResult", self.drivers.wait(done.result))
+        return cast("ToolResult", self.drivers.wait(waiter.result))
 
-    def _claim(self, call: ToolCall, options: Mapping[str, Any]) -> tuple[Steps | None, Future[ToolResult]]:
-        """Who runs the call: the first caller gets its steps, everybody else the future of its result."""
-        with call._lock:
-            state = cast("CallState", call._state)
-            if state.done is not None:
-                return None, state.done
-            state.done = new_future()
-            state.driver = current_driver()
-            if call.result is not None:
-                state.done.set_result(call.result)
-                return None, state.done
+    def _claim(self, call: ToolCall) -> Future[ToolResult] | None:
+        """None for who is to run the call, the first who asks; for everybody else the future of its result."""
+        state = cast("Invocation", call._state)
+        with _claims:
+            if state.driver is None:
+                state.driver = current_driver()
+                return None
+            if state.waiter is None:
+                state.waiter = new_future()
+            if call.result is not None and not state.waiter.done():
+                state.waiter.set_result(call.result)
+            return state.waiter
+
+    def _begun(self, call: ToolCall, options: Mapping[str, Any]) -> tuple[Steps, CancelToken] | None:
+        """The steps of a claimed call, and what stops them; None if it could not begin and has its result."""
+        state: Invocation = call._state
         try:
-            state.execution = self._execution(call, state, options)
-            if state.stopped:  # meanwhile
-                state.execution.token.cancel("stopped")
+            self.surround(state, options["context"], options["agent"], options["on_chunk"])
+            ready: BoundTool = state.ready
+            policy = ready.policy if options["policy"] is None else options["policy"].merged_over(ready.policy)
+            steps = CallSteps(self, state, policy)
         except BaseException as error:  # a context that cannot be read, a preset that cannot be computed
             if is_interrupt(error):
                 raise
-            message = f"the call of {call.name} could not begin{self.outcomes.because(error, state.secrets)}"
-            self._settle(call, self.outcomes.refusal(call, Status.ERROR, "setup", message, exception=error))
-            return None, state.done
-        return self._recorded(call, state.execution.steps()), state.done
+            self._settle(call, self.not_begun(call, state.ready, error))
+            return None
+        return self._recorded(call, steps), state.stopper
 
-    def _recorded(self, call: ToolCall, steps: Steps) -> Steps:
+    def surround(self, invocation: Invocation, context: Any, agent: Any, on_chunk: Any) -> Invocation:
+        """Give an invocation what the call brings. Raises for a context that cannot be read, a preset likewise."""
+        session = invocation.session
+        invocation.scope = call_scope(session, context, agent)
+        invocation.agent = session.agent if agent is None else agent
+        computed = invocation.ready.computed
+        if computed:
+            call = invocation.call
+            invocation.presets = {**invocation.presets, **{name: compute(call) for name, compute in computed.items()}}
+        if on_chunk is not None:
+            listen(invocation, on_chunk)
+        return invocation
+
+    def not_begun(self, call: Called, ready: BoundTool, error: BaseException) -> ToolResult:
+        """The result of a call whose context cannot be read, or a preset of which cannot be computed."""
+        message = f"the call of {call.name} could not begin{self.outcomes.because(error, ready.secrets)}"
+        return self.outcomes.refusal(call, Status.ERROR, "setup", message, exception=error)
+
+    def _recorded(self, call: ToolCall, steps: CallSteps) -> Steps:
         stats = self.stats.of(call.name)
         stats.open += 1
         try:
-            result: ToolResult = yield from self.listed(cast("CallState", call._state).token, steps)
+            result: ToolResult = yield from steps.steps()
         except Exception as error:  # noqa: BLE001 - a plugin's own objects are at work here, and others may wait for this
             result = self.outcomes.failure(call, error)
         finally:
             stats.open -= 1
+            steps.invocation.ended()
         self._settle(call, result)
         return result
 
-    def listed(self, token: CancelToken | None, steps: Steps) -> Steps:
-        """The same steps; `close` sets `token` while they run."""
-        self.live.add(token)
-        try:
-            return (yield from steps)
-        finally:
-            self.live.discard(token)
+    def late(self, invocation: Invocation, value: Any, error: BaseException | None) -> tuple[Steps, CancelToken]:
+        """The steps that finish a straight call whose function has come to that, and what stops them."""
+        return CallSteps(self, invocation, invocation.ready.policy).late(value, error), invocation.stopper
 
-    def _execution(self, call: ToolCall, state: CallState, options: Mapping[str, Any]) -> CallSteps:
-        ready = cast("BoundTool", state.ready)
-        scope = call_scope(state.session, options["context"], options["agent"])
-        agent = options["agent"] if options["agent"] is not None else state.session.agent
-        presets = {**ready.presets, **{name: compute(call) for name, compute in ready.computed.items()}}
-        invocation = Invocation(state.session, call.name, call.id, call.arguments, scope, presets, agent)
-        invocation.call = call
-        listen(invocation, options["on_chunk"])
-        policy = ready.policy if options["policy"] is None else options["policy"].merged_over(ready.policy)
-        return CallSteps(
-            call,
-            ready,
-            state.values,
-            invocation,
-            policy,
-            self.outcomes,
-            self.limits,
-            lambda edited: self._readmitted(call, ready, state.arguments, edited),
-            state.arguments,
-        )
-
-    def late(self, session: Any, ready: BoundTool, call_id: str, arguments: Any, context: Any, agent: Any) -> CallSteps:
-        """The execution of a straight call that turned out to be unfinished."""
-        call = ToolCall(call_id, ready.name, arguments)
-        state = CallState(session, ready)
-        return self._execution(call, state, {"context": context, "agent": agent, "on_chunk": None, "policy": None})
-
-    def _readmitted(self, call: ToolCall, ready: BoundTool, shown: Any, edited: Any) -> tuple[Any, ...] | ToolResult:
-        admission = self.admission(ready, shown if edited is None else edited)
-        if admission.refusal is not None:
-            return self.refused(call, admission)
-        call.arguments = owned(admission.arguments)
-        call.typed = ready.plan.typed(admission.values)
-        if edited is not None:
-            call.notes.append(Note("the approver edited the arguments", kind="edited"))
-        return admission.values
+    def opened(self, invocation: Invocation) -> ToolCall:
+        """The call of an invocation that began without one."""
+        call = ToolCall(invocation.call_id, invocation.name, owned(invocation.arguments))
+        call.typed = invocation.ready.plan.typed(invocation.values)
+        call.status = Status.RUNNING
+        call._runner = self
+        call._state = invocation
+        if invocation.driver is None:
+            invocation.driver = current_driver()
+        _ = invocation.stopper  # made before anybody else can ask for it
+        return call
 
     # Ending ----------------------------------------------------------------------------------------------------
 
     def stop(self, call: ToolCall) -> None:
         """Ask a call to stop; one that has not begun ends as cancelled at once."""
-        state = cast("CallState", call._state)
-        with call._lock:
-            begun = state.done is not None
-            state.done = state.done or new_future()
-            state.stopped = True
-        if call.result is not None:
+        state = call._state
+        if call.result is not None or state is None:
             return
-        if begun:
-            if state.execution is not None:
-                state.execution.token.cancel("stopped")
+        with _claims:
+            stopper = None if state.driver is None else state.stopper
+            state.driver = state.driver or _NOBODY
+        if stopper is not None:
+            stopper.cancel("stopped")
             return
         refusal = self.outcomes.refusal(call, Status.CANCELLED, "cancelled", "the call was stopped before it began")
         self._settle(call, refusal)
 
     def _settle(self, call: ToolCall, result: ToolResult) -> None:
-        call.result = result
-        call.status = result.status
-        state = cast("CallState", call._state)
         if result.status is not Status.NOT_FOUND:  # names that models make up are without number
             self.stats.of(call.name).ended(result.status, result.duration)
+        self.tell(call, result)
+        log_call(result, () if call._state is None else call._state.secrets)
+
+    def tell(self, call: ToolCall, result: ToolResult) -> None:
+        """Tell a call, and whoever waits for it, how it ended."""
+        call.result = result
+        call.status = result.status
         if result.status is Status.SUSPENDED:
             self.suspended[id(call)] = call
-        if state.done is not None and not state.done.done():
-            state.done.set_result(result)
-        self.log(result, state.secrets)
-
-    def remember_suspended(self, call: ToolCall, result: ToolResult, ready: BoundTool, session: Any) -> None:
-        """A straight call that was suspended waits for `resume` like any other."""
-        call._runner = self
-        call._state = CallState(session, ready)
-        admission = self.admission(ready, call.arguments)
-        if admission.refusal is None:
-            call.arguments, call.typed = admission.arguments, ready.plan.typed(admission.values)
-        call.result, call.status = result, result.status
-        self.suspended[id(call)] = call
+        state = call._state
+        if state is not None:
+            with _claims:
+                if state.waiter is not None and not state.waiter.done():
+                    state.waiter.set_result(result)
 
     def resume(self, call_id: str | ToolCall, value: Any, owed: list[ToolCall]) -> ToolResult:
         """Complete one of the `owed` calls with `value`, converted like a return value. Raises `PegboardError`."""
@@ -362,17 +342,13 @@ class Engine:
         if self.suspended.pop(id(call), None) is None:
             raise PegboardError(f"the call {call.id!r} was resumed meanwhile, by another thread")
         started = perf_counter()
-        state = cast("CallState", call._state)
-        ready = cast("BoundTool", state.ready)
-        result = self.outcomes.success(call, value, ready.renderers, ready.tool.options.max_output)
-        result = finished(redacted(result, state.secrets), perf_counter() - started, 1)
+        state: Invocation = call._state
+        ready: BoundTool = state.ready
+        result = self.outcomes.success(call, value, ready.renderers, ready.max_output)
+        result = finished(redacted(result, state.secrets), perf_counter() - started)
         ready.stats.resumed()
         self._settle(call, result)
         return result
-
-    def log(self, result: ToolResult, secrets: Iterable[str] = ()) -> None:
-        """One record for each call."""
-        log_call(result, secrets)
 
 
 def _one_of(owed: list[ToolCall], call_id: str | ToolCall) -> ToolCall:
@@ -392,6 +368,8 @@ def _one_of(owed: list[ToolCall], call_id: str | ToolCall) -> ToolCall:
 def call_scope(session: Any, context: Any, agent: Any) -> Scope:
     """The scope of one call: its own objects, then the agent, then the session's."""
     scope: Scope = session.scope
+    if agent is None and type(context) is tuple and not context:
+        return scope
     if agent is not None:
         scope = Scope((agent,), level="agent", wider=scope)
     if context is None or (type(context) is tuple and not context):

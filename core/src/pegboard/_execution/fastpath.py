@@ -1,60 +1,60 @@
-"""The straight path: a call that has nothing to wait for but its function.
+"""The fast path: a call that begins with the function itself, without approval, limit or middleware before it.
 
-No rule of execution is written here a second time: a call that needs approval, a lock, middleware, a retry or a repair
-is answered with None, or with its repaired arguments, before anything has run, and takes the steps of `_execution`.
+No rule of execution is written here a second time. What such a call cannot finish by itself (a retry, a generator, a
+suspended coroutine that somebody may stop) goes to the steps, with the value or the error that it has come to.
 """
 
 from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from time import perf_counter
-from typing import Any, Final, TypeAlias, final
+from typing import Any, Final, TypeAlias, cast, final
 
 from pegboard._arguments.decode import check_value, has_every_key
 from pegboard._arguments.validate import Validation
-from pegboard._base.effects import Steps, is_cancellation, is_interrupt
-from pegboard._execution.bound_tool import BoundTool
-from pegboard._execution.engine import Engine, call_scope
-from pegboard._execution.log import DEBUG, INFO, listened
+from pegboard._base.effects import cancellation, is_cancellation, is_interrupt
+from pegboard._execution.bound_tool import BoundTool, Unavailable
+from pegboard._execution.engine import Engine
+from pegboard._execution.log import DEBUG, INFO, listened, log_call
 from pegboard._injection.invocation import Invocation
-from pegboard._model.call import CancelToken, ToolCall, new_call_id
+from pegboard._model.call import ToolCall
+from pegboard._model.call import call_ids as _ids
 from pegboard._model.content import Block
-from pegboard._model.result import Note, ResultDraft, Status, ToolResult
-from pegboard._results.factory import finished
+from pegboard._model.result import Note, Status, ToolResult, filled
+from pegboard._results.factory import Called, finished, is_short, redacted
 
 __all__ = ["FastPath"]
 
-_NO_METADATA: Final[Mapping[str, Any]] = {}
 _SUCCESS: Final = Status.SUCCESS  # a member of an enum is looked up slowly
-_ERROR: Final = Status.ERROR
 _NOTHING: Final = ()  # the one empty tuple that there is
 
 
 @final
 class _Unseen:
-    """What a result says of a call that its tool did not ask for: nobody can have added anything to it."""
+    """What a result says of a call that its tool did not ask for: it can have added nothing to it."""
 
-    __slots__ = ("id", "name")
+    __slots__ = ("id", "name", "notes")
 
-    notes: tuple[Note, ...] = ()
     logs: tuple[str, ...] = ()
     attachments: tuple[Block, ...] = ()
 
-    def __init__(self, id: str, name: str) -> None:  # noqa: A002 - as in ToolCall
+    def __init__(self, id: str, name: str, notes: tuple[Note, ...] = ()) -> None:  # noqa: A002 - as in ToolCall
         self.id = id
         self.name = name
+        self.notes = notes
 
 
-_Facts: TypeAlias = tuple[Any, BoundTool, Any, str, Any, Any, Invocation | None, float, bool]
-"""What is known of a call that turned out to be less straight: what `run` got, its invocation, when it began."""
+_Facts: TypeAlias = tuple[Any, BoundTool, str, Any, tuple[Any, ...], Any, Any, Any, Invocation | None, float, bool]
+"""What is known of a call: session, tool, id, arguments, values, context, agent, listener, what was made of these if
+the tool asks for it, when it began, whether it is awaited. Neither the call nor its surroundings are made for less."""
 
 
 @final
 class FastPath:
-    """Runs straight calls of one toolkit."""
+    """Runs the calls of one toolkit that can begin with the function."""
 
     __slots__ = ("_engine", "_log")
 
@@ -62,26 +62,40 @@ class FastPath:
         self._engine = engine
         self._log = listened()
 
-    def run(
-        self, session: Any, ready: BoundTool, sent: Any, call_id: str | None, context: Any, agent: Any, on_loop: bool
+    def run(  # noqa: C901 - each step is one line, and each frame more would be a tenth of a call
+        self,
+        session: Any,
+        ready: BoundTool,
+        sent: Any,
+        call_id: str | None,
+        context: Any,
+        agent: Any,
+        on_chunk: Any,
+        on_loop: bool,
     ) -> Any:
-        """Run a tool. Gives the result or, `on_loop`, perhaps a coroutine that ends in it.
-
-        If the call needs more, nothing has run: then what became of its arguments if they do not fit, else None.
-        """
+        """Run a tool. Gives the result or, `on_loop`, perhaps a coroutine that ends in it."""
         started = perf_counter()
-        call_id = call_id or new_call_id()
+        call_id = call_id or f"{_ids.prefix}{_ids.next()}"  # as `new_call_id`, without its frame
         text = sent if type(sent) is str else None
-        decoded, keys, values, invocation = None, 0, None, None
+        notes: tuple[Note, ...] = _NOTHING
+        decoded, keys, invocation = None, 0, None
         try:
             decoded, keys = (_as_dict(ready, sent), 0) if text is None else ready.decode(text)
             values = ready.accept(decoded, keys, text)
-            if ready.fetches and (ready.provided is None or context is not _NOTHING or agent is not None):
-                invocation = _surroundings(session, ready, call_id, decoded, context, agent)
         except BaseException as error:  # noqa: BLE001 - whatever a type's own class raises, the value does not fit
-            misfit = decoded if values is None and _is_read(decoded, keys, text) else None  # else it is the context
-            return self._refused(error, ready, call_id, sent, misfit)
-        facts = session, ready, sent, call_id, context, agent, invocation, started, on_loop
+            read = decoded if _is_read(decoded, keys, text) else None
+            admission = self._admitted(error, session, ready, call_id, sent, read)
+            if type(admission) is ToolResult:
+                return admission
+            decoded, values, notes = admission.arguments, admission.values, admission.notes
+        if notes or (ready.fetches and (ready.provided is None or context is not _NOTHING or agent is not None)):
+            try:
+                invocation = self._surrounded(session, ready, call_id, decoded, values, context, agent, on_chunk)
+                if notes:
+                    invocation.call.notes.extend(notes)
+            except BaseException as error:  # noqa: BLE001 - a context, or a preset, may raise anything
+                return self._not_begun(ready, call_id, notes, error)
+        facts = session, ready, call_id, decoded, values, context, agent, on_chunk, invocation, started, on_loop
         ready.stats.open += 1
         try:
             provided = ready.provided if invocation is None else _provided(ready, invocation)
@@ -97,101 +111,126 @@ class FastPath:
                     return self._suspended(facts, value, first)
             known = ready.renderers.by_type.get(type(value))
             if known is None and _is_unfinished(value):
-                return self._unfinished(facts, value)
+                return self._late(facts, value)
         except BaseException as error:  # noqa: BLE001 - whatever a tool raises is the outcome of its call
             return self._failed(facts, error)
-        return self._conclude(ready, call_id, invocation, known, value, started)
+        return self._conclude(facts, known, value)
 
-    async def _in_thread(self, facts: _Facts, job: Callable[[], Any]) -> ToolResult:
+    def _surrounded(
+        self,
+        session: Any,
+        ready: BoundTool,
+        call_id: str,
+        decoded: Any,
+        values: tuple[Any, ...],
+        context: Any,
+        agent: Any,
+        on_chunk: Any,
+    ) -> Invocation:
+        """What the providers of one call look at; its scope is the session's unless it brings something of its own."""
+        invocation = Invocation(session, ready, call_id, decoded, values, session.scope, self._engine)
+        if ready.computed or context is not _NOTHING or agent is not None or on_chunk is not None:
+            self._engine.surround(invocation, context, agent, on_chunk)
+        return invocation
+
+    # Waiting ---------------------------------------------------------------------------------------------------
+
+    async def _in_thread(self, facts: _Facts, job: Callable[[], Any]) -> Any:
         """Run a sync tool in a worker thread."""
         engine = self._engine
         try:
             value, failure = await engine.drivers.in_worker(job, facts[1].policy.timeout, live=engine.live)
             if failure is None:
-                return self._settled(facts, value) or await self._late_on_loop(facts, value)
+                return self._settled(facts, value)
         except BaseException as error:  # noqa: BLE001 - as in `run`
             return self._failed(facts, error)
-        return self._raised(facts, failure)
+        return self._over(facts, failure)
 
-    async def _suspended(self, facts: _Facts, coroutine: Any, first: Any) -> ToolResult:
+    async def _suspended(self, facts: _Facts, coroutine: Any, first: Any) -> Any:
         """Wait for an async tool, which has a deadline from now on and is cancelled when the toolkit is closed."""
-        drivers, live = self._engine.drivers, self._engine.live
+        drivers, live, invocation = self._engine.drivers, self._engine.live, facts[8]
+        if invocation is not None and invocation.is_seen:  # more has to hear of it if the call is stopped
+            return self._late(facts, drivers.continued(coroutine, first))
         stopper = drivers.stopper()
         live.add(stopper)
         try:
             value = await drivers.resumed(coroutine, first, facts[1].policy.timeout, stopper)
             live.discard(stopper)
             if stopper.retire():  # the caller has been cancelled meanwhile, and the tool swallowed it
-                raise _caller_left()
-            return self._settled(facts, value) or await self._late_on_loop(facts, value)
+                raise cancellation()
+            return self._settled(facts, value)
         except BaseException as error:  # noqa: BLE001 - as in `run`
             live.discard(stopper)
             stopper.retire()
             return self._failed(facts, error, stopper)
 
-    def _unfinished(self, facts: _Facts, value: Any) -> Any:
-        """What comes of a value that is not finished yet: a result, or on a loop a coroutine that ends in one."""
-        if facts[-1]:  # on a loop
-            return self._finished(facts, value)
-        result: ToolResult = self._engine.drivers.run_sync(*self._late(facts, value))
-        return self._timed(facts, result)
-
-    async def _finished(self, facts: _Facts, value: Any) -> ToolResult:
-        try:
-            return await self._late_on_loop(facts, value)
-        except BaseException as error:  # noqa: BLE001 - as in `run`
-            return self._failed(facts, error)
-
-    async def _late_on_loop(self, facts: _Facts, value: Any) -> ToolResult:
-        result: ToolResult = await self._engine.drivers.run(*self._late(facts, value))
-        return self._timed(facts, result)
-
-    def _settled(self, facts: _Facts, value: Any) -> ToolResult | None:
-        """The result of a tool that has returned; None if what it returned is not finished yet."""
-        _, ready, _, call_id, _, _, invocation, started, _ = facts
-        known = ready.renderers.by_type.get(type(value))
+    def _settled(self, facts: _Facts, value: Any) -> Any:
+        """The result of a tool that has returned."""
+        known = facts[1].renderers.by_type.get(type(value))
         if known is None and _is_unfinished(value):
-            return None
-        return self._conclude(ready, call_id, invocation, known, value, started)
+            return self._late(facts, value)
+        return self._conclude(facts, known, value)
 
-    def _late(self, facts: _Facts, value: Any) -> tuple[Steps, CancelToken]:
-        """The steps that finish what a function returned unfinished, and what stops them."""
-        session, ready, sent, call_id, context, agent, *_ = facts
-        late = self._engine.late(session, ready, call_id, sent, context, agent)
-        return self._engine.listed(late.token, late.late_steps(value)), late.token
+    def _late(self, facts: _Facts, value: Any, error: BaseException | None = None) -> Any:
+        """What comes of a call that the steps have to finish: a result, or on a loop a coroutine that ends in one."""
+        session, ready, call_id, decoded, values, context, agent, on_chunk, invocation, started, on_loop = facts
+        if invocation is None:
+            invocation = self._surrounded(session, ready, call_id, decoded, values, context, agent, on_chunk)
+            facts = session, ready, call_id, decoded, values, context, agent, on_chunk, invocation, started, on_loop
+        steps = self._engine.late(invocation, value, error)
+        if on_loop:
+            return self._later(facts, steps)
+        try:
+            result = self._engine.drivers.run_sync(*steps)
+        except BaseException as failure:  # noqa: BLE001 - as in `run`
+            return self._over(facts, self._staying(facts, failure))
+        return self._end(facts, result)
 
-    def _failed(self, facts: _Facts, error: BaseException, stopper: Any = None) -> ToolResult:
+    async def _later(self, facts: _Facts, steps: Any) -> ToolResult:
+        try:
+            result = await self._engine.drivers.run(*steps)
+        except BaseException as failure:  # noqa: BLE001 - as in `run`
+            return self._over(facts, self._staying(facts, failure))
+        return self._end(facts, result)
+
+    # Ending ----------------------------------------------------------------------------------------------------
+
+    def _failed(self, facts: _Facts, error: BaseException, stopper: Any = None) -> Any:
         """What a call comes to that ended with an exception; raises what leaves the call."""
-        if is_interrupt(error):
-            raise self._left(facts, error)
-        if facts[-1] and _cancelling() > (0 if stopper is None else stopper.expected):
-            # The caller's own cancellation, whatever the tool made of it.
-            if is_cancellation(error):
-                raise self._left(facts, error)
-            if stopper is not None:
-                raise self._left(facts, _caller_left())
-        return self._raised(facts, error)
+        if facts[-1] or isinstance(error, KeyboardInterrupt):  # else it cannot be the caller's
+            error = self._staying(facts, error, stopper)
+        if facts[1].policy.max_attempts > 1:
+            return self._late(facts, None, error)
+        return self._over(facts, error)
 
-    def _conclude(
-        self, ready: BoundTool, call_id: str, invocation: Invocation | None, known: Any, value: Any, started: float
-    ) -> ToolResult:
-        call = None if invocation is None else invocation.opened_call()
-        if known is None or not known[1] or call is not None:
-            result = self._engine.outcomes.success(call or _Unseen(call_id, ready.name), value, ready.renderers)
-            return self._counted(ready, finished(result, perf_counter() - started, 1))
-        draft = ResultDraft()
-        draft.call_id = call_id
-        draft.name = ready.name
-        draft.status = _SUCCESS
-        draft._rendered = known[0]
-        draft._value = value
-        draft._fault = None
-        draft.attempts = 1
-        draft.notes = draft.logs = draft.attachments = ()
-        draft.metadata = _NO_METADATA
-        draft.duration = seconds = perf_counter() - started
-        draft.__class__ = ToolResult  # closes the draft
-        stats = ready.stats
+    def _staying(self, facts: _Facts, error: BaseException, stopper: Any = None) -> BaseException:
+        """The exception, if it is the outcome of the call; raises what leaves it, which is counted all the same."""
+        leaving = is_interrupt(error)
+        if not leaving and facts[-1] and _cancelling() > (0 if stopper is None else stopper.expected):
+            # The caller's own cancellation, whatever the tool made of it.
+            leaving = is_cancellation(error)
+            if not leaving and stopper is not None:
+                leaving, error = True, cancellation()
+        if leaving:
+            fault = ("cancelled", "the caller was cancelled")
+            self._end(facts, self._engine.outcomes.refusal(_call(facts), Status.CANCELLED, *fault, exception=error))
+            raise error
+        return error
+
+    def _conclude(self, facts: _Facts, known: Any, value: Any) -> ToolResult:
+        _, ready, call_id, _, _, _, _, _, invocation, started, _ = facts
+        limit = ready.max_output
+        if (
+            known is None
+            or not known[1]
+            or (limit is not None and not is_short(value, limit))
+            or (invocation is not None and invocation.is_seen)
+        ):
+            result = self._engine.outcomes.success(_call(facts), value, ready.renderers, limit)
+            return self._end(facts, redacted(result, _secrets(facts)))
+        seconds = perf_counter() - started
+        result = filled(call_id, ready.name, _SUCCESS, known[0], value, None, seconds)
+        stats = ready.stats  # as in `ended`
         stats.open -= 1
         stats.calls += 1
         stats.seconds += seconds
@@ -199,87 +238,85 @@ class FastPath:
         if self._log is None:
             self._log = listened()  # a program may load `logging` late
         if self._log is not None and self._log.isEnabledFor(DEBUG):
-            self._engine.log(draft)  # type: ignore[arg-type]
-        return draft  # type: ignore[return-value]
+            log_call(result)
+        return result
 
-    def _raised(self, facts: _Facts, error: BaseException) -> ToolResult:
-        session, ready, sent, call_id, _, _, invocation, started, _ = facts
-        call = None if invocation is None else invocation.opened_call()
+    def _over(self, facts: _Facts, error: BaseException) -> ToolResult:
+        """The result of a call that raised."""
+        _, ready, call_id, _, _, _, _, _, invocation, started, _ = facts
         outcomes = self._engine.outcomes
-        if call is not None or outcomes.has_meaning(error):
-            result = outcomes.failure(call or _Unseen(call_id, ready.name), error)
-            if result.status is Status.SUSPENDED:
-                call = call or ToolCall(call_id, ready.name, sent)
-                self._engine.remember_suspended(call, result, ready, session)
-            return self._timed(facts, result)
-        draft = ResultDraft()  # as in `_conclude`: failing must not cost much more
-        draft.call_id = call_id
-        draft.name = ready.name
-        draft.status = _ERROR
-        draft._fault, draft._rendered = outcomes.told(error)
-        draft._value = None
-        draft.attempts = 1
-        draft.notes = draft.logs = draft.attachments = ()
-        draft.metadata = _NO_METADATA
-        draft.duration = seconds = perf_counter() - started
-        draft.__class__ = ToolResult  # closes the draft
-        stats = ready.stats
-        stats.open -= 1
-        stats.calls += 1
-        stats.by_status[_ERROR] += 1
-        stats.seconds += seconds
-        stats.histogram[int(seconds * 1e6).bit_length()] += 1
-        return self._logged(draft)  # type: ignore[arg-type]
+        secrets = ready.secrets if invocation is None else invocation.secrets
+        if secrets or outcomes.has_meaning(error) or (invocation is not None and invocation.is_seen):
+            return self._end(facts, redacted(outcomes.failure(_call(facts), error, secrets), secrets))
+        fault, told = outcomes.told(error)  # failing must not cost much more
+        seconds = perf_counter() - started
+        ready.stats.open -= 1
+        return self._counted(ready, filled(call_id, ready.name, Status.ERROR, told, None, fault, seconds))
 
-    def _logged(self, result: ToolResult) -> ToolResult:
+    def _end(self, facts: _Facts, result: ToolResult) -> ToolResult:
+        """The result of a call, told to whoever has seen the call."""
+        session, ready, call_id, decoded, values, context, agent, on_chunk, invocation, started, _ = facts
+        result = finished(result, perf_counter() - started)
+        if invocation is None and result.status is Status.SUSPENDED:
+            invocation = self._surrounded(session, ready, call_id, decoded, values, context, agent, on_chunk)
+        if invocation is not None:
+            call = invocation.call if result.status is Status.SUSPENDED else invocation.opened_call()
+            if call is not None:
+                self._engine.tell(call, result)
+            invocation.ended()
+        ready.stats.open -= 1
+        return self._counted(ready, result, _secrets(facts))
+
+    def _counted(self, ready: BoundTool, result: ToolResult, secrets: tuple[str, ...] = ()) -> ToolResult:
+        ready.stats.ended(result.status, result.duration)
         if self._log is None:
             self._log = listened()
         if self._log is not None and self._log.isEnabledFor(INFO):  # else not for DEBUG either
-            self._engine.log(result)
+            log_call(result, secrets)
         return result
 
-    def _refused(
-        self, error: BaseException, ready: BoundTool, call_id: str, sent: Any, decoded: dict[str, Any] | None
-    ) -> ToolResult | Validation | None:
-        """For arguments that do not fit and cannot be mended: the result; else what became of them, for the steps.
+    # What never runs -------------------------------------------------------------------------------------------
 
-        Without `decoded` arguments the steps have to read them first.
-        """
+    def _admitted(
+        self, error: BaseException, session: Any, ready: BoundTool, call_id: str, sent: Any, decoded: Any
+    ) -> ToolResult | Validation:
+        """What became of arguments that do not fit as they are; without `decoded` ones they have to be read first."""
         if is_interrupt(error):
             raise error
-        if decoded is None:
-            return None
+        engine = self._engine
         try:
-            admission = self._engine.admission(ready, sent, decoded)
-        except BaseException as failure:  # a plugin's handlers are at work here, and the steps say so
+            admission = engine.admission(ready, sent, decoded)
+        except BaseException as failure:  # a plugin's handlers are at work here
             if is_interrupt(failure):
                 raise
-            return None
-        if admission.refusal is None or admission.notes:
+            unusable = Unavailable.unusable(ready.name, failure)
+            return cast("ToolResult", engine.prepare(session, ToolCall(call_id, ready.name, sent), unusable).result)
+        if admission.refusal is None:
             return admission
-        result = self._engine.refused(_Unseen(call_id, ready.name), admission)
-        ready.stats.ended(result.status, result.duration)
-        return self._logged(result)
+        call = _Unseen(call_id, ready.name, admission.notes)
+        return self._counted(ready, engine.refused(call, admission), ready.secrets)
 
-    def _left(self, facts: _Facts, error: BaseException) -> BaseException:
-        """What leaves the call, which is counted and logged all the same."""
-        call = _Unseen(facts[3], facts[1].name)
-        fault = ("cancelled", "the caller was cancelled")
-        self._timed(facts, self._engine.outcomes.refusal(call, Status.CANCELLED, *fault, exception=error))
-        return error
+    def _not_begun(self, ready: BoundTool, call_id: str, notes: tuple[Note, ...], error: BaseException) -> ToolResult:
+        if is_interrupt(error):
+            raise error
+        result = self._engine.not_begun(_Unseen(call_id, ready.name, notes), ready, error)
+        return self._counted(ready, result, ready.secrets)
 
-    def _timed(self, facts: _Facts, result: ToolResult) -> ToolResult:
-        _, ready, *_, started, _ = facts
-        return self._counted(ready, finished(result, perf_counter() - started, 1))
 
-    def _counted(self, ready: BoundTool, result: ToolResult) -> ToolResult:
-        ready.stats.open -= 1
-        ready.stats.ended(result.status, result.duration)
-        return self._logged(result)
+def _call(facts: _Facts) -> Called:
+    """The call as its result sees it."""
+    invocation = facts[8]
+    call = None if invocation is None else invocation.opened_call()
+    return _Unseen(facts[2], facts[1].name) if call is None else call
+
+
+def _secrets(facts: _Facts) -> tuple[str, ...]:
+    invocation = facts[8]
+    return facts[1].secrets if invocation is None else invocation.secrets
 
 
 def _as_dict(ready: BoundTool, sent: Any) -> dict[str, Any]:
-    """Arguments that did not come as text. Raises TypeError for what only the steps can read."""
+    """Arguments that did not come as text. Raises TypeError for what has to be read first."""
     if sent is None:
         return {}
     if type(sent) is not dict:
@@ -294,26 +331,12 @@ def _is_read(decoded: dict[str, Any] | None, keys: int, text: str | None) -> boo
     return decoded is not None and text is not None and has_every_key(decoded, keys, text)
 
 
-def _surroundings(
-    session: Any, ready: BoundTool, call_id: str, decoded: dict[str, Any], context: Any, agent: Any
-) -> Invocation:
-    """What the providers of one call look at; its scope is the session's unless it brings something of its own."""
-    own = context is not _NOTHING or agent is not None
-    scope = call_scope(session, context, agent) if own else session.scope
-    return Invocation(session, ready.name, call_id, decoded, scope, ready.presets, agent)
-
-
 def _provided(ready: BoundTool, invocation: Invocation) -> Any:
     """What a call is provided with; kept if it is the same for all calls that bring nothing of their own."""
     provided = ready.plan.provide(invocation)
-    if ready.plan.standing and invocation.scope is invocation.session.scope:
+    if ready.standing and invocation.scope is invocation.session.scope:
         ready.provided = provided
     return provided
-
-
-def _caller_left() -> BaseException:
-    left: BaseException = sys.modules["asyncio"].CancelledError()
-    return left
 
 
 def _cancelling() -> int:

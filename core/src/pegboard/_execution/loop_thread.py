@@ -56,7 +56,7 @@ class LoopThread:
         return cast("T", value)
 
     def _is_blocked(self) -> bool:
-        return self._blocked > 0 or threading.current_thread() is self._thread
+        return self._blocked > 0 or self.is_here
 
     def _wait(self, run: _Run, token: CancelToken | None) -> Outcome:
         with self._lock:
@@ -77,6 +77,11 @@ class LoopThread:
         finally:
             self._runs.discard(run)
 
+    @property
+    def is_here(self) -> bool:
+        """Whether the current thread is the one of this loop."""
+        return threading.current_thread() is self._thread
+
     def begin(self) -> bool:
         """Begin now; whether there is a loop. There is none after `close`, and where no thread can be started."""
         try:
@@ -88,7 +93,7 @@ class LoopThread:
     @contextmanager
     def blocked(self) -> Iterator[None]:
         """While the current thread waits: if it is the one of this loop, nothing runs there."""
-        if threading.current_thread() is not self._thread:
+        if not self.is_here:
             yield
             return
         self._blocked += 1

@@ -7,7 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Generator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import TYPE_CHECKING, Any, Final, Protocol, final
 
 from pegboard._arguments.decode import owned
 from pegboard._base.effects import (
@@ -28,8 +28,7 @@ from pegboard._execution.bound_tool import BoundTool
 from pegboard._execution.concurrency import ConcurrencyLimits
 from pegboard._injection.injectors import release, resolve
 from pegboard._injection.invocation import Invocation
-from pegboard._injection.presets import secret_texts
-from pegboard._model.call import CancelToken, ToolCall
+from pegboard._model.call import CancelToken
 from pegboard._model.permission import Permission
 from pegboard._model.policy import ExecutionPolicy
 from pegboard._model.result import Status, ToolResult
@@ -41,6 +40,17 @@ if TYPE_CHECKING:
     from pegboard._model.approval import ApprovalRequest
 
 __all__ = ["CallSteps"]
+
+
+class Caller(Protocol):
+    """What the steps need of the engine."""
+
+    outcomes: ResultFactory
+    limits: ConcurrencyLimits
+
+    def readmitted(self, invocation: Invocation, edited: Any) -> ToolResult | None:
+        """Read the arguments of an approved call anew."""
+
 
 MAX_RETRIES_TOLD: Final = 100  # of one call, the last ones; a policy may ask for any number
 MAX_TOLD: Final = 1_000  # characters of the error of each
@@ -55,34 +65,23 @@ _HERE: Final = ("thread", "inline")
 class CallSteps:
     """One run of a prepared call. `steps()` ends in its result and never raises for what a tool does."""
 
-    def __init__(
-        self,
-        call: ToolCall,
-        ready: BoundTool,
-        values: tuple[Any, ...],
-        invocation: Invocation,
-        policy: ExecutionPolicy,
-        outcomes: ResultFactory,
-        limits: ConcurrencyLimits,
-        readmit: Callable[[Any], tuple[Any, ...] | ToolResult],
-        arguments: Mapping[str, Any],
-    ) -> None:
-        self.call = call
-        self.ready = ready
-        self.values = values
-        self.arguments = arguments
+    __slots__ = ("_attempts", "_engine", "_outcomes", "_retries", "_yielded", "call", "invocation", "policy", "ready")
+
+    def __init__(self, engine: Caller, invocation: Invocation, policy: ExecutionPolicy) -> None:
+        self._engine = engine
+        self._outcomes = engine.outcomes
         self.invocation = invocation
+        self.call = invocation.call
+        self.ready: BoundTool = invocation.ready
         self.policy = policy
-        self._outcomes = outcomes
-        self._limits = limits
-        self._readmit = readmit
         self._attempts = 0
         self._yielded: list[Any] = []  # in this attempt
-        self._retries: deque[Mapping[str, Any]] = deque(maxlen=MAX_RETRIES_TOLD)
-        self.token = invocation.stopper = CancelToken()  # stops the run; a tool gets one of its own for each attempt
-        self.secrets = ready.secrets
-        if ready.computed_secrets:
-            self.secrets += secret_texts(invocation.presets[name] for name in ready.computed_secrets)
+        self._retries: deque[Mapping[str, Any]] | None = None
+
+    @property
+    def token(self) -> CancelToken:
+        """Stops the run; a tool gets a token of its own for each attempt."""
+        return self.invocation.stopper
 
     def steps(self) -> Steps:
         """Approval, locks, middleware, attempts; the result with its duration."""
@@ -93,6 +92,11 @@ class CallSteps:
             return self._cancelled()
         return (yield from (self._limited() if self.ready.limits else self._timed()))
 
+    def late(self, value: Any, error: BaseException | None) -> Steps:
+        """The same for a straight call whose function has come to that: what is still to be done."""
+        outcome = (None, error) if error is not None else (yield from self._attempt(partial(self._settled, value)))
+        return self._finished(0.0, (yield from self._try(outcome)))
+
     def _cancelled(self) -> ToolResult:
         return self._outcomes.refusal(self.call, Status.CANCELLED, "cancelled", "the call was cancelled")
 
@@ -100,7 +104,10 @@ class CallSteps:
         self.call.status = Status.RUNNING
         started = time.perf_counter()
         result = yield from self._through(0)
-        return finished(result, time.perf_counter() - started, max(self._attempts, 1), self._retries)
+        return self._finished(time.perf_counter() - started, result)
+
+    def _finished(self, seconds: float, result: ToolResult) -> ToolResult:
+        return finished(result, seconds, max(self._attempts, 1), self._retries or ())
 
     # Approval --------------------------------------------------------------------------------------------------
 
@@ -111,7 +118,7 @@ class CallSteps:
             now = self.ready
         if now.permission is Permission.NEVER:
             return self._outcomes.not_permitted(self.call)
-        reason = now.approval_reason(self.ready.plan.typed(self.values)) if now.may_ask else None
+        reason = now.approval_reason(self.ready.plan.typed(self.invocation.values)) if now.may_ask else None
         if reason is None:
             return None
         approver = self.invocation.session.approver
@@ -124,13 +131,15 @@ class CallSteps:
         from pegboard._model.approval import ApprovalRequest
 
         self.call.status = Status.AWAITING_APPROVAL
-        request = ApprovalRequest(self.ready.tool, self.call.id, owned(self.arguments), reason)
+        request = ApprovalRequest(self.ready.tool, self.call.id, owned(self.invocation.arguments), reason)
         with self.ready.stats.waits():
             answer, error = yield from self._ask(approver, request)
         if self.token.cancelled or (error is not None and is_cancellation(error)):
             return self._cancelled()
         if error is not None:
-            return self._denied(f"asking for approval failed{self._outcomes.because(error, self.secrets)}", cause=error)
+            return self._denied(
+                f"asking for approval failed{self._outcomes.because(error, self.invocation.secrets)}", cause=error
+            )
         return self._answered(answer)
 
     def _ask(self, approver: Callable[[ApprovalRequest], Any], request: ApprovalRequest) -> Steps:
@@ -147,11 +156,7 @@ class CallSteps:
         decision = answer.decision if isinstance(answer, Approval) else None
         if answer is True or decision in ("approve", "edit"):
             # Read anew from what was shown: nothing that changed since then may run.
-            admitted = self._readmit(answer.arguments if decision == "edit" else None)
-            if isinstance(admitted, ToolResult):
-                return admitted
-            self.values = admitted
-            return None
+            return self._engine.readmitted(self.invocation, answer.arguments if decision == "edit" else None)
         if answer is False or isinstance(answer, Approval):
             why = answer.reason if isinstance(answer, Approval) else ""
             return self._denied(why or "it was not approved")
@@ -165,8 +170,9 @@ class CallSteps:
     # Limits and middleware --------------------------------------------------------------------------------------
 
     def _limited(self) -> Steps:
+        limits = self._engine.limits
         try:
-            place = self._limits.take(self.ready.limits)
+            place = limits.take(self.ready.limits)
         except PegboardError as error:
             return self._outcomes.refusal(self.call, Status.ERROR, "deadlock", str(error), exception=error)
         if place is None:
@@ -178,11 +184,11 @@ class CallSteps:
                     _, left = yield WaitForPermit(place.turn)
                 if left is not None:
                     return self._outcomes.failure(self.call, left)
-            self._limits.enter(place)
+            limits.enter(place)
             return (yield from self._timed())
         finally:
-            self._limits.leave(place)
-            self._limits.enter(place.above)
+            limits.leave(place)
+            limits.enter(place.above)
 
     def _through(self, index: int) -> Steps:
         if index == len(self.ready.middleware):
@@ -191,7 +197,7 @@ class CallSteps:
         is_async = inspect.iscoroutinefunction(middleware.around)
         value, error = yield Around(middleware.around, self.call, lambda: self._through(index + 1), is_async)
         if error is not None:
-            return self._outcomes.failure(self.call, error, self.secrets)
+            return self._outcomes.failure(self.call, error, self.invocation.secrets)
         if isinstance(value, ToolResult):
             foreign = value.call_id != self.call.id  # from a cache, for instance
             return self._outcomes.success(self.call, value, self.ready.renderers) if foreign else value
@@ -201,20 +207,24 @@ class CallSteps:
 
     # Attempts --------------------------------------------------------------------------------------------------
 
-    def _try(self) -> Steps:
+    def _try(self, outcome: Outcome | None = None) -> Steps:
+        """Attempts until one is the last; `outcome` is what a first one has come to."""
         attempt = 0  # of this round: middleware may go on to a second one
         while True:
-            if self.token.cancelled:  # while middleware was at work
+            if outcome is None and self.token.cancelled:  # while middleware was at work
                 return self._cancelled()
             attempt += 1
             self._attempts += 1
-            value, error = yield from self._attempt()
+            value, error = outcome or (yield from self._attempt(self._perform))
+            outcome = None
             if isinstance(error, AttemptTimeoutError):
                 self.invocation.end_attempt(TIMED_OUT)  # an abandoned thread can see that nobody waits for it
             if error is None or not self._may_retry(error, attempt):
                 return self._conclude(value, error)
             wait = self.policy.backoff(attempt)
             wait = _spread(wait) if self.policy.jitter else wait
+            if self._retries is None:
+                self._retries = deque(maxlen=MAX_RETRIES_TOLD)
             self._retries.append(self._told(error, wait))
             with self.ready.stats.waits():
                 _, stopped = yield Sleep(wait)
@@ -223,21 +233,23 @@ class CallSteps:
 
     def _told(self, error: BaseException, wait: float) -> Mapping[str, Any]:
         """What a program learns of an attempt that was followed by another."""
-        message = shortened(self._outcomes.said(error, self.secrets), MAX_TOLD)
+        message = shortened(self._outcomes.said(error, self.invocation.secrets), MAX_TOLD)
         return {"attempt": self._attempts, "type": type(error).__qualname__, "error": message, "wait": wait}
 
-    def _attempt(self) -> Steps:
+    def _attempt(self, perform: Callable[[], Steps]) -> Steps:
         cleanup: list[Any] = []
         self._yielded = []
         outcome: Outcome = (None, None)
         try:
             for provider in self.ready.plan.managed:
                 yield from resolve(provider, self.invocation, cleanup)
-            outcome = yield from self._perform()
+            outcome = yield from perform()
         except GeneratorExit:
             raise
         except BaseException as error:  # noqa: BLE001 - a resolver may raise anything
             outcome = (None, error)
+        if not cleanup:
+            return outcome
         try:
             yield from release(cleanup)
         except GeneratorExit:
@@ -248,7 +260,7 @@ class CallSteps:
         return outcome
 
     def _perform(self) -> Steps:
-        invoke = partial(_invoked, self.ready.plan, self.values, self.invocation)
+        invoke = partial(_invoked, self.ready.plan, self.invocation.values, self.invocation)
         timeout = self.policy.timeout
         if self.ready.plan.kind == "async":
             value, error = yield Await(invoke, timeout)
@@ -277,21 +289,15 @@ class CallSteps:
         emitter, yielded = self.invocation.emitter, self._yielded
         return Await(lambda: drain_async(begin(), emitter, yielded), self.policy.timeout)
 
-    def late_steps(self, value: Any) -> Steps:
-        """Finish a straight call whose function returned something that is not finished yet."""
-        self._attempts = 1
-        value, error = yield from self._settled(value)
-        return self._conclude(value, error)
-
     def _conclude(self, value: Any, error: BaseException | None) -> ToolResult:
         if isinstance(error, ClosedError) and self.token.cancelled:
             return self._cancelled()
-        limit = self.ready.tool.options.max_output
+        limit = self.ready.max_output
         if error is not None:
-            failure = self._outcomes.failure(self.call, error, self.secrets)
-            return redacted(self._outcomes.with_partial(failure, self._yielded, limit), self.secrets)
+            failure = self._outcomes.failure(self.call, error, self.invocation.secrets)
+            return redacted(self._outcomes.with_partial(failure, self._yielded, limit), self.invocation.secrets)
         result = self._outcomes.success(self.call, value, self.ready.renderers, limit)
-        return redacted(result, self.secrets)
+        return redacted(result, self.invocation.secrets)
 
     def _work(self, invoke: Callable[[], Any], backend: str) -> Work:
         invocation = self.invocation
@@ -313,13 +319,13 @@ class CallSteps:
             self.call,
             self.ready.tool,
             self.policy,
-            json_arguments=self.arguments,
-            typed=plan.typed(self.values),
+            json_arguments=invocation.arguments,
+            typed=plan.typed(invocation.values),
             emitter=invocation.emitter,
             token=invocation.token,
             shown=frozenset(plan.names) - invocation.presets.keys(),
             run=run,
-            bind=partial(plan.bind, self.values, invocation),
+            bind=partial(plan.bind, invocation.values, invocation),
             draw=draw,
         )
 

@@ -11,7 +11,7 @@ from typing import Any, final
 from pegboard._base.effects import TIMED_OUT, AttemptTimeoutError
 from pegboard._execution.timers import alarms
 
-__all__ = ["TaskGuard", "bounded", "resumed"]
+__all__ = ["TaskGuard", "bounded", "continued", "resumed"]
 
 
 @final
@@ -78,6 +78,25 @@ async def bounded(awaitable: Any, timeout: float | None) -> Any:  # noqa: ASYNC1
 
 
 @types.coroutine
+def continued(coroutine: Coroutine[Any, Any, Any], first: Any) -> Generator[Any, Any, Any]:
+    """A coroutine that was sent its first None and yielded `first`, as one that can be awaited."""
+    while True:
+        thrown: BaseException | None = None
+        try:
+            yield first  # event loops send nothing but None
+        except BaseException as error:  # noqa: BLE001 - everything thrown in belongs to the coroutine
+            thrown = error
+        if thrown is None:
+            return (yield from coroutine)
+        try:
+            first = coroutine.throw(thrown)
+        except StopIteration as stop:
+            return stop.value
+        finally:
+            thrown = None  # which holds this very frame
+
+
+@types.coroutine
 def resumed(
     coroutine: Coroutine[Any, Any, Any], first: Any, timeout: float | None, guard: TaskGuard
 ) -> Generator[Any, Any, Any]:
@@ -93,20 +112,7 @@ def resumed(
     if timeout is not None:
         watch.set(loop, guard, timeout)
     try:
-        while True:
-            thrown: BaseException | None = None
-            try:
-                yield first  # event loops send nothing but None
-            except BaseException as error:  # noqa: BLE001 - everything thrown in belongs to the coroutine
-                thrown = error
-            if thrown is None:
-                return (yield from coroutine)
-            try:
-                first = coroutine.throw(thrown)
-            except StopIteration as stop:
-                return stop.value
-            finally:
-                thrown = None  # which holds this very frame
+        return (yield from continued(coroutine, first))
     except asyncio.CancelledError as error:
         if timeout is not None and guard.rang and task.cancelling() - 1 <= guard.expected:
             raise AttemptTimeoutError(timeout) from error

@@ -14,7 +14,7 @@ from pegboard._base.errors import ConflictError, MissingContextError, Registrati
 from pegboard._base.markers import MISSING, Inject, is_injectable
 from pegboard._injection.context import is_unseen_protocol
 from pegboard._injection.invocation import Invocation
-from pegboard._model.call import Agent, CancelToken, ToolCall
+from pegboard._model.call import Agent
 from pegboard._model.tool import Origin
 from pegboard._types.table import Level
 from pegboard.extension import Injector
@@ -35,8 +35,7 @@ class Provider:
 
     A managed provider runs a resolver that may await, may need other providers first (`needs`) and may have to be
     closed after the call: it is resolved by `resolve` before the tool runs, and `fetch` then only looks it up.
-    `opens_call`: the tool sees its own `ToolCall` or `CancelToken`, which then has to be complete. `standing`: `fetch`
-    looks at nothing but the scope, so it answers alike for all calls of one scope.
+    `standing`: `fetch` looks at nothing but the scope, so it answers alike for all calls of one scope.
     """
 
     source: Source
@@ -44,7 +43,6 @@ class Provider:
     function: Callable[..., Any] | None = None
     needs: Mapping[str, Provider] = field(factory=dict)
     managed: bool = False
-    opens_call: bool = False
     standing: bool = False
 
 
@@ -146,8 +144,7 @@ class InjectorTable:
                     "Injected[T] or a type of another injector"
                 )
             needs[name] = provider
-        opens_call = injector.matches in (ToolCall, CancelToken) or any(need.opens_call for need in needs.values())
-        return evolve(_provider_of(function, needs), opens_call=opens_call)
+        return _provider_of(function, needs)
 
 
 def _guarded(provider: Provider, default: Any, wanted: Any) -> Provider:

@@ -3,71 +3,100 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 from pegboard._injection.context import Scope
-from pegboard._model.call import CancelToken, Emitter, Listener, ToolCall
+from pegboard._injection.presets import secret_texts
+from pegboard._model.call import CancelToken, Emitter, Listener, Runner, ToolCall
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 __all__ = ["Invocation"]
 
 
 @final
 class Invocation:
-    """The surroundings of one call. What few tools ask for (call, emitter, token) is made on first use."""
+    """One call of a tool: its values, its surroundings, and where it stands.
+
+    What few tools ask for (call, emitter, token) is made on first use. `arguments` is what `values` were read from,
+    `ready` the tool with all that its session decides about it.
+    """
 
     __slots__ = (
         "_call",
         "_emitter",
+        "_stopper",
         "_token",
         "agent",
         "arguments",
         "call_id",
+        "driver",
         "listener",
         "name",
         "outlet",
         "presets",
+        "ready",
         "resolved",
+        "runner",
         "scope",
         "session",
-        "stopper",
+        "values",
+        "waiter",
     )
 
     def __init__(
         self,
         session: Any,
-        name: str,
+        ready: Any,
         call_id: str,
         arguments: Any,
+        values: tuple[Any, ...],
         scope: Scope,
-        presets: dict[str, Any],
+        runner: Runner,
         agent: Any = None,
-        listener: Listener | None = None,
     ) -> None:
         self.session = session
-        self.name = name
+        self.ready = ready
+        self.name: str = ready.name
         self.call_id = call_id
         self.arguments = arguments
+        self.values = values
         self.scope = scope
-        self.presets = presets
+        self.runner = runner
         self.agent = agent
-        self.listener = listener
+        self.presets: dict[str, Any] = ready.presets
+        self.listener: Listener | None = None
         self.outlet: Callable[[CancelToken], Any] | None = None
-        self.stopper: CancelToken | None = None
         self.resolved: dict[Any, Any] = {}
+        self.driver: Any = None
+        """Who runs it: an event loop or a thread, once it has begun."""
+        self.waiter: Future[Any] | None = None
+        """The future of its result, made by the first who waits for a call that runs."""
         self._call: ToolCall | None = None
         self._emitter: Emitter | None = None
         self._token: CancelToken | None = None
+        self._stopper: CancelToken | None = None
 
     @property
     def call(self) -> ToolCall:
         """The call as a tool or an injector sees it."""
         if self._call is None:
-            self._call = ToolCall(self.call_id, self.name, self.arguments)
+            self._call = self.runner.opened(self)
         return self._call
 
     @call.setter
     def call(self, call: ToolCall) -> None:
         self._call = call
+
+    @property
+    def is_seen(self) -> bool:
+        """Whether anybody asked for the call, or for what stops it."""
+        return self._call is not None or self._stopper is not None
+
+    def opened_call(self) -> ToolCall | None:
+        """The call, if anybody asked for it."""
+        return self._call
 
     @property
     def emitter(self) -> Emitter:
@@ -81,14 +110,28 @@ class Invocation:
         return self._emitter
 
     @property
+    def stopper(self) -> CancelToken:
+        """Stops the run with all its attempts; until it has `ended`, closing the toolkit does so too."""
+        if self._stopper is None:
+            self._stopper = CancelToken()
+            self.runner.live.add(self._stopper)
+        return self._stopper
+
+    @property
     def token(self) -> CancelToken:
-        """Tells the tool to stop: with the call, by its `stopper`, or with one attempt, by `end_attempt`."""
+        """Tells the tool to stop: with the run, or with one attempt, by `end_attempt`."""
         if self._token is None:
             self._token = token = CancelToken()
             stopper = self.stopper
-            if stopper is not None:
-                stopper.on_cancel(lambda: token.cancel(stopper.reason))
+            stopper.on_cancel(lambda: token.cancel(stopper.reason))
         return self._token
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """The texts that nothing about this call may show."""
+        known: tuple[str, ...] = self.ready.secrets
+        computed = [self.presets[name] for name in self.ready.computed_secrets if name in self.presets]
+        return known + secret_texts(computed) if computed else known
 
     def end_attempt(self, reason: str) -> None:
         """Tell an attempt to stop that may still run; the next one gets a token of its own."""
@@ -96,6 +139,8 @@ class Invocation:
         if token is not None:
             token.cancel(reason)
 
-    def opened_call(self) -> ToolCall | None:
-        """The call, if anybody asked for it."""
-        return self._call
+    def ended(self) -> None:
+        """The run is over: nothing is left to be stopped."""
+        self._call = None  # it holds this in turn
+        if self._stopper is not None:
+            self.runner.live.discard(self._stopper)

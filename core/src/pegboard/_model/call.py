@@ -6,7 +6,7 @@ import itertools
 import os
 import threading
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Protocol, TypeAlias, final, runtime_checkable
+from typing import Any, Final, Protocol, TypeAlias, final, runtime_checkable
 
 from attrs import frozen
 
@@ -15,26 +15,47 @@ from pegboard._base.records import Compared
 from pegboard._model.content import Block, TextBlock
 from pegboard._model.result import Note, Status, ToolResult
 
-__all__ = ["Agent", "CancelToken", "Chunk", "Emitter", "Listener", "Runner", "Surroundings", "ToolCall", "new_call_id"]
+__all__ = [
+    "Agent",
+    "CancelToken",
+    "Chunk",
+    "Emitter",
+    "Listener",
+    "Runner",
+    "Surroundings",
+    "ToolCall",
+    "call_ids",
+    "new_call_id",
+]
+
 
 # Unique within the process by the counter and across processes by the prefix; uuid4 for each call would cost more
 # than the rest of a short call.
-_prefix = f"call_{os.urandom(6).hex()}_"
-_next = itertools.count(1).__next__
+@final
+class _CallIds:
+    """What the ids of calls are made of."""
+
+    __slots__ = ("next", "prefix")
+
+    def __init__(self) -> None:
+        self.next = itertools.count(1).__next__
+        self.renew()
+
+    def renew(self) -> None:
+        """Take another prefix: a forked child must not repeat its parent's ids."""
+        self.prefix = f"call_{os.urandom(6).hex()}_"
+
+
+call_ids: Final = _CallIds()
 
 
 def new_call_id() -> str:
     """A process-unique call id such as `call_4f0c9a2b11de_17`."""
-    return f"{_prefix}{_next()}"
-
-
-def _renew_prefix() -> None:
-    global _prefix  # noqa: PLW0603 - a forked child must not repeat its parent's ids
-    _prefix = f"call_{os.urandom(6).hex()}_"
+    return f"{call_ids.prefix}{call_ids.next()}"
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renew_prefix)
+    os.register_at_fork(after_in_child=call_ids.renew)
 
 
 @runtime_checkable
@@ -103,45 +124,60 @@ class Emitter:
             await self._drain()
 
 
+_tokens: Final = threading.RLock()
+"""Guards the state of every token: it is held for an instant, and a lock for each would cost more.
+
+A signal handler may stop a call in between.
+"""
+
+
 @final
 class CancelToken:
     """Tells a tool that it should stop: ask for it by type and look at `cancelled` now and then."""
 
-    __slots__ = ("_callbacks", "_event", "_lock", "reason")
+    __slots__ = ("_callbacks", "_cancelled", "_event", "reason")
 
     def __init__(self) -> None:
-        self._event = threading.Event()
-        self._lock = threading.Lock()
-        self._callbacks: list[Callable[[], Any]] = []
+        self._cancelled = False
+        self._event: threading.Event | None = None  # made by the first who waits: most tokens are only looked at
+        self._callbacks: list[Callable[[], Any]] | None = None
         self.reason = ""
 
     @property
     def cancelled(self) -> bool:
         """Whether the call was asked to stop."""
-        return self._event.is_set()
+        return self._cancelled
 
     def cancel(self, reason: str = "cancelled") -> None:
         """Ask the call to stop. Only the first reason counts."""
-        with self._lock:
-            if self._event.is_set():
+        with _tokens:
+            if self._cancelled:
                 return
             self.reason = reason
-            self._event.set()
-            callbacks, self._callbacks = self._callbacks, []
-        for callback in callbacks:
+            self._cancelled = True
+            event, callbacks, self._callbacks = self._event, self._callbacks, None
+        if event is not None:
+            event.set()
+        for callback in callbacks or ():
             callback()
 
     def on_cancel(self, callback: Callable[[], Any]) -> None:
         """Run `callback` when the call is asked to stop, at once if it already was."""
-        with self._lock:
-            if not self._event.is_set():
+        with _tokens:
+            if not self._cancelled:
+                if self._callbacks is None:
+                    self._callbacks = []
                 self._callbacks.append(callback)
                 return
         callback()
 
     def wait(self, seconds: float | None = None) -> bool:
         """Block until the call is asked to stop or `seconds` have passed; whether it was asked."""
-        return self._event.wait(seconds)
+        with _tokens:
+            if self._cancelled:
+                return True
+            event = self._event = self._event or threading.Event()
+        return event.wait(seconds)
 
     def __repr__(self) -> str:
         return f"CancelToken({'cancelled: ' + self.reason if self.cancelled else 'live'})"
@@ -149,6 +185,13 @@ class CancelToken:
 
 class Runner(Protocol):
     """What a `ToolCall` runs on; the engine hands it in."""
+
+    live: set[Any]
+    """What `close` stops: `cancel(reason)` of each call that can be stopped."""
+
+    def opened(self, invocation: Any) -> ToolCall:
+        """The call of an invocation whose tool, or whose program, asks for it."""
+        ...
 
     def run(self, call: ToolCall, options: Mapping[str, Any]) -> Awaitable[ToolResult]:
         """Run on the current event loop."""
@@ -188,7 +231,6 @@ class ToolCall:
 
     __slots__ = (
         "_invocation",
-        "_lock",
         "_runner",
         "_state",
         "arguments",
@@ -223,7 +265,6 @@ class ToolCall:
         self._runner: Runner | None = None
         self._state: Any = None  # the engine's own record of this call
         self._invocation: Surroundings | None = None  # what surrounds the call of a tool by hand
-        self._lock = threading.Lock()
 
     async def execute(
         self,

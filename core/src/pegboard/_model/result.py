@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
-from typing import Any, NoReturn, TypeAlias, final
+from typing import Any, Final, NoReturn, TypeAlias, final
 
 from attrs import field, frozen
 
 from pegboard._base.errors import Fault
 from pegboard._model.content import Block, TextBlock
 
-__all__ = ["Note", "Rendering", "ResultDraft", "Status", "ToolOutput", "ToolResult", "Unread"]
+__all__ = ["Note", "Rendering", "Status", "ToolOutput", "ToolResult", "Unread", "Unrendered", "filled"]
 
 Rendering: TypeAlias = tuple[tuple[Block, ...], Any]
 """What a value becomes: its content blocks and its JSON-able data."""
@@ -74,12 +74,8 @@ class ToolOutput:
     attachments: tuple[Block, ...] = field(default=(), converter=_as_tuple)
 
 
-class ResultDraft:
-    """A result while it is being written: the same slots as `ToolResult`, still open.
-
-    A call writes its draft with plain attribute stores and then closes it by assigning `__class__`, which costs a
-    fraction of a frozen record's `__init__`.
-    """
+class _Draft:
+    """A result while `filled` writes it: the same slots as `ToolResult`, still open."""
 
     __slots__ = (
         "_fault",
@@ -110,11 +106,11 @@ class ResultDraft:
     metadata: Mapping[str, Any]
 
 
-_NO_METADATA: Mapping[str, Any] = {}
+_NO_METADATA: Final[Mapping[str, Any]] = {}
 
 
 @final
-class ToolResult(ResultDraft):
+class ToolResult(_Draft):
     """How a call ended. Immutable; `content`, `data` and `text` of immutable values render on first use.
 
     `status` is one of the outcomes of `Status`; `value` is what the function returned, `data` the same as JSON-able
@@ -125,8 +121,8 @@ class ToolResult(ResultDraft):
 
     __slots__ = ()
 
-    def __init__(
-        self,
+    def __new__(
+        cls,
         call_id: str = "",
         name: str = "",
         status: Status = Status.SUCCESS,
@@ -141,22 +137,11 @@ class ToolResult(ResultDraft):
         metadata: Mapping[str, Any] = _NO_METADATA,
         *,
         value: Any = None,
-    ) -> None:
-        object.__setattr__(self, "__class__", ResultDraft)
-        draft: Any = self
-        draft._rendered = (TextBlock(content),) if isinstance(content, str) else tuple(content), data
-        draft._value = value
-        draft.call_id = call_id
-        draft.name = name
-        draft.status = status if type(status) is Status else Status(status)
-        draft._fault = error
-        draft.duration = duration
-        draft.attempts = attempts
-        draft.notes = tuple(notes)
-        draft.logs = tuple(logs)
-        draft.attachments = tuple(attachments)
-        draft.metadata = metadata
-        draft.__class__ = ToolResult
+    ) -> ToolResult:
+        rendered = (TextBlock(content),) if isinstance(content, str) else tuple(content), data
+        status = status if type(status) is Status else Status(status)
+        said = tuple(notes), tuple(logs), tuple(attachments)
+        return filled(call_id, name, status, rendered, value, error, duration, attempts, *said, metadata)
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError(f"a ToolResult is frozen; {name!r} cannot be set")
@@ -238,3 +223,38 @@ class ToolResult(ResultDraft):
         fault = None if error is None else Fault(error.kind, error.message)
         members = (self.call_id, self.name, self.status, self.content, self.data, fault, self.duration, self.attempts)
         return ToolResult, (*members, self.notes, self.logs, self.attachments, dict(self.metadata))
+
+
+def filled(
+    call_id: str,
+    name: str,
+    status: Status,
+    rendered: Rendering | Unrendered,
+    value: Any,
+    fault: Unread,
+    duration: float = 0.0,
+    attempts: int = 1,
+    notes: tuple[Note, ...] = (),
+    logs: tuple[str, ...] = (),
+    attachments: tuple[Block, ...] = (),
+    metadata: Mapping[str, Any] = _NO_METADATA,
+) -> ToolResult:
+    """The one place that fills a result: plain stores into an open draft, which assigning `__class__` then closes.
+
+    That costs a fraction of a frozen record's `__init__`.
+    """
+    draft = _Draft()
+    draft.call_id = call_id
+    draft.name = name
+    draft.status = status
+    draft._rendered = rendered
+    draft._value = value
+    draft._fault = fault
+    draft.duration = duration
+    draft.attempts = attempts
+    draft.notes = notes
+    draft.logs = logs
+    draft.attachments = attachments
+    draft.metadata = metadata
+    draft.__class__ = ToolResult
+    return draft  # type: ignore[return-value]

@@ -121,7 +121,6 @@ class CallPlan(Protocol):
     managed: tuple[Any, ...]
     fetches: bool
     standing: bool
-    opens_call: bool
     passes_anything: bool
 
 

@@ -9,11 +9,22 @@ from typing import Any, Final, Literal, Protocol, TypeAlias, final
 from pegboard._base.effects import AttemptTimeoutError, is_cancellation, is_interrupt
 from pegboard._base.errors import Fault, MissingContextError, Suspend, ToolError, TransferError, describe_exception
 from pegboard._model.content import Block, TextBlock
-from pegboard._model.result import Note, Rendering, ResultDraft, Status, ToolOutput, ToolResult, Unread
+from pegboard._model.result import (
+    Note,
+    Rendering,
+    Status,
+    ToolOutput,
+    ToolResult,
+    Unread,
+    Unrendered,
+    filled,
+)
 from pegboard._results.converters import Renderers
 from pegboard._results.streams import joined, shown
 
-__all__ = ["ExposeErrors", "ResultFactory", "shortened"]
+__all__ = ["ExposeErrors", "ResultFactory", "is_short", "shortened"]
+
+_SUCCESS: Final = Status.SUCCESS  # a member of an enum is looked up slowly
 
 
 class Called(Protocol):
@@ -81,26 +92,18 @@ class ResultFactory:
         if isinstance(value, ToolOutput):
             metadata, attachments, value = value.metadata, value.attachments, value.value
         try:
-            content, data = self._rendered(value, renderers, max_output or self.max_output)
+            rendered = self._rendered(value, renderers, max_output or self.max_output)
         except BaseException as error:  # a converter, or a value's own methods, may raise anything
             if is_interrupt(error):
                 raise
             return self._unconvertible(call, value, error)
-        return ToolResult(
-            call.id,
-            call.name,
-            Status.SUCCESS,
-            content,
-            data,
-            notes=tuple(call.notes),
-            logs=tuple(call.logs),
-            attachments=(*call.attachments, *attachments),
-            metadata=metadata,
-            value=value,
-        )
+        said = tuple(call.notes), tuple(call.logs), (*call.attachments, *attachments)
+        return filled(call.id, call.name, _SUCCESS, rendered, value, None, 0.0, 1, *said, metadata)
 
-    def _rendered(self, value: Any, renderers: Renderers, limit: int | None) -> Rendering:
-        render, _ = renderers.of(type(value))
+    def _rendered(self, value: Any, renderers: Renderers, limit: int | None) -> Rendering | Unrendered:
+        render, lazy = renderers.of(type(value))
+        if lazy and (limit is None or is_short(value, limit)):
+            return render
         content, data = render(value)
         if limit is None:
             return content, data
@@ -222,29 +225,23 @@ class ResultFactory:
     def _result(
         self, call: Called, status: Status, fault: Unread, text: str, metadata: Mapping[str, Any] | None = None
     ) -> ToolResult:
-        draft = ResultDraft()
-        draft.call_id = call.id
-        draft.name = call.name
-        draft.status = status
-        draft._rendered = text
-        draft._value = None
-        draft._fault = fault
-        draft.duration = 0.0
-        draft.attempts = 1
-        draft.notes = tuple(call.notes)
-        draft.logs = tuple(call.logs)
-        draft.attachments = tuple(call.attachments)
-        draft.metadata = metadata or {}
-        draft.__class__ = ToolResult  # closes the draft
-        return draft  # type: ignore[return-value]
+        said = tuple(call.notes), tuple(call.logs), tuple(call.attachments)
+        return filled(call.id, call.name, status, text, None, fault, 0.0, 1, *said, metadata or {})
+
+
+def is_short(value: Any, limit: int) -> bool:
+    """Whether the text of an immutable value is no longer than `limit` for sure, which is at least 100."""
+    kind = type(value)
+    return len(value) <= limit if kind is str else kind is not int or value.bit_length() < 300
 
 
 def finished(
-    result: ToolResult, duration: float, attempts: int, retries: Iterable[Mapping[str, Any]] = ()
+    result: ToolResult, duration: float, attempts: int | None = None, retries: Iterable[Mapping[str, Any]] = ()
 ) -> ToolResult:
     """The same result with its duration (seconds), its number of attempts and what is told of those that failed."""
     object.__setattr__(result, "duration", duration)
-    object.__setattr__(result, "attempts", attempts)
+    if attempts is not None:
+        object.__setattr__(result, "attempts", attempts)
     if retries:
         # Metadata of that name is the tool's own affair.
         object.__setattr__(result, "metadata", {"retries": list(retries), **result.metadata})

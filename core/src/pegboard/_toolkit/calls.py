@@ -5,9 +5,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Iterable
 from types import CoroutineType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from pegboard._execution.bound_tool import BoundTool, Unavailable
+from pegboard._execution.chunks import ChunkChannel, check_listener, heard_by
 from pegboard._model.call import Listener, ToolCall
 from pegboard._model.policy import ExecutionPolicy
 from pegboard._model.result import ToolResult
@@ -74,16 +75,15 @@ class Calls(ABC):
         if session._generation != core.registry.generation:
             session._refresh()
         ready = session._cache.get(name) or session.ready(name)
-        admission = None
-        if type(ready) is BoundTool and ready.fast_sync and on_chunk is None and policy is None:
-            result = core.straight.run(session, ready, arguments, call_id, context, agent, False)
-            if type(result) is ToolResult:
-                try:
-                    return result
-                finally:  # what a tool raised keeps this frame, and would keep its own result through it
-                    del result
-            admission = result
-        call = core.engine.prepare(session, ToolCall(call_id or "", name, arguments), ready, admission)
+        if on_chunk is not None:
+            check_listener(on_chunk)
+        if type(ready) is BoundTool and ready.fast_sync and policy is None:
+            result: ToolResult = core.straight.run(session, ready, arguments, call_id, context, agent, on_chunk, False)
+            try:
+                return result
+            finally:  # what a tool raised keeps this frame, and would keep its own result through it
+                del result
+        call = core.engine.prepare(session, ToolCall(call_id or "", name, arguments), ready)
         if call.result is not None:
             return call.result
         return call.execute_sync(context, agent, on_chunk, policy)
@@ -107,18 +107,19 @@ class Calls(ABC):
         if session._generation != core.registry.generation:
             session._refresh()
         ready = session._cache.get(name) or session.ready(name)
-        admission = None
-        if type(ready) is BoundTool and ready.fast_async and on_chunk is None and policy is None:
-            result = core.straight.run(session, ready, arguments, call_id, context, agent, True)
-            if type(result) is CoroutineType:
+        if type(ready) is BoundTool and ready.fast_async and policy is None:
+            if on_chunk is not None and not isinstance(on_chunk, ChunkChannel):
+                async with heard_by(on_chunk) as channel:
+                    options = {"call_id": call_id, "context": context, "agent": agent, "on_chunk": channel}
+                    return await self.call(name, arguments, **options)
+            result: Any = core.straight.run(session, ready, arguments, call_id, context, agent, on_chunk, True)
+            while type(result) is CoroutineType:
                 result = await result
-            if type(result) is ToolResult:
-                try:
-                    return result
-                finally:  # what a tool raised keeps this frame, and would keep its own result through it
-                    del result
-            admission = result
-        call = core.engine.prepare(session, ToolCall(call_id or "", name, arguments), ready, admission)
+            try:
+                return cast("ToolResult", result)
+            finally:  # what a tool raised keeps this frame, and would keep its own result through it
+                del result
+        call = core.engine.prepare(session, ToolCall(call_id or "", name, arguments), ready)
         if call.result is not None:
             return call.result
         return await call.execute(context, agent, on_chunk, policy)

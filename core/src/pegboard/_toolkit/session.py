@@ -461,7 +461,7 @@ class Session(Surface):
             self._core.limits_for(judged),
             self._core.engine.stats.of(shown),
             explicit_permission=explicit is not None,
-            bounded_output=self._core.engine.outcomes.max_output is not None,
+            max_output=self._core.engine.outcomes.max_output,
             decode=self._core.engine.accelerators.decode,
         )
 

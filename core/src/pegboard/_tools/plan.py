@@ -60,7 +60,6 @@ class CompiledPlan:
         "kind",
         "managed",
         "names",
-        "opens_call",
         "passes_anything",
         "record",
         "source",
@@ -92,7 +91,6 @@ class CompiledPlan:
         self.fetches = bool(providers)
         self.managed = tuple(provider for provider in providers.values() if provider.managed)
         self.standing = all(provider.standing for provider in providers.values())
-        self.opens_call = any(provider.opens_call for provider in providers.values())
         self.hidden = hidden
         self.names = names
         self.extra = extra
