@@ -223,9 +223,9 @@ class Accelerator(Shown):
     - kind `"decode"`: a function from JSON text to what `json.loads` makes of it, types included. It raises, whatever
       it likes, for text that it does not read or makes something else of. Text of fewer than `shortest` characters is
       not given to it. The core watches over depth and over keys that come twice.
-    - kind `"validator"`: a function from a JSON Schema, whose `$schema` is one of drafts 6 to 2020-12, to a predicate
-      over JSON values. The core asks only about schemas that all validators read alike: none with patterns or known
-      formats, no remote references.
+    - kind `"validator"`: a function from a JSON Schema that the core has vetted to a predicate over values, or None for
+      a schema that it leaves to the core. True has to mean that jsonschema accepts the value, within the bounds of
+      `ForeignSchema.WORK`; whatever else the predicate says or raises, the core decides.
 
     Raises ValueError for another kind.
     """

@@ -10,6 +10,7 @@ import attrs
 import pytest
 
 from pegboard import Accelerator, Middleware, PluginError, ToolCall, Toolkit, hookimpl, tool
+from pegboard_accelerators._agreement import believed
 
 
 @tool
@@ -166,7 +167,7 @@ class Chosen:
 def checking(library: Library, parameters: dict[str, Any]) -> Toolkit:
     def load() -> Callable[[Any], Any]:
         library.loads += 1
-        return lambda schema: library
+        return lambda schema: believed(schema, lambda plain: library)
 
     toolkit = Toolkit(plugins=[Pack(Accelerator("validator", "quick", load))])
     toolkit.register(Chosen(parameters))
@@ -197,6 +198,11 @@ class TestValidator:
             assert toolkit.call_sync("chosen", {"a": 1}).data == {"a": 1}
             assert 'a: expected integer, got string "x"' in toolkit.call_sync("chosen", {"a": "x"}).text
             assert len(library.seen) >= 2
+
+    def test_it_may_leave_a_schema_to_the_core(self) -> None:
+        with Toolkit(plugins=[Pack(Accelerator("validator", "none", lambda: lambda schema: None))]) as toolkit:
+            toolkit.register(Chosen(PLAIN))
+            assert 'a: expected integer, got string "x"' in toolkit.call_sync("chosen", {"a": "x"}).text
 
     @pytest.mark.parametrize(
         "part",

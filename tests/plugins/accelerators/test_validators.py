@@ -9,8 +9,9 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from pegboard import ForeignSchema, RegistrationError
-from pegboard._schema.agreement import quick_check
+from pegboard import Accelerator, ForeignSchema, RegistrationError
+from pegboard._arguments.accelerators import Accelerators
+from pegboard_accelerators._libraries import jsonschema_rs_validator
 from tests.plugins.accelerators.schemas import schemas, values
 from tests.plugins.accelerators.sides import both
 
@@ -18,12 +19,9 @@ pytest.importorskip("jsonschema_rs")
 
 
 def quick(schema: dict[str, Any]) -> Callable[[Any], bool] | None:
-    from pegboard_accelerators._libraries import jsonschema_rs_validator
-
-    try:
-        return quick_check(schema, jsonschema_rs_validator())
-    except ValueError:  # what the library cannot compile is not for it
-        return None
+    accelerators = Accelerators()
+    accelerators.use([Accelerator("validator", "jsonschema-rs", jsonschema_rs_validator)])
+    return accelerators.quick(schema)
 
 
 def agrees(schema: dict[str, Any], found: list[Any]) -> None:

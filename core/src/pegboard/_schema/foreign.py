@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 from functools import lru_cache
 from itertools import islice
-from typing import Any, Final, TypeAlias, final
+from typing import Any, ClassVar, Final, TypeAlias, final
 
 from attrs import field, frozen
 
@@ -29,13 +29,10 @@ from pegboard._schema.problems import (
 from pegboard._schema.redos import read_pattern
 from pegboard._schema.vet import dialect, vet
 
-__all__ = ["COUNTED", "WORK", "ForeignPlan", "ForeignSchema", "SchemaMismatch", "property_plan", "schema_problems"]
+__all__ = ["ForeignPlan", "ForeignSchema", "SchemaMismatch", "property_plan", "schema_problems"]
 
 Redact: TypeAlias = Callable[[str], str]
 Predicate: TypeAlias = Callable[[Any], bool]
-
-WORK: Final = 10_000
-"""How many references and combinations one validation may follow, beside four for each part of the value."""
 
 
 class SchemaMismatch(Mismatch):
@@ -54,6 +51,11 @@ class ForeignSchema:
     refers to other documents or to itself without end, or has a pattern that may never finish. `quick` may find, for
     the schema, a predicate that is true only for values that fit.
     """
+
+    WORK: ClassVar = 10_000
+    """How many references and combinations one validation may follow, beside four for each part of the value."""
+    COUNTED: ClassVar = ("$ref", "$dynamicRef", "$recursiveRef", "allOf", "anyOf", "oneOf", "not", "if", "contains")
+    """The keywords that count as one."""
 
     def __init__(
         self,
@@ -136,7 +138,7 @@ _work: ContextVar[list[int]] = ContextVar("_work")
 
 
 def _errors(validator: Any, value: Any, most: int) -> list[Any]:
-    token = _work.set([WORK + 4 * _parts(value)])
+    token = _work.set([ForeignSchema.WORK + 4 * _parts(value)])
     try:
         return list(islice(validator.iter_errors(value), most))
     finally:
@@ -174,13 +176,10 @@ def _bounded(cls: Any) -> Any:
     """A validator class that counts its work and never backtracks for long."""
     from jsonschema.validators import extend
 
-    counted = {word: _counted(cls.VALIDATORS[word]) for word in COUNTED if word in cls.VALIDATORS}
+    counted = {word: _counted(cls.VALIDATORS[word]) for word in ForeignSchema.COUNTED if word in cls.VALIDATORS}
     return extend(  # type: ignore[no-untyped-call]  # jsonschema has no hints of its own
         cls, {**counted, "pattern": _pattern, "uniqueItems": _unique_items}
     )
-
-
-COUNTED: Final = ("$ref", "$dynamicRef", "$recursiveRef", "allOf", "anyOf", "oneOf", "not", "if", "contains")
 
 
 def _counted(check: Callable[..., Any]) -> Callable[..., Any]:

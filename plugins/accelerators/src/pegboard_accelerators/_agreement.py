@@ -1,7 +1,7 @@
-"""Quick checks: when another validator may say that a value fits a foreign schema.
+"""When another validator may be believed that a value fits a schema.
 
 Only where both must agree: validators differ in regular expressions, in formats, in the arithmetic of large numbers and
-of fractions, and jsonschema is bounded here. Whatever is not in the tables below is left to it.
+of fractions, and the core bounds what jsonschema may do. Whatever is not in the tables below is left to it.
 """
 
 from __future__ import annotations
@@ -9,13 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final, TypeAlias
 
-from pegboard._base.effects import is_interrupt
-from pegboard._model.shapes import JsonSchema
-from pegboard._schema.foreign import COUNTED, WORK
-from pegboard._schema.vet import dialect
+from pegboard import ForeignSchema
 
-__all__ = ["Compile", "Predicate", "quick_check"]
+__all__ = ["Compile", "Predicate", "believed"]
 
+JsonSchema: TypeAlias = dict[str, Any]
 Predicate: TypeAlias = Callable[[Any], bool]
 Compile: TypeAlias = Callable[[JsonSchema], Predicate]
 
@@ -44,12 +42,16 @@ _SILENT: Final = frozenset(
 )
 
 
-def quick_check(schema: JsonSchema, compile_schema: Compile) -> Predicate | None:
+def believed(schema: JsonSchema, compile_schema: Compile) -> Predicate | None:
     """A predicate that is true only for values that jsonschema accepts; None for a schema that may be read otherwise.
 
-    `schema` has been vetted. Raises what `compile_schema` raises.
+    `schema` has been vetted. Raises what `compile_schema` raises; the predicate raises for values that it leaves to
+    jsonschema.
     """
-    cls = dialect(schema)
+    from jsonschema import Draft202012Validator
+    from jsonschema.validators import validator_for
+
+    cls: Any = validator_for(schema, default=Draft202012Validator)
     uri: str = cls.META_SCHEMA["$schema"]
     if not any(draft in uri for draft in _DRAFTS):
         return None
@@ -61,17 +63,8 @@ def quick_check(schema: JsonSchema, compile_schema: Compile) -> Predicate | None
     plain = {keyword: value for keyword, value in schema.items() if keyword != "$id"}
     fits = compile_schema({**plain, "$schema": uri})
     # jsonschema may follow so many references and combinations, and four more for each part of the value.
-    most = WORK // max(survey.counted - 4, 1)
-
-    def check(value: Any) -> bool:
-        try:
-            return _parts(value) <= most and fits(value) is True
-        except BaseException as error:  # a library in another language may raise anything
-            if is_interrupt(error):
-                raise
-            return False
-
-    return check
+    most = ForeignSchema.WORK // max(survey.counted - 4, 1)
+    return lambda value: _parts(value) <= most and fits(value)
 
 
 def _parts(value: Any, depth: int = 0) -> int:
@@ -140,7 +133,7 @@ class _Agreement:
             return
         if keyword not in self._known and keyword not in ("then", "else"):
             raise _UnlikeError
-        self.counted += keyword in COUNTED
+        self.counted += keyword in ForeignSchema.COUNTED
         if keyword in _PLAIN_VALUES:
             if not _PLAIN_VALUES[keyword](value):
                 raise _UnlikeError
