@@ -191,6 +191,12 @@ class TestTerms:
         with Toolkit(plugins=[pack("acme", offer)]) as toolkit:
             assert toolkit.call_sync("acme_near", {"text": "x"}).text == "x k"
 
+    def test_name_and_describe_the_one_tool(self) -> None:
+        offer = Offer(near, name="here", description="Close by.", extended_model={"properties": {"why": {}}})
+        with Toolkit(plugins=[pack("acme", offer)]) as toolkit:
+            shown = toolkit["here"]
+            assert (shown.description, list(shown.parameters["properties"])) == ("Close by.", ["text", "key", "why"])
+
     def test_show_no_secret(self) -> None:
         assert "hunter2" not in repr(Offer(near, presets={"near": {"key": "hunter2"}}))
 

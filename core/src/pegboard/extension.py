@@ -268,19 +268,35 @@ class LiveSource(ToolSource, Protocol):
         ...
 
 
+def _groups(given: str | Iterable[str]) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(given)
+
+
+def _names(given: Iterable[str]) -> tuple[str, ...]:
+    return tuple(given)
+
+
+def _some(given: Iterable[str] | None) -> tuple[str, ...] | None:
+    return None if given is None else tuple(given)
+
+
 @final
 @frozen(eq=False, repr=False)
 class Offer(Shown):
-    """A source of tools and the terms on which a pack hangs it up, for `provide_tools`: those of `Toolkit.register`.
+    """A source of tools and the terms on which it hangs: what `Toolkit.register` says, and packs in `provide_tools`.
 
     Tools of a group that the program has not created are not offered.
     """
 
     source: Any
-    group: str | Iterable[str] = ()
-    presets: Mapping[str, Mapping[str, Any]] = field(factory=dict, repr=False)
+    group: tuple[str, ...] = field(default=(), converter=_groups)
+    presets: Mapping[str, Any] = field(factory=dict, repr=False)
     """`{tool: {parameter: value}}`, by the source's own names, as everything here goes by them."""
-    enable: Iterable[str] | None = None
-    disable: Iterable[str] = ()
+    enable: tuple[str, ...] | None = field(default=None, converter=_some)
+    disable: tuple[str, ...] = field(default=(), converter=_names)
     prefix: str = ""
     rename: Mapping[str, str] | Callable[[str], str] | None = None
+    name: str | None = field(default=None, kw_only=True)
+    """Of the one tool that there is."""
+    description: str | None = field(default=None, kw_only=True)
+    extended_model: Any = field(default=None, kw_only=True)

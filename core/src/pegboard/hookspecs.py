@@ -69,7 +69,10 @@ def provide_tools(settings: Any) -> Iterable[Any] | None:
 
 @hookspec(firstresult=True)
 def tools_from(source: Any) -> Iterable[Any] | None:
-    """How an object that the core does not know becomes tools; None to pass. The first answer wins.
+    """How an object becomes tools; None to pass. The first answer wins, the core's own plugin is asked last.
+
+    It is asked about functions, objects, classes and tools by hand too. A plugin is not asked about what it answered
+    itself; an object that is its own answer is read as a function.
 
     import pegboard
     from acme import AcmeClient

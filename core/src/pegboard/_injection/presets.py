@@ -70,12 +70,19 @@ def _structured(target: Definition, name: str, compute: Callable[[Any], Any]) ->
     return computed
 
 
-def for_tools(given: Mapping[str, Any], tools: Mapping[str, Tool]) -> dict[str, Mapping[str, Any]]:
+def for_tools(
+    given: Mapping[str, Any], tools: Mapping[str, Tool], *, lenient: bool = False
+) -> dict[str, Mapping[str, Any]]:
     """Presets of a registration as `{tool: {parameter: value}}`; tools go by the names that their source uses.
 
     Keys are tool names if they name tools of this registration; otherwise a flat `{parameter: value}` for the one tool
-    that there is. Raises `RegistrationError` when neither reading fits, or both do.
+    that there is. `lenient`: what is said of tools that are not there waits for them. Raises `RegistrationError` when
+    neither reading fits, or both do.
     """
+    if lenient and (not tools or all(isinstance(value, Mapping) for value in given.values())):
+        given = {name: value for name, value in given.items() if name in tools}
+    if not given:
+        return {}
     nested = set(given) <= set(tools) and all(isinstance(value, Mapping) for value in given.values())
     parameters = {parameter.name for tool in tools.values() for parameter in tool.params}
     flat = len(tools) == 1 and set(given) <= parameters

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from attrs import evolve
@@ -223,12 +223,21 @@ class Plugins:
         """The attrs class of an active plugin's settings. Raises what the plugin raises."""
         return self._hooks.settings_type(pack)
 
-    def tools_from(self, source: Any) -> Contribution | None:
+    @property
+    def takes_sources(self) -> bool:
+        """Whether a plugin that is not the core's own wants to be asked how something becomes tools."""
+        return any(self._hooks.implements(slot.pack, "tools_from") for slot in self._slots)
+
+    def tools_from(self, source: Any, passed: Container[str] = ()) -> Contribution | None:
         """The first answer to how `source` becomes tools; its value is a tuple. None if every plugin passes.
+
+        Packs in `passed` are not asked.
 
         A `PegboardError` is a plugin's word on this source and goes to the caller; anything else fails the plugin.
         """
         for slot in self._active():
+            if slot.pack in passed or not self._hooks.implements(slot.pack, "tools_from"):
+                continue
             outcome = self._run(slot, lambda slot=slot: self._hooks.tools_from(slot.pack, source))  # type: ignore[misc]
             if isinstance(outcome.error, PegboardError) and not isinstance(outcome.error, PluginError):
                 raise outcome.error

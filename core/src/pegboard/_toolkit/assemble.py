@@ -68,7 +68,7 @@ def assemble(
     return ToolkitState(
         plugins,
         assembly,
-        Collector(assembly, engine.backends, partial(_foreign, plugins)),
+        Collector(assembly, plugins, engine.backends),
         engine,
         middleware=[contribution.value for contribution in plugins.contributions("provide_middleware")],
         dialects=dialects,
@@ -79,11 +79,6 @@ def assemble(
         search_tool=cache(partial(_search_tool, assembly)),
         defer_threshold=_threshold(defer_threshold),
     )
-
-
-def _foreign(plugins: Plugins, source: Any) -> tuple[Any, ...] | None:
-    answer = plugins.tools_from(source)
-    return None if answer is None else answer.value
 
 
 def _search_tool(assembly: TypeTables) -> Tool:

@@ -12,19 +12,17 @@ from attrs import frozen
 from pegboard._base.errors import PegboardError, describe_exception
 from pegboard._base.records import Compared
 from pegboard._board.board import OnConflict
-from pegboard._injection.presets import for_tools
+from pegboard._injection.presets import Preset, for_tools
 from pegboard._model.tool import Origin, Tool
 from pegboard._toolkit.session import Session
 from pegboard._toolkit.state import ToolkitState
-from pegboard._tools.collect import Collected, Registration
-from pegboard.extension import LiveSource
+from pegboard._tools.collect import Collected, check_renamed
+from pegboard.extension import LiveSource, Offer
 
 __all__ = [
     "Followed",
     "SourceRecord",
-    "follow",
     "is_live",
-    "lenient_presets",
     "records",
     "unfollow",
     "unfollow_packs",
@@ -54,22 +52,19 @@ class Followed:
         self,
         core: ToolkitState,
         session: Session,
-        source: LiveSource,
-        registration: Registration,
-        presets: Mapping[str, Any] | None,
+        offer: Offer,
         on_conflict: OnConflict,
         pack: str | None = None,
         origin: Origin | None = None,
     ) -> None:
-        self.source = source
+        self.source: LiveSource = offer.source
         self.pack = pack
         """The pack that hung it up; None for the program."""
-        self.origin = Origin(plugin=f"source {source.name!r}") if origin is None else copy(origin)
+        self.origin = Origin(plugin=f"source {self.source.name!r}") if origin is None else copy(origin)
         """The same object for all tools of this registration: how they are told from others of their names."""
         self._core = core
         self._session = session
-        self._registration = registration
-        self._presets = presets
+        self._offer = offer
         self._on_conflict: OnConflict = on_conflict
         self._names: dict[str, str] = {}
         self._refused: dict[str, str] = {}
@@ -77,7 +72,7 @@ class Followed:
         self._over = False
         self._hung = False
         self._missed = False
-        self._stop = source.watch(self.refresh)
+        self._stop = self.source.watch(self.refresh)
 
     @property
     def record(self) -> SourceRecord:
@@ -89,10 +84,10 @@ class Followed:
     def collect(self) -> Collected:
         """The tools of the source now; names that it does not know are no error while it is away."""
         self.source.tools()  # whether it is away shows when it has been asked
-        return self._collect(self._registration.leniently() if self.is_away else self._registration)
+        return self._collect(lenient=self.is_away)
 
-    def _collect(self, registration: Registration) -> Collected:
-        return self._core.collector.collect(self.source, registration, self.origin, self.pack, _no_pack)
+    def _collect(self, *, lenient: bool) -> Collected:
+        return self._core.collector.collect(self.source, self._offer, self.origin, self.pack, lenient=lenient)
 
     @property
     def is_away(self) -> bool:
@@ -129,11 +124,10 @@ class Followed:
                 return
             self._refused = {}
             try:
-                found = self._collect(self._registration.leniently())
+                offered = self._collect(lenient=True).by_name
             except PegboardError as error:  # one of its tools cannot be a tool: what hangs there stays
                 self._refused[""] = describe_exception(error)
                 return
-            offered = dict(zip(found.names, found.tools, strict=True))
             self._check_names(offered)
             self._swap(offered)
 
@@ -142,11 +136,9 @@ class Followed:
         if self.pack is None or self.is_away:
             return
         try:
-            if self._registration.enable is not None or self._registration.disable:
-                self._collect(self._registration)
-            self._registration.check_renamed(offered)
-            if self._presets:
-                for_tools(self._presets, offered)
+            self._collect(lenient=False)
+            check_renamed(self._offer, offered)
+            for_tools(self._offer.presets, offered)
         except PegboardError as error:
             self._refused["terms"] = f"{self.source.name!r}: {error}"
 
@@ -165,10 +157,8 @@ class Followed:
                     self._refused[own] = f"{own!r} is not offered: there is another tool named {tool.name!r}"
                 continue
             self._names[own] = placed.name
-            values = self._presets_of(own, tool)
-            if values:
-                for name in self._on_board([placed]):
-                    self._session.set_presets(name, values)
+            if presets := self._presets_of(own, tool):
+                self._session.hold_presets(placed, presets)
         self._names = {own: name for own, name in self._names.items() if own in offered}
 
     def _may_hang(self, own: str, tool: Tool) -> bool:
@@ -178,14 +168,15 @@ class Followed:
             self._refused[own] = f"{own!r} is not offered: its group was removed"
             return False
         try:
-            self._session.check_presets(tool, self._presets_of(own, tool))
+            self._presets_of(own, tool)
         except PegboardError as error:
             self._refused[own] = f"{own!r} is not offered: {describe_exception(error)}"
             return False
         return True
 
-    def _presets_of(self, own: str, tool: Tool) -> Mapping[str, Any]:
-        return lenient_presets(self._presets, {own: tool}).get(own, {})
+    def _presets_of(self, own: str, tool: Tool) -> dict[str, Preset]:
+        values = for_tools(self._offer.presets, {own: tool}, lenient=True).get(own, {})
+        return self._session.check_presets(tool, values)
 
     def _ours(self) -> dict[str, Tool]:
         """What hangs there of this registration, by the names that it was hung up under."""
@@ -194,23 +185,8 @@ class Followed:
 
     def _on_board(self, tools: Iterable[Tool]) -> list[str]:
         """The names that tools have on the board: where packs clash, others than they were hung up under."""
-        wanted = {id(tool.definition) for tool in tools}
-        if not wanted:
-            return []
-        return [name for name, tool in self._core.board.tools.items() if id(tool.definition) in wanted]
-
-
-def follow(
-    core: ToolkitState,
-    session: Session,
-    sources: Iterable[Any],
-    registration: Registration,
-    presets: Mapping[str, Any] | None,
-    on_conflict: OnConflict,
-) -> dict[int, Followed]:
-    """Follow the live ones among `sources`, by their identity. All begin before anybody waits for one."""
-    live = [source for source in sources if is_live(source)]
-    return {id(source): Followed(core, session, source, registration, presets, on_conflict) for source in live}
+        wanted = {tool.entry for tool in tools}
+        return [name for name, tool in self._core.board.tools.items() if tool.entry in wanted] if wanted else []
 
 
 def unfollow(followed: Iterable[Followed]) -> None:
@@ -231,19 +207,7 @@ def records(core: ToolkitState) -> list[SourceRecord]:
     return [each.record for each in core.live]
 
 
-def lenient_presets(presets: Mapping[str, Any] | None, tools: Mapping[str, Tool]) -> dict[str, Mapping[str, Any]]:
-    """The presets of those `tools` that there are; what is said of others waits for them."""
-    given = presets or {}
-    if given and all(isinstance(value, Mapping) for value in given.values()):
-        given = {name: value for name, value in given.items() if name in tools}
-    return for_tools(given, tools) if given and tools else {}
-
-
 def _newest(old: Tool, offered: Tool) -> Tool:
     fresh = offered.evolve(name=old.name, groups=old.groups)
     same = old.schema_hash == fresh.schema_hash and old.returns == fresh.returns and old.options == fresh.options
     return old if same else fresh
-
-
-def _no_pack(reason: str, error: BaseException | None) -> None:
-    """A live source names no lazy tools."""

@@ -7,15 +7,17 @@ from functools import partial
 from types import FunctionType
 from typing import Any, TypeVar
 
+from attrs import evolve
+
 from pegboard._base.errors import describe_exception
 from pegboard._board.board import OnConflict
 from pegboard._injection.presets import for_tools
 from pegboard._model.plugin_record import Contribution
 from pegboard._model.tool import Origin, Tool
-from pegboard._toolkit.live_sources import Followed, follow, is_live, lenient_presets, unfollow, unfollow_packs
+from pegboard._toolkit.live_sources import Followed, is_live, unfollow, unfollow_packs
 from pegboard._toolkit.session import Session
 from pegboard._toolkit.state import ToolkitState
-from pegboard._tools.collect import Registration
+from pegboard._tools.collect import Collected, check_renamed
 from pegboard._tools.definition import definition_of
 from pegboard.extension import Offer, TypeHandler
 
@@ -30,7 +32,6 @@ __all__ = [
     "reread",
 ]
 
-_NOTHING = Registration()
 _PROGRAM = Origin()
 T = TypeVar("T")
 
@@ -38,7 +39,7 @@ T = TypeVar("T")
 def hang_up_own(core: ToolkitState) -> None:
     """Hang up the tools of the core itself."""
     for source in core.own_tools:
-        own = core.collector.collect(source, _NOTHING, Origin("pegboard"), None, _no_pack)
+        own = core.collector.collect(source, Offer(source), Origin("pegboard"))
         core.registry.add(own.tools, (), "raise")
 
 
@@ -47,31 +48,38 @@ def hang_up_packs(core: ToolkitState, session: Session, only: Container[str] | N
 
     Those of live sources are for `follow_packs`: they may take their time.
     """
-    by_plugin: dict[str, list[Contribution]] = {}
-    for contribution in core.plugins.tools():
-        if only is not None and contribution.pack not in only:
-            continue
-        by_plugin.setdefault(contribution.pack or "", []).append(contribution)
-    for pack, contributions in by_plugin.items():
-        _hang_up(core, session, pack, contributions)
+    by_plugin: dict[str, list[Offer]] = {}
+    origins: dict[str, Origin] = {}
+    for contribution, offer in _offers(core, only):
+        pack = contribution.pack or ""
+        origins[pack] = contribution.origin
+        by_plugin.setdefault(pack, []).extend([] if is_live(offer.source) else [offer])
+    for pack, offers in by_plugin.items():
+        _isolated(core, pack, origins[pack], partial(_hang_up, core, session, pack, origins[pack], offers))
 
 
-def _hang_up(core: ToolkitState, session: Session, pack: str, contributions: list[Contribution]) -> None:
-    origin = contributions[0].origin
+def _offers(core: ToolkitState, only: Container[str] | None) -> list[tuple[Contribution, Offer]]:
+    """What the packs offer, all or some, each with its terms."""
+    return [
+        (each, each.value if isinstance(each.value, Offer) else Offer(each.value))
+        for each in core.plugins.tools()
+        if only is None or each.pack in only
+    ]
+
+
+def _hang_up(core: ToolkitState, session: Session, pack: str, origin: Origin, offers: list[Offer]) -> None:
     failed = partial(fail_pack, core, pack, origin)
-    try:
-        offers = [each.value for each in contributions if not is_live(_source(each.value))]
-        found = [core.collector.collect(_source(each), _terms(each), origin, pack, failed) for each in offers]
-        tools = [tool for collected in found for tool in collected.tools]
-        core.registry.add_pack(pack, tools, [collected.toolset for collected in found if collected.toolset])
-        for offer, collected in zip(offers, found, strict=True):
-            if not isinstance(offer, Offer) or not offer.presets:
-                continue
-            named = dict(zip(collected.names, collected.tools, strict=True))
-            for own, values in for_tools(offer.presets, named).items():
-                session.set_presets(f"{pack}__{named[own].name}", values)
-    except Exception as error:  # noqa: BLE001 - a pack's class may do anything when it is made
-        failed(f"its tools cannot be used: {describe_exception(error)}", error)
+    found = [core.collector.collect(offer.source, offer, origin, pack, failed) for offer in offers]
+    tools = [tool for collected in found for tool in collected.tools]
+    core.registry.add_pack(pack, tools, _toolsets(found))
+    for offer, collected in zip(offers, found, strict=True):
+        for own, values in for_tools(offer.presets, collected.by_name).items():
+            tool = collected.by_name[own]
+            session.hold_presets(tool, session.check_presets(tool, values))
+
+
+def _toolsets(found: Iterable[Collected]) -> list[Any]:
+    return [toolset for collected in found for toolset in collected.toolsets]
 
 
 def follow_packs(core: ToolkitState, session: Session, only: Container[str] | None = None) -> None:
@@ -79,56 +87,26 @@ def follow_packs(core: ToolkitState, session: Session, only: Container[str] | No
 
     All begin before anybody waits for one, so that several that are slow take no longer than the slowest.
     """
-    begun = [
-        (contribution, followed)
-        for contribution in core.plugins.tools()
-        if only is None or contribution.pack in only
-        if (followed := _begun(core, session, contribution)) is not None
-    ]
+    begun: list[tuple[Contribution, Followed]] = []
+    for contribution, offer in _offers(core, only):
+        if is_live(offer.source):
+            pack, origin = contribution.pack or "", contribution.origin
+            begin = partial(Followed, core, session, offer, "raise", contribution.pack, origin)
+            followed = _isolated(core, pack, origin, begin)
+            if followed is not None:
+                core.live.append(followed)
+                begun.append((contribution, followed))
     for contribution, followed in begun:
         if followed in core.live:  # and its pack has not failed meanwhile
-            _isolated(core, contribution, followed.begin)
+            _isolated(core, contribution.pack or "", contribution.origin, followed.begin)
 
 
-def _begun(core: ToolkitState, session: Session, contribution: Contribution) -> Followed | None:
-    if not is_live(_source(contribution.value)):
-        return None
-    offer = contribution.value if isinstance(contribution.value, Offer) else Offer(contribution.value)
-
-    def begin() -> Followed:
-        pack, origin = contribution.pack, contribution.origin
-        return Followed(core, session, offer.source, _terms(offer), offer.presets, "raise", pack, origin)
-
-    followed = _isolated(core, contribution, begin)
-    if followed is not None:
-        core.live.append(followed)
-    return followed
-
-
-def _isolated(core: ToolkitState, contribution: Contribution, step: Callable[[], T]) -> T | None:
+def _isolated(core: ToolkitState, pack: str, origin: Origin, step: Callable[[], T]) -> T | None:
     try:
         return step()
-    except Exception as error:  # noqa: BLE001 - a pack's source may do anything
-        reason = f"its tools cannot be used: {describe_exception(error)}"
-        fail_pack(core, contribution.pack or "", contribution.origin, reason, error)
+    except Exception as error:  # noqa: BLE001 - a pack's class or source may do anything
+        fail_pack(core, pack, origin, f"its tools cannot be used: {describe_exception(error)}", error)
         return None
-
-
-def _source(value: Any) -> Any:
-    """What a pack offers, with or without terms."""
-    return value.source if isinstance(value, Offer) else value
-
-
-def _terms(offer: Any) -> Registration:
-    if not isinstance(offer, Offer):
-        return _NOTHING
-    return Registration(
-        groups=(offer.group,) if isinstance(offer.group, str) else tuple(offer.group),
-        enable=None if offer.enable is None else tuple(offer.enable),
-        disable=tuple(offer.disable),
-        prefix=offer.prefix,
-        rename=offer.rename,
-    )
 
 
 def fail_pack(core: ToolkitState, pack: str, origin: Origin, reason: str, error: BaseException | None) -> None:
@@ -139,72 +117,56 @@ def fail_pack(core: ToolkitState, pack: str, origin: Origin, reason: str, error:
         core.plugins.fail(origin, reason, error)
 
 
-def register(
-    core: ToolkitState,
-    session: Session,
-    sources: Iterable[Any],
-    registration: Registration,
-    presets: Mapping[str, Any] | None,
-    on_conflict: OnConflict,
-) -> list[Tool]:
-    """Register the program's objects, all or none; the tools as they hang there."""
-    live = [source for source in sources if is_live(source)]
-    followed = follow(core, session, live, registration, presets, on_conflict) if live else {}
+def register(core: ToolkitState, session: Session, offer: Offer, on_conflict: OnConflict) -> list[Tool]:
+    """Register the program's objects, the offer's `source` holding all, all or none; the tools as they hang there."""
+    # All begin before anybody waits for one.
+    live = {
+        id(source): Followed(core, session, evolve(offer, source=source), on_conflict)
+        for source in offer.source
+        if is_live(source)
+    }
     try:
-        return _register(core, session, sources, registration, presets, on_conflict, followed)
+        return _register(core, session, offer, on_conflict, live)
     except BaseException:
-        unfollow(followed.values())
+        unfollow(live.values())
         raise
 
 
 def _register(
-    core: ToolkitState,
-    session: Session,
-    sources: Iterable[Any],
-    registration: Registration,
-    presets: Mapping[str, Any] | None,
-    on_conflict: OnConflict,
-    followed: Mapping[int, Followed],
+    core: ToolkitState, session: Session, offer: Offer, on_conflict: OnConflict, live: Mapping[int, Followed]
 ) -> list[Tool]:
-    packs = _packs(core, sources)
+    packs = _packs(core, offer.source)
     found = [
-        followed[id(source)].collect()
-        if id(source) in followed
-        else core.collector.collect(source, registration, _PROGRAM, packs.get(id(source)), _no_pack)
-        for source in sources
+        live[id(source)].collect()
+        if id(source) in live
+        else core.collector.collect(source, offer, _PROGRAM, packs.get(id(source)))
+        for source in offer.source
     ]
     tools = [tool for collected in found for tool in collected.tools]
+    names = [name for collected in found for name in collected.names]
     for tool in tools:
         if tool.groups:
             core.groups.check(tool.groups)
-    names = [name for collected in found for name in collected.names]
-    if registration.rename is not None and not followed:  # a live source may have such a tool later
-        registration.check_renamed(names)
-    given = {} if presets is None else _given(presets, dict(zip(names, tools, strict=True)), followed.values())
+    if not live:  # a live source may have such a tool later
+        check_renamed(offer, names)
     # Read before anything hangs: a preset that does not fit must leave the board as it was.
-    for name, tool in zip(names, tools, strict=True) if given else ():
-        if name in given:
-            session.check_presets(tool, given[name])
+    by_name = dict(zip(names, tools, strict=True)) if offer.presets else {}
+    given = for_tools(offer.presets, by_name, lenient=any(each.is_away for each in live.values()))
+    presets = [
+        session.check_presets(tool, given.get(name, {})) for name, tool in zip(names, tools, strict=True) if given
+    ]
     displaced = sorted(set(packs.values()))
-    added = core.registry.add(tools, [each.toolset for each in found if each.toolset], on_conflict, displaced)
+    added = core.registry.add(tools, _toolsets(found), on_conflict, displaced)
     if displaced:
         unfollow_packs(core, displaced)
-    for name, hung in zip(names, added, strict=True) if given else ():
-        if hung is not None and name in given:
-            session.set_presets(hung.name, given[name])
-    core.live.extend(followed.values())
-    for each in followed.values():
+    for hung, values in zip(added, presets, strict=bool(given)):
+        if hung is not None and values:
+            session.hold_presets(hung, values)
+    core.live.extend(live.values())
+    for each in live.values():
         ours = zip(tools, names, added, strict=True)
         each.hang({name: hung for tool, name, hung in ours if tool.origin is each.origin and hung is not None})
     return [session.seen(hung) for hung in added if hung is not None]
-
-
-def _given(
-    presets: Mapping[str, Any], by_name: Mapping[str, Tool], followed: Iterable[Followed]
-) -> dict[str, Mapping[str, Any]]:
-    if any(each.is_away for each in followed):
-        return lenient_presets(presets, by_name)
-    return for_tools(presets, by_name)
 
 
 def _packs(core: ToolkitState, sources: Iterable[Any]) -> dict[int, str]:
@@ -236,10 +198,6 @@ def _pack_of(packs: Mapping[str, str | None], source: Any) -> str | None:
     return packs.get(module.partition(".")[0])
 
 
-def _no_pack(reason: str, error: BaseException | None) -> None:
-    """A lazy tool that the program registered itself: its own error says everything."""
-
-
 def register_type(core: ToolkitState, handler: TypeHandler) -> None:
     """Map a type for the program. If a tool that hangs cannot be read with it, this raises and changes nothing."""
     take_back = core.assembly.types.add(handler, Origin(), "program")
@@ -252,8 +210,7 @@ def register_type(core: ToolkitState, handler: TypeHandler) -> None:
 
 def reread(core: ToolkitState) -> None:
     """Read every tool anew after a type or a converter changed. If that raises, the board stays as it was."""
-    fresh = [read_anew(tool) for tool in core.board.tools.values()]
-    core.registry.update(fresh)
+    core.registry.update([read_anew(tool) for tool in core.board.tools.values()])
 
 
 def read_anew(tool: Tool) -> Tool:

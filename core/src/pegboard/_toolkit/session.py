@@ -313,7 +313,11 @@ class Session(Surface):
 
     def _preset(self, name: str, values: Mapping[str, Any], *, merge: bool) -> None:
         tool = self._tool(name)
-        self._overlay.set_presets(tool, self.check_presets(tool, values), merge=merge)
+        self.hold_presets(tool, self.check_presets(tool, values), merge=merge)
+
+    def hold_presets(self, tool: Tool, presets: dict[str, Preset], *, merge: bool = False) -> None:
+        """Set presets that were checked, for a tool that hangs there."""
+        self._overlay.set_presets(tool, presets, merge=merge)
         self._changed()
 
     def forget(self, tools: Iterable[str]) -> None:

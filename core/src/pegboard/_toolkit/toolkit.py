@@ -22,9 +22,8 @@ from pegboard._toolkit.deferred import DEFER_THRESHOLD
 from pegboard._toolkit.live_sources import SourceRecord, records, unfollow
 from pegboard._toolkit.register import follow_packs, hang_up_own, hang_up_packs, register, register_type, reread
 from pegboard._toolkit.session import Session, Surface
-from pegboard._tools.collect import Registration
 from pegboard._types.table import TypeTable
-from pegboard.extension import Converter, Injector, TypeHandler
+from pegboard.extension import Converter, Injector, Offer, TypeHandler
 
 if TYPE_CHECKING:
     from pegboard._board.views import Names
@@ -135,19 +134,21 @@ class Toolkit(Surface):
             )
         if on_conflict == "replace":
             self._check_deletion('on_conflict="replace"')
-        registration = Registration(
-            name,
-            description,
+        offer = Offer(
+            sources,
             () if group is None else self._core.groups.check(group),
-            extended_model,
-            None if enable is None else tuple(enable),
-            tuple(disable),
+            presets or {},
+            enable,
+            disable,
             prefix,
             rename,
+            name=name,
+            description=description,
+            extended_model=extended_model,
         )
         if name is not None and len(sources) > 1:
             raise RegistrationError(f"name= fits one source, got {len(sources)}")
-        return register(self._core, self._root, sources, registration, presets, on_conflict)
+        return register(self._core, self._root, offer, on_conflict)
 
     def unregister(self, *names: str) -> None:
         """Take tools down, all or none. Raises `UnknownNameError`, and `PegboardError` where deletion is refused."""

@@ -1,279 +1,123 @@
-"""Collecting: how whatever is registered becomes tools."""
+"""Collecting: how whatever is registered becomes the tools of one toolkit."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from copy import copy
-from functools import partial
+from collections.abc import Callable, Container, Iterable, Mapping
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, final
+from typing import Any, Protocol, TypeAlias, final
 
 from attrs import evolve
 
 from pegboard._base.errors import RegistrationError, UnknownNameError, suggestion
-from pegboard._base.names import check_name
-from pegboard._model.declare import declared_options, declared_toolset
+from pegboard._base.names import check_name, legal_name
+from pegboard._model.declare import declared_options
+from pegboard._model.plugin_record import Contribution
 from pegboard._model.tool import Origin, Tool, ToolOptions
+from pegboard._model.toolset import Toolset
 from pegboard._tools.definition import ToolDefinition, definition_of
 from pegboard._tools.signature import TypeTables, read_function, tool_name
-from pegboard.extension import ToolSource
+from pegboard.extension import Offer
 
-if TYPE_CHECKING:
-    from pegboard._model.toolset import Toolset
+__all__ = ["Collected", "Collector", "Failed", "Sources", "check_renamed", "nobody_told"]
 
-__all__ = ["Collected", "Collector", "Registration"]
+Failed: TypeAlias = Callable[[str, BaseException | None], None]
+"""Is told why a lazy tool could not be loaded."""
 
 _NOTHING_SAID = ToolOptions()
-_HERE = ("inline", "thread")
 _IMPORT_STRING = r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*"
+_HERE = ("inline", "thread")
+"""Where the core itself runs tools."""
 
 
-@final
-class Registration:
-    """The options of `register(...)`; empty for what plugins contribute."""
+class Sources(Protocol):
+    """Who knows how an object becomes tools: the plugins."""
 
-    __slots__ = (
-        "description",
-        "disable",
-        "enable",
-        "extended_model",
-        "groups",
-        "lenient",
-        "name",
-        "prefix",
-        "rename",
-        "takes_all",
-    )
+    @property
+    def takes_sources(self) -> bool:
+        """Whether anybody but the core itself wants to be asked."""
+        ...
 
-    def __init__(
-        self,
-        name: str | None = None,
-        description: str | None = None,
-        groups: tuple[str, ...] = (),
-        extended_model: Any = None,
-        enable: tuple[str, ...] | None = None,
-        disable: tuple[str, ...] = (),
-        prefix: str = "",
-        rename: Mapping[str, str] | Callable[[str], str] | None = None,
-        lenient: bool = False,
-    ) -> None:
-        self.name = name
-        self.description = description
-        self.groups = groups
-        self.extended_model = extended_model
-        self.enable = enable
-        self.disable = disable
-        self.prefix = prefix
-        self.rename = rename
-        self.lenient = lenient
-        """Whether unknown names in `enable` and `disable` are nothing to speak of: the source may be away."""
-        self.takes_all = enable is None and not disable and not prefix and rename is None
-        """Whether every tool hangs under its own name."""
+    def tools_from(self, source: Any, passed: Container[str] = ()) -> Contribution | None:
+        """The first answer about an object, of plugins that are none of those `passed` over."""
+        ...
 
-    def check_renamed(self, names: Iterable[str]) -> None:
-        """Raises `UnknownNameError` for a tool to rename that is none of those collected, and was not left out."""
-        if self.enable is None and isinstance(self.rename, Mapping):
-            known = [*names, *self.disable]
-            for name in self.rename:
-                if name not in known:
-                    hint = suggestion(name, known, noun="tools")
-                    raise UnknownNameError(f"this registration has no tool {name!r} to rename. {hint}")
 
-    def options(self, declared: ToolOptions) -> ToolOptions:
-        """What the tool declares, with what the registration says instead."""
-        changes: dict[str, Any] = {}
-        if self.description is not None:
-            changes["description"] = self.description
-        if self.extended_model is not None:
-            changes["extended_model"] = self.extended_model
-        return evolve(declared, **changes) if changes else declared
-
-    def leniently(self) -> Registration:
-        """The same for a source that may be away: unknown names in `enable` and `disable` are nothing to speak of."""
-        lenient = copy(self)
-        lenient.lenient = True
-        return lenient
+def nobody_told(reason: str, error: BaseException | None) -> None:
+    """A lazy tool of the program, or of the core: its own error says everything."""
 
 
 @final
 class Collected:
-    """The tools of one registered object, their `names` before prefix and rename, and the toolset that they form."""
+    """The tools of one registered object, their `names` before prefix and rename, and the toolsets that they form."""
 
-    __slots__ = ("names", "tools", "toolset")
+    __slots__ = ("names", "tools", "toolsets")
 
-    def __init__(self, tools: tuple[Tool, ...], toolset: Toolset | None = None, names: tuple[str, ...] = ()) -> None:
+    def __init__(self, tools: tuple[Tool, ...], names: tuple[str, ...], toolsets: tuple[Toolset, ...] = ()) -> None:
         self.tools = tools
-        self.toolset = toolset
         self.names = names
+        self.toolsets = toolsets
+
+    @property
+    def by_name(self) -> dict[str, Tool]:
+        """The tools by the names that their source uses."""
+        return dict(zip(self.names, self.tools, strict=True))
 
 
 @final
 class Collector:
     """Turns objects into tools for one toolkit."""
 
-    __slots__ = ("assembly", "backends", "foreign")
+    __slots__ = ("assembly", "backends", "sources")
 
     def __init__(
-        self,
-        assembly: TypeTables,
-        backends: Mapping[str, Any] | None,
-        foreign: Callable[[Any], Iterable[Any] | None],
+        self, assembly: TypeTables, sources: Sources | None = None, backends: Mapping[str, Any] | None = None
     ) -> None:
         self.assembly = assembly
+        self.sources = sources
         self.backends = backends
-        """By name; None outside of a toolkit, where nothing is run."""
-        self.foreign = foreign
-        """Asks the plugins' `tools_from` hooks about an object that the core does not know."""
+        """The backends that plugins bring; None where nobody knows yet which there will be."""
 
     def collect(
-        self, source: Any, registration: Registration, origin: Origin, pack: str | None, failed: Callable[..., None]
-    ) -> Collected:
-        """The tools of `source`. Raises `RegistrationError` saying what it is and what to do."""
-        if type(source) is FunctionType and registration.takes_all:
-            tool = self.function(source, registration, origin, pack)
-            return Collected((tool,), names=(tool.name,))
-        found = self._collect(source, registration, origin, pack, failed)
-        kept = _selected(found.tools, registration)
-        tools = tuple(_renamed(tool, registration) for tool in kept)
-        toolset = None if found.toolset is None else evolve(found.toolset, tools=tools)
-        return Collected(tools, toolset, tuple(map(_own_name, kept)))
-
-    def _collect(
-        self, source: Any, registration: Registration, origin: Origin, pack: str | None, failed: Callable[..., None]
-    ) -> Collected:
-        one = partial(self._made, registration, origin, pack)
-        if isinstance(source, str):
-            return Collected((self._lazy(source, registration, origin, pack, failed),))
-        if isinstance(source, Tool):
-            return Collected((self._rebound(source, registration, one),))
-        if isinstance(source, type):
-            source = _instantiated(source)
-        methods = _tool_methods(source)
-        if methods:
-            return self._toolset(source, methods, registration, one)
-        if _is_handwritten(source):
-            return Collected((self._handwritten(source, registration, one),))
-        if callable(source):
-            return Collected((self._function(source, registration, one),))
-        if isinstance(source, ToolSource):
-            collect = partial(self._collect, registration=registration, origin=origin, pack=pack, failed=failed)
-            return Collected(tuple(self._from_source(list(source.tools()), registration, one, collect)))
-        several = self.foreign(source)
-        if several is None:
-            raise _not_a_tool(source)
-        tools = [tool for each in several for tool in self._collect(each, registration, origin, pack, failed).tools]
-        return Collected(tuple(tools))
-
-    def _from_source(
         self,
-        several: list[Any],
-        registration: Registration,
-        one: Callable[..., Tool],
-        collect: Callable[[Any], Collected],
-    ) -> Iterator[Tool]:
-        """The tools of a source: those by hand may have any name there, and get a legal one here."""
-        from pegboard._base.names import legal_names
-
-        names = legal_names(each.name for each in several if _is_handwritten(each))
-        for each in several:
-            if _is_handwritten(each):
-                yield self._handwritten(each, registration, one, names[each.name])
-            else:
-                yield from collect(each).tools
-
-    def _made(
-        self,
-        registration: Registration,
+        source: Any,
+        terms: Offer,
         origin: Origin,
-        pack: str | None,
-        definition: ToolDefinition,
-        options: ToolOptions,
-    ) -> Tool:
-        groups = registration.groups or options.groups
-        tool = Tool(definition.name, definition, options, groups, origin, pack=pack)
-        self._check_backend(tool)
-        return tool
-
-    def function(self, function: Any, registration: Registration, origin: Origin, pack: str | None = None) -> Tool:
-        """The tool that a plain function is: what `collect` finds for nearly everything that is registered."""
-        return self._function(function, registration, partial(self._made, registration, origin, pack))
-
-    def _function(self, function: Any, registration: Registration, one: Callable[..., Tool]) -> Tool:
-        declared = declared_options(function) or _NOTHING_SAID
-        name = tool_name(function, registration.name or declared.name)
-        options = registration.options(declared)
-        return one(ToolDefinition(read_function, function, name, options, self.assembly), options)
-
-    def _rebound(self, tool: Tool, registration: Registration, one: Callable[..., Tool]) -> Tool:
-        name = check_name(registration.name or tool.name)
-        options = registration.options(tool.options)
-        if not registration.groups and tool.groups:
-            options = evolve(options, group=tool.groups)
-        return one(definition_of(tool).rebuilt(name, options, self.assembly), options)
-
-    def _handwritten(
-        self, source: Any, registration: Registration, one: Callable[..., Tool], name: str | None = None
-    ) -> Tool:
-        from pegboard._tools.schema_tool import Written, read_schema
-
-        foreign, name = name is not None, check_name(registration.name or name or source.name)
-
-        def says(hint: str) -> bool | None:
-            said = getattr(source, hint, None)
-            return said if isinstance(said, bool) else None
-
-        declared = ToolOptions(
-            tags=tuple(getattr(source, "tags", ())),
-            read_only=says("read_only"),
-            destructive=says("destructive"),
-            idempotent=says("idempotent"),
-            open_world=says("open_world"),
-        )
-        options = registration.options(declared)
-        returns = getattr(source, "returns", None)
-        written = Written(
-            source.description, source.parameters, source.call, returns if isinstance(returns, Mapping) else None
-        )
-        source_name = source.name if foreign else None
-        return one(ToolDefinition(read_schema, written, name, options, self.assembly, source_name=source_name), options)
-
-    def _toolset(
-        self, source: Any, methods: dict[str, ToolOptions], registration: Registration, one: Callable[..., Tool]
+        pack: str | None = None,
+        failed: Failed = nobody_told,
+        *,
+        lenient: bool = False,
     ) -> Collected:
-        declared = declared_toolset(type(source))
-        prefix = declared.prefix if declared else ""
-        if registration.name is not None and len(methods) > 1:
-            raise RegistrationError(f"{type(source).__qualname__} has {len(methods)} tools; name= fits only one")
-        tools = []
-        for attribute, said in methods.items():
-            method = getattr(source, attribute)
-            name = check_name(registration.name or f"{prefix}{said.name or attribute}")
-            options = registration.options(said)
-            tools.append(one(ToolDefinition(read_function, method, name, options, self.assembly), options))
-        label = (declared.name if declared else None) or type(source).__name__
-        description = (declared.description if declared else None) or _first_line(type(source).__doc__)
-        from pegboard._model.toolset import Toolset
+        """The tools of `source` under the terms of a registration; `lenient` where the source may be away.
 
-        return Collected(tuple(tools), Toolset(label, description, tuple(tools)))
+        Raises `RegistrationError` saying what it is and what to do, `UnknownNameError` for names in the terms that
+        nothing has.
+        """
+        collection = _Collection(self, terms, origin, pack, failed)
+        takes_all = terms.enable is None and not terms.disable and not terms.prefix and terms.rename is None
+        if type(source) is FunctionType and takes_all and not (self.sources and self.sources.takes_sources):
+            tool = collection.function(source)
+            return Collected((tool,), (tool.name,))
+        found = list(collection.tools(source, frozenset()))
+        if terms.name is not None and len(found) > 1:
+            kind = source if isinstance(source, type) else type(source)
+            raise RegistrationError(f"{kind.__qualname__} has {len(found)} tools; name= fits only one")
+        kept = _selected(found, terms, lenient)
+        hung = {tool.entry: _renamed(tool, terms) for tool in kept}
+        toolsets = [
+            evolve(each, tools=tuple(hung[tool.entry] for tool in each.tools if tool.entry in hung))
+            for each in collection.toolsets
+        ]
+        return Collected(tuple(hung.values()), tuple(map(_own_name, kept)), tuple(toolsets))
 
-    def _lazy(
-        self, target: str, registration: Registration, origin: Origin, pack: str | None, failed: Callable[..., None]
-    ) -> Tool:
-        from pegboard._tools.lazy import ImportString, read_import
+    def function(self, function: Any, terms: Offer, origin: Origin) -> Tool:
+        """The tool that a function is, whoever else might know what to make of it."""
+        return _Collection(self, terms, origin, None, nobody_told).function(function)
 
-        if not re.fullmatch(_IMPORT_STRING, target):
-            raise RegistrationError(f'{target!r} is no import string; write "package.module:function"')
-        name = check_name(registration.name or target.rpartition(".")[2].rpartition(":")[2])
-        source = ImportString(target, registration.options, self._check_backend, failed)
-        definition = ToolDefinition(read_import, source, name, None, self.assembly, lazy=True)
-        return Tool(name, definition, None, registration.groups, origin, pack=pack)
-
-    def _check_backend(self, tool: Tool) -> None:
+    def check_backend(self, tool: Tool) -> None:
+        """Raises `RegistrationError` for a tool whose backend is not there, or cannot run it."""
         wanted = tool.options.backend
-        if wanted is None or wanted in _HERE:
-            return
-        if self.backends is None:
+        if wanted is None or wanted in _HERE or self.backends is None:
             return
         if wanted not in self.backends:
             from pegboard._base.known_packs import known_pack
@@ -287,42 +131,84 @@ class Collector:
             check(tool)
 
 
-def _is_handwritten(source: Any) -> bool:
-    """Whether an object has what a tool by hand needs: `name`, `description`, `parameters` and `call(call)`."""
-    return (
-        isinstance(getattr(source, "name", None), str)
-        and isinstance(getattr(source, "description", None), str)
-        and isinstance(getattr(source, "parameters", None), Mapping)
-        and callable(getattr(source, "call", None))
-    )
+@final
+class _Collection:
+    """One registration: what it says is said of all tools in it, however deep inside the source they are."""
+
+    __slots__ = ("_collector", "_failed", "_origin", "_pack", "_terms", "toolsets")
+
+    def __init__(self, collector: Collector, terms: Offer, origin: Origin, pack: str | None, failed: Failed) -> None:
+        self._collector = collector
+        self._terms = terms
+        self._origin = origin
+        self._pack = pack
+        self._failed = failed
+        self.toolsets: list[Toolset] = []
+
+    def tools(self, source: Any, passed: frozenset[str]) -> Iterable[Tool]:
+        """The tools of an object; no plugin is asked about what it answered itself."""
+        if isinstance(source, Tool):
+            return [self._rebound(source)]
+        if isinstance(source, str):
+            return [self._lazy(source)]
+        if isinstance(source, Toolset):
+            members = tuple(tool for each in source.tools for tool in self.tools(each, passed))
+            self.toolsets.append(evolve(source, tools=members))
+            return members
+        sources = self._collector.sources
+        answer = None if sources is None else sources.tools_from(source, passed)
+        if answer is None:
+            raise _not_a_tool(source)
+        passed |= {answer.pack or ""}
+        several = [(each,) if each is source else self.tools(each, passed) for each in answer.value]
+        return [self.function(each) if each is source else each for found in several for each in found]
+
+    def function(self, function: Any) -> Tool:
+        """The tool that a plain function is: what is found for nearly everything that is registered."""
+        declared = declared_options(function) or _NOTHING_SAID
+        name, options = tool_name(function, self._terms.name or declared.name), self._options(declared)
+        return self._made(ToolDefinition(read_function, function, name, options, self._collector.assembly), options)
+
+    def _rebound(self, tool: Tool) -> Tool:
+        name, options = check_name(self._terms.name or tool.name), self._options(tool.options)
+        if not self._terms.group and tool.groups:
+            options = evolve(options, group=tool.groups)
+        return self._made(definition_of(tool).rebuilt(name, options, self._collector.assembly), options)
+
+    def _lazy(self, target: str) -> Tool:
+        from pegboard._tools.lazy import ImportString, read_import
+
+        if not re.fullmatch(_IMPORT_STRING, target):
+            raise RegistrationError(f'{target!r} is no import string; write "package.module:function"')
+        name = check_name(self._terms.name or target.rpartition(".")[2].rpartition(":")[2])
+        source = ImportString(target, self._options, self._collector.check_backend, self._failed)
+        definition = ToolDefinition(read_import, source, name, None, self._collector.assembly, lazy=True)
+        return Tool(name, definition, None, self._terms.group, self._origin, pack=self._pack)
+
+    def _made(self, definition: ToolDefinition, options: ToolOptions) -> Tool:
+        groups = self._terms.group or options.groups
+        tool = Tool(definition.name, definition, options, groups, self._origin, pack=self._pack)
+        self._collector.check_backend(tool)
+        return tool
+
+    def _options(self, declared: ToolOptions) -> ToolOptions:
+        """What the tool declares, with what the registration says instead."""
+        said = {"description": self._terms.description, "extended_model": self._terms.extended_model}
+        changes: dict[str, Any] = {name: value for name, value in said.items() if value is not None}
+        return evolve(declared, **changes) if changes else declared
 
 
-def _tool_methods(source: Any) -> dict[str, ToolOptions]:
-    """The names and options of `@tool` methods, in the order of their first definition, inherited ones included.
-
-    Classes are read without touching the instance: a property must not run because somebody looks for tools.
-    """
-    import inspect
-
-    if inspect.isroutine(source):
-        return {}
-    methods: dict[str, ToolOptions] = {}
-    for cls in reversed(type(source).__mro__):
-        for name in vars(cls):
-            options = declared_options(inspect.getattr_static(type(source), name, None))
-            if options is not None:
-                methods.setdefault(name, options)
-    return methods
+def check_renamed(terms: Offer, names: Iterable[str]) -> None:
+    """Raises `UnknownNameError` for a tool to rename that is none of those collected, and was not left out."""
+    if terms.enable is None and isinstance(terms.rename, Mapping):
+        _check_known(terms.rename, [*names, *terms.disable], " to rename")
 
 
-def _instantiated(cls: type) -> Any:
-    try:
-        return cls()
-    except TypeError as error:
-        raise RegistrationError(
-            f"{cls.__qualname__} cannot be made without arguments ({error}); register an instance: "
-            f"register({cls.__name__}(...))"
-        ) from error
+def _check_known(asked: Iterable[str], known: list[str], what_for: str = "") -> None:
+    for name in asked:
+        if name not in known:
+            hint = suggestion(name, known, noun="tools")
+            raise UnknownNameError(f"this registration has no tool {name!r}{what_for}. {hint}")
 
 
 def _not_a_tool(source: Any) -> RegistrationError:
@@ -334,32 +220,22 @@ def _not_a_tool(source: Any) -> RegistrationError:
     )
 
 
-def _selected(tools: tuple[Tool, ...], registration: Registration) -> tuple[Tool, ...]:
+def _selected(tools: list[Tool], terms: Offer, lenient: bool) -> list[Tool]:
     """Enabled minus disabled, by the names that the source itself uses."""
-    if registration.enable is None and not registration.disable:
-        return tools
-    known = list(map(_own_name, tools))
-    for name in (*(registration.enable or ()), *registration.disable):
-        if name not in known and not registration.lenient:
-            raise UnknownNameError(f"this registration has no tool {name!r}. {suggestion(name, known, noun='tools')}")
-    return tuple(
-        tool
-        for tool in tools
-        if (registration.enable is None or _own_name(tool) in registration.enable)
-        and _own_name(tool) not in registration.disable
-    )
+    if not lenient:
+        _check_known((*(terms.enable or ()), *terms.disable), list(map(_own_name, tools)))
+    enabled = tools if terms.enable is None else [tool for tool in tools if _own_name(tool) in terms.enable]
+    return [tool for tool in enabled if _own_name(tool) not in terms.disable]
 
 
-def _renamed(tool: Tool, registration: Registration) -> Tool:
-    rename, own, name = registration.rename, _own_name(tool), tool.name
+def _renamed(tool: Tool, terms: Offer) -> Tool:
+    rename, own, name = terms.rename, _own_name(tool), tool.name
     if isinstance(rename, Mapping):
         name = rename.get(own, name)
     elif rename is not None:
         name = rename(own)
-    name = f"{registration.prefix}{name}"
-    if _is_foreign(tool):
-        from pegboard._base.names import legal_name
-
+    name = f"{terms.prefix}{name}"
+    if tool.definition.source_name is not None:
         # Where others chose the name, it must not depend on its length whether their tools can be used.
         name = legal_name(name)
     return tool if name == tool.name else tool.evolve(name=check_name(name))
@@ -368,11 +244,3 @@ def _renamed(tool: Tool, registration: Registration) -> Tool:
 def _own_name(tool: Tool) -> str:
     """The name that the tool's source knows it by."""
     return tool.definition.source_name or tool.name
-
-
-def _is_foreign(tool: Tool) -> bool:
-    return tool.definition.source_name is not None
-
-
-def _first_line(doc: str | None) -> str:
-    return (doc or "").strip().partition("\n")[0]

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pegboard._model.facts import Parameter
     from pegboard._tools.docstrings import Docstring
 
-__all__ = ["Read", "ToolDefinition", "definition_of"]
+__all__ = ["Read", "ToolDefinition", "definition_of", "unread"]
 
 Read = Callable[[Any, str, ToolOptions | None, TypeTables], Reading]
 """Reads a source for a tool of this name; options of None are what the source declares. Raises `RegistrationError`."""
@@ -282,6 +282,12 @@ class ToolDefinition:
             f"tool {self.name!r}: the preset of {name!r} is no {qualified_name(slot.annotation)}; "
             f"got an object of class {type(value).__name__}"
         )
+
+
+def unread(read: Read, source: Any, name: str, options: ToolOptions, source_name: str | None = None) -> Tool:
+    """A tool for `tools_from` to answer with: the toolkit that takes it reads it, with tables of its own."""
+    tables = cast("TypeTables", None)
+    return Tool(name, ToolDefinition(read, source, name, options, tables, lazy=True, source_name=source_name), options)
 
 
 def definition_of(tool: Tool) -> ToolDefinition:

@@ -9,6 +9,6 @@ __all__ = ["plugins"]
 
 def plugins() -> tuple[ModuleType, ...]:
     """The built-in plugins, each a module with hook implementations."""
-    from pegboard.builtin import converters, injectors, types
+    from pegboard.builtin import converters, injectors, sources, types
 
-    return converters, injectors, types
+    return converters, injectors, sources, types

@@ -1,0 +1,102 @@
+"""Built-in sources: functions, objects and classes with `@tool` methods, tools by hand, and what lists its tools."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from pegboard._base.errors import RegistrationError
+from pegboard._base.names import legal_names
+from pegboard._model.declare import declared_options, declared_toolset
+from pegboard._model.tool import Tool, ToolOptions
+from pegboard._model.toolset import Toolset
+from pegboard._tools.definition import unread
+from pegboard._tools.signature import read_function
+from pegboard.extension import ToolSource
+from pegboard.hookspecs import hookimpl
+
+
+@hookimpl
+def tools_from(source: Any) -> Iterable[Any] | None:
+    """An object that is its own answer is a function: it is read as such."""
+    if isinstance(source, type):
+        source = _instantiated(source)
+    methods = _tool_methods(source)
+    if methods:
+        return [_toolset(source, methods)]
+    if _is_handwritten(source):
+        return [_handwritten(source, source.name)]
+    if callable(source):
+        return [source]
+    if isinstance(source, ToolSource):
+        return list(_listed(list(source.tools())))
+    return None
+
+
+def _instantiated(cls: type) -> Any:
+    try:
+        return cls()
+    except TypeError as error:
+        raise RegistrationError(
+            f"{cls.__qualname__} cannot be made without arguments ({error}); register an instance: "
+            f"register({cls.__name__}(...))"
+        ) from error
+
+
+def _tool_methods(source: Any) -> dict[str, ToolOptions]:
+    """The names and options of `@tool` methods, in the order of their first definition, inherited ones included.
+
+    Classes are read without touching the instance: a property must not run because somebody looks for tools.
+    """
+    if inspect.isroutine(source):
+        return {}
+    methods: dict[str, ToolOptions] = {}
+    for cls in reversed(type(source).__mro__):
+        for name in vars(cls):
+            options = declared_options(inspect.getattr_static(type(source), name, None))
+            if options is not None:
+                methods.setdefault(name, options)
+    return methods
+
+
+def _toolset(source: Any, methods: Mapping[str, ToolOptions]) -> Toolset:
+    declared = declared_toolset(type(source))
+    prefix = declared.prefix if declared else ""
+    tools = tuple(
+        unread(read_function, getattr(source, attribute), f"{prefix}{said.name or attribute}", said)
+        for attribute, said in methods.items()
+    )
+    label = (declared.name if declared else None) or type(source).__name__
+    first_line = (type(source).__doc__ or "").strip().partition("\n")[0]
+    return Toolset(label, (declared.description if declared else None) or first_line, tools)
+
+
+def _is_handwritten(source: Any) -> bool:
+    """Whether an object has what a tool by hand needs: `name`, `description`, `parameters` and `call(call)`."""
+    return (
+        isinstance(getattr(source, "name", None), str)
+        and isinstance(getattr(source, "description", None), str)
+        and isinstance(getattr(source, "parameters", None), Mapping)
+        and callable(getattr(source, "call", None))
+    )
+
+
+def _handwritten(source: Any, name: str, source_name: str | None = None) -> Tool:
+    from pegboard._tools.schema_tool import Written, read_schema
+
+    hints = {hint: getattr(source, hint, None) for hint in ("read_only", "destructive", "idempotent", "open_world")}
+    said: dict[str, Any] = {hint: value for hint, value in hints.items() if isinstance(value, bool)}
+    options = ToolOptions(tags=tuple(getattr(source, "tags", ())), **said)
+    returns = getattr(source, "returns", None)
+    written = Written(
+        source.description, source.parameters, source.call, returns if isinstance(returns, Mapping) else None
+    )
+    return unread(read_schema, written, name, options, source_name)
+
+
+def _listed(several: list[Any]) -> Iterator[Any]:
+    """The tools of a source: those by hand may have any name there, and get a legal one here."""
+    names = legal_names(each.name for each in several if _is_handwritten(each))
+    for each in several:
+        yield _handwritten(each, names[each.name], each.name) if _is_handwritten(each) else each
