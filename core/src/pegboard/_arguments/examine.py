@@ -52,7 +52,7 @@ from pegboard._schema.problems import (
     under,
     unknown,
 )
-from pegboard._schema.sketch import shape_of
+from pegboard._schema.foreign import shape_of
 from pegboard._types.codegen import structurer
 from pegboard._types.exact import JSON_TYPES
 from pegboard._types.json_kinds import kinds

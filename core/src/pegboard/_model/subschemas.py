@@ -1,12 +1,23 @@
-"""Where a JSON Schema holds further schemas."""
+"""JSON Schema's keywords, where schemas hold further schemas, and when two JSON values are the same."""
 
 from __future__ import annotations
 
 import marshal
-from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, TypeAlias
 
-__all__ = ["JsonSchema", "copied", "has_subschemas", "map_subschemas", "packed", "subschemas", "unpacked"]
+__all__ = [
+    "KEYWORDS",
+    "JsonSchema",
+    "comparable",
+    "copied",
+    "distinct",
+    "has_subschemas",
+    "map_subschemas",
+    "packed",
+    "subschemas",
+    "unpacked",
+]
 
 JsonSchema: TypeAlias = dict[str, Any]
 
@@ -15,12 +26,39 @@ _MAPPING = (dict, Mapping)
 _SCHEMA = (*_MAPPING, bool)
 _ATOMS = frozenset({str, int, float, bool, type(None)})
 
-# Everything else is data and must be left alone (`const`, `default`, ...).
-_ONE = ("items", "additionalProperties", "propertyNames", "contains", "not", "if", "then", "else")
-_ONE_RARE = ("unevaluatedItems", "unevaluatedProperties", "contentSchema")
-_LIST = ("anyOf", "oneOf", "allOf", "prefixItems")
-_NAMED = ("properties", "patternProperties", "dependentSchemas", "$defs", "definitions")
-_KIND = {**dict.fromkeys(_ONE + _ONE_RARE, "one"), **dict.fromkeys(_LIST, "list"), **dict.fromkeys(_NAMED, "named")}
+_SCHEMAS: Final = {
+    "schema": "additionalItems additionalProperties contains contentSchema else if items not propertyNames then "
+    "unevaluatedItems unevaluatedProperties",
+    "schemas": "allOf anyOf oneOf prefixItems",
+    "named schemas": "$defs definitions dependencies dependentSchemas patternProperties properties",
+}
+_DATA: Final = {
+    "anything": "const default",
+    "array": "enum examples",
+    "count": "maxContains maxItems maxLength maxProperties minContains minItems minLength minProperties",
+    "dialect": "$schema",
+    "factor": "multipleOf",
+    "flag": "deprecated readOnly uniqueItems writeOnly",
+    "names": "required",
+    "names by name": "dependentRequired",
+    "number": "exclusiveMaximum exclusiveMinimum maximum minimum",
+    "pattern": "pattern",
+    "reference": "$dynamicRef $recursiveRef $ref",
+    "text": "$comment contentEncoding contentMediaType description format title",
+    "types": "type",
+}
+
+
+def _by_word(table: Mapping[str, str]) -> dict[str, str]:
+    return {word: kind for kind, words in table.items() for word in words.split()}
+
+
+_HOLDS: Final[Mapping[str, str]] = _by_word(_SCHEMAS)
+KEYWORDS: Final[Mapping[str, str]] = {**_HOLDS, **_by_word(_DATA)}
+"""What the value of each keyword is: a schema, schemas, named schemas, or data of some kind.
+
+In old dialects `items` may be several schemas, and `dependencies` may name members instead of schemas.
+"""
 
 
 def map_subschemas(schema: Mapping[str, Any], convert: Callable[[Any], Any]) -> JsonSchema:
@@ -30,39 +68,61 @@ def map_subschemas(schema: Mapping[str, Any], convert: Callable[[Any], Any]) -> 
     """
     mapped: JsonSchema = {}
     for keyword, value in schema.items():
-        kind = _KIND.get(keyword)
-        if kind is None:
+        holds = _HOLDS.get(keyword)
+        if holds is None:
             mapped[keyword] = value if type(value) in _ATOMS else copied(value)
-        elif kind == "named" and isinstance(value, _MAPPING):
-            mapped[keyword] = {name: convert(inner) for name, inner in value.items()}
-        elif (kind == "list" or keyword == "items") and isinstance(value, list):
+        elif holds == "named schemas" and isinstance(value, _MAPPING):
+            mapped[keyword] = {
+                name: copied(inner) if type(inner) is list else convert(inner) for name, inner in value.items()
+            }
+        elif isinstance(value, list) and (holds == "schemas" or keyword == "items"):
             mapped[keyword] = [convert(inner) for inner in value]
-        elif kind == "one" and isinstance(value, _SCHEMA):
+        elif holds == "schema" and isinstance(value, _SCHEMA):
             mapped[keyword] = convert(value)
         else:
             mapped[keyword] = copied(value)
     return mapped
 
 
-def subschemas(schema: Mapping[str, Any]) -> list[Any]:
-    """The schemas directly inside, booleans included."""
-    found: list[Any] = []
+def subschemas(schema: Mapping[str, Any]) -> Iterator[tuple[str, str | int | None, Any]]:
+    """Each schema directly inside, booleans included, after its keyword and its name or number there, if it has one."""
     for keyword, value in schema.items():
-        kind = _KIND.get(keyword)
-        if kind is None:
+        holds = _HOLDS.get(keyword)
+        if holds is None:
             continue
-        if kind == "named" and isinstance(value, _MAPPING):
-            found.extend(value.values())
-        elif (kind == "list" or keyword == "items") and isinstance(value, list):
-            found.extend(value)
-        elif kind == "one" and isinstance(value, _SCHEMA):
-            found.append(value)
-    return found
+        if holds == "named schemas" and isinstance(value, _MAPPING):
+            for name, inner in value.items():
+                if type(inner) is not list:
+                    yield keyword, name, inner
+        elif isinstance(value, list) and (holds == "schemas" or keyword == "items"):
+            for index, inner in enumerate(value):
+                yield keyword, index, inner
+        elif holds == "schema" and isinstance(value, _SCHEMA):
+            yield keyword, None, value
 
 
 def has_subschemas(keywords: Mapping[str, Any]) -> bool:
     """Whether one of these keywords can hold a schema."""
-    return not _KIND.keys().isdisjoint(keywords)
+    return not _HOLDS.keys().isdisjoint(keywords)
+
+
+def comparable(value: Any) -> Any:
+    """A hashable stand-in that is equal for equal JSON values: 1 and 1.0 are, 1 and true are not."""
+    if isinstance(value, bool):
+        return (bool, value)
+    if isinstance(value, list):
+        return (list, *map(comparable, value))
+    if isinstance(value, _MAPPING):
+        return (dict, frozenset((key, comparable(inner)) for key, inner in value.items()))
+    return value
+
+
+def distinct(values: list[Any]) -> list[Any]:
+    """JSON values without repetitions; the first of two equal ones counts."""
+    found: dict[Any, Any] = {}
+    for value in values:
+        found.setdefault(comparable(value), value)
+    return list(found.values())
 
 
 def copied(value: Any) -> Any:

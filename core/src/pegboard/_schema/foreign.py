@@ -7,12 +7,15 @@ from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 from functools import lru_cache
 from itertools import islice
+from types import NoneType
 from typing import Any, ClassVar, Final, TypeAlias, final
 
 from attrs import field, frozen
 
 from pegboard._base.errors import Mismatch, describe_exception
-from pegboard._model.shapes import JsonSchema, TypePlan
+from pegboard._base.markers import MISSING
+from pegboard._model.shapes import Choice, Items, JsonSchema, Member, Nullable, Record, Scalar, Shape, TypePlan, Union
+from pegboard._model.subschemas import distinct
 from pegboard._schema.problems import (
     BOUNDS,
     MOST_PROBLEMS,
@@ -27,9 +30,9 @@ from pegboard._schema.problems import (
     unknown,
 )
 from pegboard._schema.redos import read_pattern
-from pegboard._schema.vet import dialect, vet
+from pegboard._schema.vet import dialect, follow, vet
 
-__all__ = ["ForeignPlan", "ForeignSchema", "SchemaMismatch", "property_plan", "schema_problems"]
+__all__ = ["ForeignPlan", "ForeignSchema", "SchemaMismatch", "property_plan", "schema_problems", "shape_of"]
 
 Redact: TypeAlias = Callable[[str], str]
 Predicate: TypeAlias = Callable[[Any], bool]
@@ -208,17 +211,8 @@ def _pattern(validator: Any, pattern: str, value: Any, schema: Any) -> Iterator[
 def _unique_items(validator: Any, unique: Any, value: Any, schema: Any) -> Iterator[Any]:
     from jsonschema import ValidationError
 
-    if unique and isinstance(value, list) and len({_hashable(item) for item in value}) < len(value):
+    if unique and isinstance(value, list) and len(distinct(value)) < len(value):
         yield ValidationError("has non-unique elements")
-
-
-def _hashable(value: Any) -> Any:
-    """Equal for equal JSON values: 1 and 1.0 are, 1 and true are not."""
-    if isinstance(value, Mapping):
-        return "object", frozenset((key, _hashable(member)) for key, member in value.items())
-    if isinstance(value, list):
-        return "array", tuple(map(_hashable, value))
-    return isinstance(value, bool), value
 
 
 def _translated(error: Any, path: str, redact: Redact | None) -> Iterator[Problem]:
@@ -285,3 +279,59 @@ def _mismatch(error: Any, schema: Mapping[str, Any], path: str, redact: Redact |
 
 
 _WORDED: Final = frozenset({"anyOf", "const", "enum", "format", "oneOf", "type", *BOUNDS})
+
+
+_SCALARS: Final[Mapping[Any, type]] = {
+    "boolean": bool,
+    "integer": int,
+    "null": NoneType,
+    "number": float,
+    "string": str,
+}
+
+
+def shape_of(plan: TypePlan) -> Shape | None:
+    """The plan's shape; of a foreign one a sketch, so that arguments are mended where a type comes without a shape.
+
+    A sketch only suggests repairs: whether a mended value fits is always for the schema itself to say.
+    """
+    if not isinstance(plan, ForeignPlan):
+        return plan.shape or _scalar(plan.schema)
+    schema = follow(plan.whole.schema, plan.part)
+    choices = [schema["const"]] if "const" in schema else schema.get("enum")
+    if isinstance(choices, list):
+        scalars = [choice for choice in choices if choice is None or isinstance(choice, str | int | float)]
+        return Choice(tuple((choice, choice) for choice in scalars))
+    several = schema.get("anyOf") or schema.get("oneOf")
+    if isinstance(several, list):
+        return _union([plan.whole.plan(member) for member in several if isinstance(member, dict)])
+    kind = schema.get("type", "object" if "properties" in schema else None)
+    if isinstance(kind, list):
+        return _union([plan.whole.plan({**schema, "type": each}) for each in kind])
+    if kind == "array":
+        items = schema.get("items", True)
+        return Items(plan.whole.plan(items if isinstance(items, dict) else {}))
+    return _record(plan, schema) if kind == "object" else Scalar(_SCALARS[kind]) if kind in _SCALARS else None
+
+
+def _scalar(schema: Mapping[str, Any]) -> Shape | None:
+    """What a handler that gives no shape reads; text is its own affair, as it is where there is a shape."""
+    kind = schema.get("type")
+    return Scalar(_SCALARS[kind]) if kind in ("boolean", "integer", "null", "number") else None
+
+
+def _union(members: list[TypePlan]) -> Shape:
+    rest = [member for member in members if member.schema.get("type") != "null"]
+    if len(rest) == 1 and len(members) == 2:
+        return Nullable(rest[0])
+    return Union(tuple(members))
+
+
+def _record(plan: ForeignPlan, schema: Mapping[str, Any]) -> Record:
+    required = schema.get("required", ())
+    members = (
+        Member(key, key, plan.whole.plan(part), key in required, part.get("default", MISSING))
+        for key, part in schema.get("properties", {}).items()
+        if isinstance(part, dict)
+    )
+    return Record(dict, tuple(members), open=True)

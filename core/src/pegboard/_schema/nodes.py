@@ -259,7 +259,7 @@ def _references(node: Any) -> list[SchemaRef]:
     """The references in a schema, itself included, but not what is inside their targets."""
     found = [node] if isinstance(node, SchemaRef) else []
     if isinstance(node, (dict, Mapping)):
-        for inner in subschemas(node):
+        for _, _, inner in subschemas(node):
             found += _inside(inner)
     return found
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pegboard._model.subschemas import JsonSchema, map_subschemas
+from pegboard._model.subschemas import JsonSchema, distinct, map_subschemas
 
 __all__ = ["to_openapi"]
 
 _UNKNOWN = (
-    "$schema", "$id", "$comment", "$anchor", "$defs", "definitions", "propertyNames", "contains", "minContains",
-    "maxContains", "if", "then", "else", "dependentRequired", "dependentSchemas", "unevaluatedItems",
-    "unevaluatedProperties", "contentMediaType", "contentSchema", "discriminator",
+    "$schema", "$id", "$comment", "$anchor", "$defs", "additionalItems", "definitions", "dependencies",
+    "propertyNames", "contains", "minContains", "maxContains", "if", "then", "else", "dependentRequired",
+    "dependentSchemas", "unevaluatedItems", "unevaluatedProperties", "contentMediaType", "contentSchema",
+    "discriminator",
 )  # fmt: skip
 """Keywords without a counterpart. A discriminator needs references, which a schema on its own has nowhere to put."""
 
@@ -47,8 +48,8 @@ def _positions(schema: JsonSchema) -> JsonSchema:
 
 
 def _any_of(schemas: list[Any]) -> Any:
-    distinct = [schema for number, schema in enumerate(schemas) if schema not in schemas[:number]]
-    return distinct[0] if len(distinct) == 1 else {"anyOf": distinct}
+    different = distinct(schemas)
+    return different[0] if len(different) == 1 else {"anyOf": different}
 
 
 def _alternatives(schema: JsonSchema) -> JsonSchema:

@@ -105,7 +105,7 @@ def _said(schema: Mapping[str, Any]) -> Iterable[tuple[str, int]]:
     """The names and descriptions of the parameters, those inside records included."""
     for name in schema.get("properties", ()):
         yield str(name), 1
-    for inner in subschemas(schema):
+    for _, _, inner in subschemas(schema):
         if isinstance(inner, Mapping):
             if isinstance(inner.get("description"), str):
                 yield inner["description"], 1

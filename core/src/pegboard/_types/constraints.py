@@ -23,6 +23,7 @@ from pegboard._model.shapes import (
     Union,
     identity,
 )
+from pegboard._model.subschemas import distinct
 from pegboard._schema.nodes import JsonSchema, SchemaNode, extend
 from pegboard._types.annotations import Metadata, qualified_name
 from pegboard._types.codegen import structurer
@@ -95,8 +96,8 @@ def alternatives(schemas: list[JsonSchema]) -> JsonSchema:
     flat: list[JsonSchema] = []
     for schema in schemas:
         flat += schema["anyOf"] if schema.keys() == {"anyOf"} else [schema]
-    distinct = [schema for number, schema in enumerate(flat) if schema not in flat[:number]]
-    return distinct[0] if len(distinct) == 1 else {"anyOf": distinct}
+    different = distinct(flat)
+    return different[0] if len(different) == 1 else {"anyOf": different}
 
 
 def _bound_one(plan: TypePlan, metadata: Metadata) -> TypePlan | None:

@@ -11,6 +11,7 @@ from types import NoneType
 from typing import Any
 
 from pegboard._base.errors import BareMismatch
+from pegboard._model.subschemas import comparable
 
 __all__ = [
     "JSON_TYPES",
@@ -92,17 +93,7 @@ def to_object(value: Any) -> dict[str, Any]:
 
 def has_duplicates(values: Sequence[Any]) -> bool:
     """Whether two JSON values are equal as JSON has it: 1 equals 1.0, and true does not equal 1."""
-    return len({_frozen(value) for value in values}) != len(values)
-
-
-def _frozen(value: Any) -> Any:
-    if isinstance(value, bool):
-        return (bool, value)
-    if isinstance(value, list):
-        return (list, *map(_frozen, value))
-    if isinstance(value, dict):
-        return (dict, frozenset((key, _frozen(inner)) for key, inner in value.items()))
-    return value
+    return len({comparable(value) for value in values}) != len(values)
 
 
 def count_members(value: Any) -> int:
@@ -122,14 +113,14 @@ def choice_table(pairs: Sequence[tuple[Any, Any]]) -> dict[Any, Any]:
     """A table for `choose`. The first of two equal values counts."""
     table: dict[Any, Any] = {}
     for value, meaning in pairs:
-        table.setdefault(_frozen(value), meaning)
+        table.setdefault(comparable(value), meaning)
     return table
 
 
 def choose(table: Mapping[Any, Any], value: Any) -> Any:
     """What a JSON scalar stands for. Raises `Mismatch` for a value that is not in the table."""
     try:
-        return table[_frozen(value)]
+        return table[comparable(value)]
     except KeyError:
         raise BareMismatch from None
 
