@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import lru_cache, reduce
 from typing import Any, Final, TypeAlias
 
@@ -53,7 +53,7 @@ def read_pattern(pattern: str) -> Pattern:
     automaton.folding = "(?" in pattern and re.search(r"\(\?[a-zA-Z]*i", pattern) is not None
     nodes = list(parsed)
     _, _, empty = automaton.sequence(nodes)
-    loops = sorted(automaton.loops(), key=min)
+    loops = sorted(automaton.loops, key=min)
     exponential = automaton.too_large or any(automaton.is_ambiguous(loop) for loop in loops)
     anchored = bool(nodes) and str(nodes[0][0]) == "AT"
     # Without anchors and assertions, a pattern that may be empty matches where the search begins.
@@ -68,6 +68,10 @@ class _Automaton:
 
     chars: list[Chars] = field(factory=list)
     edges: list[dict[int, int]] = field(factory=list)
+    loops: list[frozenset[int]] = field(factory=list)
+    """The states of each outermost repeat: from every one of them all others are reached."""
+    aside: set[int] = field(factory=set)
+    """The states of assertions, to which nothing leads from outside."""
     conditions: bool = False
     folding: bool = False
     """Whether case is ignored."""
@@ -114,7 +118,9 @@ class _Automaton:
             return self.repeat(0, 1_000, [("ANY", None)])  # may be any text
         self.conditions = True
         if kind in ("ASSERT", "ASSERT_NOT"):
-            self.sequence(argument[1])  # its loops are walked too, but nothing leads in or out
+            first = len(self.chars)
+            self.sequence(argument[1])  # its loops are walked too
+            self.aside.update(range(first, len(self.chars)))
         return _EMPTY
 
     def repeat(self, least: int, most: int, body: Iterable[Any]) -> Ends:
@@ -123,9 +129,11 @@ class _Automaton:
         one_character = len(nodes) == 1 and _chars(str(nodes[0][0]), nodes[0][1]) is not None
         counted = least > _ROUNDS and not one_character  # its rounds may differ: as good as a loop
         if most != least or counted:
+            first = len(self.chars)
             begins, ends, empty = self.sequence(nodes)
             if most - least > 1 or counted:
                 self.connect(ends, begins)
+                self.close(first)
             if counted and empty:
                 self.connect(ends, begins)  # a round that takes nothing counts too, so there are many ways to count
             parts.append((begins, ends, True))
@@ -137,36 +145,43 @@ class _Automaton:
         ends = frozenset[int]().union(*(part[1] for part in parts))
         return begins, ends, any(part[2] for part in parts)
 
-    def loops(self) -> list[frozenset[int]]:
-        """The sets of states that can all reach each other."""
-        graph = {state: list(following) for state, following in enumerate(self.edges)}
-        return [loop for loop in _components(graph) if len(loop) > 1 or any(state in graph[state] for state in loop)]
+    def close(self, first: int) -> None:
+        """The states since `first` are a loop, which takes in the loops inside."""
+        loop = frozenset(range(first, len(self.chars))) - self.aside
+        self.loops = [each for each in self.loops if not each <= loop] + ([loop] if loop else [])
 
     def is_ambiguous(self, loop: frozenset[int]) -> bool:
         """Whether two different ways through the loop read the same text and meet again."""
         inner = {state: [after for after in self.edges[state] if after in loop] for state in loop}
         if any(self.edges[state][after] > 1 for state in loop for after in inner[state]):
             return True
-        pairs = self.pairs(inner)
-        if pairs is None:
+        before = self.pairs(inner)
+        if before is None:
             return True  # too large to tell
-        return any(
-            any(one == other for one, other in component) and any(one != other for one, other in component)
-            for component in _components(pairs)
-        )
+        # Backwards from where the walkers meet: whoever was apart there went two ways.
+        waiting = [pair for pair in before if pair[0] == pair[1]]
+        seen = set(waiting)
+        for pair in waiting:  # which grows meanwhile
+            fresh = before[pair] - seen
+            if any(one != other for one, other in fresh):
+                return True
+            seen |= fresh
+            waiting.extend(fresh)
+        return False
 
-    def pairs(self, inner: dict[int, list[int]]) -> dict[tuple[int, int], list[tuple[int, int]]] | None:
-        """Where two walkers that read the same text can be, begun at the same state."""
-        found: dict[tuple[int, int], list[tuple[int, int]]] = {}
-        waiting = [(state, state) for state in inner]
+    def pairs(self, inner: dict[int, list[int]]) -> dict[tuple[int, int], set[tuple[int, int]]] | None:
+        """Where two walkers that read the same text can be, begun at the same state, and where they came from."""
+        found: dict[tuple[int, int], set[tuple[int, int]]] = {(state, state): set() for state in inner}
+        waiting = list(found)
         steps = 0
-        while waiting:
-            pair = waiting.pop()
-            if pair in found:
-                continue
-            following = [(a, b) for a in inner[pair[0]] for b in inner[pair[1]] if self.chars[a] & self.chars[b]]
-            found[pair] = following
-            waiting.extend(following)
+        for pair in waiting:  # which grows meanwhile
+            for one in inner[pair[0]]:
+                for other in inner[pair[1]]:
+                    if self.chars[one] & self.chars[other]:
+                        if (one, other) not in found:
+                            found[one, other] = set()
+                            waiting.append((one, other))
+                        found[one, other].add(pair)
             steps += len(inner[pair[0]]) * len(inner[pair[1]])
             if steps > _MOST_PAIRS:
                 return None
@@ -179,38 +194,6 @@ class _Automaton:
             if any(self.chars[after] & going_on for after in self.edges[state] if after not in loop):
                 return True
         return False
-
-
-def _components(graph: dict[Any, list[Any]]) -> Iterator[frozenset[Any]]:
-    """The strongly connected components, by Kosaraju's two walks."""
-    seen: set[Any] = set()
-    order = [node for root in graph for node in _walk(graph, root, seen)]
-    backwards: dict[Any, list[Any]] = {node: [] for node in graph}
-    for node, following in graph.items():
-        for after in following:
-            backwards[after].append(node)
-    taken: set[Any] = set()
-    for root in reversed(order):
-        component = frozenset(_walk(backwards, root, taken))
-        if component:
-            yield component
-
-
-def _walk(graph: dict[Any, list[Any]], root: Any, seen: set[Any]) -> Iterator[Any]:
-    """The nodes reached from `root` and not yet seen, each after all that it leads to."""
-    if root in seen:
-        return
-    seen.add(root)
-    path = [(root, iter(graph[root]))]
-    while path:
-        node, following = path[-1]
-        after = next((each for each in following if each not in seen), None)
-        if after is None:
-            path.pop()
-            yield node
-        else:
-            seen.add(after)
-            path.append((after, iter(graph[after])))
 
 
 def _chars(kind: str, argument: Any) -> Chars | None:
