@@ -16,7 +16,6 @@ MODULES = (
     *(
         "_types/constraints",
         "_types/codegen",
-        "_types/constructors",
         "_types/json_kinds",
         "_tools/plan",
         "_types/exact",

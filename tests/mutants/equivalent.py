@@ -28,19 +28,13 @@ EQUIVALENT: dict[tuple[str, str, str, str], str] = {
     ("_types/codegen", "_emit_fixed_items", "shape.build is tuple", "False"): SPEED,
     ("_types/codegen", "_emit_mapped", "shape.key is not None", "True"): "text keys are as many as they were",
     (
-        "_types/constructors",
-        "constructor_arguments",
+        "_types/codegen",
+        "_arguments",
         "all(parameter.isidentifier() and not keyword.iskeyword(parameter) for parameter in parameters)",
         "False",
     ): SPEED,
-    ("_types/constructors", "_takes_in_order", "isinstance(build, type)", "True"): SPEED,
+    ("_types/codegen", "_takes_in_order", "isinstance(build, type)", "True"): SPEED,
     ("_types/codegen", "_emit_attempts", "len(plans) == 1", "False"): CALLED,
-    (
-        "_types/json_kinds",
-        "is_one_way",
-        "not isinstance(plan.shape, Scalar) and _any_one_way([plan], set())",
-        "(_any_one_way([plan], set()))",
-    ): SPEED,
     (
         "_tools/plan",
         "build",
@@ -62,7 +56,6 @@ EQUIVALENT: dict[tuple[str, str, str, str], str] = {
     ): "`**kwargs` can be neither preset nor injected, so its value is always sent",
     ("_tools/plan", "_passed", "spelled", "False"): SPEED,
     ("_tools/plan", "_value", "slot.name in self._view.presets", "True"): SPEED,
-    ("_types/unions", "union_plan", "len(plans) == 1", "False"): "a union of one type is that type",
     ("_types/unions", "_tags", "isinstance(value, str)", "True"): "the next condition asks the same of all",
     ("_types/unions", "_unstructurer", "all(plan.unstructure is identity for plan in plans)", "False"): SPEED,
     **{

@@ -34,7 +34,7 @@ from pegboard._model.shapes import (
     Union,
     identity,
 )
-from pegboard._schema.foreign import SchemaMismatch, schema_problems
+from pegboard._schema.foreign import SchemaMismatch, schema_problems, shape_of
 from pegboard._schema.nodes import render
 from pegboard._schema.problems import (
     MOST_PROBLEMS,
@@ -52,7 +52,6 @@ from pegboard._schema.problems import (
     under,
     unknown,
 )
-from pegboard._schema.foreign import shape_of
 from pegboard._types.codegen import structurer
 from pegboard._types.exact import JSON_TYPES
 from pegboard._types.json_kinds import kinds

@@ -8,7 +8,7 @@ function is called as it is.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from attrs import field, frozen
 
@@ -59,7 +59,14 @@ class TypePlan(Shown):
 
 @frozen(eq=False, repr=False)
 class Shape(Shown):
-    """The base of all shapes."""
+    """The base of all shapes; `parts()` are the plans directly inside."""
+
+    json: ClassVar[type | None] = None
+    """The Python type of the JSON that it takes, if that is always the same: list for an array, dict for an object."""
+
+    def parts(self) -> tuple[TypePlan, ...]:
+        """The plans directly inside."""
+        return ()
 
 
 @frozen(eq=False, repr=False)
@@ -83,6 +90,7 @@ class Scalar(Shape):
 class Text(Shape):
     """A JSON string that `parse` turns into a value; `parse` raises for text that the schema refuses."""
 
+    json = str
     parse: Callable[[str], Any]
     checks: tuple[Check, ...] = ()
 
@@ -100,28 +108,40 @@ class Choice(Shape):
 class Items(Shape):
     """A JSON array of one item type, built into `build` (list, tuple, set, frozenset ...)."""
 
+    json = list
     item: TypePlan
     build: Callable[[list[Any]], Any] = list
     checks: tuple[Check, ...] = ()
     unique: bool = False
+
+    def parts(self) -> tuple[TypePlan, ...]:
+        return (self.item,)
 
 
 @frozen(eq=False, repr=False)
 class FixedItems(Shape):
     """A JSON array of a fixed length with a type for each position."""
 
+    json = list
     items: tuple[TypePlan, ...]
     build: Callable[[list[Any]], Any] = tuple
+
+    def parts(self) -> tuple[TypePlan, ...]:
+        return self.items
 
 
 @frozen(eq=False, repr=False)
 class Mapped(Shape):
     """A JSON object with free keys; `key` takes the key's text."""
 
+    json = dict
     key: TypePlan | None
     value: TypePlan
     build: Callable[[dict[Any, Any]], Any] | None = None
     checks: tuple[Check, ...] = ()
+
+    def parts(self) -> tuple[TypePlan, ...]:
+        return (self.value,) if self.key is None else (self.key, self.value)
 
 
 @frozen(eq=False, repr=False)
@@ -140,6 +160,7 @@ class Member(Shown):
 class Record(Shape):
     """A JSON object with named members, built by `build(**members)`; surplus keys are refused unless `open`."""
 
+    json = dict
     build: Callable[..., Any]
     members: tuple[Member, ...]
     name: str = "object"
@@ -149,12 +170,18 @@ class Record(Shape):
     one_way: bool = False
     """Whether instances are written otherwise than they are read, so that no schema of results can be promised."""
 
+    def parts(self) -> tuple[TypePlan, ...]:
+        return tuple(member.plan for member in self.members)
+
 
 @frozen(eq=False, repr=False)
 class Nullable(Shape):
     """JSON null, which arrives as None, or `inner`."""
 
     inner: TypePlan
+
+    def parts(self) -> tuple[TypePlan, ...]:
+        return (self.inner,)
 
 
 @frozen(eq=False, repr=False)
@@ -163,13 +190,20 @@ class Union(Shape):
 
     members: tuple[TypePlan, ...]
 
+    def parts(self) -> tuple[TypePlan, ...]:
+        return self.members
+
 
 @frozen(eq=False, repr=False)
 class Tagged(Shape):
     """A union of records told apart by the value of one member."""
 
+    json = dict
     key: str
     members: Mapping[str | int | bool, TypePlan]
+
+    def parts(self) -> tuple[TypePlan, ...]:
+        return tuple(self.members.values())
 
 
 @frozen(eq=False, repr=False)
@@ -177,3 +211,6 @@ class Deferred(Shape):
     """A plan that is known only later: what makes recursive types possible."""
 
     resolve: Callable[[], TypePlan]
+
+    def parts(self) -> tuple[TypePlan, ...]:
+        return (self.resolve(),)

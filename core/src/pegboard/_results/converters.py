@@ -29,10 +29,8 @@ def is_content(plan: TypePlan) -> bool:
     match plan.shape:
         case Record(build=build):
             return isinstance(build, type) and issubclass(build, Block | ToolOutput | ToolResult)
-        case Items(item=inner) | Nullable(inner=inner):
-            return is_content(inner)
-        case FixedItems(items=several) | Union(members=several):
-            return any(map(is_content, several))
+        case Items() | FixedItems() | Nullable() | Union() as shape:
+            return any(map(is_content, shape.parts()))
     return False
 
 

@@ -33,45 +33,23 @@ _BOUNDS = ("ge", "gt", "le", "lt", "multiple_of", "min_length", "max_length", "p
 class Metadata:
     """What the metadata of an `Annotated` says, whoever wrote it; never changes."""
 
-    __slots__ = (
-        "bounds",
-        "deprecated",
-        "description",
-        "examples",
-        "handler",
-        "name",
-        "predicates",
-        "schema_extra",
-        "title",
-    )
+    description: str | None = None
+    name: str | None = None
+    title: str | None = None
+    examples: tuple[Any, ...] = ()
+    deprecated: bool = False
+    bounds: tuple[tuple[str, Any], ...] = ()
+    """Pairs such as `("ge", 1)` or `("pattern", "^a")`, in the order written."""
+    predicates: tuple[Callable[[Any], Any], ...] = ()
+    handler: TypeHandler | None = None
+    schema_extra: Mapping[str, Any] = types.MappingProxyType({})
 
-    def __init__(
-        self,
-        *,
-        description: str | None = None,
-        name: str | None = None,
-        title: str | None = None,
-        examples: tuple[Any, ...] = (),
-        deprecated: bool = False,
-        bounds: tuple[tuple[str, Any], ...] = (),
-        predicates: tuple[Callable[[Any], Any], ...] = (),
-        handler: TypeHandler | None = None,
-        schema_extra: Mapping[str, Any] | None = None,
-    ) -> None:
-        self.description = description
-        self.name = name
-        self.title = title
-        self.examples = examples
-        self.deprecated = deprecated
-        self.bounds = bounds
-        """Pairs such as `("ge", 1)` or `("pattern", "^a")`, in the order written."""
-        self.predicates = predicates
-        self.handler = handler
-        self.schema_extra = schema_extra or {}
+    def __init__(self, **said: Any) -> None:
+        self.__dict__.update(said)
 
     def but(self, **changes: Any) -> Metadata:
         """The same, but for what is named."""
-        return Metadata(**{name: getattr(self, name) for name in self.__slots__} | changes)
+        return Metadata(**{**self.__dict__, **changes})
 
     @property
     def keywords(self) -> dict[str, Any]:

@@ -6,6 +6,7 @@ records and arrays without a call per level. `writer.source` shows it, and trace
 
 from __future__ import annotations
 
+import keyword
 import re
 from collections.abc import Callable
 from types import NoneType
@@ -29,7 +30,6 @@ from pegboard._model.shapes import (
     TypePlan,
     Union,
 )
-from pegboard._types.constructors import constructor_arguments
 from pegboard._types.exact import (
     JSON_TYPES,
     choice_table,
@@ -284,10 +284,31 @@ def _emit_record(writer: Writer, shape: Record, source: str, target: str) -> Non
         _emit_surplus_count(writer, shape, mapping)
     for member, name in zip(required, names, strict=True):
         emit(writer, member.plan, name, name)
-    arguments = constructor_arguments(shape.build, [member.name for member in required], names) + (
-        [f"**{given}"] if given else []
-    )
+    arguments = _arguments(shape.build, [member.name for member in required], names) + ([f"**{given}"] if given else [])
     writer.line(f"{target} = {_builder(writer, shape.build)}({', '.join(arguments)})")
+
+
+def _arguments(build: Callable[..., Any], parameters: list[str], names: list[str]) -> list[str]:
+    """The arguments of a call of `build`, as source: positional where that means the same, in half the time.
+
+    `names` are the expressions that give the values of `parameters`, one for each.
+    """
+    if _takes_in_order(build, parameters):
+        return names
+    pairs = list(zip(parameters, names, strict=True))
+    if all(parameter.isidentifier() and not keyword.iskeyword(parameter) for parameter in parameters):
+        return [f"{parameter}={name}" for parameter, name in pairs]
+    return [f"**{{{', '.join(f'{parameter!r}: {name}' for parameter, name in pairs)}}}"]
+
+
+def _takes_in_order(build: Any, parameters: list[str]) -> bool:
+    function, bound = build, 0
+    if isinstance(build, type):
+        if type(build).__call__ is not type.__call__ or getattr(build, "__new__", None) is not object.__new__:
+            return False
+        function, bound = getattr(build, "__init__", None), 1
+    code = getattr(function, "__code__", None)
+    return code is not None and list(code.co_varnames[bound : code.co_argcount])[: len(parameters)] == parameters
 
 
 def _emit_optional(writer: Writer, optional: list[Member], mapping: str, target: str) -> str:

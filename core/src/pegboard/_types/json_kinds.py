@@ -1,21 +1,23 @@
-"""Which JSON types a plan accepts, and which alternatives of a union are tried for a value of one."""
+"""What plans accept: which types of JSON, whether one takes all that another does, and who is tried in a union."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import NoneType
 from typing import Any
 
 from pegboard._model.shapes import (
+    Check,
     Choice,
     Deferred,
     FixedItems,
     Items,
     Mapped,
+    Member,
     Nullable,
     Record,
     Scalar,
-    Tagged,
+    Shape,
     Text,
     TypePlan,
     Union,
@@ -23,60 +25,33 @@ from pegboard._model.shapes import (
 from pegboard._schema.nodes import SchemaRef
 from pegboard._types.exact import JSON_TYPES
 
-__all__ = ["candidates", "is_one_way", "kinds", "passes_anything"]
+__all__ = ["arrives_raw", "candidates", "covers", "is_one_way", "kinds", "passes_anything"]
 
 
 def passes_anything(plan: TypePlan) -> bool:
     """Whether a plan may let through Python values that no JSON text has: NaN, keys that are no strings."""
     match plan.shape:
+        case None | Deferred() | Record(open=True):
+            return True
         case Scalar(type=kind):
             return kind is object
-        case Text() | Choice():
-            return False
-        case Items(item=inner) | Nullable(inner=inner) | Mapped(value=inner):
-            return passes_anything(inner)
-        case FixedItems(items=several) | Union(members=several):
-            return any(map(passes_anything, several))
-        case Tagged(members=tagged):
-            return any(map(passes_anything, tagged.values()))
-        case Record(members=members, open=is_open):
-            return is_open or any(passes_anything(member.plan) for member in members)
-        case _:
-            return True
+        case shape:
+            return any(map(passes_anything, shape.parts()))
 
 
 def is_one_way(plan: TypePlan) -> bool:
     """Whether there is a record inside whose instances are written otherwise than they are read."""
-    return not isinstance(plan.shape, Scalar) and _any_one_way([plan], set())
-
-
-def _any_one_way(plans: Iterable[TypePlan], known: set[int]) -> bool:
-    for plan in plans:
-        if id(plan) in known:
-            continue
-        known.add(id(plan))
-        if isinstance(plan.shape, Record) and plan.shape.one_way:
+    waiting, known = [plan], set()
+    for each in waiting:  # which grows meanwhile
+        if isinstance(each.shape, Record) and each.shape.one_way:
             return True
-        if _any_one_way(_parts(plan), known):
-            return True
+        if each.shape is not None and id(each) not in known:
+            known.add(id(each))
+            waiting.extend(each.shape.parts())
     return False
 
 
-def _parts(plan: TypePlan) -> Iterable[TypePlan]:
-    match plan.shape:
-        case Items(item=inner) | Nullable(inner=inner) | Mapped(value=inner):
-            return (inner,)
-        case FixedItems(items=several) | Union(members=several):
-            return several
-        case Tagged(members=tagged):
-            return tagged.values()
-        case Record(members=members):
-            return (member.plan for member in members)
-        case Deferred(resolve=resolve):
-            return (resolve(),)
-    return ()
-
-
+_ANNOTATIONS = frozenset({"title", "description", "examples", "default", "deprecated"})
 _NAMES: Mapping[str, Mapping[type, bool]] = {
     "null": {NoneType: True},
     "boolean": {bool: True},
@@ -104,12 +79,6 @@ def kinds(plan: TypePlan) -> Mapping[type, bool]:
     match plan.shape:
         case Scalar(type=kind):
             return _SCALARS[kind]
-        case Text():
-            return _NAMES["string"]
-        case Items() | FixedItems():
-            return _NAMES["array"]
-        case Record() | Mapped() | Tagged():
-            return _NAMES["object"]
         case Choice(pairs=pairs):
             return _merged([_SCALARS[type(value)] for value, _ in pairs])
         case Nullable(inner=inner):
@@ -120,6 +89,8 @@ def kinds(plan: TypePlan) -> Mapping[type, bool]:
             plan = resolve()
             # A type that is still being planned may turn out to be anything.
             return _SCALARS[object] if isinstance(plan.shape, Deferred) else kinds(plan)
+        case Shape(json=type() as kind):
+            return {kind: True}
     return _schema_kinds(plan.schema)
 
 
@@ -163,3 +134,100 @@ def _merged(found: Sequence[Mapping[type, bool]]) -> Mapping[type, bool]:
         for kind, exact in exactness.items():
             merged[kind] = exact or merged.get(kind, False)
     return merged
+
+
+def covers(plan: TypePlan, other: TypePlan, *, inside: bool = False) -> bool:
+    """Whether `plan` provably accepts every JSON value that `other` accepts, as its exact type. False when in doubt.
+
+    `inside` an array or object exactness does not count: `list[float]` takes the integers of `list[int]` for itself.
+    """
+    shape, inner = plan.shape, other.shape
+    if isinstance(shape, Deferred) or isinstance(inner, Deferred):
+        return False
+    if _accepts_anything(plan) or (_accepts_any_text(plan) and kinds(other).keys() == {str}):
+        return True
+    match shape, inner:
+        case Union(members=members), _:
+            return any(covers(member, other, inside=inside) for member in members)
+        case _, Union(members=members):
+            return all(covers(plan, member, inside=inside) for member in members)
+        case Scalar(type=kind, checks=()), Scalar(type=other_kind):
+            return _takes(kind, other_kind, inside)
+        case Scalar(type=kind, checks=()), Choice(pairs=pairs):
+            return all(_takes(kind, type(value), inside) for value, _ in pairs)
+        case Text(parse=parse, checks=()), Text(parse=other_parse):
+            return parse is other_parse
+        case Choice(), Choice():
+            return _values(inner) <= _values(shape)
+        case Nullable(inner=optional), _:
+            return kinds(other).keys() == {NoneType} or covers(optional, other, inside=inside)
+    return _covers_container(shape, inner)
+
+
+def arrives_raw(plan: TypePlan) -> bool:
+    """Whether values of this type arrive as the JSON data that they were: then nothing is lost when another wins."""
+    shape = plan.shape
+    match shape:
+        case Choice(pairs=pairs):
+            return all(type(value) is type(meaning) for value, meaning in pairs)
+        case Items(build=build):
+            raw = build is list
+        case Mapped(key=key, build=make):
+            raw = key is None and make in (None, dict)
+        case _:
+            raw = isinstance(shape, (Scalar, Union, Nullable))
+    return raw and shape is not None and all(map(arrives_raw, shape.parts()))
+
+
+def _covers_container(shape: Any, inner: Any) -> bool:
+    match shape, inner:
+        case Items(checks=(), unique=False), Items():
+            return covers(shape.item, inner.item, inside=True)
+        case Items(checks=(), unique=False), FixedItems():
+            return all(covers(shape.item, item, inside=True) for item in inner.items)
+        case Mapped(key=None, checks=()), Mapped():
+            return covers(shape.value, inner.value, inside=True)
+        case Mapped(key=None, checks=()), Record(open=False):
+            return all(covers(shape.value, member.plan, inside=True) for member in inner.members)
+        case Record(), Record():
+            return _covers_record(shape, inner)
+    return False
+
+
+def _covers_record(record: Record, other: Record) -> bool:
+    members = {member.key: member for member in record.members}
+    others = {member.key: member for member in other.members}
+    if any(member.required and not _always_there(others.get(key)) for key, member in members.items()):
+        return False
+    if not record.open and (other.open or not others.keys() <= members.keys()):
+        return False
+    # An open record may be sent anything under a key that only this one knows.
+    if other.open and not members.keys() <= others.keys():
+        return False
+    return all(covers(members[key].plan, others[key].plan, inside=True) for key in members.keys() & others.keys())
+
+
+def _takes(kind: type, other: type, inside: bool) -> bool:
+    return kind is other or (inside and (kind, other) == (float, int))
+
+
+def _always_there(member: Member | None) -> bool:
+    return member is not None and member.required
+
+
+def _accepts_anything(plan: TypePlan) -> bool:
+    return isinstance(plan.shape, Scalar) and plan.shape.type is object and not plan.shape.checks
+
+
+def _accepts_any_text(plan: TypePlan) -> bool:
+    if not isinstance(plan.shape, (Scalar, Text)) or _has_predicate(plan.shape.checks):
+        return False
+    return {key: value for key, value in plan.schema.items() if key not in _ANNOTATIONS} == {"type": "string"}
+
+
+def _has_predicate(checks: tuple[Check, ...]) -> bool:
+    return any(check.keyword == "predicate" for check in checks)
+
+
+def _values(choice: Choice) -> set[tuple[type, Any]]:
+    return {(type(value), value) for value, _ in choice.pairs}

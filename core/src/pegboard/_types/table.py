@@ -33,35 +33,21 @@ _LEVELS: tuple[Level, ...] = ("program", "plugin", "builtin")
 
 
 class _Entry:
-    """A handler with where it comes from."""
+    """A handler with where it comes from: program before plugins before built-in, then by priority."""
 
-    __slots__ = ("handler", "level", "number", "origin")
+    __slots__ = ("handler", "level", "order", "origin", "seniority")
 
     def __init__(self, handler: TypeHandler, origin: Origin, level: Level, number: int) -> None:
         self.handler = handler
         self.origin = origin
         self.level = level
-        self.number = number
+        self.order = _LEVELS.index(level), -handler.priority
+        # What breaks a tie within one origin: the program's last word, else the first offered.
+        self.seniority = -number if level == "program" else number
 
 
-class _Match:
-    """An entry that maps an annotation, and how closely: the smaller the rank, the more specific."""
-
-    __slots__ = ("entry", "rank")
-
-    def __init__(self, entry: _Entry, rank: tuple[int, int]) -> None:
-        self.entry = entry
-        self.rank = rank
-
-    @property
-    def order(self) -> tuple[int, int, tuple[int, int]]:
-        """Program before plugins before built-in, then priority, then specificity."""
-        return (_LEVELS.index(self.entry.level), -self.entry.handler.priority, self.rank)
-
-    @property
-    def seniority(self) -> int:
-        """What breaks a tie within one origin: the program's last word, else the first offered."""
-        return -self.entry.number if self.entry.level == "program" else self.entry.number
+_Match: TypeAlias = tuple[tuple[int, int], _Entry]
+"""How closely an entry maps an annotation (the smaller, the more specific), and the entry."""
 
 
 class _Open:
@@ -172,7 +158,7 @@ class TypeTable:
 
     def plan_without(self, without: Callable[[TypeHandler], bool], annotation: Any) -> TypePlan:
         """The plan of an annotation if some handlers were not there. Raises as `plan` does."""
-        matches = [match for match in self._matches(annotation) if not without(match.entry.handler)]
+        matches = [match for match in self._matches(annotation) if not without(match[1].handler)]
         return self._built(matches, annotation) if matches else self.plan(_stands_for(annotation))
 
     def handler_for(self, annotation: Any) -> tuple[TypeHandler, Origin, list[tuple[TypeHandler, Origin]]]:
@@ -182,7 +168,7 @@ class TypeTable:
         """
         bare, items = split(annotation)
         matches = self._whole_matches(bare, items) + self._matches(bare)
-        found = [(match.entry.handler, match.entry.origin) for match in matches]
+        found = [(match[1].handler, match[1].origin) for match in matches]
         own = read_metadata(items).handler
         if own is not None:
             return own, Origin(), found
@@ -248,7 +234,7 @@ class TypeTable:
     def _built(self, matches: list[_Match], annotation: Any) -> TypePlan:
         """The plan that the best of these handlers builds."""
         _refuse_tie(annotation, matches)
-        return self._call(matches[0].entry.handler, matches[0].entry.origin, annotation)
+        return self._call(matches[0][1].handler, matches[0][1].origin, annotation)
 
     def _refined(self, bare: Any, items: tuple[Any, ...]) -> TypePlan:
         metadata = read_metadata(items)
@@ -263,10 +249,8 @@ class TypeTable:
     def _whole_matches(self, bare: Any, items: tuple[Any, ...]) -> list[_Match]:
         """The handlers that understand an `Annotated` type with its metadata, best first."""
         entries = [entry for entry in self._by_predicate if items and entry.handler.whole]
-        found = [
-            _Match(entry, (1, 0)) for entry in entries if _applies(entry.handler.matches, Annotated[(bare, *items)])
-        ]
-        return sorted(found, key=lambda match: (match.order, match.seniority))
+        found = [((1, 0), entry) for entry in entries if _applies(entry.handler.matches, Annotated[(bare, *items)])]
+        return sorted(found, key=_precedence)
 
     def _call(self, handler: TypeHandler, origin: Origin, annotation: Any) -> TypePlan:
         plan: Any
@@ -285,16 +269,21 @@ class TypeTable:
     def _matches(self, annotation: Any) -> list[_Match]:
         """Every handler that maps the annotation, best first."""
         cls = get_origin(annotation) or annotation
-        found = [_Match(entry, (0, 0)) for entry in self._by_key.get(structural_key(annotation), ())]
+        found = [((0, 0), entry) for entry in self._by_key.get(structural_key(annotation), ())]
         if cls is not annotation:
-            found += [_Match(entry, (3, 0)) for entry in self._by_key.get(structural_key(cls), ())]
-        found += [_Match(entry, (1, 0)) for entry in self._by_predicate if _applies(entry.handler.matches, annotation)]
+            found += [((3, 0), entry) for entry in self._by_key.get(structural_key(cls), ())]
+        found += [((1, 0), entry) for entry in self._by_predicate if _applies(entry.handler.matches, annotation)]
         for distance, base in enumerate(cls.__mro__ if isinstance(cls, type) else ()):
             # `object` is a base of everything: a handler for it maps only itself, or it would shadow every refusal.
             if base is not object or annotation is object:
                 rank = (0, 0) if annotation is base else ((2, distance) if cls is annotation else (3, distance))
-                found += [_Match(entry, rank) for entry in self._by_class.get(base, ())]
-        return sorted(found, key=lambda match: (match.order, match.seniority))
+                found += [(rank, entry) for entry in self._by_class.get(base, ())]
+        return sorted(found, key=_precedence)
+
+
+def _precedence(match: _Match) -> tuple[Any, ...]:
+    rank, entry = match
+    return entry.order, rank, entry.seniority
 
 
 def _without_plugins(entries: list[_Entry]) -> list[_Entry]:
@@ -322,8 +311,8 @@ def _refuse_tie(annotation: Any, matches: list[_Match]) -> None:
 
 def _tie(annotation: Any, matches: list[_Match]) -> str:
     best = matches[0]
-    rivals = {str(match.entry.origin) for match in matches if match.order == best.order}
-    if best.entry.level != "plugin" or len(rivals) < 2:
+    rivals = {str(match[1].origin) for match in matches if _precedence(match)[:2] == _precedence(best)[:2]}
+    if best[1].level != "plugin" or len(rivals) < 2:
         return ""
     return (
         f"{' and '.join(sorted(rivals))} both map {qualified_name(annotation)}; give one of their handlers a higher "

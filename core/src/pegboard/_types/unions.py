@@ -14,8 +14,8 @@ from pegboard._model.shapes import Choice, Member, Nullable, Record, Tagged, Typ
 from pegboard._schema.nodes import SchemaRef
 from pegboard._types.annotations import qualified_name, runtime_class, split
 from pegboard._types.constraints import alternatives
+from pegboard._types.json_kinds import arrives_raw, covers
 from pegboard._types.plans import shaped
-from pegboard._types.subsumption import arrives_raw, covers
 from pegboard.extension import Types
 
 __all__ = ["union_plan"]

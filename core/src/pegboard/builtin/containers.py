@@ -11,16 +11,15 @@ from typing import Any, get_args, get_origin
 from pegboard._base.errors import Mismatch, RegistrationError
 from pegboard._model.shapes import (
     Choice,
+    Deferred,
     FixedItems,
     Items,
     Mapped,
-    Nullable,
     Record,
     Scalar,
     Shape,
     Text,
     TypePlan,
-    Union,
     identity,
 )
 from pegboard._schema.nodes import JsonSchema
@@ -113,19 +112,15 @@ def _is_hashable(shape: Shape | None) -> bool:
     match shape:
         case Scalar(type=kind):
             return kind is not object
-        case Items(item=item, build=build):
-            return build in (tuple, frozenset) and _is_hashable(item.shape)
-        case FixedItems(items=items):
-            return all(_is_hashable(item.shape) for item in items)
-        case Union(members=members):
-            return all(_is_hashable(member.shape) for member in members)
-        case Nullable(inner=inner):
-            return _is_hashable(inner.shape)
+        case Items(build=build) if build not in (tuple, frozenset):
+            return False
         case Mapped():
             return False
         case Record(build=build):
             return getattr(build, "__hash__", None) is not None
-    return True
+        case None | Deferred():
+            return True
+    return all(_is_hashable(part.shape) for part in shape.parts())
 
 
 def _tuple(annotation: Any, types: Types) -> TypePlan:
