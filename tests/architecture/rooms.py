@@ -23,7 +23,7 @@ MAY_IMPORT: Final[dict[str, tuple[str, ...]]] = {
     "_plugins": (*DATA, "hookspecs"),
     "_board": ("_base", "_model", "extension"),
     "_execution": VALUES,
-    "builtin": WINGS,
+    "builtin": (*WINGS, "pegboard"),
     "_toolkit": (*WINGS, "builtin"),
     "inspection": (*WINGS, "_toolkit"),
 }

@@ -19,8 +19,10 @@ def test_who_contributes_what(site: Site) -> None:
     site.add("dice")
     with Toolkit() as toolkit:
         plugins = plugins_of(toolkit)
-        (offered,) = plugins.contributions("provide_tools")
+        offered, *own = plugins.contributions("provide_tools")
         assert (offered.origin.distribution, offered.pack, offered.builtin) == ("acme-dice", "dice", False)
+        assert own
+        assert all(each.builtin for each in own)
         assert all(each.builtin for each in plugins.contributions("provide_types"))
         assert set(plugins.import_seconds) == {"dice"}
 

@@ -128,7 +128,7 @@ class Overlay:
         """The presets of a tool: a session that sets one parameter must not lay open what a wider one sets."""
         merged: dict[str, Any] = {}
         for overlay in self.chain():
-            if own := overlay._own("presets", tool.entry):
+            if overlay._said and (own := overlay._own("presets", tool.entry)):
                 merged = {**own, **merged}
         return merged
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias, Union, get_args, get_origin
 
@@ -50,10 +50,11 @@ class Provider:
 class InjectorTable:
     """The injectors of one toolkit: program > plugins > built-in, then priority, then exact class before predicate."""
 
+    context_only: set[type] = field(factory=set)
+    """Classes whose parameters always come from the context."""
     _levels: dict[Level, list[tuple[Injector, Origin]]] = field(
         factory=lambda: {"program": [], "plugin": [], "builtin": []}
     )
-    _context_only: set[type] = field(factory=set)
     _providers: dict[int, Provider] = field(factory=dict)
     _compiling: list[Injector] = field(factory=list)
     _left_to_model: set[type] = field(factory=set)
@@ -64,23 +65,11 @@ class InjectorTable:
         self._levels[level].append((injector, origin))
         self._left_to_model.clear()
 
-    def exchange(self, injectors: Iterable[tuple[Injector, Origin]]) -> Callable[[], None]:
-        """Put these in the place of all that plugins brought; what is returned takes it back."""
-        before = self._levels["plugin"]
-
-        def hold(held: list[tuple[Injector, Origin]]) -> None:
-            self._levels["plugin"] = held
-            self._left_to_model.clear()
-            self._providers.clear()
-
-        hold(list(injectors))
-        return lambda: hold(before)
-
     def declare_context_only(self, cls: type) -> None:
         """Parameters of this class come from the context from now on."""
         if not isinstance(cls, type):
             raise RegistrationError(f"injectable() takes a class, got {cls!r}")
-        self._context_only.add(cls)
+        self.context_only.add(cls)
         self._left_to_model.clear()
 
     def provider_for(self, annotation: Any, default: Any = MISSING) -> Provider | None:
@@ -102,7 +91,7 @@ class InjectorTable:
 
     def _is_context_only(self, annotation: Any) -> bool:
         cls = get_origin(annotation) or annotation
-        return is_injectable(cls) or (isinstance(cls, type) and any(base in self._context_only for base in cls.__mro__))
+        return is_injectable(cls) or (isinstance(cls, type) and any(base in self.context_only for base in cls.__mro__))
 
     def _injector(self, annotation: Any) -> Injector | None:
         for level in self._levels.values():

@@ -135,6 +135,7 @@ class Plugins:
         importlib.invalidate_caches()
         fresh = self._found(self._request, [slot.pack for slot in self._slots])
         fresh.settings.carry(self.settings)
+        fresh._answers.update({key: found for key, found in self._answers.items() if not key[1]})  # the core's own
         running = {(slot.pack, slot.record.distribution): slot for slot in self._active()}
         for slot in fresh._slots:
             before = running.get((slot.pack, slot.record.distribution))
@@ -147,18 +148,6 @@ class Plugins:
         self._hooks.register(source._hooks.plugin(slot.pack), slot.pack)
         self._answers.update({key: found for key, found in source._answers.items() if key[1] == slot.pack})
         slot.carry(before)
-
-    def become(self, other: Plugins) -> Callable[[], None]:
-        """Take over what another one holds, for all who refer to this one; what is returned takes it back."""
-        names = ("settings", "unreadable", "_slots", "_hooks", "_answers", "_configured")
-        before = {name: getattr(self, name) for name in names}
-
-        def hold(values: Mapping[str, Any]) -> None:
-            for name, value in values.items():
-                setattr(self, name, value)
-
-        hold({name: getattr(other, name) for name in names})
-        return lambda: hold(before)
 
     @property
     def records(self) -> tuple[PluginRecord, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, Final, TypeAlias, final
 
 from pegboard._base.errors import ConflictError
@@ -47,17 +47,6 @@ class ConverterTable:
         """Register one; its level says whether the program, a plugin or Pegboard itself brings it."""
         self._levels[level].append((converter, origin))
         self._found = {}
-
-    def exchange(self, converters: Iterable[tuple[Converter, Origin]]) -> Callable[[], None]:
-        """Put these in the place of all that plugins brought; what is returned takes it back."""
-        before = self._levels["plugin"]
-
-        def hold(held: list[tuple[Converter, Origin]]) -> None:
-            self._levels["plugin"] = held
-            self._found = {}
-
-        hold(list(converters))
-        return lambda: hold(before)
 
     def find(self, cls: type) -> Convert | None:
         """The converter for values of `cls`, or None. Raises `ConflictError` for a tie of plugins."""

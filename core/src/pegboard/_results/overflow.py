@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import secrets
-import sys
 import threading
 from collections import OrderedDict
-from typing import Annotated, Final, final
+from typing import Final, final
 
 from pegboard._base.errors import ToolError
-from pegboard._base.markers import Param
-from pegboard._model.declare import tool
 
 __all__ = ["Spill"]
 
@@ -20,7 +17,7 @@ KEPT_CHARACTERS: Final = 64_000_000
 
 @final
 class Spill:
-    """Keeps long texts of one toolkit in memory, and is the tool that reads them."""
+    """Keeps long texts of one toolkit in memory, and reads them page by page."""
 
     def __init__(self, page: int, kept: int = KEPT_CHARACTERS) -> None:
         self._page = page
@@ -41,15 +38,8 @@ class Spill:
             f'read_output(handle="{handle}", offset={limit})]'
         )
 
-    # Its pages are short by themselves; a page that spilled would never end.
-    @tool(read_only=True, idempotent=True, max_output=sys.maxsize)
-    def read_output(self, handle: str, offset: Annotated[int, Param(ge=0)] = 0) -> str:
-        """Read on in the output of a tool that was too long to be shown at once.
-
-        Args:
-            handle: The handle that stands at the end of the shortened output
-            offset: How many characters to skip
-        """
+    def read(self, handle: str, offset: int) -> str:
+        """A page of a kept text, and where the rest is to be had. Raises `ToolError` for a text that is not kept."""
         text = self._texts.get(handle)
         if text is None:
             raise ToolError(f"no output {handle!r} is kept (any more); call the tool again")

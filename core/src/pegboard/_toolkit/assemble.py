@@ -1,163 +1,76 @@
-"""Assembling: asks every hook once and compiles the answers into the tables that tools and calls are made with."""
+"""Assembling: asks every hook once and compiles the answers into what tools and calls are made with."""
 
 from __future__ import annotations
 
 import sys
-from functools import cache, partial
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from typing import Any, Final, TypeAlias, final
 
-from pegboard._arguments.validate import RepairMode
+from pegboard import builtin
 from pegboard._base.errors import ConflictError
-from pegboard._base.markers import MISSING
-from pegboard._execution.engine import Engine
+from pegboard._base.names import check_name
 from pegboard._injection.injectors import InjectorTable
-from pegboard._injection.invocation import Invocation
-from pegboard._model.plugin_record import Contribution
-from pegboard._model.policy import checked_capacity
-from pegboard._model.tool import Origin, Tool
+from pegboard._model.tool import Origin, Tool, ToolOptions
 from pegboard._plugins.hooks import HookName
-from pegboard._plugins.manager import Plugins
+from pegboard._plugins.manager import Contribution, Plugins
 from pegboard._results.converters import ConverterTable
-from pegboard._results.factory import ExposeErrors, ResultFactory
-from pegboard._toolkit.session import Session
-from pegboard._toolkit.state import ToolkitState
 from pegboard._tools.collect import Collector
 from pegboard._tools.signature import TypeTables
 from pegboard._types.table import Level, TypeTable
-from pegboard.extension import Dialect, Injector
+from pegboard.extension import Dialect, Middleware, Offer
 
-if TYPE_CHECKING:
-    from pegboard._results.overflow import Spill
+__all__ = ["Handler", "Services", "external_tool", "forget_standard_tables", "read_tool", "tables"]
 
-Overflow: TypeAlias = Literal["truncate", "spill"]
+Handler: TypeAlias = tuple[str, Any, Origin, Level]
+"""Something for a table: its name there, the handler, and who brings it."""
 
-SPILL_PAGE: Final = 20_000
-"""Characters of a page where only single tools bound their output."""
-
-Table: TypeAlias = list[tuple[Any, Origin]]
-
-__all__ = ["Overflow", "assemble", "forget_standard_assembly", "named", "standard_assembly", "tables", "tables_of"]
-
-
-def assemble(
-    plugins: Plugins,
-    toolkit: Any,
-    *,
-    parallel: bool,
-    preset_override: bool,
-    repair: RepairMode,
-    expose_errors: ExposeErrors,
-    max_output: int | None,
-    overflow: Overflow,
-    max_threads: int,
-    max_concurrency: int | None,
-    defer_threshold: int,
-) -> ToolkitState:
-    """The core of a toolkit from its loaded plugins."""
-    plugins.ask_all()
-    assembly = tables(plugins)
-    for injector in _own_injectors(type(toolkit), toolkit):
-        assembly.injectors.add(injector, Origin("pegboard"), "builtin")
-    backends = named(plugins, "provide_backends")
-    spill = _spill(max_output, overflow)
-    outcomes = ResultFactory(expose_errors, max_output, spill.keep if spill else None)
-    engine = Engine(
-        outcomes, repair=repair, max_threads=max_threads, backends=backends, accelerators=assembly.accelerators
-    )
-    dialects: dict[str, Dialect] = named(plugins, "provide_dialects")
-    return ToolkitState(
-        plugins,
-        assembly,
-        Collector(assembly, plugins, engine.backends),
-        engine,
-        middleware=[contribution.value for contribution in plugins.contributions("provide_middleware")],
-        dialects=dialects,
-        parallel=parallel,
-        preset_override=preset_override,
-        max_concurrency=checked_capacity(max_concurrency, "max_concurrency"),
-        own_tools=(spill,) if spill else (),
-        search_tool=cache(partial(_search_tool, assembly)),
-        defer_threshold=_threshold(defer_threshold),
-    )
+_TABLES: Final[tuple[tuple[str, HookName], ...]] = (
+    ("types", "provide_types"),
+    ("injectors", "provide_injectors"),
+    ("converters", "provide_converters"),
+)
 
 
-def _search_tool(assembly: TypeTables) -> Tool:
-    from pegboard._toolkit.meta_tools import search_tool
+@final
+class Services:
+    """What the plugins of one toolkit bring; one that reloads takes others in their place."""
 
-    return search_tool(assembly)
+    __slots__ = ("accelerators", "backends", "dialects", "handlers", "middleware", "plugins")
 
-
-def _threshold(tools: int) -> int:
-    if tools < 0:
-        raise ValueError(f"defer_threshold takes a number of tools, 0 or more; got {tools}")
-    return tools
-
-
-def _spill(max_output: int | None, overflow: Overflow) -> Spill | None:
-    if overflow not in ("truncate", "spill"):
-        raise ValueError(f'overflow takes "truncate" or "spill", got {overflow!r}')
-    if overflow != "spill":
-        return None
-    from pegboard._results.overflow import Spill
-
-    return Spill(max_output or SPILL_PAGE)
+    def __init__(self, plugins: Plugins) -> None:
+        plugins.ask_all()
+        self.plugins = plugins
+        self.backends = _named(plugins, "provide_backends")
+        self.dialects: dict[str, Dialect] = _named(plugins, "provide_dialects")
+        middleware: Iterable[Middleware] = _values(plugins, "provide_middleware")
+        self.middleware = sorted(middleware, key=lambda each: each.order)
+        self.accelerators = _values(plugins, "provide_accelerators")
+        self.handlers = _handlers(plugins)
 
 
-def tables(plugins: Plugins) -> TypeTables:
-    """Types, injectors and converters of the plugins, the core's own last."""
-    assembly = TypeTables(TypeTable(), InjectorTable(), ConverterTable())
-    for contribution in plugins.contributions("provide_types"):
-        assembly.types.add(contribution.value, contribution.origin, _level(contribution))
-    for contribution in plugins.contributions("provide_injectors"):
-        assembly.injectors.add(contribution.value, contribution.origin, _level(contribution))
-    for contribution in plugins.contributions("provide_converters"):
-        assembly.converters.add(contribution.value, contribution.origin, _level(contribution))
-    assembly.accelerators.use(contribution.value for contribution in plugins.contributions("provide_accelerators"))
-    return assembly
+def tables(handlers: Iterable[Handler], context_only: Iterable[type] = ()) -> TypeTables:
+    """The tables of types, injectors and converters; `context_only` are classes that come from the context."""
+    made = TypeTables(TypeTable(), InjectorTable(context_only=set(context_only)), ConverterTable())
+    for table, handler, origin, level in handlers:
+        getattr(made, table).add(handler, origin, level)
+    return made
 
 
-def standard_assembly(toolkit_class: type) -> TypeTables:
-    """What `Tool.from_function` reads with: the installed plugins, and no program's own handlers."""
-    return _assembly_on(tuple(sys.path), toolkit_class)
+def _handlers(plugins: Plugins) -> list[Handler]:
+    """The types, injectors and converters that plugins bring, the core's own last; each with its table."""
+    return [
+        (table, each.value, each.origin, "builtin" if each.builtin else "plugin")
+        for table, hook in _TABLES
+        for each in plugins.contributions(hook)
+    ]
 
 
-@cache
-def _assembly_on(path: tuple[str, ...], toolkit_class: type) -> TypeTables:
-    from pegboard import builtin
-
-    assembly = tables(Plugins.load(builtin=builtin.plugins()))
-    # Such a tool is read anew by the toolkit that it is registered with, which then provides itself.
-    for injector in _own_injectors(toolkit_class, MISSING):
-        assembly.injectors.add(injector, Origin("pegboard"), "builtin")
-    return assembly
+def _values(plugins: Plugins, hook: HookName) -> list[Any]:
+    return [each.value for each in plugins.contributions(hook)]
 
 
-def forget_standard_assembly() -> None:
-    """Other plugins are installed now."""
-    _assembly_on.cache_clear()
-
-
-def tables_of(plugins: Plugins) -> tuple[Table, Table, Table]:
-    """The types, injectors and converters that plugins bring, without the core's own."""
-    hooks: tuple[HookName, ...] = ("provide_types", "provide_injectors", "provide_converters")
-    types, injectors, converters = (
-        [(item.value, item.origin) for item in plugins.contributions(hook) if not item.builtin] for hook in hooks
-    )
-    return types, injectors, converters
-
-
-def _own_injectors(toolkit_class: type, toolkit: Any) -> list[Injector]:
-    def session(invocation: Invocation) -> Any:
-        return invocation.session
-
-    return [Injector(Session, session), Injector(toolkit_class, lambda: toolkit)]
-
-
-def _level(contribution: Contribution) -> Level:
-    return "builtin" if contribution.builtin else "plugin"
-
-
-def named(plugins: Plugins, hook: HookName) -> dict[str, Any]:
+def _named(plugins: Plugins, hook: HookName) -> dict[str, Any]:
     """Contributions by their own names. Of two with one name the first by plugin counts, and the other plugin fails."""
     found: dict[str, Contribution] = {}
     for contribution in plugins.contributions(hook):
@@ -169,3 +82,34 @@ def named(plugins: Plugins, hook: HookName) -> dict[str, Any]:
             continue
         found[name] = contribution
     return {name: contribution.value for name, contribution in sorted(found.items())}
+
+
+# Tools outside a toolkit -----------------------------------------------------------------------------------------
+
+
+def read_tool(function: Callable[..., object], *, name: str | None = None, description: str | None = None) -> Tool:
+    """`Tool.from_function`: a typed function, read with the types of the installed plugins."""
+    terms = Offer(function, name=name, description=description)
+    return Collector(_standard_tables(tuple(sys.path))).function(function, terms, Origin())
+
+
+def external_tool(name: str, description: str = "", parameters: Mapping[str, object] | None = None) -> Tool:
+    """`Tool.external`: a schema alone."""
+    from pegboard._tools.definition import ToolDefinition
+    from pegboard._tools.schema_tool import Written, read_schema
+
+    source, standard = Written(description, parameters), _standard_tables(tuple(sys.path))
+    return Tool(check_name(name), ToolDefinition(read_schema, source, name, ToolOptions(), standard))
+
+
+@cache
+def _standard_tables(path: tuple[str, ...]) -> TypeTables:
+    plugins = Plugins.load(builtin=builtin.plugins())
+    standard = tables(_handlers(plugins))
+    standard.accelerators.use(_values(plugins, "provide_accelerators"))
+    return standard
+
+
+def forget_standard_tables() -> None:
+    """Other plugins are installed now."""
+    _standard_tables.cache_clear()

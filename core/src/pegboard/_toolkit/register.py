@@ -24,7 +24,6 @@ from pegboard.extension import Offer, TypeHandler
 __all__ = [
     "fail_pack",
     "follow_packs",
-    "hang_up_own",
     "hang_up_packs",
     "read_anew",
     "register",
@@ -34,13 +33,6 @@ __all__ = [
 
 _PROGRAM = Origin()
 T = TypeVar("T")
-
-
-def hang_up_own(core: ToolkitState) -> None:
-    """Hang up the tools of the core itself."""
-    for source in core.own_tools:
-        own = core.collector.collect(source, Offer(source), Origin("pegboard"))
-        core.registry.add(own.tools, (), "raise")
 
 
 def hang_up_packs(core: ToolkitState, session: Session, only: Container[str] | None = None) -> None:
@@ -62,7 +54,7 @@ def _offers(core: ToolkitState, only: Container[str] | None) -> list[tuple[Contr
     """What the packs offer, all or some, each with its terms."""
     return [
         (each, each.value if isinstance(each.value, Offer) else Offer(each.value))
-        for each in core.plugins.tools()
+        for each in core.offered()
         if only is None or each.pack in only
     ]
 
@@ -180,7 +172,7 @@ def _packs(core: ToolkitState, sources: Iterable[Any]) -> dict[int, str]:
 def _packs_by_package(core: ToolkitState) -> dict[str, str | None]:
     """The packs that contribute tools, by the top-level package that each comes from; the first of several counts."""
     packs: dict[str, str | None] = {}
-    for contribution in core.plugins.tools():
+    for contribution in core.offered():
         top = (contribution.origin.entry_point or "").partition(":")[0].partition(".")[0]
         if top:
             packs.setdefault(top, contribution.pack)
@@ -206,6 +198,7 @@ def register_type(core: ToolkitState, handler: TypeHandler) -> None:
     except BaseException:
         take_back()
         raise
+    core.handlers.append(("types", handler, Origin(), "program"))
 
 
 def reread(core: ToolkitState) -> None:

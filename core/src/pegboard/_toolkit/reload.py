@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Iterable
 
 from pegboard._base.errors import PegboardError, describe_exception
 from pegboard._model.plugin_record import PluginRecord, PluginState
 from pegboard._model.plugin_reports import PluginChanges
 from pegboard._model.tool import Tool
 from pegboard._plugins.isolation import isolated
-from pegboard._toolkit.assemble import forget_standard_assembly, named, tables_of
+from pegboard._toolkit.assemble import Services, forget_standard_tables
 from pegboard._toolkit.live_sources import unfollow_packs
 from pegboard._toolkit.register import fail_pack, follow_packs, hang_up_packs, read_anew
 from pegboard._toolkit.session import Session
@@ -25,42 +24,28 @@ def reload_plugins(core: ToolkitState, session: Session) -> PluginChanges:
 
     Plugins that go on keep their tools, with presets, permissions and whatever sessions say of them.
     """
-    records, names = core.plugins.records, set(core.board.tools)
-    fresh, packs = core.plugins.anew(), core.plugins.active_packs
-    undo: list[Callable[[], Any]] = []
+    before, names = core.services, set(core.board.tools)
+    records, packs = before.plugins.records, before.plugins.active_packs
+    services = Services(before.plugins.anew())
     with core.registry.atomically():
         try:
-            _exchange(core, session, fresh, undo)
+            core.use(services)
+            for pack in sorted(packs - services.plugins.active_packs):
+                core.registry.drop_pack(pack)
+            if services.handlers != before.handlers:
+                _reread(core)
+            hang_up_packs(core, session, services.plugins.active_packs - packs)
         except BaseException:
-            for take_back in reversed(undo):
-                take_back()
+            core.use(before)
             raise
+    for name in sorted(before.backends.keys() - services.backends.keys()):
+        isolated(before.backends[name].close)
     # Beside the lock, and when nothing can be taken back any more: sources take their time, and run elsewhere.
     unfollow_packs(core, packs - core.plugins.active_packs)
     follow_packs(core, session, core.plugins.active_packs - packs)
-    forget_standard_assembly()
+    forget_standard_tables()
     _forget_modules(records, core.plugins.records)
     return _changes(records, core.plugins.records, names, set(core.board.tools))
-
-
-def _exchange(core: ToolkitState, session: Session, fresh: Any, undo: list[Callable[[], Any]]) -> None:
-    before, tables = core.plugins.active_packs, tables_of(core.plugins)
-    undo.append(core.plugins.become(fresh))
-    core.plugins.ask_all()
-    after = core.plugins.active_packs
-    for pack in sorted(before - after):
-        core.registry.drop_pack(pack)
-    new_tables = tables_of(core.plugins)
-    if new_tables != tables:
-        types, injectors, converters = new_tables
-        undo += [
-            core.assembly.types.exchange(types),
-            core.assembly.injectors.exchange(injectors),
-            core.assembly.converters.exchange(converters),
-        ]
-        _reread(core)
-    _exchange_services(core, undo)
-    hang_up_packs(core, session, after - before)
 
 
 def _reread(core: ToolkitState) -> None:
@@ -77,28 +62,6 @@ def _reread(core: ToolkitState) -> None:
     core.registry.update(fresh)
     for pack, (tool, error) in sorted(failed.items()):
         fail_pack(core, pack, tool.origin, f"its tools cannot be used: {describe_exception(error)}", error)
-
-
-def _exchange_services(core: ToolkitState, undo: list[Callable[[], Any]]) -> None:
-    engine, middleware, dialects = core.engine, core.middleware, core.dialects
-    backends, accelerators = dict(engine.backends), engine.accelerators.offered
-
-    def take_back() -> None:
-        core.middleware, core.dialects = middleware, dialects
-        engine.backends.clear()
-        engine.backends.update(backends)
-        engine.accelerators.use(accelerators)
-
-    undo.append(take_back)
-    core.set_middleware(item.value for item in core.plugins.contributions("provide_middleware"))
-    core.dialects = named(core.plugins, "provide_dialects")
-    # The same dictionary: whoever runs the calls looks into it.
-    engine.backends.clear()
-    engine.backends.update(named(core.plugins, "provide_backends"))
-    engine.accelerators.use(item.value for item in core.plugins.contributions("provide_accelerators"))
-    core.registry.touched()
-    for name in sorted(backends.keys() - engine.backends.keys()):
-        isolated(backends[name].close)
 
 
 def _forget_modules(before: Iterable[PluginRecord], after: Iterable[PluginRecord]) -> None:

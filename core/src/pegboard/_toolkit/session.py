@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, final
 from attrs import evolve
 
 from pegboard._base.effects import is_interrupt
-from pegboard._base.errors import UnknownNameError
-from pegboard._base.names import check_name
+from pegboard._base.errors import ToolError, UnknownNameError
+from pegboard._base.names import SEARCH_TOOL, check_name
 from pegboard._board.board import View
 from pegboard._board.group_tool import META_TOOL, PARAMETER, GroupFace
 from pegboard._board.groups import groups_of
@@ -25,16 +25,16 @@ from pegboard._model.policy import ExecutionPolicy
 from pegboard._model.result import Status
 from pegboard._model.tool import Tool
 from pegboard._toolkit.calls import Calls
-from pegboard._toolkit.deferred import OFF_BOARD, Listing, Searched
-from pegboard._toolkit.state import ToolkitState
+from pegboard._toolkit.state import OFF_BOARD, ToolkitState, replaces
 
 if TYPE_CHECKING:
     from pegboard._board.views import Names, Rename, ViewRules
     from pegboard._model.facts import ToolSchema
     from pegboard._model.group import Group, Manager
     from pegboard._model.toolset import Toolset
+    from pegboard.builtin.search.index import ToolIndex
 
-__all__ = ["Session", "Surface"]
+__all__ = ["Session", "Surface", "is_meta_tool"]
 
 
 class Surface(Calls):
@@ -110,7 +110,7 @@ class Surface(Calls):
         Of many deferred tools only those that were found; `search_tools` comes last then.
         """
         session = self._caller
-        return list(session._remember("tools", session._listed))
+        return list(session._listing().tools)
 
     @property
     def all_tools(self) -> list[Tool]:
@@ -158,11 +158,22 @@ class Surface(Calls):
         Tools that are not permitted are left out. This is what the tool `search_tools` does.
         """
         session = self._caller
-        searched: Searched = session._remember("searched", session._make_searched)
-        found = searched.search(query, limit)
-        if session._overlay.add_found(found):
-            session._changed()
+        index: ToolIndex = session._remember("index", session._make_index)
+        found = index.search(query, limit)
+        session._find_tools(found)
         return found
+
+    @property
+    def deferred_tools(self) -> list[Tool]:
+        """The deferred tools that may be found: those offered, found ones too, that are permitted."""
+        session = self._caller
+        permissions = session.permissions
+        return [tool for tool in session._listing().deferred if permissions[tool.name] is not Permission.NEVER]
+
+    def add_found_tools(self, *names: str) -> None:
+        """List deferred tools from now on, as `search` does with what it finds. Raises `UnknownNameError`."""
+        session = self._caller
+        session._find_tools([session._tool(name) for name in names])
 
     @property
     def found_tools(self) -> tuple[str, ...]:
@@ -174,6 +185,13 @@ class Surface(Calls):
         """Leave out again what was found in this session; what the wider session found stays listed."""
         self._caller._overlay.forget_found()
         self._caller._changed()
+
+    def read_output(self, handle: str, offset: int = 0) -> str:
+        """A page of output that was too long to be shown at once, with `overflow="spill"`. Raises `ToolError`."""
+        spill = self._caller._core.spill
+        if spill is None:
+            raise ToolError(f"no output {handle!r} is kept: long output is cut here")
+        return spill.read(handle, offset)
 
     # Groups ----------------------------------------------------------------------------------------------------
 
@@ -296,6 +314,11 @@ class Session(Surface):
         return self._overlay.policy
 
     @property
+    def toolkit(self) -> Any:
+        """The toolkit that this is a session of."""
+        return self._core.toolkit
+
+    @property
     def pending(self) -> list[ToolCall]:
         """The suspended calls whose answers are owed: those of this session; the toolkit's own knows all."""
         everything = list(self._core.engine.suspended.values())
@@ -366,27 +389,35 @@ class Session(Surface):
     def _view(self) -> View:
         return self._overlay.view(self._core.board)
 
-    def _listing(self) -> Listing:
-        listing: Listing = self._remember("listing", self._make_listing)
+    def _listing(self) -> _Listing:
+        listing: _Listing = self._remember("listing", self._make_listing)
         return listing
 
-    def _make_listing(self) -> Listing:
+    def _make_listing(self) -> _Listing:
         hanging, overlay = self._view.tools, self._overlay
-        offered = (self.seen(tool) for tool in hanging.values() if overlay.offers(tool))
-        return Listing.of(offered, self._core.defer_threshold, hanging.get(overlay.search_name), overlay.has_found)
-
-    def _listed(self) -> list[Tool]:
-        listing = self._listing()
-        return [*listing.tools, *([self.seen(self._core.search_tool())] if listing.is_partial else ())]
+        offered = [self.seen(tool) for tool in hanging.values() if overlay.offers(tool)]
+        deferred = [tool for tool in offered if tool.options.defer]
+        if len(deferred) <= self._core.defer_threshold:
+            return _Listing(offered, deferred)
+        search = hanging.get(overlay.search_name)
+        if search is not None and not replaces(search, SEARCH_TOOL):
+            return _Listing(offered, deferred, rival=search)
+        listed = [tool for tool in offered if not tool.options.defer or overlay.has_found(tool)]
+        own = [self.seen(self._core.search_tool)] if search is None else []
+        return _Listing([*listed, *own], deferred, searches=bool(own))
 
     def _schemas(self) -> list[ToolSchema]:
         found = map(self._core.described, self.tools)
         return [schema for schema in found if schema is not None]
 
-    def _make_searched(self) -> Searched:
-        permissions = self.permissions
-        tools = [tool for tool in self._listing().deferred if permissions[tool.name] is not Permission.NEVER]
-        return Searched(self._core.catalogue.index(tools), tools)
+    def _make_index(self) -> ToolIndex:
+        from pegboard.builtin.search.index import ToolIndex
+
+        return ToolIndex(self.deferred_tools)
+
+    def _find_tools(self, tools: Iterable[Tool]) -> None:
+        if self._overlay.add_found(tools):
+            self._changed()
 
     def _name_of(self, tool: Tool) -> str:
         """The name here of a tool that hangs there, or of the search. The board is made for views alone."""
@@ -398,8 +429,8 @@ class Session(Surface):
         """The tool of that name as it hangs on the board; in a view there are no aliases."""
         overlay = self._overlay
         found = self._view.tools.get(name) if overlay.is_view else self._core.registry.find(name)
-        if found is None and name == overlay.search_name and self._listing().is_partial:
-            return self._core.search_tool()
+        if found is None and name == overlay.search_name and self._listing().searches:
+            return self._core.search_tool
         return found
 
     def _tool(self, name: str) -> Tool:
@@ -484,12 +515,36 @@ class Session(Surface):
     def _meta_tool_name(self) -> str | None:
         """The name here of the meta tool, if there is one that may be called."""
         tool = self._core.registry.find(META_TOOL)
-        if tool is None or tool.definition.face is None:
+        if tool is None or not is_meta_tool(tool):
             return None
         return None if self._overlay.permission_of(tool) is Permission.NEVER else self._view.name_of(tool)
 
     def __repr__(self) -> str:
         return f"Session({len(self)} tools, groups={list(self.active_groups)}, agent={self.agent!r})"
+
+
+@final
+class _Listing:
+    """What a session shows: the `tools`, with the search if it `searches`, and of all offered the `deferred` ones.
+
+    While there are many of these, only those that were found are listed. `rival` is the tool that has the name of the
+    search, for which everything has to be listed.
+    """
+
+    __slots__ = ("deferred", "rival", "searches", "tools")
+
+    def __init__(
+        self, tools: list[Tool], deferred: list[Tool], *, searches: bool = False, rival: Tool | None = None
+    ) -> None:
+        self.tools = tools
+        self.deferred = deferred
+        self.searches = searches
+        self.rival = rival
+
+
+def is_meta_tool(tool: Tool) -> bool:
+    """Whether it is the tool that switches groups, and not another one of its name."""
+    return tool.definition.face is not None or replaces(tool, META_TOOL)
 
 
 def _root(

@@ -2,26 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, final
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, final
 
+from pegboard._arguments.validate import RepairMode
 from pegboard._base.errors import PegboardError, UnknownNameError, suggestion
+from pegboard._base.names import SEARCH_TOOL
 from pegboard._board.board import Board, Registry
 from pegboard._board.groups import Groups
 from pegboard._execution.concurrency import Limit
 from pegboard._execution.engine import Engine
 from pegboard._execution.fastpath import FastPath
-from pegboard._model.tool import Tool
-from pegboard._plugins.manager import Plugins
-from pegboard._toolkit.deferred import Catalogue
+from pegboard._model.policy import checked_capacity
+from pegboard._model.tool import Origin, Tool
+from pegboard._plugins.manager import Contribution, Plugins
+from pegboard._results.factory import ExposeErrors, ResultFactory
+from pegboard._toolkit.assemble import Handler, Services, tables
 from pegboard._tools.collect import Collector
-from pegboard._tools.signature import TypeTables
-from pegboard.extension import Dialect, Middleware
+from pegboard.extension import Dialect, Middleware, Offer
 
 if TYPE_CHECKING:
     from pegboard._model.facts import ToolSchema
+    from pegboard._results.overflow import Spill
 
-__all__ = ["ToolkitState"]
+__all__ = ["DEFER_THRESHOLD", "OFF_BOARD", "Overflow", "ToolkitState", "replaces"]
+
+OFF_BOARD: Final = ".search_tools"
+"""What the search is called where tools go by their names on the board: none can have this one."""
+
+OWN: Final = "pegboard"
+"""Where tools of the core itself come from."""
+
+Overflow: TypeAlias = Literal["truncate", "spill"]
+
+DEFER_THRESHOLD: Final = 10
+"""How many deferred tools are still listed like any other: as many as a model picks from without help."""
+
+SPILL_PAGE: Final = 20_000
+"""Characters of a page where only single tools bound their output."""
 
 
 @final
@@ -31,36 +49,62 @@ class ToolkitState:
     def __init__(
         self,
         plugins: Plugins,
-        assembly: TypeTables,
-        collector: Collector,
-        engine: Engine,
+        toolkit: Any,
         *,
-        middleware: list[Middleware],
-        dialects: Mapping[str, Dialect],
         parallel: bool,
         preset_override: bool,
-        max_concurrency: int | None = None,
-        own_tools: tuple[Any, ...] = (),
-        search_tool: Callable[[], Tool],
+        repair: RepairMode,
+        expose_errors: ExposeErrors,
+        max_output: int | None,
+        overflow: Overflow,
+        max_threads: int,
+        max_concurrency: int | None,
         defer_threshold: int,
     ) -> None:
-        self.plugins = plugins
-        self.assembly = assembly
-        self.collector = collector
-        self.engine = engine
-        self.straight = FastPath(engine)
+        if defer_threshold < 0:
+            raise ValueError(f"defer_threshold takes a number of tools, 0 or more; got {defer_threshold}")
+        self.toolkit = toolkit
+        self.services = services = Services(plugins)
+        self.handlers: list[Handler] = []
+        """The types, injectors and converters of the program."""
+        self.assembly = tables(services.handlers)
+        self.spill = _spill(max_output, overflow)
+        self.engine = Engine(
+            ResultFactory(expose_errors, max_output, self.spill.keep if self.spill else None),
+            repair=repair,
+            max_threads=max_threads,
+            backends=services.backends,
+            accelerators=self.assembly.accelerators,
+        )
+        self.assembly.accelerators.use(services.accelerators)
+        self.collector = Collector(self.assembly, plugins, self.engine.backends)
+        self.straight = FastPath(self.engine)
         self.registry = Registry()
         self.groups = Groups()
-        self.set_middleware(middleware)
-        self.dialects = dialects
         self.parallel = parallel
         self.preset_override = preset_override
-        self.max_concurrency = max_concurrency
-        self.own_tools = own_tools
-        self.search_tool = search_tool
+        self.max_concurrency = checked_capacity(max_concurrency, "max_concurrency")
         self.defer_threshold = defer_threshold
-        self.catalogue = Catalogue()
         self.live: list[Any] = []  # the registrations of live sources, each with a `record`
+
+    def use(self, services: Services) -> None:
+        """Exchange all that plugins bring: whoever makes tools ready makes them anew from now on."""
+        engine, assembly = self.engine, self.assembly
+        if services.handlers != self.services.handlers:
+            fresh = tables([*services.handlers, *self.handlers], assembly.injectors.context_only)
+            # In the same place: whatever reads tools looks there.
+            assembly.types, assembly.injectors, assembly.converters = fresh.types, fresh.injectors, fresh.converters
+        assembly.accelerators.use(services.accelerators)
+        engine.backends.clear()
+        engine.backends.update(services.backends)
+        self.collector.sources = services.plugins
+        self.services = services
+        self.registry.touched()
+
+    @property
+    def plugins(self) -> Plugins:
+        """Those that are active, and those that are not."""
+        return self.services.plugins
 
     @property
     def board(self) -> Board:
@@ -73,13 +117,26 @@ class ToolkitState:
         away = [each.record.problems[0] for each in self.live if each.record.problems and not each.record.tools]
         return " ".join([self.board.absence(name), *([plugin] if plugin else []), *away])
 
-    def set_middleware(self, middleware: Iterable[Middleware]) -> None:
-        """Use this middleware from now on, by its order."""
-        self.middleware = sorted(middleware, key=lambda each: each.order)
+    def offered(self) -> list[Contribution]:
+        """The tools that plugins bring, without the core's own: these hang there when they are wanted."""
+        return [each for each in self.plugins.tools() if not each.builtin]
+
+    def own_tool(self, name: str) -> Tool:
+        """A tool of the core itself, from the built-in plugin that provides it."""
+        from pegboard._plugins.loading import load_plugin
+
+        offered = (each.value for each in self.plugins.tools() if each.builtin)
+        function = load_plugin(next(target for target in offered if target.endswith(f":{name}")))
+        return self.collector.function(function, Offer(function), Origin(OWN))
+
+    @cached_property
+    def search_tool(self) -> Tool:
+        """It hangs on no board: sessions show it while they leave out tools that wait to be found."""
+        return self.own_tool(SEARCH_TOOL).evolve(name=OFF_BOARD)
 
     def middleware_for(self, tool: Tool) -> list[Middleware]:
         """The middleware that applies to a tool, outermost first."""
-        return [each for each in self.middleware if each.applies is None or each.applies(tool)]
+        return [each for each in self.services.middleware if each.applies is None or each.applies(tool)]
 
     def limits_for(self, tool: Tool) -> list[Limit]:
         """The limits that calls of a tool need a place in, in an order that is the same for all tools."""
@@ -95,13 +152,13 @@ class ToolkitState:
 
     def dialect(self, name: str) -> Dialect:
         """The provider dialect of that name. Raises `UnknownNameError` naming the pack to install."""
-        if name not in self.dialects:
+        if name not in self.services.dialects:
             from pegboard._base.known_packs import to_install
 
-            known = suggestion(name, self.dialects, noun="dialects")
+            known = suggestion(name, self.services.dialects, noun="dialects")
             remedy = to_install("dialects", (record.name for record in self.plugins.records))
             raise UnknownNameError(f"there is no dialect {name!r}. {known} {remedy}".rstrip())
-        return self.dialects[name]
+        return self.services.dialects[name]
 
     def described(self, tool: Tool) -> ToolSchema | None:
         """A tool as a model sees it; None for one whose pack turns out to be broken on first use: it is not offered."""
@@ -109,3 +166,18 @@ class ToolkitState:
             return tool.schema()
         except PegboardError:
             return None
+
+
+def replaces(tool: Tool | None, name: str) -> bool:
+    """Whether a tool, a pack's, stands in for the core's own of that name."""
+    return tool is not None and tool.replaces == f"{OWN}__{name}"
+
+
+def _spill(max_output: int | None, overflow: Overflow) -> Spill | None:
+    if overflow not in ("truncate", "spill"):
+        raise ValueError(f'overflow takes "truncate" or "spill", got {overflow!r}')
+    if overflow != "spill":
+        return None
+    from pegboard._results.overflow import Spill
+
+    return Spill(max_output or SPILL_PAGE)

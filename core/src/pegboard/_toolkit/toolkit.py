@@ -12,16 +12,17 @@ from pegboard import builtin
 from pegboard._arguments.validate import RepairMode
 from pegboard._base.errors import PegboardError, RegistrationError
 from pegboard._board.board import OnConflict
+from pegboard._board.group_tool import META_TOOL, GroupFace
 from pegboard._model.plugin_record import PluginRecord
 from pegboard._model.policy import ExecutionPolicy
 from pegboard._model.tool import Origin, Tool
 from pegboard._plugins.manager import Plugins
 from pegboard._results.factory import ExposeErrors
-from pegboard._toolkit.assemble import Overflow, assemble
-from pegboard._toolkit.deferred import DEFER_THRESHOLD
+from pegboard._toolkit.assemble import external_tool, read_tool
 from pegboard._toolkit.live_sources import SourceRecord, records, unfollow
-from pegboard._toolkit.register import follow_packs, hang_up_own, hang_up_packs, register, register_type, reread
-from pegboard._toolkit.session import Session, Surface
+from pegboard._toolkit.register import follow_packs, hang_up_packs, register, register_type, reread
+from pegboard._toolkit.session import Session, Surface, is_meta_tool
+from pegboard._toolkit.state import DEFER_THRESHOLD, Overflow, ToolkitState, replaces
 from pegboard._types.table import TypeTable
 from pegboard.extension import Converter, Injector, Offer, TypeHandler
 
@@ -81,7 +82,7 @@ class Toolkit(Surface):
             config=config,
             builtin=builtin.plugins(),
         )
-        self._core = assemble(
+        self._core = ToolkitState(
             loaded,
             self,
             parallel=parallel,
@@ -98,8 +99,10 @@ class Toolkit(Surface):
         self._root = Session(
             self._core, context=context, policy=policy, approver=approver, agent=agent, permissions=permissions
         )
-        hang_up_own(self._core)
         hang_up_packs(self._core, self._root)
+        registry = self._core.registry
+        if self._core.spill is not None and not replaces(registry.find("read_output"), "read_output"):
+            registry.add([self._core.own_tool("read_output")], (), "raise")
         follow_packs(self._core, self._root)
 
     @property
@@ -163,9 +166,14 @@ class Toolkit(Surface):
         It sets which of the groups that the model manages are active, in the session that calls it. Raises
         `ConflictError` where the program has another tool of that name.
         """
-        from pegboard._toolkit.meta_tools import register_meta_tool
-
-        return register_meta_tool(self._core, self._root)
+        core, root = self._core, self._root
+        hanging = core.registry.find(META_TOOL)
+        if hanging is None or not is_meta_tool(hanging):
+            own = core.own_tool(META_TOOL)
+            core.registry.add(
+                [own.evolve(definition=own.definition.facing(GroupFace(root._overlay)), origin=Origin())], (), "raise"
+            )
+        return root.tool(META_TOOL)
 
     def register_type(self, handler: TypeHandler) -> None:
         """Map a type for this toolkit: the program's handlers win over plugins'. Tools that hang are read anew."""
@@ -179,11 +187,13 @@ class Toolkit(Surface):
     def register_converter(self, converter: Converter) -> None:
         """Convert results of a type for this toolkit."""
         self._core.assembly.converters.add(converter, Origin(), "program")
+        self._core.handlers.append(("converters", converter, Origin(), "program"))
         reread(self._core)
 
     def register_injector(self, injector: Injector) -> None:
         """Provide parameters of a type for tools that are registered from now on."""
         self._core.assembly.injectors.add(injector, Origin(), "program")
+        self._core.handlers.append(("injectors", injector, Origin(), "program"))
 
     def injectable(self, cls: type) -> type:
         """Declare that parameters of this class come from the context; for tools that are registered from now on."""
@@ -309,18 +319,6 @@ class Toolkit(Surface):
         return f"Toolkit({len(self)} tools, {active} of {len(self.plugins)} plugins active)"
 
 
-def _read_tool(*arguments: Any, **options: Any) -> Tool:
-    from pegboard._toolkit.standalone import read_tool
-
-    return read_tool(Toolkit, *arguments, **options)
-
-
-def _external_tool(*arguments: Any) -> Tool:
-    from pegboard._toolkit.standalone import external_tool
-
-    return external_tool(Toolkit, *arguments)
-
-
-# The record stands floors below the reader that it needs: it is handed down here, where both are known.
-Tool._factory = _read_tool
-Tool._external_factory = _external_tool
+# The record stands below the readers that it needs: they are handed down here, where both are known.
+Tool._factory = read_tool
+Tool._external_factory = external_tool

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar, Union, get_origin
 
 from attrs import evolve
@@ -124,24 +124,6 @@ class TypeTable:
         if _is_annotation(matches):
             return [self._by_key.setdefault(structural_key(matches), [])]
         return [self._by_class.setdefault(matches, []) if isinstance(matches, type) else self._by_predicate]
-
-    def exchange(self, handlers: Iterable[tuple[TypeHandler, Origin]]) -> Callable[[], None]:
-        """Put these handlers in the place of all that plugins brought; what is returned takes it back."""
-        with self._lock:
-            before = self._by_class, self._by_key, self._by_predicate
-            self._by_class = {cls: _without_plugins(entries) for cls, entries in self._by_class.items()}
-            self._by_key = {key: _without_plugins(entries) for key, entries in self._by_key.items()}
-            self._by_predicate = _without_plugins(self._by_predicate)
-            for handler, origin in handlers:
-                self.add(handler, origin, "plugin")
-            self._plans.clear()
-
-        def take_back() -> None:
-            with self._lock:
-                self._by_class, self._by_key, self._by_predicate = before
-                self._plans.clear()
-
-        return take_back
 
     def plan(self, annotation: Any) -> TypePlan:
         """The plan of an annotation, built once.
@@ -284,10 +266,6 @@ class TypeTable:
 def _precedence(match: _Match) -> tuple[Any, ...]:
     rank, entry = match
     return entry.order, rank, entry.seniority
-
-
-def _without_plugins(entries: list[_Entry]) -> list[_Entry]:
-    return [entry for entry in entries if entry.level != "plugin"]
 
 
 def _named(annotation: Any, plan: TypePlan, *, recursive: bool) -> TypePlan:

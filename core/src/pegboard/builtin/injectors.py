@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from pegboard import Session, Toolkit
 from pegboard._base.markers import MISSING
 from pegboard._injection.invocation import Invocation
 from pegboard._model.call import Agent, CancelToken, Emitter, ToolCall
@@ -33,7 +34,24 @@ def token(invocation: Invocation) -> CancelToken:
     return invocation.token
 
 
+def session(invocation: Invocation) -> Any:
+    """The session in whose name the call is made."""
+    return invocation.session
+
+
+def toolkit(invocation: Invocation) -> Any:
+    """The toolkit of that session."""
+    return invocation.session.toolkit
+
+
 @hookimpl
 def provide_injectors() -> Iterable[Injector]:
-    """The specials that need nothing but the call itself; floor 8 adds `Session` and `Toolkit`."""
-    return [Injector(Emitter, emitter), Injector(Agent, agent), Injector(ToolCall, call), Injector(CancelToken, token)]
+    """The specials."""
+    return [
+        Injector(Emitter, emitter),
+        Injector(Agent, agent),
+        Injector(ToolCall, call),
+        Injector(CancelToken, token),
+        Injector(Session, session),
+        Injector(Toolkit, toolkit),
+    ]
