@@ -75,14 +75,15 @@ def decode(sent: Sent, limits: DecodeLimits = DEFAULT_LIMITS) -> dict[str, Any]:
 
 def owned(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """A copy of checked arguments that shares no dict and no list with them."""
-    return {name: _owned(value) for name, value in arguments.items()}
+    copied = dict(arguments)
+    for name, value in copied.items():
+        if type(value) is dict or type(value) is list:
+            copied[name] = _owned(value)
+    return copied
 
 
 def _owned(value: Any) -> Any:
-    kind = type(value)
-    if kind is dict:
-        return {name: _owned(member) for name, member in value.items()}
-    return [_owned(item) for item in value] if kind is list else value
+    return owned(value) if type(value) is dict else [_owned(item) for item in value] if type(value) is list else value
 
 
 def fast_decode(text: str) -> tuple[dict[str, Any], int]:

@@ -71,6 +71,7 @@ class BoundTool:
         "invoke",
         "limits",
         "max_output",
+        "may_ask",
         "middleware",
         "name",
         "passes_anything",
@@ -81,6 +82,7 @@ class BoundTool:
         "provided",
         "renderers",
         "secrets",
+        "standing",
         "stats",
         "tool",
     )
@@ -104,7 +106,8 @@ class BoundTool:
         self.tool = tool
         self.name = tool.name
         self.plan: Any = definition.plan(frozenset(presets), locked)
-        self.accept = self.plan.accept
+        # Who may not be called learns nothing of the arguments.
+        self.accept = _refuse if permission is Permission.NEVER else self.plan.accept
         self.invoke = self.plan.invoke
         self.decode = decode
         self.passes_anything = self.plan.passes_anything
@@ -124,24 +127,17 @@ class BoundTool:
         self.backend = tool.options.backend or "thread"
         self.stats = stats
         self._asks = None if explicit_permission else tool.options.requires_approval
+        self.may_ask = permission is Permission.PROMPT or callable(self._asks)
+        """Whether any call may have to be approved."""
+        self.standing = self.plan.standing and not self.computed
+        """Whether all calls of a session that bring nothing of their own are provided with the same."""
         kind = self.plan.kind
         begins = not (self.middleware or self.limits or self.plan.managed or self.may_ask)
-        begins = begins and permission is Permission.ALWAYS
         in_caller = self.backend == "inline" or (self.backend == "thread" and "timeout" not in self.policy.given)
         self.fast_sync = begins and in_caller and kind in ("sync", "generator")
         # In a thread, a tool that can be told to stop (it may ask for the token) has to be told so: it takes the steps.
         self.fast_thread = begins and kind == "sync" and self.backend == "thread" and self.standing
         self.fast_async = self.fast_thread or (begins and kind == "async")
-
-    @property
-    def standing(self) -> bool:
-        """Whether all calls of a session that bring nothing of their own are provided with the same."""
-        return bool(self.plan.standing) and not self.computed
-
-    @property
-    def may_ask(self) -> bool:
-        """Whether any call may have to be approved."""
-        return self.permission is Permission.PROMPT or callable(self._asks)
 
     def approval_reason(self, arguments: Mapping[str, Any]) -> str | None:
         """Why this call has to be approved; None if it need not be. `arguments` are the structured ones."""
@@ -159,6 +155,10 @@ class BoundTool:
         if isinstance(asked, str) and asked:
             return asked
         return f"{self.name} asks for approval with these arguments" if asked else None
+
+
+def _refuse(arguments: Any, keys: int, text: str | None) -> tuple[Any, ...]:
+    raise ValueError("this tool is not permitted")
 
 
 def _tool_policy(tool: Tool) -> ExecutionPolicy:

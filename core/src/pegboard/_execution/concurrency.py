@@ -20,7 +20,7 @@ from __future__ import annotations
 import contextvars
 import itertools
 import threading
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from heapq import heapify, heappop, heappush
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["ConcurrencyLimits", "Limit", "Permit", "blocking", "place_above"]
 
 OVERTAKEN: Final = 100
+_NO_LOOPS: Final[frozenset[Any]] = frozenset()
 
 _numbers = itertools.count()
 _guard = threading.Lock()
@@ -91,10 +92,11 @@ class Permit:
         self.number = next(_numbers)
         self.limits = limits
         self.above = above
-        self.blocks = frozenset(block.loop for block in _blocked.get() if block.lasts)
+        blocked = _blocked.get()
+        self.blocks = frozenset(block.loop for block in blocked if block.lasts) if blocked else _NO_LOOPS
         self.home = None if loop in self.blocks else loop  # where it has to be woken
         self.urgent = above is not None or bool(self.blocks)  # somebody cannot go on before this call has ended
-        self.loops: Counter[Any] = Counter()
+        self.loops: dict[Any, int] = {}
         self.waits: set[_WaitGroup] = set()
         self.held = False
         self.line: _WaitQueue | None = None
@@ -130,9 +132,11 @@ class Permit:
         """Count `loop` among those that this call and those above it need; under the guard."""
         if loop is not None:
             for place in self.upwards():
-                place.loops[loop] += change
-                if place.loops[loop] <= 0:
-                    del place.loops[loop]
+                count = place.loops.get(loop, 0) + change
+                if count > 0:
+                    place.loops[loop] = count
+                else:
+                    place.loops.pop(loop, None)
 
 
 @final
@@ -221,8 +225,10 @@ class ConcurrencyLimits:
         Raises `PegboardError` if that turn would never come.
         """
         above = place_above()
-        held = set[Limit]() if above is None else {limit for place in above.upwards() for limit in place.limits}
-        missing = tuple(limit for limit in limits if limit not in held)
+        missing = tuple(limits)
+        if above is not None:
+            held = {limit for place in above.upwards() for limit in place.limits}
+            missing = tuple(limit for limit in missing if limit not in held)
         if not missing:
             return None
         place = Permit(missing, above)
@@ -248,7 +254,8 @@ class ConcurrencyLimits:
                 for limit in place.limits:
                     limit.holders.discard(place)
             # Where a loop was blocked, those who wait on it were passed over, whatever they wait for.
-            self._admit(None if place.blocks else place.limits)
+            if self._lines:
+                self._admit(None if place.blocks else place.limits)
 
     @staticmethod
     def enter(place: Permit | None) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, cast, final
 from pegboard._arguments.accelerators import Accelerators
 from pegboard._arguments.decode import owned
 from pegboard._arguments.validate import RepairMode, Validation, admit
-from pegboard._base.effects import Steps, current_driver, is_interrupt, new_future
+from pegboard._base.effects import Outcome, Steps, current_driver, is_interrupt, new_future
 from pegboard._base.errors import PegboardError
 from pegboard._execution.bound_tool import BoundTool, Unavailable
 from pegboard._execution.chunks import ChunkChannel, check_listener, heard_by, listen
@@ -24,6 +24,7 @@ from pegboard._injection.context import Scope
 from pegboard._injection.invocation import Invocation
 from pegboard._model.call import CancelToken, ToolCall
 from pegboard._model.permission import Permission
+from pegboard._model.policy import ExecutionPolicy
 from pegboard._model.result import Note, Status, ToolResult
 from pegboard._results.factory import Called, ResultFactory, finished, masked, redacted
 
@@ -138,6 +139,10 @@ class Engine:
         self._settle(call, self.outcomes.refusal(call, *reasons))
         return call
 
+    def unavailable(self, session: Any, call: ToolCall, found: Unavailable) -> ToolResult:
+        """The result of a call of a tool that cannot be called."""
+        return cast("ToolResult", self.prepare(session, call, found).result)
+
     def _admit(self, session: Any, call: ToolCall, ready: BoundTool) -> None:
         if ready.permission is Permission.NEVER:
             self._settle(call, self.outcomes.not_permitted(call))
@@ -148,7 +153,7 @@ class Engine:
         # A value that is no more than JSON is a part of the arguments; an approver is shown what nobody can change.
         shown = owned(admission.arguments) if ready.may_ask else admission.arguments
         call._state = state = Invocation(session, ready, call.id, shown, admission.values, session.scope, self)
-        state.call = call
+        state.seen = call
         if admission.refusal is not None:
             self._settle(call, self.refused(call, admission))
             return
@@ -243,15 +248,13 @@ class Engine:
         state: Invocation = call._state
         try:
             self.surround(state, options["context"], options["agent"], options["on_chunk"])
-            ready: BoundTool = state.ready
-            policy = ready.policy if options["policy"] is None else options["policy"].merged_over(ready.policy)
-            steps = CallSteps(self, state, policy)
+            steps, stopper = self.steps(state, options["policy"])
         except BaseException as error:  # a context that cannot be read, a preset that cannot be computed
             if is_interrupt(error):
                 raise
             self._settle(call, self.not_begun(call, state.ready, error))
             return None
-        return self._recorded(call, steps), state.stopper
+        return self._recorded(call, steps), stopper
 
     def surround(self, invocation: Invocation, context: Any, agent: Any, on_chunk: Any) -> Invocation:
         """Give an invocation what the call brings. Raises for a context that cannot be read, a preset likewise."""
@@ -260,7 +263,7 @@ class Engine:
         invocation.agent = session.agent if agent is None else agent
         computed = invocation.ready.computed
         if computed:
-            call = invocation.call
+            call = invocation.seen or self.opened(invocation)
             invocation.presets = {**invocation.presets, **{name: compute(call) for name, compute in computed.items()}}
         if on_chunk is not None:
             listen(invocation, on_chunk)
@@ -271,22 +274,27 @@ class Engine:
         message = f"the call of {call.name} could not begin{self.outcomes.because(error, ready.secrets)}"
         return self.outcomes.refusal(call, Status.ERROR, "setup", message, exception=error)
 
-    def _recorded(self, call: ToolCall, steps: CallSteps) -> Steps:
-        stats = self.stats.of(call.name)
+    def _recorded(self, call: ToolCall, steps: Steps) -> Steps:
+        state: Invocation = call._state
+        stats = state.ready.stats
         stats.open += 1
         try:
-            result: ToolResult = yield from steps.steps()
+            result: ToolResult = yield from steps
         except Exception as error:  # noqa: BLE001 - a plugin's own objects are at work here, and others may wait for this
             result = self.outcomes.failure(call, error)
         finally:
             stats.open -= 1
-            steps.invocation.ended()
         self._settle(call, result)
+        state.ended()
         return result
 
-    def late(self, invocation: Invocation, value: Any, error: BaseException | None) -> tuple[Steps, CancelToken]:
-        """The steps that finish a straight call whose function has come to that, and what stops them."""
-        return CallSteps(self, invocation, invocation.ready.policy).late(value, error), invocation.stopper
+    def steps(
+        self, invocation: Invocation, policy: ExecutionPolicy | None, outcome: Outcome | None = None
+    ) -> tuple[Steps, CancelToken]:
+        """The steps of a call, and what stops them; `outcome` is what its function has come to, if it has run."""
+        own: ExecutionPolicy = invocation.ready.policy
+        steps = CallSteps(self, invocation, own if policy is None else policy.merged_over(own))
+        return steps.steps() if outcome is None else steps.late(*outcome), invocation.stopper
 
     def opened(self, invocation: Invocation) -> ToolCall:
         """The call of an invocation that began without one."""
@@ -297,7 +305,7 @@ class Engine:
         call._state = invocation
         if invocation.driver is None:
             invocation.driver = current_driver()
-        _ = invocation.stopper  # made before anybody else can ask for it
+        invocation.seen = call
         return call
 
     # Ending ----------------------------------------------------------------------------------------------------

@@ -1,7 +1,8 @@
-"""The fast path: a call that begins with the function itself, without approval, limit or middleware before it.
+"""The fast path: a call from the text that was sent to its result.
 
-No rule of execution is written here a second time. What such a call cannot finish by itself (a retry, a generator, a
-suspended coroutine that somebody may stop) goes to the steps, with the value or the error that it has come to.
+No rule of execution is written here a second time. A call that has approval, limits or middleware before its function
+takes the steps. So does what a call cannot finish by itself (a retry, a generator, a suspended coroutine that somebody
+may stop), with the value or the error that it has come to.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from time import perf_counter
-from typing import Any, Final, TypeAlias, cast, final
+from typing import Any, Final, TypeAlias, final
 
 from pegboard._arguments.decode import check_value, has_every_key
 from pegboard._arguments.validate import Validation
@@ -19,42 +20,32 @@ from pegboard._base.effects import cancellation, is_cancellation, is_interrupt
 from pegboard._execution.bound_tool import BoundTool, Unavailable
 from pegboard._execution.engine import Engine
 from pegboard._execution.log import DEBUG, INFO, listened, log_call
-from pegboard._injection.invocation import Invocation
+from pegboard._injection.invocation import Called, Invocation, Unseen
 from pegboard._model.call import ToolCall
 from pegboard._model.call import call_ids as _ids
-from pegboard._model.content import Block
+from pegboard._model.permission import Permission
 from pegboard._model.result import Note, Status, ToolResult, filled
-from pegboard._results.factory import Called, finished, is_short, redacted
+from pegboard._results.factory import finished, is_short, redacted
 
-__all__ = ["FastPath"]
+__all__ = ["NOTHING_GIVEN", "FastPath"]
 
 _SUCCESS: Final = Status.SUCCESS  # a member of an enum is looked up slowly
-_NOTHING: Final = ()  # the one empty tuple that there is
+_NOTHING: Final = ()
+
+NOTHING_GIVEN: Final[tuple[Any, Any, Any, Any]] = ((), None, None, None)
+"""Context, agent, listener and policy of a call that brings nothing of its own."""
 
 
-@final
-class _Unseen:
-    """What a result says of a call that its tool did not ask for: it can have added nothing to it."""
-
-    __slots__ = ("id", "name", "notes")
-
-    logs: tuple[str, ...] = ()
-    attachments: tuple[Block, ...] = ()
-
-    def __init__(self, id: str, name: str, notes: tuple[Note, ...] = ()) -> None:  # noqa: A002 - as in ToolCall
-        self.id = id
-        self.name = name
-        self.notes = notes
-
-
-_Facts: TypeAlias = tuple[Any, BoundTool, str, Any, tuple[Any, ...], Any, Any, Any, Invocation | None, float, bool]
-"""What is known of a call: session, tool, id, arguments, values, context, agent, listener, what was made of these if
-the tool asks for it, when it began, whether it is awaited. Neither the call nor its surroundings are made for less."""
+_Facts: TypeAlias = tuple[
+    Any, BoundTool, str, Any, tuple[Any, ...], tuple[Any, Any, Any, Any], Invocation | None, float, bool
+]
+"""What is known of a call: session, tool, id, arguments, values, what the caller gave (context, agent, listener,
+policy), the invocation if one was needed, when it began, whether it is awaited."""
 
 
 @final
 class FastPath:
-    """Runs the calls of one toolkit that can begin with the function."""
+    """Runs the calls of one toolkit."""
 
     __slots__ = ("_engine", "_log")
 
@@ -62,15 +53,13 @@ class FastPath:
         self._engine = engine
         self._log = listened()
 
-    def run(  # noqa: C901 - each step is one line, and each frame more would be a tenth of a call
+    def run(  # noqa: C901, PLR0912 - each step is one line, and each frame more would be a twentieth of a call
         self,
         session: Any,
         ready: BoundTool,
         sent: Any,
         call_id: str | None,
-        context: Any,
-        agent: Any,
-        on_chunk: Any,
+        given: tuple[Any, Any, Any, Any],
         on_loop: bool,
     ) -> Any:
         """Run a tool. Gives the result or, `on_loop`, perhaps a coroutine that ends in it."""
@@ -78,7 +67,7 @@ class FastPath:
         call_id = call_id or f"{_ids.prefix}{_ids.next()}"  # as `new_call_id`, without its frame
         text = sent if type(sent) is str else None
         notes: tuple[Note, ...] = _NOTHING
-        decoded, keys, invocation = None, 0, None
+        decoded, keys, invocation, steps = None, 0, None, None
         try:
             decoded, keys = (_as_dict(ready, sent), 0) if text is None else ready.decode(text)
             values = ready.accept(decoded, keys, text)
@@ -88,15 +77,20 @@ class FastPath:
             if type(admission) is ToolResult:
                 return admission
             decoded, values, notes = admission.arguments, admission.values, admission.notes
-        if notes or (ready.fetches and (ready.provided is None or context is not _NOTHING or agent is not None)):
+        begins = ready.fast_async if on_loop else ready.fast_sync
+        if not begins or given is not NOTHING_GIVEN or ready.provided is None or notes:
             try:
-                invocation = self._surrounded(session, ready, call_id, decoded, values, context, agent, on_chunk)
+                invocation = self._surrounded(session, ready, call_id, decoded, values, given)
                 if notes:
                     invocation.call.notes.extend(notes)
+                if not begins or given[3] is not None:
+                    steps = self._engine.steps(invocation, given[3])
             except BaseException as error:  # noqa: BLE001 - a context, or a preset, may raise anything
                 return self._not_begun(ready, call_id, notes, error)
-        facts = session, ready, call_id, decoded, values, context, agent, on_chunk, invocation, started, on_loop
+        facts = session, ready, call_id, decoded, values, given, invocation, started, on_loop
         ready.stats.open += 1
+        if steps is not None:
+            return self._finish(facts, steps)
         try:
             provided = ready.provided if invocation is None else _provided(ready, invocation)
             if on_loop and ready.fast_thread:
@@ -117,20 +111,12 @@ class FastPath:
         return self._conclude(facts, known, value)
 
     def _surrounded(
-        self,
-        session: Any,
-        ready: BoundTool,
-        call_id: str,
-        decoded: Any,
-        values: tuple[Any, ...],
-        context: Any,
-        agent: Any,
-        on_chunk: Any,
+        self, session: Any, ready: BoundTool, call_id: str, decoded: Any, values: tuple[Any, ...], given: Any
     ) -> Invocation:
         """What the providers of one call look at; its scope is the session's unless it brings something of its own."""
         invocation = Invocation(session, ready, call_id, decoded, values, session.scope, self._engine)
-        if ready.computed or context is not _NOTHING or agent is not None or on_chunk is not None:
-            self._engine.surround(invocation, context, agent, on_chunk)
+        if given is not NOTHING_GIVEN or ready.computed:
+            self._engine.surround(invocation, *given[:3])
         return invocation
 
     # Waiting ---------------------------------------------------------------------------------------------------
@@ -148,8 +134,10 @@ class FastPath:
 
     async def _suspended(self, facts: _Facts, coroutine: Any, first: Any) -> Any:
         """Wait for an async tool, which has a deadline from now on and is cancelled when the toolkit is closed."""
-        drivers, live, invocation = self._engine.drivers, self._engine.live, facts[8]
-        if invocation is not None and invocation.is_seen:  # more has to hear of it if the call is stopped
+        drivers, live, invocation = self._engine.drivers, self._engine.live, facts[6]
+        if invocation is not None and (
+            invocation.seen or invocation.stops
+        ):  # more has to hear of it if the call is stopped
             return self._late(facts, drivers.continued(coroutine, first))
         stopper = drivers.stopper()
         live.add(stopper)
@@ -172,13 +160,16 @@ class FastPath:
         return self._conclude(facts, known, value)
 
     def _late(self, facts: _Facts, value: Any, error: BaseException | None = None) -> Any:
-        """What comes of a call that the steps have to finish: a result, or on a loop a coroutine that ends in one."""
-        session, ready, call_id, decoded, values, context, agent, on_chunk, invocation, started, on_loop = facts
+        """What comes of a call whose function has come to that, and that the steps have to finish."""
+        session, ready, call_id, decoded, values, given, invocation, started, on_loop = facts
         if invocation is None:
-            invocation = self._surrounded(session, ready, call_id, decoded, values, context, agent, on_chunk)
-            facts = session, ready, call_id, decoded, values, context, agent, on_chunk, invocation, started, on_loop
-        steps = self._engine.late(invocation, value, error)
-        if on_loop:
+            invocation = self._surrounded(session, ready, call_id, decoded, values, given)
+            facts = session, ready, call_id, decoded, values, given, invocation, started, on_loop
+        return self._finish(facts, self._engine.steps(invocation, None, (value, error)))
+
+    def _finish(self, facts: _Facts, steps: Any) -> Any:
+        """The result of the steps, or on a loop a coroutine that ends in it."""
+        if facts[-1]:
             return self._later(facts, steps)
         try:
             result = self._engine.drivers.run_sync(*steps)
@@ -213,21 +204,25 @@ class FastPath:
                 leaving, error = True, cancellation()
         if leaving:
             fault = ("cancelled", "the caller was cancelled")
-            self._end(facts, self._engine.outcomes.refusal(_call(facts), Status.CANCELLED, *fault, exception=error))
+            call = Unseen(facts[2], facts[1].name) if facts[6] is None else facts[6].said
+            self._end(facts, self._engine.outcomes.refusal(call, Status.CANCELLED, *fault, exception=error))
             raise error
         return error
 
     def _conclude(self, facts: _Facts, known: Any, value: Any) -> ToolResult:
-        _, ready, call_id, _, _, _, _, _, invocation, started, _ = facts
+        _, ready, call_id, _, _, _, invocation, started, _ = facts
         limit = ready.max_output
-        if (
-            known is None
-            or not known[1]
-            or (limit is not None and not is_short(value, limit))
-            or (invocation is not None and invocation.is_seen)
-        ):
-            result = self._engine.outcomes.success(_call(facts), value, ready.renderers, limit)
+        if known is None or not known[1] or (limit is not None and not is_short(value, limit)):
+            call: Called = Unseen(call_id, ready.name) if invocation is None else invocation.said
+            result = self._engine.outcomes.success(call, value, ready.renderers, limit)
             return self._end(facts, redacted(result, _secrets(facts)))
+        if invocation is not None and invocation.seen is not None:
+            call = invocation.seen
+            said = tuple(call.notes), tuple(call.logs), tuple(call.attachments)
+            result = filled(call_id, ready.name, _SUCCESS, known[0], value, None, 0.0, 1, *said)
+            return self._end(facts, redacted(result, _secrets(facts)))
+        if invocation is not None:
+            invocation.ended()
         seconds = perf_counter() - started
         result = filled(call_id, ready.name, _SUCCESS, known[0], value, None, seconds)
         stats = ready.stats  # as in `ended`
@@ -243,11 +238,12 @@ class FastPath:
 
     def _over(self, facts: _Facts, error: BaseException) -> ToolResult:
         """The result of a call that raised."""
-        _, ready, call_id, _, _, _, _, _, invocation, started, _ = facts
+        _, ready, call_id, _, _, _, invocation, started, _ = facts
         outcomes = self._engine.outcomes
-        secrets = ready.secrets if invocation is None else invocation.secrets
-        if secrets or outcomes.has_meaning(error) or (invocation is not None and invocation.is_seen):
-            return self._end(facts, redacted(outcomes.failure(_call(facts), error, secrets), secrets))
+        if invocation is not None or ready.secrets or outcomes.has_meaning(error):
+            call: Called = Unseen(call_id, ready.name) if invocation is None else invocation.said
+            secrets = _secrets(facts)
+            return self._end(facts, redacted(outcomes.failure(call, error, secrets), secrets))
         fault, told = outcomes.told(error)  # failing must not cost much more
         seconds = perf_counter() - started
         ready.stats.open -= 1
@@ -255,17 +251,18 @@ class FastPath:
 
     def _end(self, facts: _Facts, result: ToolResult) -> ToolResult:
         """The result of a call, told to whoever has seen the call."""
-        session, ready, call_id, decoded, values, context, agent, on_chunk, invocation, started, _ = facts
-        result = finished(result, perf_counter() - started)
+        session, ready, call_id, decoded, values, given, invocation, started, _ = facts
+        finished(result, result.duration or perf_counter() - started)
         if invocation is None and result.status is Status.SUSPENDED:
-            invocation = self._surrounded(session, ready, call_id, decoded, values, context, agent, on_chunk)
+            invocation = self._surrounded(session, ready, call_id, decoded, values, given)
+        secrets = _secrets(facts)
         if invocation is not None:
-            call = invocation.call if result.status is Status.SUSPENDED else invocation.opened_call()
+            call = invocation.call if result.status is Status.SUSPENDED else invocation.seen
             if call is not None:
                 self._engine.tell(call, result)
             invocation.ended()
         ready.stats.open -= 1
-        return self._counted(ready, result, _secrets(facts))
+        return self._counted(ready, result, secrets)
 
     def _counted(self, ready: BoundTool, result: ToolResult, secrets: tuple[str, ...] = ()) -> ToolResult:
         ready.stats.ended(result.status, result.duration)
@@ -284,34 +281,29 @@ class FastPath:
         if is_interrupt(error):
             raise error
         engine = self._engine
+        if ready.permission is Permission.NEVER:
+            return self._counted(ready, engine.outcomes.not_permitted(Unseen(call_id, ready.name)))
         try:
             admission = engine.admission(ready, sent, decoded)
         except BaseException as failure:  # a plugin's handlers are at work here
             if is_interrupt(failure):
                 raise
             unusable = Unavailable.unusable(ready.name, failure)
-            return cast("ToolResult", engine.prepare(session, ToolCall(call_id, ready.name, sent), unusable).result)
+            return engine.unavailable(session, ToolCall(call_id, ready.name, sent), unusable)
         if admission.refusal is None:
             return admission
-        call = _Unseen(call_id, ready.name, admission.notes)
+        call = Unseen(call_id, ready.name, admission.notes)
         return self._counted(ready, engine.refused(call, admission), ready.secrets)
 
     def _not_begun(self, ready: BoundTool, call_id: str, notes: tuple[Note, ...], error: BaseException) -> ToolResult:
         if is_interrupt(error):
             raise error
-        result = self._engine.not_begun(_Unseen(call_id, ready.name, notes), ready, error)
+        result = self._engine.not_begun(Unseen(call_id, ready.name, notes), ready, error)
         return self._counted(ready, result, ready.secrets)
 
 
-def _call(facts: _Facts) -> Called:
-    """The call as its result sees it."""
-    invocation = facts[8]
-    call = None if invocation is None else invocation.opened_call()
-    return _Unseen(facts[2], facts[1].name) if call is None else call
-
-
 def _secrets(facts: _Facts) -> tuple[str, ...]:
-    invocation = facts[8]
+    invocation = facts[6]
     return facts[1].secrets if invocation is None else invocation.secrets
 
 

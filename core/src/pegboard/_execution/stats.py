@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, Final, final
 
 from pegboard._model.result import Status
@@ -34,14 +32,15 @@ class ToolStats:
         self.by_status: dict[Status, int] = dict.fromkeys(Status, 0)  # successes are those that are left over
         self.histogram = [0] * 48
 
-    @contextmanager
-    def waits(self) -> Iterator[None]:
-        """While a call has nothing running."""
+    def waits(self) -> ToolStats:
+        """While a call has nothing running: to be used in a `with` statement."""
+        return self
+
+    def __enter__(self) -> None:
         self.waiting += 1
-        try:
-            yield
-        finally:
-            self.waiting -= 1
+
+    def __exit__(self, *_: object) -> None:
+        self.waiting -= 1
 
     def ended(self, status: Status, seconds: float) -> None:
         """Count a call however it ended; the straight path does so itself for most.

@@ -28,7 +28,7 @@ from pegboard._execution.bound_tool import BoundTool
 from pegboard._execution.concurrency import ConcurrencyLimits
 from pegboard._injection.injectors import release, resolve
 from pegboard._injection.invocation import Invocation
-from pegboard._model.call import CancelToken
+from pegboard._model.call import ToolCall
 from pegboard._model.permission import Permission
 from pegboard._model.policy import ExecutionPolicy
 from pegboard._model.result import Status, ToolResult
@@ -65,13 +65,13 @@ _HERE: Final = ("thread", "inline")
 class CallSteps:
     """One run of a prepared call. `steps()` ends in its result and never raises for what a tool does."""
 
-    __slots__ = ("_attempts", "_engine", "_outcomes", "_retries", "_yielded", "call", "invocation", "policy", "ready")
+    __slots__ = ("_attempts", "_engine", "_outcomes", "_retries", "_yielded", "invocation", "policy", "ready", "token")
 
     def __init__(self, engine: Caller, invocation: Invocation, policy: ExecutionPolicy) -> None:
         self._engine = engine
         self._outcomes = engine.outcomes
         self.invocation = invocation
-        self.call = invocation.call
+        self.token = invocation.stopper  # stops the run; a tool gets a token of its own for each attempt
         self.ready: BoundTool = invocation.ready
         self.policy = policy
         self._attempts = 0
@@ -79,15 +79,22 @@ class CallSteps:
         self._retries: deque[Mapping[str, Any]] | None = None
 
     @property
-    def token(self) -> CancelToken:
-        """Stops the run; a tool gets a token of its own for each attempt."""
-        return self.invocation.stopper
+    def call(self) -> ToolCall:
+        """The call, which most steps can do without."""
+        return self.invocation.call
 
     def steps(self) -> Steps:
         """Approval, locks, middleware, attempts; the result with its duration."""
-        refusal = yield from self._approve()
-        if refusal is not None:
-            return refusal
+        # As it is now: what was said of the tool since the call was prepared holds for it too.
+        now = self.invocation.session.ready(self.ready.name)
+        if type(now) is not BoundTool:
+            now = self.ready
+        if now.permission is Permission.NEVER:
+            return self._outcomes.not_permitted(self.invocation.said)
+        if now.may_ask:
+            refusal = yield from self._approve(now)
+            if refusal is not None:
+                return refusal
         if self.token.cancelled:
             return self._cancelled()
         return (yield from (self._limited() if self.ready.limits else self._timed()))
@@ -98,12 +105,14 @@ class CallSteps:
         return self._finished(0.0, (yield from self._try(outcome)))
 
     def _cancelled(self) -> ToolResult:
-        return self._outcomes.refusal(self.call, Status.CANCELLED, "cancelled", "the call was cancelled")
+        return self._outcomes.refusal(self.invocation.said, Status.CANCELLED, "cancelled", "the call was cancelled")
 
     def _timed(self) -> Steps:
-        self.call.status = Status.RUNNING
+        call = self.invocation.seen
+        if call is not None:
+            call.status = Status.RUNNING
         started = time.perf_counter()
-        result = yield from self._through(0)
+        result = yield from (self._through(0) if self.ready.middleware else self._try())
         return self._finished(time.perf_counter() - started, result)
 
     def _finished(self, seconds: float, result: ToolResult) -> ToolResult:
@@ -111,14 +120,8 @@ class CallSteps:
 
     # Approval --------------------------------------------------------------------------------------------------
 
-    def _approve(self) -> Steps:
-        # As it is now: what was said of the tool since the call was prepared holds for it too.
-        now = self.invocation.session.ready(self.call.name)
-        if not isinstance(now, BoundTool):
-            now = self.ready
-        if now.permission is Permission.NEVER:
-            return self._outcomes.not_permitted(self.call)
-        reason = now.approval_reason(self.ready.plan.typed(self.invocation.values)) if now.may_ask else None
+    def _approve(self, now: BoundTool) -> Steps:
+        reason = now.approval_reason(self.ready.plan.typed(self.invocation.values))
         if reason is None:
             return None
         approver = self.invocation.session.approver
@@ -126,7 +129,7 @@ class CallSteps:
             told = "" if now.permission is Permission.PROMPT else f" ({reason})"
             return self._denied(
                 f"it needs approval{told} and nobody can give it",
-                f'pass approver= to Toolkit or session, or toolkit.set_permission({self.call.name!r}, "always")',
+                f'pass approver= to Toolkit or session, or toolkit.set_permission({self.ready.name!r}, "always")',
             )
         from pegboard._model.approval import ApprovalRequest
 
@@ -143,7 +146,7 @@ class CallSteps:
         return self._answered(answer)
 
     def _ask(self, approver: Callable[[ApprovalRequest], Any], request: ApprovalRequest) -> Steps:
-        if inspect.iscoroutinefunction(approver):
+        if is_async(approver):
             return (yield Await(lambda: approver(request)))
         answer, error = yield Work(lambda: approver(request))
         if error is None and inspect.isawaitable(answer):
@@ -174,16 +177,17 @@ class CallSteps:
         try:
             place = limits.take(self.ready.limits)
         except PegboardError as error:
-            return self._outcomes.refusal(self.call, Status.ERROR, "deadlock", str(error), exception=error)
+            return self._outcomes.refusal(self.invocation.said, Status.ERROR, "deadlock", str(error), exception=error)
         if place is None:
             return (yield from self._timed())
         try:
             if place.turn is not None:
-                self.call.status = Status.PENDING
+                if self.invocation.seen is not None:
+                    self.invocation.seen.status = Status.PENDING
                 with self.ready.stats.waits():
                     _, left = yield WaitForPermit(place.turn)
                 if left is not None:
-                    return self._outcomes.failure(self.call, left)
+                    return self._outcomes.failure(self.invocation.said, left)
             limits.enter(place)
             return (yield from self._timed())
         finally:
@@ -194,8 +198,8 @@ class CallSteps:
         if index == len(self.ready.middleware):
             return (yield from self._try())
         middleware = self.ready.middleware[index]
-        is_async = inspect.iscoroutinefunction(middleware.around)
-        value, error = yield Around(middleware.around, self.call, lambda: self._through(index + 1), is_async)
+        awaited = is_async(middleware.around)
+        value, error = yield Around(middleware.around, self.call, lambda: self._through(index + 1), awaited)
         if error is not None:
             return self._outcomes.failure(self.call, error, self.invocation.secrets)
         if isinstance(value, ToolResult):
@@ -272,6 +276,8 @@ class CallSteps:
 
     def _settled(self, value: Any) -> Steps:
         """Whatever a callable gives may still have to be awaited or drawn from, a wrapped async function's say."""
+        if type(value) in self.ready.renderers.by_type:  # as those before it, which were finished
+            return value, None
         timeout = self.policy.timeout
         if inspect.isawaitable(value):
             pending = value
@@ -294,9 +300,9 @@ class CallSteps:
             return self._cancelled()
         limit = self.ready.max_output
         if error is not None:
-            failure = self._outcomes.failure(self.call, error, self.invocation.secrets)
+            failure = self._outcomes.failure(self.invocation.said, error, self.invocation.secrets)
             return redacted(self._outcomes.with_partial(failure, self._yielded, limit), self.invocation.secrets)
-        result = self._outcomes.success(self.call, value, self.ready.renderers, limit)
+        result = self._outcomes.success(self.invocation.said, value, self.ready.renderers, limit)
         return redacted(result, self.invocation.secrets)
 
     def _work(self, invoke: Callable[[], Any], backend: str) -> Work:
@@ -359,3 +365,9 @@ def _spread(delay: float) -> float:
     import random  # with hashlib behind it, which few programs need
 
     return random.uniform(0, delay)  # noqa: S311 - spreads load
+
+
+def is_async(function: Any) -> bool:
+    """Whether a function has to be awaited; `inspect` takes six times as long for a plain one."""
+    code = getattr(function, "__code__", None)
+    return bool(code.co_flags & inspect.CO_COROUTINE) if code is not None else inspect.iscoroutinefunction(function)

@@ -123,7 +123,7 @@ class InjectorTable:
         for name, parameter in inspect.signature(function).parameters.items():
             annotation = hints.get(name, MISSING)
             if annotation is Invocation:
-                needs[name] = Provider("injected", lambda invocation: invocation)
+                needs[name] = _ITSELF
                 continue
             default = MISSING if parameter.default is parameter.empty else parameter.default
             provider = None if annotation is MISSING else self.provider_for(annotation, default)
@@ -134,6 +134,10 @@ class InjectorTable:
                 )
             needs[name] = provider
         return _provider_of(function, needs)
+
+
+_ITSELF: Final = Provider("injected", lambda invocation: invocation)
+"""Provides the invocation."""
 
 
 def _guarded(provider: Provider, default: Any, wanted: Any) -> Provider:
@@ -162,6 +166,11 @@ def _provider_of(function: Callable[..., Any], needs: dict[str, Provider]) -> Pr
     managed = any(provider.managed for provider in needs.values())
     if managed or any(asks(answer) for asks in waits for answer in answers):
         return Provider("injected", lambda invocation: invocation.resolved[function], function, needs, managed=True)
+
+    if list(needs.values()) == [_ITSELF]:  # as the built-in ones: nothing else has to be asked
+        kinds = [parameter.kind for parameter in inspect.signature(function).parameters.values()]
+        if kinds == [inspect.Parameter.POSITIONAL_OR_KEYWORD]:
+            return Provider("injected", function, function, needs)
 
     def fetch(invocation: Invocation) -> Any:
         return function(**{name: provider.fetch(invocation) for name, provider in needs.items()})

@@ -2,17 +2,43 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 
 from pegboard._injection.context import Scope
 from pegboard._injection.presets import secret_texts
 from pegboard._model.call import CancelToken, Emitter, Listener, Runner, ToolCall
+from pegboard._model.content import Block
+from pegboard._model.result import Note
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-__all__ = ["Invocation"]
+__all__ = ["Called", "Invocation", "Unseen"]
+
+
+_stoppers: Final = threading.RLock()
+"""Guards the making of stoppers: a call may be stopped from any thread, and by a signal handler."""
+
+
+@final
+class Unseen:
+    """What a result says of a call that nobody asked for: nothing was added to it."""
+
+    __slots__ = ("id", "name", "notes")
+
+    logs: tuple[str, ...] = ()
+    attachments: tuple[Block, ...] = ()
+
+    def __init__(self, id: str, name: str, notes: tuple[Note, ...] = ()) -> None:  # noqa: A002 - as in ToolCall
+        self.id = id
+        self.name = name
+        self.notes = notes
+
+
+Called: TypeAlias = ToolCall | Unseen
+"""What a result says of its call."""
 
 
 @final
@@ -24,9 +50,7 @@ class Invocation:
     """
 
     __slots__ = (
-        "_call",
         "_emitter",
-        "_stopper",
         "_token",
         "agent",
         "arguments",
@@ -40,7 +64,9 @@ class Invocation:
         "resolved",
         "runner",
         "scope",
+        "seen",
         "session",
+        "stops",
         "values",
         "waiter",
     )
@@ -73,30 +99,22 @@ class Invocation:
         """Who runs it: an event loop or a thread, once it has begun."""
         self.waiter: Future[Any] | None = None
         """The future of its result, made by the first who waits for a call that runs."""
-        self._call: ToolCall | None = None
+        self.seen: ToolCall | None = None
+        """The call, if anybody asked for it."""
+        self.stops: CancelToken | None = None
+        """The `stopper`, if anybody asked for it."""
         self._emitter: Emitter | None = None
         self._token: CancelToken | None = None
-        self._stopper: CancelToken | None = None
 
     @property
     def call(self) -> ToolCall:
         """The call as a tool or an injector sees it."""
-        if self._call is None:
-            self._call = self.runner.opened(self)
-        return self._call
-
-    @call.setter
-    def call(self, call: ToolCall) -> None:
-        self._call = call
+        return self.seen or self.runner.opened(self)
 
     @property
-    def is_seen(self) -> bool:
-        """Whether anybody asked for the call, or for what stops it."""
-        return self._call is not None or self._stopper is not None
-
-    def opened_call(self) -> ToolCall | None:
-        """The call, if anybody asked for it."""
-        return self._call
+    def said(self) -> Called:
+        """What the result says of the call."""
+        return self.seen or Unseen(self.call_id, self.name)
 
     @property
     def emitter(self) -> Emitter:
@@ -112,10 +130,12 @@ class Invocation:
     @property
     def stopper(self) -> CancelToken:
         """Stops the run with all its attempts; until it has `ended`, closing the toolkit does so too."""
-        if self._stopper is None:
-            self._stopper = CancelToken()
-            self.runner.live.add(self._stopper)
-        return self._stopper
+        if self.stops is None:
+            with _stoppers:
+                if self.stops is None:
+                    self.stops = CancelToken()
+                    self.runner.live.add(self.stops)
+        return self.stops
 
     @property
     def token(self) -> CancelToken:
@@ -129,9 +149,11 @@ class Invocation:
     @property
     def secrets(self) -> tuple[str, ...]:
         """The texts that nothing about this call may show."""
-        known: tuple[str, ...] = self.ready.secrets
-        computed = [self.presets[name] for name in self.ready.computed_secrets if name in self.presets]
-        return known + secret_texts(computed) if computed else known
+        ready = self.ready
+        known: tuple[str, ...] = ready.secrets
+        if ready.computed_secrets:
+            known += secret_texts(self.presets[name] for name in ready.computed_secrets if name in self.presets)
+        return known
 
     def end_attempt(self, reason: str) -> None:
         """Tell an attempt to stop that may still run; the next one gets a token of its own."""
@@ -141,6 +163,6 @@ class Invocation:
 
     def ended(self) -> None:
         """The run is over: nothing is left to be stopped."""
-        self._call = None  # it holds this in turn
-        if self._stopper is not None:
-            self.runner.live.discard(self._stopper)
+        self.seen = None  # it holds this in turn
+        if self.stops is not None:
+            self.runner.live.discard(self.stops)

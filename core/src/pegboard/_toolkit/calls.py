@@ -5,10 +5,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Iterable
 from types import CoroutineType
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from pegboard._execution.bound_tool import BoundTool, Unavailable
 from pegboard._execution.chunks import ChunkChannel, check_listener, heard_by
+from pegboard._execution.fastpath import NOTHING_GIVEN
 from pegboard._model.call import Listener, ToolCall
 from pegboard._model.policy import ExecutionPolicy
 from pegboard._model.result import ToolResult
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from pegboard._execution.batch import Event
 
 __all__ = ["Caller", "Calls"]
+
+_NOTHING: Final = ()  # the one empty tuple that there is
 
 
 class Caller(Protocol):
@@ -77,16 +80,15 @@ class Calls(ABC):
         ready = session._cache.get(name) or session.ready(name)
         if on_chunk is not None:
             check_listener(on_chunk)
-        if type(ready) is BoundTool and ready.fast_sync and policy is None:
-            result: ToolResult = core.straight.run(session, ready, arguments, call_id, context, agent, on_chunk, False)
-            try:
-                return result
-            finally:  # what a tool raised keeps this frame, and would keep its own result through it
-                del result
-        call = core.engine.prepare(session, ToolCall(call_id or "", name, arguments), ready)
-        if call.result is not None:
-            return call.result
-        return call.execute_sync(context, agent, on_chunk, policy)
+        if type(ready) is not BoundTool:
+            return core.engine.unavailable(session, ToolCall(call_id or "", name, arguments), ready)
+        nothing = context is _NOTHING and agent is None and on_chunk is None and policy is None
+        given = NOTHING_GIVEN if nothing else (context, agent, on_chunk, policy)
+        result: ToolResult = core.straight.run(session, ready, arguments, call_id, given, False)
+        try:
+            return result
+        finally:  # what a tool raised keeps this frame, and would keep its own result through it
+            del result
 
     async def call(
         self,
@@ -107,22 +109,22 @@ class Calls(ABC):
         if session._generation != core.registry.generation:
             session._refresh()
         ready = session._cache.get(name) or session.ready(name)
-        if type(ready) is BoundTool and ready.fast_async and policy is None:
-            if on_chunk is not None and not isinstance(on_chunk, ChunkChannel):
-                async with heard_by(on_chunk) as channel:
-                    options = {"call_id": call_id, "context": context, "agent": agent, "on_chunk": channel}
-                    return await self.call(name, arguments, **options)
-            result: Any = core.straight.run(session, ready, arguments, call_id, context, agent, on_chunk, True)
-            while type(result) is CoroutineType:
-                result = await result
-            try:
-                return cast("ToolResult", result)
-            finally:  # what a tool raised keeps this frame, and would keep its own result through it
-                del result
-        call = core.engine.prepare(session, ToolCall(call_id or "", name, arguments), ready)
-        if call.result is not None:
-            return call.result
-        return await call.execute(context, agent, on_chunk, policy)
+        if type(ready) is not BoundTool:
+            return core.engine.unavailable(session, ToolCall(call_id or "", name, arguments), ready)
+        listener: Any = on_chunk
+        if listener is not None and not isinstance(listener, ChunkChannel):
+            async with heard_by(listener) as channel:
+                options = {"context": context, "agent": agent, "on_chunk": channel, "policy": policy}
+                return await self.call(name, arguments, call_id=call_id, **options)
+        nothing = context is _NOTHING and agent is None and listener is None and policy is None
+        given = NOTHING_GIVEN if nothing else (context, agent, listener, policy)
+        result: Any = core.straight.run(session, ready, arguments, call_id, given, True)
+        while type(result) is CoroutineType:
+            result = await result
+        try:
+            return cast("ToolResult", result)
+        finally:  # what a tool raised keeps this frame, and would keep its own result through it
+            del result
 
     async def call_many(
         self,

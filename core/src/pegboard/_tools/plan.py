@@ -101,7 +101,10 @@ class CompiledPlan:
         """What the program provides, by parameter. Raises `MissingContextError`, and what an injector raises."""
         if not self._fetched:
             return invocation.presets
-        return {**invocation.presets, **{name: fetch(invocation) for name, fetch in self._fetched.items()}}
+        provided = dict(invocation.presets)
+        for name, fetch in self._fetched.items():
+            provided[name] = fetch(invocation)
+        return provided
 
     def bind(self, values: tuple[Any, ...], invocation: Invocation) -> Bound:
         """What `invoke` would call the function with: what goes to a process where it is called instead."""
