@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pegboard._base.errors import RegistrationError
-from pegboard._schema.foreign import ForeignSchema, property_plan
+from pegboard._schema.foreign import ForeignPlan, ForeignSchema
 from tests.support.examining import explain, repair
 
 SEARCH = {
@@ -26,6 +26,11 @@ SEARCH = {
         "filter": {"type": "object", "properties": {"key": {"type": "string"}}, "required": ["key"]},
     },
 }
+
+
+def property_plan(schema: Any, root: Any) -> ForeignPlan:
+    """The plan of one property of the schema `root`."""
+    return ForeignSchema(root).plan(schema)
 
 
 def told(schema: dict[str, Any], value: Any) -> list[str]:

@@ -470,9 +470,9 @@ class TestMembers:
 
     def test_an_alias_of_an_optional_type_is_left_as_it_is(self) -> None:
         table = type_table()
-        assert optional_member(table, int, None) == (table.plan(int), False)
-        assert table.optional_member(int | None, 3)[1] is False
-        assert table.optional_member(int | None, None)[1] is True
+        assert optional_member(table, int, None) is table.plan(int)
+        assert isinstance(optional_member(table, int | None, 3).shape, Nullable)
+        assert optional_member(table, int | None, None).shape is table.plan(int).shape
 
 
 class TestDefaults:

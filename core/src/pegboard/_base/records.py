@@ -1,4 +1,13 @@
-"""How records show themselves and compare: written once, for attrs compiles it for each class at the start."""
+"""How records show themselves and compare: written once, for attrs compiles it for each class at the start.
+
+Where attrs is used and where it is not is decided here. A class of five fields costs 0.42 ms at import with all that
+attrs writes, 0.17 ms where `__eq__` and `__repr__` come from this module, and 0.005 ms by hand with `__slots__`; the
+first call of a program loads some 170 classes, 48 of them of attrs. So:
+
+- records that users see, and whatever is loaded rarely: attrs, `@frozen` or `@define`;
+- records that the first call loads: `@frozen(eq=False, repr=False)` on one of these bases;
+- what is inside a room and loaded by the first call (entries, slots, states of a call): by hand.
+"""
 
 from __future__ import annotations
 

@@ -14,6 +14,7 @@ __all__ = [
     "distinct",
     "has_subschemas",
     "map_subschemas",
+    "measured",
     "packed",
     "subschemas",
     "unpacked",
@@ -123,6 +124,22 @@ def distinct(values: list[Any]) -> list[Any]:
     for value in values:
         found.setdefault(comparable(value), value)
     return list(found.values())
+
+
+def measured(value: Any, most: int, deepest: int) -> tuple[int, int]:
+    """How many values a value is made of and how many levels deep it is; counting ends beyond `most` and `deepest`."""
+    level, parts, depth = [value], 1, 0
+    while parts <= most and depth <= deepest:
+        below: list[Any] = []
+        for each in level:
+            if isinstance(each, _MAPPING):
+                below.extend(each.values())
+            elif isinstance(each, (list, tuple)):
+                below.extend(each)
+        if not below:
+            break
+        level, parts, depth = below, parts + len(below), depth + 1
+    return parts, depth
 
 
 def copied(value: Any) -> Any:

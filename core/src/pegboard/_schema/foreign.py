@@ -15,7 +15,7 @@ from attrs import field, frozen
 from pegboard._base.errors import Mismatch, describe_exception
 from pegboard._base.markers import MISSING
 from pegboard._model.shapes import Choice, Items, JsonSchema, Member, Nullable, Record, Scalar, Shape, TypePlan, Union
-from pegboard._model.subschemas import distinct
+from pegboard._model.subschemas import distinct, measured
 from pegboard._schema.problems import (
     BOUNDS,
     MOST_PROBLEMS,
@@ -32,7 +32,7 @@ from pegboard._schema.problems import (
 from pegboard._schema.redos import read_pattern
 from pegboard._schema.vet import dialect, follow, vet
 
-__all__ = ["ForeignPlan", "ForeignSchema", "SchemaMismatch", "property_plan", "schema_problems", "shape_of"]
+__all__ = ["ForeignPlan", "ForeignSchema", "SchemaMismatch", "schema_problems", "shape_of"]
 
 Redact: TypeAlias = Callable[[str], str]
 Predicate: TypeAlias = Callable[[Any], bool]
@@ -120,11 +120,6 @@ def _unsure(value: Any) -> bool:
     return False
 
 
-def property_plan(schema: JsonSchema, root: Mapping[str, Any]) -> ForeignPlan:
-    """The plan of one property of the hand-written schema `root`; raises as `ForeignSchema` does."""
-    return ForeignSchema(root).plan(schema)
-
-
 def schema_problems(schema: JsonSchema, value: Any, path: str, *, redact: Redact | None = None) -> list[Problem]:
     """What a trusted schema says against a value; nothing where it cannot be used alone."""
     try:
@@ -141,21 +136,11 @@ _work: ContextVar[list[int]] = ContextVar("_work")
 
 
 def _errors(validator: Any, value: Any, most: int) -> list[Any]:
-    token = _work.set([ForeignSchema.WORK + 4 * _parts(value)])
+    token = _work.set([ForeignSchema.WORK + 4 * measured(value, 10**7, 10**7)[0]])
     try:
         return list(islice(validator.iter_errors(value), most))
     finally:
         _work.reset(token)
-
-
-def _parts(value: Any) -> int:
-    """How many values a value is made of."""
-    level, found = [value], 0
-    while level and found < 10**7:
-        found += len(level)
-        inner = [list(each.values()) if isinstance(each, Mapping) else each for each in level]
-        level = [part for each in inner if isinstance(each, list) for part in each]
-    return found
 
 
 def _problems(validator: Any, value: Any, path: str, redact: Redact | None) -> list[Problem]:

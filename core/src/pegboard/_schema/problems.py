@@ -151,29 +151,19 @@ def _spelled(value: Any, limit: int) -> str:
     if isinstance(value, float):
         return float.__repr__(value)
     if isinstance(value, (list, tuple)):
-        return _array(value, limit)
-    return _object(value, limit) if isinstance(value, Mapping) else f"<{type(value).__name__}>"
+        return _enclosed("[", ((item,) for item in value), "]", limit)
+    return _enclosed("{", value.items(), "}", limit) if isinstance(value, Mapping) else f"<{type(value).__name__}>"
 
 
-def _object(value: Mapping[Any, Any], limit: int) -> str:
-    text = ""
-    for key, member in value.items():
-        text += ", " if text else "{"
-        text += _spelled(key, limit - len(text)) + ": "
-        text += _spelled(member, limit - len(text))
+def _enclosed(opening: str, members: Iterable[tuple[Any, ...]], closing: str, limit: int) -> str:
+    """An array of items, or an object of keys with values."""
+    text = opening
+    for member in members:
+        text += ", " if text != opening else ""
+        text += ": ".join([_spelled(each, limit - len(text)) for each in member])
         if len(text) > limit:
             return text
-    return text + "}" if text else "{}"
-
-
-def _array(value: Sequence[Any], limit: int) -> str:
-    text = ""
-    for item in value:
-        text += ", " if text else "["
-        text += _spelled(item, limit - len(text))
-        if len(text) > limit:
-            return text
-    return text + "]" if text else "[]"
+    return text + closing
 
 
 def _cut(text: str, limit: int) -> str:

@@ -1,14 +1,10 @@
-"""Vetting JSON Schemas that the library did not make: what would fetch, hang, loop or blow up is refused.
-
-It stands in the core since hand-written and external tools, extended models and cattrs schemas come without any pack.
-"""
+"""Vetting JSON Schemas that the library did not make: what would fetch, hang, loop or blow up is refused."""
 
 from __future__ import annotations
 
 import hashlib
 import marshal
 import re
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NoReturn
 from urllib.parse import unquote
@@ -16,7 +12,7 @@ from urllib.parse import unquote
 from attrs import define, field, frozen
 
 from pegboard._base.errors import RegistrationError
-from pegboard._model.subschemas import KEYWORDS, subschemas
+from pegboard._model.subschemas import KEYWORDS, measured, subschemas
 from pegboard._schema.problems import spell
 from pegboard._schema.redos import read_pattern
 
@@ -48,37 +44,33 @@ def vet(schema: Mapping[str, Any], where: str) -> None:
     fingerprint = _fingerprint(schema)
     if fingerprint in _passed:
         return
-    _check_size(schema, where)
+    parts, depth = measured(schema, _MOST_NODES, _DEEPEST)
+    if depth > _DEEPEST:
+        raise RegistrationError(f"{where}: the schema is nested more than {_DEEPEST} levels deep; use $defs and $ref")
+    if parts > _MOST_NODES:
+        raise RegistrationError(f"{where}: the schema has more than {_MOST_NODES} parts")
     _check_metaschema(schema, where)
     survey = _Survey(where)
     survey.look(schema, "#", schema)
     for part in survey.parts:  # which grows when a reference points at a new place
         survey.check(part)
         survey.measure(part.schema, part.path, 0)
-    _remember(fingerprint)
+    if len(_passed) >= _MOST_PASSED:
+        _passed.clear()
+    if fingerprint:
+        _passed.add(fingerprint)
 
 
-_passed: dict[bytes | None, None] = {}
-"""Fingerprints of schemas that passed, the oldest first: each is looked at several times on its way to a call."""
-_lock = threading.Lock()
+_passed: set[bytes | None] = set()
+"""Fingerprints of schemas that passed: each is looked at several times on its way to a call."""
 
 
 def _fingerprint(schema: Any) -> bytes | None:
     """A digest of all that a schema says, types included; None for one that is not made of plain values."""
     try:
-        said = marshal.dumps(schema, 2)
+        return hashlib.blake2b(marshal.dumps(schema, 2), digest_size=20).digest()
     except ValueError:
         return None
-    return hashlib.blake2b(said, digest_size=20).digest()
-
-
-def _remember(fingerprint: bytes | None) -> None:
-    if fingerprint is None:
-        return
-    with _lock:
-        if len(_passed) >= _MOST_PASSED:
-            del _passed[next(iter(_passed))]
-        _passed[fingerprint] = None
 
 
 def dialect(schema: Mapping[str, Any]) -> Any:
@@ -182,12 +174,9 @@ class _Survey:
         pointer = unquote(reference[1:])
         if pointer and not pointer.startswith("/"):
             named = self.anchors.get((id(part.root), pointer))
-            return (
-                named.schema
-                if named
-                else self.refuse(part, keyword, f"refers to {spell(reference)}, which is not there")
-            )
-        target = _at(part.root, pointer)
+            target = named and named.schema
+        else:
+            target = _at(part.root, pointer)
         if target is None:
             self.refuse(part, keyword, f"refers to {spell(reference)}, which is not there")
         if isinstance(target, Mapping) and id(target) not in self.known:
@@ -223,25 +212,6 @@ def _at(root: Any, pointer: str) -> Any:
 
 def _below(path: str, keyword: str, step: str | int | None) -> str:
     return f"{path}/{keyword}" if step is None else f"{path}/{keyword}/{step}"
-
-
-def _check_size(schema: Any, where: str) -> None:
-    level, depth, nodes = [schema], 0, 0
-    while level:
-        nodes += len(level)
-        if depth > _DEEPEST:
-            raise RegistrationError(
-                f"{where}: the schema is nested more than {_DEEPEST} levels deep; use $defs and $ref"
-            )
-        if nodes > _MOST_NODES:
-            raise RegistrationError(f"{where}: the schema has more than {_MOST_NODES} parts")
-        inner: list[Any] = []
-        for each in level:
-            if isinstance(each, Mapping):
-                inner.extend(each.values())
-            elif isinstance(each, list | tuple):
-                inner.extend(each)
-        level, depth = inner, depth + 1
 
 
 def _check_metaschema(schema: Mapping[str, Any], where: str) -> None:

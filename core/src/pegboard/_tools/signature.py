@@ -29,6 +29,7 @@ from pegboard._model.tool import ToolOptions
 from pegboard._results.converters import ConverterTable, is_content
 from pegboard._types.annotations import is_union, read_metadata, runtime_class, split
 from pegboard._types.hints import plain_function, read_hints, read_parameters
+from pegboard._types.plans import optional_member
 from pegboard._types.table import TypeTable
 
 __all__ = [
@@ -194,7 +195,7 @@ def _read(
     elif kind is STARS:
         plan = types.plan(annotation)
     else:
-        plan = types.optional_member(annotation, default)[0]
+        plan = optional_member(types, annotation, default)
     required = default is MISSING and kind not in (STAR, STARS)
     key, description = notes.name or name, notes.description or ""
     return [ParameterPlan(name, key, kind, annotation, default, required, plan, description=description)]

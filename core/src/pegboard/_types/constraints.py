@@ -37,19 +37,17 @@ _NUMBER = {
     "lt": ("exclusiveMaximum", "{value} < {limit}"),
     "multiple_of": ("multipleOf", "{value} % {limit} == 0"),
 }
-_TEXT = {
-    "min_length": ("minLength", "len({value}) >= {limit}"),
-    "max_length": ("maxLength", "len({value}) <= {limit}"),
-    "pattern": ("pattern", "{limit}.search({value}) is not None"),
-}
-_ARRAY = {
-    "min_length": ("minItems", "len({value}) >= {limit}"),
-    "max_length": ("maxItems", "len({value}) <= {limit}"),
-}
-_OBJECT = {
-    "min_length": ("minProperties", "len({value}) >= {limit}"),
-    "max_length": ("maxProperties", "len({value}) <= {limit}"),
-}
+
+
+def _lengths(noun: str) -> dict[str, tuple[str, str]]:
+    return {
+        "min_length": (f"min{noun}", "len({value}) >= {limit}"),
+        "max_length": (f"max{noun}", "len({value}) <= {limit}"),
+    }
+
+
+_TEXT = {**_lengths("Length"), "pattern": ("pattern", "{limit}.search({value}) is not None")}
+_ARRAY, _OBJECT = _lengths("Items"), _lengths("Properties")
 _BY_TYPE = {"integer": _NUMBER, "number": _NUMBER, "string": _TEXT, "array": _ARRAY, "object": _OBJECT}
 """Bound -> schema keyword and condition, for each JSON type that can be bounded."""
 

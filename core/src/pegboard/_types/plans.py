@@ -72,7 +72,7 @@ def record_member(
     """
     _, items = split(annotation)
     metadata = read_metadata(items) if items else _NO_METADATA
-    plan, _ = optional_member(types, annotation, default)
+    plan = optional_member(types, annotation, default)
     keywords: dict[str, Any] = {}
     if description and "description" not in plan.schema:
         keywords["description"] = description
@@ -84,21 +84,18 @@ def record_member(
     return Member(name, metadata.name or key or name, plan, not optional, default)
 
 
-def optional_member(types: Types, annotation: Any, default: Any = MISSING) -> tuple[TypePlan, bool]:
-    """The plan of `annotation` beside `default`, and whether null was taken out of it.
+def optional_member(types: Types, annotation: Any, default: Any = MISSING) -> TypePlan:
+    """The plan of `annotation` beside `default`.
 
     `Optional[T] = None` gives the plan of `T`: the model leaves the member out instead of sending null.
     """
     plan = types.plan(annotation)
-    if default is not None or not isinstance(plan.shape, Nullable):
-        return plan, False
     bare, items = split(annotation)
     whole = types.plan(bare)
-    if not isinstance(whole.shape, Nullable):
-        return plan, False
-    inner = refine(whole.shape.inner, read_metadata(items), bare)
+    if default is not None or not isinstance(plan.shape, Nullable) or not isinstance(whole.shape, Nullable):
+        return plan
     # Null cannot be sent, but None is still what the program may hold.
-    return evolve(inner, unstructure=whole.unstructure), True
+    return evolve(refine(whole.shape.inner, read_metadata(items), bare), unstructure=whole.unstructure)
 
 
 def refine(plan: TypePlan, metadata: Metadata, annotation: Any) -> TypePlan:

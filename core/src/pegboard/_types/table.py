@@ -22,7 +22,7 @@ from pegboard._types.annotations import (
     structural_key,
 )
 from pegboard._types.codegen import structurer
-from pegboard._types.plans import optional_member, refine
+from pegboard._types.plans import refine
 from pegboard._types.unsupported import refuse_unknown
 from pegboard.extension import TypeHandler
 
@@ -165,10 +165,6 @@ class TypeTable:
         with self._lock:
             classes = [cls for cls, entries in self._by_class.items() if len(entries) > 1]
         return tuple(sorted(tie for cls in classes if (tie := _tie(cls, self._matches(cls)))))
-
-    def optional_member(self, annotation: Any, default: Any) -> tuple[TypePlan, bool]:
-        """The plan beside a default: `Optional[T] = None` is plain `T`. True where null was taken out in this way."""
-        return optional_member(self, annotation, default)
 
     @property
     def converter(self) -> Any:
