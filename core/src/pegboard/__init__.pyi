@@ -115,6 +115,9 @@ from pegboard._model.facts import (
 from pegboard._model.group import (
     Group as Group,
 )
+from pegboard._model.group import (
+    Toolset as Toolset,
+)
 from pegboard._model.media import (
     AudioBlock as AudioBlock,
 )
@@ -130,9 +133,6 @@ from pegboard._model.media import (
 from pegboard._model.media import (
     VideoBlock as VideoBlock,
 )
-from pegboard._model.permission import (
-    Permission as Permission,
-)
 from pegboard._model.plugin_record import (
     PluginRecord as PluginRecord,
 )
@@ -147,6 +147,9 @@ from pegboard._model.plugin_reports import (
 )
 from pegboard._model.policy import (
     ExecutionPolicy as ExecutionPolicy,
+)
+from pegboard._model.policy import (
+    Permission as Permission,
 )
 from pegboard._model.result import (
     Note as Note,
@@ -207,9 +210,6 @@ from pegboard._model.shapes import (
 )
 from pegboard._model.tool import (
     Origin as Origin,
-)
-from pegboard._model.toolset import (
-    Toolset as Toolset,
 )
 from pegboard._plugins.version import (
     __version__ as __version__,

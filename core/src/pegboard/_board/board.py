@@ -15,7 +15,7 @@ from pegboard._board.groups import groups_of
 from pegboard._model.tool import Entry, Tool
 
 if TYPE_CHECKING:
-    from pegboard._model.toolset import Toolset
+    from pegboard._model.group import Toolset
 
 __all__ = ["Board", "Clash", "OnConflict", "Registry", "View"]
 

@@ -10,8 +10,7 @@ from weakref import WeakKeyDictionary
 from pegboard._base.names import SEARCH_TOOL
 from pegboard._board.board import Board, View
 from pegboard._board.groups import Groups, groups_of
-from pegboard._model.permission import Permission
-from pegboard._model.policy import DEFAULT_POLICY, ExecutionPolicy
+from pegboard._model.policy import DEFAULT_POLICY, ExecutionPolicy, Permission
 from pegboard._model.tool import Entry, Tool
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, final
 
 from pegboard._base.errors import SettingsError
-from pegboard._model.permission import Permission
+from pegboard._model.policy import Permission
 
 __all__ = ["PermissionFile"]
 

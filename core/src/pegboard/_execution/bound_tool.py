@@ -12,8 +12,7 @@ from pegboard._base.errors import describe_exception
 from pegboard._execution.concurrency import Limit
 from pegboard._execution.stats import ToolStats
 from pegboard._injection.presets import Preset, secret_texts
-from pegboard._model.permission import Permission
-from pegboard._model.policy import DEFAULT_POLICY, ExecutionPolicy
+from pegboard._model.policy import DEFAULT_POLICY, ExecutionPolicy, Permission
 from pegboard._model.result import Status
 from pegboard._model.tool import Tool
 from pegboard.extension import Middleware

@@ -23,8 +23,7 @@ from pegboard._execution.steps import CallSteps
 from pegboard._injection.context import Scope
 from pegboard._injection.invocation import Invocation
 from pegboard._model.call import CancelToken, ToolCall
-from pegboard._model.permission import Permission
-from pegboard._model.policy import ExecutionPolicy
+from pegboard._model.policy import ExecutionPolicy, Permission
 from pegboard._model.result import Note, Status, ToolResult
 from pegboard._results.factory import Called, ResultFactory, finished, masked, redacted
 

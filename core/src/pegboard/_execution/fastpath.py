@@ -23,7 +23,7 @@ from pegboard._execution.log import DEBUG, INFO, listened, log_call
 from pegboard._injection.invocation import Called, Invocation, Unseen
 from pegboard._model.call import ToolCall
 from pegboard._model.call import call_ids as _ids
-from pegboard._model.permission import Permission
+from pegboard._model.policy import Permission
 from pegboard._model.result import Note, Status, ToolResult, filled
 from pegboard._results.factory import finished, is_short, redacted
 

@@ -29,8 +29,7 @@ from pegboard._execution.concurrency import ConcurrencyLimits
 from pegboard._injection.injectors import release, resolve
 from pegboard._injection.invocation import Invocation
 from pegboard._model.call import ToolCall
-from pegboard._model.permission import Permission
-from pegboard._model.policy import ExecutionPolicy
+from pegboard._model.policy import ExecutionPolicy, Permission
 from pegboard._model.result import Status, ToolResult
 from pegboard._results.factory import ResultFactory, finished, redacted, shortened
 from pegboard._results.streams import drain, drain_async

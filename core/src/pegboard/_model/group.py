@@ -1,4 +1,4 @@
-"""Tool groups as records."""
+"""What holds tools together: groups, which are switched, and toolsets, which are written as one."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import Literal, TypeAlias
 from attrs import frozen
 
 from pegboard._base.records import Compared
+from pegboard._model.tool import Tool
 
-__all__ = ["Group", "Manager"]
+__all__ = ["Group", "Manager", "Toolset"]
 
 Manager: TypeAlias = Literal["model", "program"]
 
@@ -26,3 +27,12 @@ class Group(Compared):
     managed_by: Manager = "model"
     instructions: str | None = None
     max_concurrency: int | None = None
+
+
+@frozen(eq=False, repr=False)
+class Toolset(Compared):
+    """Tools that belong together: a class with `@tool` methods, or a pack."""
+
+    name: str
+    description: str
+    tools: tuple[Tool, ...]

@@ -1,13 +1,14 @@
-"""Execution policy: timeout and retries, merged field by field."""
+"""Policies: whether a tool runs, and how: timeout and retries, merged field by field."""
 
 from __future__ import annotations
 
 import math
+from enum import StrEnum
 from typing import Any, Final, final
 
 from pegboard._base.markers import MISSING
 
-__all__ = ["DEFAULT_POLICY", "ExecutionPolicy", "checked_capacity"]
+__all__ = ["DEFAULT_POLICY", "ExecutionPolicy", "Permission", "checked_capacity"]
 
 _DEFAULTS: Final[dict[str, Any]] = {
     "timeout": 300.0,
@@ -20,6 +21,14 @@ _DEFAULTS: Final[dict[str, Any]] = {
 }
 
 _LONGEST_WAIT: Final = 4_000_000.0  # seconds, 46 days: the longest that every platform can wait for
+
+
+class Permission(StrEnum):
+    """Whether a tool runs without asking, asks the approver first, or never runs."""
+
+    ALWAYS = "always"
+    PROMPT = "prompt"
+    NEVER = "never"
 
 
 @final

@@ -22,8 +22,7 @@ from attrs import evolve, field, frozen
 
 from pegboard._base.errors import PegboardError
 from pegboard._base.records import Compared
-from pegboard._model.permission import Permission
-from pegboard._model.policy import ExecutionPolicy
+from pegboard._model.policy import ExecutionPolicy, Permission
 from pegboard._model.subschemas import packed, unpacked
 
 if TYPE_CHECKING:

@@ -149,14 +149,14 @@ def _decide(slot: Candidate, blocked: str, left_out: str) -> None:
 
 
 def _missing(selection: Selection, slots: list[Candidate]) -> Iterator[Candidate]:
-    from pegboard._base.known_packs import known_pack
-
     known = {(slot.record.name, slot.record.distribution) for slot in slots}
     names = {name for pair in known for name in pair if name}
     meant = set(map(normalise, names))
     for name in selection.requested:
         if normalise(name) not in meant:
             hint = suggestion(name, names, noun="installed plugins")
+            from pegboard._base.known_packs import known_pack
+
             ours = known_pack(name)
             advice = f"To install it: pip install {ours.distribution}" if ours else "Install what offers it."
             slot = Candidate(PluginRecord(name), pack_name(name))

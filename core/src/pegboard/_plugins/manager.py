@@ -44,7 +44,7 @@ _NO_SETTINGS = Outcome()
 class _Request:
     """What `Plugins.load` was asked for, so that it can be asked again."""
 
-    __slots__ = ("block", "builtin", "config", "environ", "on_error", "selection", "settings")
+    __slots__ = ("block", "builtin", "config", "environ", "on_error", "own", "selection", "settings")
 
     def __init__(
         self,
@@ -63,6 +63,7 @@ class _Request:
         self.config = config
         self.environ = environ
         self.builtin = builtin
+        self.own = frozenset(module.__name__ for module in builtin)
 
 
 class Plugins:
@@ -215,7 +216,7 @@ class Plugins:
     @property
     def takes_sources(self) -> bool:
         """Whether a plugin that is not the core's own wants to be asked how something becomes tools."""
-        return any(self._hooks.implements(slot.pack, "tools_from") for slot in self._slots)
+        return not self._hooks.asked_for_sources.issubset(self._request.own)
 
     def tools_from(self, source: Any, passed: Container[str] = ()) -> Contribution | None:
         """The first answer to how `source` becomes tools; its value is a tuple. None if every plugin passes.

@@ -5,21 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Mapping
 from functools import partial
 from types import FunctionType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from attrs import evolve
 
 from pegboard._base.errors import describe_exception
 from pegboard._board.board import OnConflict
-from pegboard._injection.presets import for_tools
+from pegboard._injection.presets import Preset, for_tools
 from pegboard._model.plugin_record import Contribution
 from pegboard._model.tool import Origin, Tool
 from pegboard._toolkit.live_sources import Followed, is_live, unfollow, unfollow_packs
 from pegboard._toolkit.session import Session
 from pegboard._toolkit.state import ToolkitState
-from pegboard._tools.collect import Collected, check_renamed
+from pegboard._tools.collect import check_renamed
 from pegboard._tools.definition import definition_of
 from pegboard.extension import Offer, TypeHandler
+
+if TYPE_CHECKING:
+    from pegboard._model.group import Toolset
 
 __all__ = [
     "fail_pack",
@@ -63,15 +66,11 @@ def _hang_up(core: ToolkitState, session: Session, pack: str, origin: Origin, of
     failed = partial(fail_pack, core, pack, origin)
     found = [core.collector.collect(offer.source, offer, origin, pack, failed) for offer in offers]
     tools = [tool for collected in found for tool in collected.tools]
-    core.registry.add_pack(pack, tools, _toolsets(found))
+    core.registry.add_pack(pack, tools, [toolset for collected in found for toolset in collected.toolsets])
     for offer, collected in zip(offers, found, strict=True):
         for own, values in for_tools(offer.presets, collected.by_name).items():
             tool = collected.by_name[own]
             session.hold_presets(tool, session.check_presets(tool, values))
-
-
-def _toolsets(found: Iterable[Collected]) -> list[Any]:
-    return [toolset for collected in found for toolset in collected.toolsets]
 
 
 def follow_packs(core: ToolkitState, session: Session, only: Container[str] | None = None) -> None:
@@ -128,30 +127,29 @@ def _register(
     core: ToolkitState, session: Session, offer: Offer, on_conflict: OnConflict, live: Mapping[int, Followed]
 ) -> list[Tool]:
     packs = _packs(core, offer.source)
-    found = [
-        live[id(source)].collect()
-        if id(source) in live
-        else core.collector.collect(source, offer, _PROGRAM, packs.get(id(source)))
-        for source in offer.source
-    ]
-    tools = [tool for collected in found for tool in collected.tools]
-    names = [name for collected in found for name in collected.names]
+    tools: list[Tool] = []
+    names: list[str] = []
+    toolsets: list[Toolset] = []
+    for source in offer.source:
+        if id(source) in live:
+            found = live[id(source)].collect()
+        else:
+            found = core.collector.collect(source, offer, _PROGRAM, packs.get(id(source)))
+        tools += found.tools
+        names += found.names
+        toolsets += found.toolsets
     for tool in tools:
         if tool.groups:
             core.groups.check(tool.groups)
-    if not live:  # a live source may have such a tool later
+    if offer.rename is not None and not live:  # a live source may have such a tool later
         check_renamed(offer, names)
     # Read before anything hangs: a preset that does not fit must leave the board as it was.
-    by_name = dict(zip(names, tools, strict=True)) if offer.presets else {}
-    given = for_tools(offer.presets, by_name, lenient=any(each.is_away for each in live.values()))
-    presets = [
-        session.check_presets(tool, given.get(name, {})) for name, tool in zip(names, tools, strict=True) if given
-    ]
+    presets = _presets(session, offer, names, tools, live.values()) if offer.presets else []
     displaced = sorted(set(packs.values()))
-    added = core.registry.add(tools, _toolsets(found), on_conflict, displaced)
+    added = core.registry.add(tools, toolsets, on_conflict, displaced)
     if displaced:
         unfollow_packs(core, displaced)
-    for hung, values in zip(added, presets, strict=bool(given)):
+    for hung, values in zip(added, presets, strict=bool(presets)):
         if hung is not None and values:
             session.hold_presets(hung, values)
     core.live.extend(live.values())
@@ -159,6 +157,15 @@ def _register(
         ours = zip(tools, names, added, strict=True)
         each.hang({name: hung for tool, name, hung in ours if tool.origin is each.origin and hung is not None})
     return [session.seen(hung) for hung in added if hung is not None]
+
+
+def _presets(
+    session: Session, offer: Offer, names: list[str], tools: list[Tool], live: Iterable[Followed]
+) -> list[dict[str, Preset]]:
+    """The presets of each tool. Raises `RegistrationError` for one that does not fit."""
+    named = list(zip(names, tools, strict=True))
+    given = for_tools(offer.presets, dict(named), lenient=any(each.is_away for each in live))
+    return [session.check_presets(tool, given.get(name, {})) for name, tool in named]
 
 
 def _packs(core: ToolkitState, sources: Iterable[Any]) -> dict[int, str]:

@@ -20,8 +20,7 @@ from pegboard._execution.bound_tool import BoundTool, Unavailable
 from pegboard._injection.context import Scope
 from pegboard._injection.presets import Preset, read_presets
 from pegboard._model.call import ToolCall
-from pegboard._model.permission import Permission
-from pegboard._model.policy import ExecutionPolicy
+from pegboard._model.policy import ExecutionPolicy, Permission
 from pegboard._model.result import Status
 from pegboard._model.tool import Tool
 from pegboard._toolkit.calls import Calls
@@ -30,8 +29,7 @@ from pegboard._toolkit.state import OFF_BOARD, ToolkitState, replaces
 if TYPE_CHECKING:
     from pegboard._board.views import Names, Rename, ViewRules
     from pegboard._model.facts import ToolSchema
-    from pegboard._model.group import Group, Manager
-    from pegboard._model.toolset import Toolset
+    from pegboard._model.group import Group, Manager, Toolset
     from pegboard.builtin.search.index import ToolIndex
 
 __all__ = ["Session", "Surface", "is_meta_tool"]

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 from collections.abc import Callable, Container, Iterable, Mapping
 from types import FunctionType
-from typing import Any, Protocol, TypeAlias, final
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, final
 
 from attrs import evolve
 
-from pegboard._base.errors import RegistrationError, UnknownNameError, suggestion
+from pegboard._base.errors import PegboardError, RegistrationError, UnknownNameError, describe_exception, suggestion
 from pegboard._base.names import check_name, legal_name
 from pegboard._model.declare import declared_options
 from pegboard._model.plugin_record import Contribution
 from pegboard._model.tool import Origin, Tool, ToolOptions
-from pegboard._model.toolset import Toolset
 from pegboard._tools.definition import ToolDefinition, definition_of
-from pegboard._tools.signature import TypeTables, read_function, tool_name
+from pegboard._tools.signature import Reading, TypeTables, read_function, tool_name
 from pegboard.extension import Offer
+
+if TYPE_CHECKING:
+    from pegboard._model.group import Toolset
 
 __all__ = ["Collected", "Collector", "Failed", "Sources", "check_renamed", "nobody_told"]
 
@@ -147,6 +150,8 @@ class _Collection:
 
     def tools(self, source: Any, passed: frozenset[str]) -> Iterable[Tool]:
         """The tools of an object; no plugin is asked about what it answered itself."""
+        from pegboard._model.group import Toolset
+
         if isinstance(source, Tool):
             return [self._rebound(source)]
         if isinstance(source, str):
@@ -176,8 +181,6 @@ class _Collection:
         return self._made(definition_of(tool).rebuilt(name, options, self._collector.assembly), options)
 
     def _lazy(self, target: str) -> Tool:
-        from pegboard._tools.lazy import ImportString, read_import
-
         if not re.fullmatch(_IMPORT_STRING, target):
             raise RegistrationError(f'{target!r} is no import string; write "package.module:function"')
         name = check_name(self._terms.name or target.rpartition(".")[2].rpartition(":")[2])
@@ -188,14 +191,52 @@ class _Collection:
     def _made(self, definition: ToolDefinition, options: ToolOptions) -> Tool:
         groups = self._terms.group or options.groups
         tool = Tool(definition.name, definition, options, groups, self._origin, pack=self._pack)
-        self._collector.check_backend(tool)
+        if options.backend is not None:
+            self._collector.check_backend(tool)
         return tool
 
     def _options(self, declared: ToolOptions) -> ToolOptions:
         """What the tool declares, with what the registration says instead."""
-        said = {"description": self._terms.description, "extended_model": self._terms.extended_model}
-        changes: dict[str, Any] = {name: value for name, value in said.items() if value is not None}
-        return evolve(declared, **changes) if changes else declared
+        terms = self._terms
+        if terms.description is not None:
+            declared = evolve(declared, description=terms.description)
+        return declared if terms.extended_model is None else evolve(declared, extended_model=terms.extended_model)
+
+
+class ImportString(NamedTuple):
+    """`"pkg.module:attribute"`: `adjust` gives the options of the registration, `check` refuses, `failed` is told."""
+
+    target: str
+    adjust: Callable[[ToolOptions], ToolOptions]
+    check: Callable[[Tool], None]
+    failed: Failed
+
+
+def read_import(source: ImportString, name: str, options: ToolOptions | None, tables: TypeTables) -> Reading:
+    """Read what stands behind an import string. Raises `PegboardError` saying what is wrong with the pack."""
+    try:
+        reading = _load(source, name, options, tables)
+        known = ToolDefinition(lambda *_: reading, None, name, reading.options, tables)
+        source.check(Tool(name, known, reading.options))
+    except BaseException as error:
+        if isinstance(error, KeyboardInterrupt):
+            raise
+        reason = f"{source.target} could not be loaded: {describe_exception(error)}"
+        source.failed(reason, error)
+        raise PegboardError(reason) from error
+    return reading
+
+
+def _load(source: ImportString, name: str, options: ToolOptions | None, tables: TypeTables) -> Reading:
+    module_name, _, path = source.target.partition(":")
+    found: Any = importlib.import_module(module_name)
+    for part in path.split("."):
+        found = getattr(found, part)
+    if isinstance(found, Tool):
+        return definition_of(found).read(name, options or source.adjust(found.options), tables)
+    if isinstance(found, type) or not callable(found):
+        raise RegistrationError(f"{source.target} is {found!r}; an import string names one function or one Tool")
+    return read_function(found, name, options or source.adjust(declared_options(found) or ToolOptions()), tables)
 
 
 def check_renamed(terms: Offer, names: Iterable[str]) -> None:

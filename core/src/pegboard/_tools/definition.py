@@ -40,21 +40,6 @@ class ToolDefinition:
     `source_name` is the name that the tool's source knows it by, where others chose it. Raises what `read` raises.
     """
 
-    __slots__ = (
-        "_docstring",
-        "_lock",
-        "_options",
-        "_plans",
-        "_read",
-        "_reading",
-        "_renderers",
-        "_source",
-        "_tables",
-        "face",
-        "name",
-        "source_name",
-    )
-
     def __init__(
         self,
         read: Read,
@@ -75,7 +60,7 @@ class ToolDefinition:
         self.source_name = source_name
         self.face = face
         self._lock = threading.RLock() if lazy else None
-        self._reading = None if lazy else self.read(name, options, tables)
+        self._reading = None if lazy else read(source, name, options, tables)
         self._docstring: Docstring | None = None
         self._plans: dict[View, CompiledPlan] = {}
         self._renderers: Renderers | None = None

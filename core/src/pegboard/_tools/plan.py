@@ -48,24 +48,6 @@ class CompiledPlan:
     calls of a session that bring no context and no agent of their own, and `fetches` if it asks anybody at all.
     """
 
-    __slots__ = (
-        "_bind",
-        "_fetched",
-        "_write_bind",
-        "accept",
-        "extra",
-        "fetches",
-        "hidden",
-        "invoke",
-        "kind",
-        "managed",
-        "names",
-        "passes_anything",
-        "record",
-        "source",
-        "standing",
-    )
-
     def __init__(
         self,
         kind: Kind,

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pegboard._base.errors import RegistrationError
 from pegboard._base.names import legal_names
 from pegboard._model.declare import declared_options, declared_toolset
 from pegboard._model.tool import Tool, ToolOptions
-from pegboard._model.toolset import Toolset
 from pegboard._tools.definition import unread
 from pegboard._tools.signature import read_function
 from pegboard.extension import ToolSource
 from pegboard.hookspecs import hookimpl
+
+if TYPE_CHECKING:
+    from pegboard._model.group import Toolset
 
 
 @hookimpl
@@ -61,6 +63,8 @@ def _tool_methods(source: Any) -> dict[str, ToolOptions]:
 
 
 def _toolset(source: Any, methods: Mapping[str, ToolOptions]) -> Toolset:
+    from pegboard._model.group import Toolset
+
     declared = declared_toolset(type(source))
     prefix = declared.prefix if declared else ""
     tools = tuple(
