@@ -16,15 +16,19 @@ from pegboard import (
     ExecutionPolicy,
     Injected,
     Job,
+    Middleware,
     RegistrationError,
     Secret,
     Status,
     Tool,
+    ToolCall,
     Toolkit,
     ToolResult,
+    builtin,
     hookimpl,
     tool,
 )
+from pegboard.inspection import Plugins
 
 Call = Callable[..., ToolResult]
 
@@ -59,11 +63,12 @@ class Spy:
         self.pool.shutdown()
 
 
-class TestPluginBackend:
-    @pytest.fixture
-    def spy(self) -> Spy:
-        return Spy()
+@pytest.fixture
+def spy() -> Spy:
+    return Spy()
 
+
+class TestPluginBackend:
     @pytest.fixture
     def toolkit(self, spy: Spy) -> Iterator[Toolkit]:
         class Plugin:
@@ -172,3 +177,96 @@ class TestPluginBackend:
         toolkit.close()
         result = toolkit.call_sync("work")
         assert (result.status, "closed" in result.text, len(spy.jobs)) == (Status.ERROR, True, 1)
+
+    def test_is_closed_though_no_tool_was_called(self, spy: Spy) -> None:
+        class Plugin:
+            @hookimpl
+            def provide_backends(self) -> list[Any]:
+                return [spy]
+
+        Toolkit(plugins=[Plugin()]).close()
+        with pytest.raises(RuntimeError, match="after shutdown"):
+            spy.pool.submit(print)
+
+
+class TestBuiltIn:
+    @pytest.fixture(params=["thread", "inline"])
+    def named(self, request: pytest.FixtureRequest) -> str:
+        return str(request.param)
+
+    def test_threads_and_the_caller_are_ordinary_backends(self, named: str) -> None:
+        plugins = Plugins.load(selection=(), builtin=builtin.plugins())
+        offered = {item.value.name: item.value for item in plugins.contributions("provide_backends")}
+        assert sorted(offered) == ["inline", "thread"]
+        job: Any = threading.current_thread
+        thread = offered[named].submit(job).result(20)
+        assert (thread is threading.current_thread()) is (named == "inline")
+        with pytest.raises(ZeroDivisionError):
+            offered[named].submit(lambda: 1 / 0).result(20)
+        for backend in offered.values():
+            backend.close()
+        assert named == "inline" or not is_alive_after_all(thread)
+
+    @both
+    def test_a_pack_overrides_them_by_name(self, spy: Spy, call: Call, named: str) -> None:
+        spy.name = named
+
+        class Plugin:
+            @hookimpl
+            def provide_backends(self) -> list[Any]:
+                return [spy]
+
+        def where() -> str:
+            return threading.current_thread().name
+
+        def each() -> Iterator[str]:
+            yield where()
+
+        with Toolkit(plugins=[Plugin()], approver=lambda request: True) as toolkit:
+            assert toolkit.problems == []
+            toolkit.register(tool(backend=named)(where), tool(backend=named, requires_approval=True)(each))
+            texts = [call(toolkit, name).text for name in ("where", "each")]
+            assert all(text.startswith("ThreadPoolExecutor") for text in texts)
+            assert [job.call.name for job in spy.jobs] == ["where", "each"]
+
+    @both
+    def test_tools_that_name_none_run_in_the_threads_of_whoever_overrides_them(self, spy: Spy, call: Call) -> None:
+        spy.name = "thread"
+
+        class Plugin:
+            @hookimpl
+            def provide_backends(self) -> list[Any]:
+                return [spy]
+
+        with Toolkit(plugins=[Plugin()]) as toolkit:
+            toolkit.register(lambda: threading.current_thread().name, name="where")
+            assert call(toolkit, "where").text.startswith("ThreadPoolExecutor")
+
+    @both
+    def test_middleware_keeps_to_the_threads_of_the_toolkit(self, spy: Spy, call: Call) -> None:
+        spy.name = "thread"
+        seen: list[str] = []
+
+        def around(call: ToolCall, proceed: Callable[[], Any]) -> Any:
+            seen.append(threading.current_thread().name)
+            return proceed()
+
+        class Plugin:
+            @hookimpl
+            def provide_backends(self) -> list[Any]:
+                return [spy]
+
+            @hookimpl
+            def provide_middleware(self) -> list[Middleware]:
+                return [Middleware(around)]
+
+        with Toolkit(plugins=[Plugin()]) as toolkit:
+            toolkit.register(lambda: 1, name="one")
+            assert call(toolkit, "one").value == 1
+        assert len(spy.jobs) == 1
+        assert not seen[0].startswith("ThreadPoolExecutor")
+
+
+def is_alive_after_all(thread: threading.Thread) -> bool:
+    thread.join(20)
+    return thread.is_alive()

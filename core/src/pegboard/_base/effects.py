@@ -57,6 +57,7 @@ class Await:
 class Work:
     """Run the sync function `job` where its `backend` says, for at most `timeout` seconds.
 
+    `"thread"` and `"inline"` are the library's own; what else there is is the backend itself, and the job a `Job`.
     A driver for plain code runs it in the caller's own thread unless `timeout` was asked for by somebody
     (`interruptible`), which only another thread can keep.
     """
@@ -66,7 +67,7 @@ class Work:
     def __init__(
         self,
         job: Callable[[], Any],
-        backend: str = "thread",
+        backend: Any = "thread",
         timeout: float | None = None,
         interruptible: bool = False,
     ) -> None:

@@ -98,6 +98,7 @@ class BoundTool:
         *,
         explicit_permission: bool,
         max_output: int | None,
+        backend: Any = "thread",
         decode: FastDecode = fast_decode,
     ) -> None:
         definition = tool.definition
@@ -123,7 +124,7 @@ class BoundTool:
         self.middleware = tuple(middleware)
         self.limits = tuple(limits)
         self.max_output = tool.options.max_output or max_output
-        self.backend = tool.options.backend or "thread"
+        self.backend = backend
         self.stats = stats
         self._asks = None if explicit_permission else tool.options.requires_approval
         self.may_ask = permission is Permission.PROMPT or callable(self._asks)

@@ -25,9 +25,9 @@ from pegboard._base.effects import (
     is_interrupt,
     running_loop,
 )
+from pegboard._execution.backends import Rented
 from pegboard._execution.concurrency import blocking
 from pegboard._execution.loop_thread import LoopThread
-from pegboard._execution.rented import Rented
 from pegboard._execution.threads import CLOSED, Pool, Ticket, WorkerPool, is_worker, lending
 from pegboard._execution.timeouts import TaskGuard, bounded, continued, resumed
 from pegboard._execution.timers import JobTimer, alarms
@@ -40,16 +40,15 @@ T = TypeVar("T")
 
 @final
 class Drivers:
-    """The two drivers, over one pool of threads, the backends of plugins and one event loop of the library's own."""
+    """The two drivers, over one pool of threads and one event loop of the library's own."""
 
     resumed = staticmethod(resumed)
     continued = staticmethod(continued)
     stopper = TaskGuard
     """Cancels what the current task does, until it is retired: `cancel(reason)`, from any thread."""
 
-    def __init__(self, pool: WorkerPool, backends: dict[str, Any] | None = None) -> None:
+    def __init__(self, pool: WorkerPool) -> None:
         self.pool = pool
-        self._backends = {} if backends is None else backends
         self._loop = LoopThread()
         self._closed = False
 
@@ -68,23 +67,20 @@ class Drivers:
 
         A backend may keep the time itself: who waits must not go on before a process is gone, for instance.
         """
-        if work.backend not in self._backends:
+        if isinstance(work.backend, str):
             return self.pool, work.timeout
         if self._closed:
             raise ClosedError(CLOSED)
-        backend = self._backends[work.backend]
-        return Rented(backend), None if getattr(backend, "keeps_time", False) else work.timeout
+        return Rented(work.backend), None if getattr(work.backend, "keeps_time", False) else work.timeout
 
     def close(self, stop: Callable[[], None]) -> None:
-        """End the library's loop and threads, and the backends of plugins. `stop` tells the calls to end."""
+        """End the library's loop and threads. `stop` tells the calls to end, and ends what else they run on."""
         self._closed = True
         self.pool.close(stop=partial(self._stop, stop))
 
     def _stop(self, stop: Callable[[], None]) -> None:
-        stop()
         try:
-            for name in sorted(self._backends):  # before the loop, for threads may wait for them
-                self._backends[name].close()
+            stop()
         finally:
             self._loop.close()
 
@@ -277,7 +273,7 @@ class Drivers:
     def _work(self, work: Work, token: CancelToken | None) -> Outcome:
         unbounded = not work.interruptible or work.timeout is None
         in_caller = work.backend == "inline" or (work.backend == "thread" and unbounded)
-        if in_caller and work.backend not in self._backends:
+        if in_caller:
             return work.job(), None
         pool, timeout = self._pool_for(work)
         return self.wait(lambda: self._in_pool(pool, work.job, timeout, token))

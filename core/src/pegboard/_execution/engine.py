@@ -7,13 +7,14 @@ import threading
 from collections.abc import Mapping
 from functools import partial
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Final, cast, final
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast, final
 
 from pegboard._arguments.accelerators import Accelerators
 from pegboard._arguments.decode import owned
 from pegboard._arguments.validate import RepairMode, Validation, admit
 from pegboard._base.effects import Outcome, Steps, current_driver, is_interrupt, new_future
 from pegboard._base.errors import PegboardError
+from pegboard._execution.backends import Backends
 from pegboard._execution.bound_tool import BoundTool, Unavailable
 from pegboard._execution.chunks import ChunkChannel, check_listener, heard_by, listen
 from pegboard._execution.concurrency import ConcurrencyLimits
@@ -30,6 +31,8 @@ from pegboard._results.factory import Called, ResultFactory, finished, masked, r
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
+    from pegboard._execution.threads import WorkerPool
+
 __all__ = ["Engine", "call_scope"]
 
 _NOBODY: Final = object()
@@ -43,6 +46,15 @@ A signal handler may stop a call in between.
 """
 
 
+class HasPool(Protocol):
+    """Where a toolkit's own threads are."""
+
+    @property
+    def pool(self) -> WorkerPool:
+        """The threads, made when they are first asked for."""
+        ...
+
+
 @final
 class Engine:
     """Runs calls. One for each toolkit; threads and loop begin on first use."""
@@ -50,10 +62,9 @@ class Engine:
     def __init__(
         self,
         outcomes: ResultFactory,
+        threads: HasPool,
         *,
         repair: RepairMode = "safe",
-        max_threads: int = 64,
-        backends: Mapping[str, Any] | None = None,
         accelerators: Accelerators | None = None,
     ) -> None:
         if repair not in ("off", "safe", "max"):
@@ -62,10 +73,10 @@ class Engine:
         self.repair: RepairMode = repair
         self.stats = Stats()
         self.limits = ConcurrencyLimits()
-        self.backends = dict(backends or {})
+        self.backends = Backends()
+        self._threads = threads
         self.accelerators = accelerators or Accelerators()
         self.suspended: dict[int, ToolCall] = {}  # by identity: ids come from models, and come twice
-        self._max_threads = max_threads
         self._drivers: Any = None
         self._closed = False
         self._lock = threading.Lock()
@@ -79,11 +90,10 @@ class Engine:
 
     def _made_drivers(self) -> Any:
         from pegboard._execution.drivers import Drivers
-        from pegboard._execution.threads import WorkerPool
 
         with self._lock:
             if self._drivers is None:
-                drivers = Drivers(WorkerPool(self._max_threads), self.backends)
+                drivers = Drivers(self._threads.pool)
                 if self._closed:
                     drivers.close(lambda: None)
                 self._drivers = drivers
@@ -120,6 +130,7 @@ class Engine:
     def _stop_all(self) -> None:
         for stoppable in list(self.live):
             stoppable.cancel("the toolkit was closed")
+        self.backends.close()
 
     # Preparing -------------------------------------------------------------------------------------------------
 

@@ -56,8 +56,6 @@ MAX_TOLD: Final = 1_000  # characters of the error of each
 
 # What no second attempt would change, or nobody wants one after.
 _FINAL: Final = (Suspend, MissingContextError, PegboardError, KeyboardInterrupt)
-_HERE: Final = ("thread", "inline")
-"""Backends that call what they are given; any other gets a `Job`, which it may also take apart."""
 
 
 @final
@@ -304,7 +302,7 @@ class CallSteps:
         result = self._outcomes.success(self.invocation.said, value, self.ready.renderers, limit)
         return redacted(result, self.invocation.secrets)
 
-    def _work(self, invoke: Callable[[], Any], backend: str) -> Work:
+    def _work(self, invoke: Callable[[], Any], backend: Any) -> Work:
         invocation = self.invocation
         emitter, yielded = invocation.emitter, self._yielded
 
@@ -315,7 +313,7 @@ class CallSteps:
             value = invoke()
             return draw(value) if inspect.isgenerator(value) else value
 
-        job = run if backend in _HERE else self._job(run, draw)
+        job = run if isinstance(backend, str) else self._job(run, draw)
         return Work(job, backend, self.policy.timeout, "timeout" in self.policy.given)
 
     def _job(self, run: Callable[[], Any], draw: Callable[[Generator[Any, Any, Any]], Any]) -> Job:

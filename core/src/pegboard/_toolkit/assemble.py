@@ -36,12 +36,14 @@ _TABLES: Final[tuple[tuple[str, HookName], ...]] = (
 class Services:
     """What the plugins of one toolkit bring; one that reloads takes others in their place."""
 
-    __slots__ = ("accelerators", "backends", "dialects", "handlers", "middleware", "plugins")
+    __slots__ = ("accelerators", "backends", "dialects", "handlers", "middleware", "own_backends", "plugins")
 
     def __init__(self, plugins: Plugins) -> None:
         plugins.ask_all()
         self.plugins = plugins
         self.backends = _named(plugins, "provide_backends")
+        own = (each.value for each in plugins.contributions("provide_backends") if each.builtin)
+        self.own_backends = {backend.name: backend for backend in own}
         self.dialects: dict[str, Dialect] = _named(plugins, "provide_dialects")
         middleware: Iterable[Middleware] = _values(plugins, "provide_middleware")
         self.middleware = sorted(middleware, key=lambda each: each.order)
@@ -71,10 +73,15 @@ def _values(plugins: Plugins, hook: HookName) -> list[Any]:
 
 
 def _named(plugins: Plugins, hook: HookName) -> dict[str, Any]:
-    """Contributions by their own names. Of two with one name the first by plugin counts, and the other plugin fails."""
+    """Contributions by their own names.
+
+    Of two with one name the first by plugin counts, and the other plugin fails; the core's own give way.
+    """
     found: dict[str, Contribution] = {}
     for contribution in plugins.contributions(hook):
         name = contribution.value.name
+        if name in found and contribution.builtin:
+            continue
         if name in found:
             sides = f"{found[name].origin} and {contribution.origin}"
             error = ConflictError(f"{name!r} is offered by {sides}; block one of them")

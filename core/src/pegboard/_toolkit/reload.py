@@ -38,8 +38,9 @@ def reload_plugins(core: ToolkitState, session: Session) -> PluginChanges:
         except BaseException:
             core.use(before)
             raise
-    for name in sorted(before.backends.keys() - services.backends.keys()):
-        isolated(before.backends[name].close)
+    for name, backend in before.backends.items():
+        if services.backends.get(name) is not backend and before.own_backends.get(name) is not backend:
+            isolated(backend.close)
     # Beside the lock, and when nothing can be taken back any more: sources take their time, and run elsewhere.
     unfollow_packs(core, packs - core.plugins.active_packs)
     follow_packs(core, session, core.plugins.active_packs - packs)

@@ -69,15 +69,13 @@ class ToolkitState:
         """The types, injectors and converters of the program."""
         self.assembly = tables(services.handlers)
         self.spill = _spill(max_output, overflow)
-        self.engine = Engine(
-            ResultFactory(expose_errors, max_output, self.spill.keep if self.spill else None),
-            repair=repair,
-            max_threads=max_threads,
-            backends=services.backends,
-            accelerators=self.assembly.accelerators,
-        )
+        outcomes = ResultFactory(expose_errors, max_output, self.spill.keep if self.spill else None)
+        threads = services.own_backends["thread"]
+        threads.size = max_threads
+        self.engine = Engine(outcomes, threads, repair=repair, accelerators=self.assembly.accelerators)
+        self.engine.backends.use(services.backends, services.own_backends)
         self.assembly.accelerators.use(services.accelerators)
-        self.collector = Collector(self.assembly, plugins, self.engine.backends)
+        self.collector = Collector(self.assembly, plugins, self.engine.backends.named)
         self.straight = FastPath(self.engine)
         self.registry = Registry()
         self.groups = Groups()
@@ -95,8 +93,7 @@ class ToolkitState:
             # In the same place: whatever reads tools looks there.
             assembly.types, assembly.injectors, assembly.converters = fresh.types, fresh.injectors, fresh.converters
         assembly.accelerators.use(services.accelerators)
-        engine.backends.clear()
-        engine.backends.update(services.backends)
+        engine.backends.use(services.backends, services.own_backends)
         self.collector.sources = services.plugins
         self.services = services
         self.registry.touched()

@@ -29,7 +29,6 @@ Failed: TypeAlias = Callable[[str, BaseException | None], None]
 
 _NOTHING_SAID = ToolOptions()
 _IMPORT_STRING = r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*"
-_HERE = ("inline", "thread")
 """Where the core itself runs tools."""
 
 
@@ -79,7 +78,7 @@ class Collector:
         self.assembly = assembly
         self.sources = sources
         self.backends = backends
-        """The backends that plugins bring; None where nobody knows yet which there will be."""
+        """The backends by name; None where nobody knows yet which there will be."""
 
     def collect(
         self,
@@ -119,14 +118,14 @@ class Collector:
 
     def check_backend(self, tool: Tool) -> None:
         """Raises `RegistrationError` for a tool whose backend is not there, or cannot run it."""
-        wanted = tool.options.backend
-        if wanted is None or wanted in _HERE or self.backends is None:
+        if self.backends is None:
             return
+        wanted = tool.options.backend or "thread"
         if wanted not in self.backends:
             from pegboard._base.known_packs import known_pack
 
             pack = known_pack(wanted, "backends")
-            known = suggestion(wanted, (*_HERE, *self.backends), noun="backends")
+            known = suggestion(wanted, self.backends, noun="backends")
             remedy = f"To install it: pip install {pack.distribution}" if pack else known
             raise RegistrationError(f"tool {tool.name!r}: there is no backend {wanted!r}. {remedy}")
         check = getattr(self.backends[wanted], "check", None)

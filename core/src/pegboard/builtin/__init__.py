@@ -9,6 +9,6 @@ __all__ = ["plugins"]
 
 def plugins() -> tuple[ModuleType, ...]:
     """The built-in plugins, each a module with hook implementations."""
-    from pegboard.builtin import converters, injectors, sources, tools, types
+    from pegboard.builtin import backends, converters, injectors, sources, tools, types
 
-    return converters, injectors, sources, tools, types
+    return backends, converters, injectors, sources, tools, types
