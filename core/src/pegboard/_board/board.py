@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, final, get_args
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, final, get_args
 
 from attrs import evolve, field, frozen
 
@@ -62,26 +63,16 @@ def _no_such_tool(name: str, known: Iterable[str]) -> str:
     return f"there is no tool {asked!r}. {suggestion(asked, known, noun='tools')}"
 
 
-@final
-class View:
+class View(NamedTuple):
     """The tools of one board as they hang there, by the names shown; `names` says which these are.
 
     `refused` says of each name that no tool can have here why that is. Without `names` it is the board as it is.
     """
 
-    __slots__ = ("board", "names", "refused", "tools")
-
-    def __init__(
-        self,
-        board: Board,
-        tools: Mapping[str, Tool],
-        names: Mapping[Entry, str] | None = None,
-        refused: Mapping[str, RegistrationError] | None = None,
-    ) -> None:
-        self.board = board
-        self.tools = tools
-        self.names = names
-        self.refused = refused or {}
+    board: Board
+    tools: Mapping[str, Tool]
+    names: Mapping[Entry, str] | None = None
+    refused: Mapping[str, RegistrationError] = MappingProxyType({})
 
     def name_of(self, tool: Tool) -> str | None:
         """The name that a tool is shown under; None where it is not."""
@@ -94,16 +85,15 @@ class View:
 
 @final
 class Registry:
-    """Packs' tools and the program's own, under one lock; `board` is rebuilt when somebody looks after a change."""
+    """What packs and the program hung up, under one lock; `board` is rebuilt when somebody looks after a change."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
-        self._packs: dict[str, list[Tool]] = {}
-        self._own: dict[str, Tool] = {}
-        self._pack_sets: list[Toolset] = []
-        self._own_sets: list[Toolset] = []
-        self._of_packs: Mapping[str, Tool] | None = None
+        # By pack, and by name there. The program's have no pack; they come first here and last on the board.
+        self._hung: dict[str | None, dict[str, Tool]] = {None: {}}
+        self._sets: dict[str | None, list[Toolset]] = {None: []}
         self._board: Board | None = None
+        self._of_packs: Mapping[str, Tool] | None = None
         self.generation = 0
 
     @property
@@ -117,7 +107,7 @@ class Registry:
 
     def find(self, name: str) -> Tool | None:
         """The tool of that name or alias. The program's own are found without making the board."""
-        return self._own.get(name) or self.board.find(name)
+        return self._hung[None].get(name) or self.board.find(name)
 
     def touched(self) -> None:
         """Something that tools are made ready with has changed: whoever keeps plans by generation makes them anew."""
@@ -128,27 +118,28 @@ class Registry:
         self._board = None
         self.generation += 1
 
+    def _packs_changed(self) -> None:
+        self._of_packs = None
+        self._changed()
+
     def add_pack(self, pack: str, tools: Iterable[Tool], toolsets: Iterable[Toolset] = ()) -> None:
         """Hang up a pack's tools. Raises `ConflictError` when a pack names two of its own tools alike."""
         with self._lock:
-            merged = [*self._packs.get(pack, ()), *tools]
-            names = [tool.name for tool in merged]
-            twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
-            if twice:
-                raise ConflictError(f"pack {pack!r} offers {', '.join(map(repr, twice))} twice; give one another name")
-            self._packs[pack] = merged
-            self._of_packs = None
-            self._pack_sets.extend(toolsets)
-            self._changed()
+            merged = [*self.hung_by(pack).values(), *tools]
+            by_name = {tool.name: tool for tool in merged}
+            if len(by_name) < len(merged):
+                twice = ", ".join(sorted({repr(tool.name) for tool in merged if by_name[tool.name] is not tool}))
+                raise ConflictError(f"pack {pack!r} offers {twice} twice; give one another name")
+            self._hung[pack] = by_name
+            self._sets.setdefault(pack, []).extend(toolsets)
+            self._packs_changed()
 
     def drop_pack(self, pack: str) -> None:
         """Take down a pack's tools; nothing happens if it has none."""
         with self._lock:
-            gone = self._packs.pop(pack, [])
-            if gone:
-                self._of_packs = None
-                self._pack_sets = [each for each in self._pack_sets if not set(each.tools) & set(gone)]
-                self._changed()
+            self._sets.pop(pack, None)
+            if self._hung.pop(pack, None):
+                self._packs_changed()
 
     def add(
         self,
@@ -168,8 +159,10 @@ class Registry:
             pending: dict[str, Tool] = {}
             added: list[Tool | None] = []
 
+            own = self._hung[None]
+
             def hanging(name: str) -> Tool | None:
-                return pending.get(name) or self._own.get(name)
+                return pending.get(name) or own.get(name)
 
             for tool in tools:
                 placed = _place(hanging, tool, on_conflict)
@@ -178,7 +171,7 @@ class Registry:
                 added.append(placed)
             of_packs = self._tools_of_packs()
             for name, tool in pending.items():
-                replaced = self._own.get(name) or of_packs.get(name)
+                replaced = own.get(name) or of_packs.get(name)
                 if replaced is not None:
                     tool.entry.succeed(replaced.entry)
             for pack in displaced:
@@ -187,8 +180,8 @@ class Registry:
             covered = [of_packs[name] for name in pending if name in of_packs]
             if covered:
                 self._update({tool.entry: tool.evolve(entry=Entry()) for tool in covered})
-            self._own.update(pending)
-            self._own_sets.extend(toolsets)
+            own.update(pending)
+            self._sets[None].extend(toolsets)
             self._changed()
             return added
 
@@ -206,50 +199,40 @@ class Registry:
         """
         with self._lock:
             lost = set(gone)
-            if pack is not None:
-                return self._swap_in_pack(pack, lost, kept, new)
-            self._own = {name: _newer(tool, kept) for name, tool in self._own.items() if name not in lost}
-            self._changed()
-            return self.add(new, (), "skip" if on_conflict == "raise" else on_conflict)
-
-    def _swap_in_pack(
-        self, pack: str, lost: set[str], kept: Mapping[str, Tool], new: Iterable[Tool]
-    ) -> list[Tool | None]:
-        hanging = {tool.name: _newer(tool, kept) for tool in self._packs.get(pack, ()) if tool.name not in lost}
-        hung: list[Tool | None] = []
-        for tool in new:
-            hung.append(None if tool.name in hanging else tool)
-            hanging.setdefault(tool.name, tool)
-        self._packs[pack] = list(hanging.values())
-        self._of_packs = None
-        self._changed()
-        return hung
+            staying = {name: _newer(tool, kept) for name, tool in self.hung_by(pack).items() if name not in lost}
+            self._hung[pack] = staying
+            self._packs_changed()
+            if pack is None:
+                return self.add(new, (), "skip" if on_conflict == "raise" else on_conflict)
+            return [tool if staying.setdefault(tool.name, tool) is tool else None for tool in new]
 
     def hung_by(self, pack: str | None) -> dict[str, Tool]:
         """The tools that a pack, or the program, hung up, by the names that they have there."""
         with self._lock:
-            return dict(self._own) if pack is None else {tool.name: tool for tool in self._packs.get(pack, ())}
+            return dict(self._hung.get(pack, ()))
 
     @contextmanager
     def atomically(self) -> Iterator[None]:
         """Nobody else sees the board until this ends; if it raises, everything hangs as it did."""
         with self._lock:
-            packs = {pack: list(tools) for pack, tools in self._packs.items()}
-            before = dict(self._own), packs, list(self._pack_sets), list(self._own_sets)
+            hung = {pack: dict(tools) for pack, tools in self._hung.items()}
+            before = hung, {pack: list(toolsets) for pack, toolsets in self._sets.items()}
             try:
                 yield
             except BaseException:
-                self._own, self._packs, self._pack_sets, self._own_sets = before
-                self._of_packs = None
-                self._changed()
+                self._hung, self._sets = before
+                self._packs_changed()
                 raise
+
+    def _packs(self) -> list[str]:
+        # Sorted, so that the same installed set gives the same board whatever the order of installation.
+        return sorted(pack for pack in self._hung if pack is not None)
 
     def _tools_of_packs(self) -> Mapping[str, Tool]:
         """The first of each name."""
         if self._of_packs is None:
-            self._of_packs = {
-                tool.name: tool for pack in sorted(self._packs, reverse=True) for tool in self._packs[pack]
-            }
+            last_first = (self._hung[pack] for pack in reversed(self._packs()))
+            self._of_packs = {name: tool for tools in last_first for name, tool in tools.items()}
         return self._of_packs
 
     def resolve(self, names: Iterable[str]) -> list[str]:
@@ -285,11 +268,11 @@ class Registry:
         with self._lock:
             tools = self.board.tools
             gone = {tools[name].entry for name in self.resolve(names)}
-            self._own = {name: tool for name, tool in self._own.items() if tool.entry not in gone}
-            for pack, offered in self._packs.items():
-                self._packs[pack] = [tool for tool in offered if tool.entry not in gone]
-            self._of_packs = None
-            self._changed()
+            self._hung = {
+                pack: {name: tool for name, tool in tools.items() if tool.entry not in gone}
+                for pack, tools in self._hung.items()
+            }
+            self._packs_changed()
 
     def update(self, fresh: Iterable[Tool]) -> None:
         """Put other versions of tools in the places of those that hang on the board under the same names."""
@@ -301,21 +284,19 @@ class Registry:
             found = fresh.get(tool.entry)
             return tool if found is None else found.evolve(name=tool.name)
 
-        self._own = {name: newest(tool) for name, tool in self._own.items()}
-        self._packs = {pack: list(map(newest, tools)) for pack, tools in self._packs.items()}
-        self._of_packs = None
-        for toolsets in (self._pack_sets, self._own_sets):
+        for tools in self._hung.values():
+            tools.update({name: newest(tool) for name, tool in tools.items()})
+        for toolsets in self._sets.values():
             toolsets[:] = [evolve(each, tools=tuple(map(newest, each.tools))) for each in toolsets]
-        self._changed()
+        self._packs_changed()
 
     def _build(self) -> Board:
         tools: dict[str, Tool] = {}
         aliases: dict[str, Tool] = {}
-        # Sorted, so that the same installed set gives the same board whatever the order of installation.
         by_name: dict[str, list[Tool]] = {}
-        for pack in sorted(self._packs):
-            for tool in self._packs[pack]:
-                by_name.setdefault(tool.name, []).append(tool)
+        for pack in self._packs():
+            for name, tool in self._hung[pack].items():
+                by_name.setdefault(name, []).append(tool)
         clashes: dict[str, Clash] = {}
         for name, offers in by_name.items():
             winner = _replacing(offers)
@@ -330,7 +311,7 @@ class Registry:
         return self._with_own(tools, aliases, clashes)
 
     def _with_own(self, tools: dict[str, Tool], aliases: dict[str, Tool], clashes: dict[str, Clash]) -> Board:
-        for name, tool in self._own.items():
+        for name, tool in self._hung[None].items():
             clashes.pop(name, None)  # the program's own tool takes the plain name
             tools.pop(name, None)  # and its place in board order is the program's
             tools[name] = tool
@@ -338,7 +319,8 @@ class Registry:
                 aliases[f"{tool.pack}__{name}"] = tool
         aliases = {alias: tool for alias, tool in aliases.items() if alias not in tools}
         by_entry = {tool.entry: tool for tool in tools.values()}
-        hanging = (_hanging(toolset, by_entry) for toolset in (*self._pack_sets, *self._own_sets))
+        toolsets = (each for pack in (*self._packs(), None) for each in self._sets.get(pack, ()))
+        hanging = (_hanging(toolset, by_entry) for toolset in toolsets)
         return Board(tools, aliases, clashes, tuple(toolset for toolset in hanging if toolset.tools))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, final
@@ -35,7 +36,7 @@ class Overlay:
     """One session's policy, approver, rules of its view, and what it says of tools and groups: the one chain there is.
 
     What is not said here is as in the `parent`. Facts are kept by entry, so that they end with the tool or the group,
-    and hold neither of them. Permissions go by name, as their `file` does: a refusal also holds for namesakes.
+    and hold neither of them. Permissions go by name, as in the file for them: a refusal also holds for namesakes.
     """
 
     __slots__ = (
@@ -61,14 +62,14 @@ class Overlay:
         policy: ExecutionPolicy | None = None,
         approver: Callable[..., Any] | None = None,
         rules: ViewRules | None = None,
-        file: PermissionFile | None = None,
+        permissions: str | os.PathLike[str] | None = None,
     ) -> None:
         self.groups = groups
         self.parent = parent
         self.approver = approver
         self._policy = policy
         self._rules = rules
-        self._file = file
+        self._file: PermissionFile | None = None
         self._said = _NOTHING_SAID
         self._permissions = _NOT_SAID
         self._closed = False
@@ -76,8 +77,11 @@ class Overlay:
         if parent is None:
             self._lock = threading.Lock()  # one for a toolkit
             self.is_view, self.search_name = False, SEARCH_TOOL
-            if file is not None:
-                self._permissions = {name: (permission, None) for name, permission in file.read().items()}
+            if permissions is not None:
+                from pegboard._board.permissions import PermissionFile
+
+                self._file = PermissionFile(permissions)
+                self._permissions = self._latest()
         else:
             self._lock = parent._lock
             self.is_view, self.search_name = parent.is_view, parent.search_name

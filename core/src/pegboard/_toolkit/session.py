@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, final
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NamedTuple, final
 
 from attrs import evolve
 
 from pegboard._base.effects import is_interrupt
-from pegboard._base.errors import ToolError, UnknownNameError
+from pegboard._base.errors import PegboardError, ToolError, UnknownNameError
 from pegboard._base.names import SEARCH_TOOL, check_name
 from pegboard._board.board import View
 from pegboard._board.group_tool import META_TOOL, PARAMETER, GroupFace
@@ -275,7 +276,7 @@ class Session(Surface):
     ) -> None:
         self._core = core
         if wider is None:
-            self._overlay = _root(core, policy, approver, permissions)
+            self._overlay = Overlay(core.groups, None, policy, approver, permissions=permissions)
             around = None if agent is None else Scope((agent,), level="agent")
             self.scope = Scope(context, wider=around)
             self.agent = agent
@@ -405,8 +406,11 @@ class Session(Surface):
         return _Listing([*listed, *own], deferred, searches=bool(own))
 
     def _schemas(self) -> list[ToolSchema]:
-        found = map(self._core.described, self.tools)
-        return [schema for schema in found if schema is not None]
+        schemas = []
+        for tool in self.tools:
+            with suppress(PegboardError):  # its pack turns out to be broken on first use: it is not offered
+                schemas.append(tool.schema())
+        return schemas
 
     def _make_index(self) -> ToolIndex:
         from pegboard.builtin.search.index import ToolIndex
@@ -522,38 +526,19 @@ class Session(Surface):
         return f"Session({len(self)} tools, groups={list(self.active_groups)}, agent={self.agent!r})"
 
 
-@final
-class _Listing:
+class _Listing(NamedTuple):
     """What a session shows: the `tools`, with the search if it `searches`, and of all offered the `deferred` ones.
 
     While there are many of these, only those that were found are listed. `rival` is the tool that has the name of the
     search, for which everything has to be listed.
     """
 
-    __slots__ = ("deferred", "rival", "searches", "tools")
-
-    def __init__(
-        self, tools: list[Tool], deferred: list[Tool], *, searches: bool = False, rival: Tool | None = None
-    ) -> None:
-        self.tools = tools
-        self.deferred = deferred
-        self.searches = searches
-        self.rival = rival
+    tools: list[Tool]
+    deferred: list[Tool]
+    searches: bool = False
+    rival: Tool | None = None
 
 
 def is_meta_tool(tool: Tool) -> bool:
     """Whether it is the tool that switches groups, and not another one of its name."""
     return tool.definition.face is not None or replaces(tool, META_TOOL)
-
-
-def _root(
-    core: ToolkitState,
-    policy: ExecutionPolicy | None,
-    approver: Callable[..., Any] | None,
-    permissions: str | os.PathLike[str] | None,
-) -> Overlay:
-    if permissions is None:
-        return Overlay(core.groups, None, policy, approver)
-    from pegboard._board.permissions import PermissionFile
-
-    return Overlay(core.groups, None, policy, approver, file=PermissionFile(permissions))

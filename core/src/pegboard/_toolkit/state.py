@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, final
 
 from pegboard._arguments.validate import RepairMode
-from pegboard._base.errors import PegboardError, UnknownNameError, suggestion
+from pegboard._base.errors import UnknownNameError, suggestion
 from pegboard._base.names import SEARCH_TOOL
 from pegboard._board.board import Board, Registry
 from pegboard._board.groups import Groups
@@ -22,7 +22,6 @@ from pegboard._tools.collect import Collector
 from pegboard.extension import Dialect, Middleware, Offer
 
 if TYPE_CHECKING:
-    from pegboard._model.facts import ToolSchema
     from pegboard._results.overflow import Spill
 
 __all__ = ["DEFER_THRESHOLD", "OFF_BOARD", "Overflow", "ToolkitState", "replaces"]
@@ -156,13 +155,6 @@ class ToolkitState:
             remedy = to_install("dialects", (record.name for record in self.plugins.records))
             raise UnknownNameError(f"there is no dialect {name!r}. {known} {remedy}".rstrip())
         return self.services.dialects[name]
-
-    def described(self, tool: Tool) -> ToolSchema | None:
-        """A tool as a model sees it; None for one whose pack turns out to be broken on first use: it is not offered."""
-        try:
-            return tool.schema()
-        except PegboardError:
-            return None
 
 
 def replaces(tool: Tool | None, name: str) -> bool:
