@@ -22,3 +22,11 @@ def _interpreters_compile_once(tmp_path_factory: pytest.TempPathFactory) -> Iter
         patch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
         patch.setenv("PYTHONPYCACHEPREFIX", str(tmp_path_factory.mktemp("bytecode")))
         yield
+
+
+@pytest.fixture(scope="module", params=["fast", "steps"])
+def path(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Run a module's tests twice: as calls run, and with all that runs through the steps, which must do the same."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("pegboard._execution.bound_tool.FAST", request.param == "fast")
+        yield request.param

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from pegboard import Param, Status, Tool, Toolkit, ToolResult
 
+pytestmark = pytest.mark.usefixtures("path")
+
 SCREENFUL = 24 * 200
 """Characters of a message that somebody can take in at once."""
 

@@ -10,6 +10,8 @@ import pytest
 from pegboard import PegboardError, Status, ToolCall, Toolkit, ToolResult, tool
 from tests.support.waiting import PATIENCE, eventually, until, within
 
+pytestmark = pytest.mark.usefixtures("path")
+
 
 @pytest.fixture
 def toolkit() -> Iterator[Toolkit]:

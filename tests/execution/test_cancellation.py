@@ -25,6 +25,8 @@ from pegboard import (
 )
 from tests.support.waiting import PATIENCE, eventually, until, within
 
+pytestmark = pytest.mark.usefixtures("path")
+
 
 class Resource:
     """What a tool is given by an injector that takes its time."""

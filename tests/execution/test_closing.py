@@ -16,6 +16,8 @@ import pytest
 from pegboard import Middleware, Status, Toolkit, ToolResult, hookimpl, tool
 from tests.support.waiting import PATIENCE, eventually, until, within
 
+pytestmark = pytest.mark.usefixtures("path")
+
 SHORT = 0.03
 
 

@@ -4,8 +4,12 @@ import asyncio
 import contextvars
 from collections.abc import Iterator
 
+import pytest
+
 from pegboard import Toolkit, tool
 from tests.support.calls import both
+
+pytestmark = pytest.mark.usefixtures("path")
 
 user = contextvars.ContextVar("user", default="nobody")
 

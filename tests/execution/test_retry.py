@@ -37,6 +37,8 @@ from pegboard._execution.drivers import Drivers
 from tests.support.calls import CALLERS, both, each_caller
 from tests.support.waiting import PATIENCE, eventually
 
+pytestmark = pytest.mark.usefixtures("path")
+
 SHORT = 0.05
 
 

@@ -26,6 +26,8 @@ from pegboard._execution.stats import ToolStats
 from tests.support.interpreters import printed
 from tests.support.waiting import PATIENCE, eventually
 
+pytestmark = pytest.mark.usefixtures("path")
+
 NOTHING: dict[str, Any] = {"type": "object", "properties": {}}
 LATE = """
 import sys

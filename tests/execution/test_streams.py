@@ -28,6 +28,8 @@ from pegboard._execution.chunks import ROOM, ChunkChannel
 from tests.support.calls import both
 from tests.support.waiting import PATIENCE, eventually, until, within
 
+pytestmark = pytest.mark.usefixtures("path")
+
 MANY = 3 * ROOM
 
 

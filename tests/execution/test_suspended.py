@@ -14,6 +14,8 @@ from pegboard import PegboardError, Status, Suspend, Tool, ToolCall, ToolError, 
 from tests.support.desk import run
 from tests.support.waiting import PATIENCE
 
+pytestmark = pytest.mark.usefixtures("path")
+
 NOTHING: dict[str, Any] = {"type": "object", "properties": {}}
 
 

@@ -7,9 +7,13 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import pytest
+
 from pegboard import CancelToken, ExecutionPolicy, Status, Toolkit, ToolResult, tool
 from tests.support.calls import both
 from tests.support.waiting import PATIENCE, eventually
+
+pytestmark = pytest.mark.usefixtures("path")
 
 SHORT = 0.03
 

@@ -43,6 +43,8 @@ from pegboard import (
     tool,
 )
 
+pytestmark = pytest.mark.usefixtures("path")
+
 PNG = b"\x89PNG\r\n\x1a\n" + b"\x00" * 16
 
 

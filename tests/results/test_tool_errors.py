@@ -20,6 +20,8 @@ from pegboard import ExecutionPolicy, Secret, Status, Suspend, TextBlock, ToolEr
 from tests.support.interpreters import printed
 from tests.support.waiting import eventually
 
+pytestmark = pytest.mark.usefixtures("path")
+
 
 class Mute(Exception):
     def __str__(self) -> str:

@@ -231,6 +231,8 @@ class Drivers:
             if interruption is not None:
                 raise interruption from None
             return stop.value
+        finally:
+            value = error = None  # what a tool raised keeps this frame, and would keep itself through it
 
     def _perform_sync(self, effect: Effect, token: CancelToken | None) -> Outcome:
         try:

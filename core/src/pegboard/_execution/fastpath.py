@@ -172,10 +172,10 @@ class FastPath:
         if facts[-1]:
             return self._later(facts, steps)
         try:
-            result = self._engine.drivers.run_sync(*steps)
+            # Not by a name: what a tool raised keeps this frame, and would keep its own result through it.
+            return self._end(facts, self._engine.drivers.run_sync(*steps))
         except BaseException as failure:  # noqa: BLE001 - as in `run`
             return self._over(facts, self._staying(facts, failure))
-        return self._end(facts, result)
 
     async def _later(self, facts: _Facts, steps: Any) -> ToolResult:
         try:
