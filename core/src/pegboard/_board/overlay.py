@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, final
 from weakref import WeakKeyDictionary
 
 from pegboard._base.names import SEARCH_TOOL
-from pegboard._board.board import Board, View
-from pegboard._board.groups import Groups, groups_of
+from pegboard._board.board import Board, Groups, View, groups_of
 from pegboard._model.policy import DEFAULT_POLICY, ExecutionPolicy, Permission
 from pegboard._model.tool import Entry, Tool
 

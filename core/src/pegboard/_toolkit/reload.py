@@ -10,11 +10,10 @@ from pegboard._model.plugin_record import PluginRecord, PluginState
 from pegboard._model.plugin_reports import PluginChanges
 from pegboard._model.tool import Tool
 from pegboard._plugins.isolation import isolated
-from pegboard._toolkit.assemble import Services, forget_standard_tables
 from pegboard._toolkit.live_sources import unfollow_packs
 from pegboard._toolkit.register import fail_pack, follow_packs, hang_up_packs, read_anew
 from pegboard._toolkit.session import Session
-from pegboard._toolkit.state import ToolkitState
+from pegboard._toolkit.state import Services, ToolkitState, forget_standard_tables
 
 __all__ = ["reload_plugins"]
 

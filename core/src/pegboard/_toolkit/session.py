@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, final
@@ -13,9 +12,8 @@ from attrs import evolve
 from pegboard._base.effects import is_interrupt
 from pegboard._base.errors import PegboardError, ToolError, UnknownNameError
 from pegboard._base.names import SEARCH_TOOL, check_name
-from pegboard._board.board import View
+from pegboard._board.board import View, groups_of
 from pegboard._board.group_tool import META_TOOL, PARAMETER, GroupFace
-from pegboard._board.groups import groups_of
 from pegboard._board.overlay import Overlay
 from pegboard._execution.bound_tool import BoundTool, Unavailable
 from pegboard._injection.context import Scope
@@ -44,9 +42,11 @@ class Surface(Calls):
 
     __slots__ = ()
 
+    _root: Session
+
     @property
-    @abstractmethod
-    def _caller(self) -> Session: ...
+    def _caller(self) -> Session:
+        return self._root
 
     # Sessions --------------------------------------------------------------------------------------------------
 

@@ -1,30 +1,45 @@
-"""The core of one toolkit: what all of its sessions share."""
+"""The core of one toolkit: what its plugins bring, asked once, and what all of its sessions share."""
 
 from __future__ import annotations
 
-from functools import cached_property
+import sys
+from collections.abc import Iterable
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, final
 
+from pegboard import builtin
 from pegboard._arguments.validate import RepairMode
-from pegboard._base.errors import UnknownNameError, suggestion
+from pegboard._base.errors import ConflictError, UnknownNameError, suggestion
 from pegboard._base.names import SEARCH_TOOL
-from pegboard._board.board import Board, Registry
-from pegboard._board.groups import Groups
+from pegboard._board.board import Board, Groups, Registry
 from pegboard._execution.concurrency import Limit
 from pegboard._execution.engine import Engine
 from pegboard._execution.fastpath import FastPath
+from pegboard._injection.injectors import InjectorTable
 from pegboard._model.policy import checked_capacity
 from pegboard._model.tool import Origin, Tool
+from pegboard._plugins.hooks import HookName
 from pegboard._plugins.manager import Contribution, Plugins
+from pegboard._results.converters import ConverterTable
 from pegboard._results.factory import ExposeErrors, ResultFactory
-from pegboard._toolkit.assemble import Handler, Services, tables
 from pegboard._tools.collect import Collector
+from pegboard._tools.signature import TypeTables
+from pegboard._types.table import Level, TypeTable
 from pegboard.extension import Dialect, Middleware, Offer
 
 if TYPE_CHECKING:
     from pegboard._results.overflow import Spill
 
-__all__ = ["DEFER_THRESHOLD", "OFF_BOARD", "Overflow", "ToolkitState", "replaces"]
+__all__ = [
+    "DEFER_THRESHOLD",
+    "OFF_BOARD",
+    "Overflow",
+    "Services",
+    "ToolkitState",
+    "forget_standard_tables",
+    "replaces",
+    "standard_tables",
+]
 
 OFF_BOARD: Final = ".search_tools"
 """What the search is called where tools go by their names on the board: none can have this one."""
@@ -39,6 +54,93 @@ DEFER_THRESHOLD: Final = 10
 
 SPILL_PAGE: Final = 20_000
 """Characters of a page where only single tools bound their output."""
+
+
+Handler: TypeAlias = tuple[str, Any, Origin, Level]
+"""Something for a table: its name there, the handler, and who brings it."""
+
+_TABLES: Final[tuple[tuple[str, HookName], ...]] = (
+    ("types", "provide_types"),
+    ("injectors", "provide_injectors"),
+    ("converters", "provide_converters"),
+)
+
+
+@final
+class Services:
+    """What the plugins of one toolkit bring; one that reloads takes others in their place."""
+
+    __slots__ = ("accelerators", "backends", "dialects", "handlers", "middleware", "own_backends", "plugins")
+
+    def __init__(self, plugins: Plugins) -> None:
+        plugins.ask_all()
+        self.plugins = plugins
+        self.backends = _named(plugins, "provide_backends")
+        own = (each.value for each in plugins.contributions("provide_backends") if each.builtin)
+        self.own_backends = {backend.name: backend for backend in own}
+        self.dialects: dict[str, Dialect] = _named(plugins, "provide_dialects")
+        middleware: Iterable[Middleware] = _values(plugins, "provide_middleware")
+        self.middleware = sorted(middleware, key=lambda each: each.order)
+        self.accelerators = _values(plugins, "provide_accelerators")
+        self.handlers = _handlers(plugins)
+
+
+def tables(handlers: Iterable[Handler], context_only: Iterable[type] = ()) -> TypeTables:
+    """The tables of types, injectors and converters; `context_only` are classes that come from the context."""
+    made = TypeTables(TypeTable(), InjectorTable(context_only=set(context_only)), ConverterTable())
+    for table, handler, origin, level in handlers:
+        getattr(made, table).add(handler, origin, level)
+    return made
+
+
+def _handlers(plugins: Plugins) -> list[Handler]:
+    """The types, injectors and converters that plugins bring, the core's own last; each with its table."""
+    return [
+        (table, each.value, each.origin, "builtin" if each.builtin else "plugin")
+        for table, hook in _TABLES
+        for each in plugins.contributions(hook)
+    ]
+
+
+def _values(plugins: Plugins, hook: HookName) -> list[Any]:
+    return [each.value for each in plugins.contributions(hook)]
+
+
+def _named(plugins: Plugins, hook: HookName) -> dict[str, Any]:
+    """Contributions by their own names.
+
+    Of two with one name the first by plugin counts, and the other plugin fails; the core's own give way.
+    """
+    found: dict[str, Contribution] = {}
+    for contribution in plugins.contributions(hook):
+        name = contribution.value.name
+        if name in found and contribution.builtin:
+            continue
+        if name in found:
+            sides = f"{found[name].origin} and {contribution.origin}"
+            error = ConflictError(f"{name!r} is offered by {sides}; block one of them")
+            plugins.fail(contribution.origin, str(error), error)
+            continue
+        found[name] = contribution
+    return {name: contribution.value for name, contribution in sorted(found.items())}
+
+
+def standard_tables() -> TypeTables:
+    """What tools outside a toolkit are read with: the installed plugins, and no program's own handlers."""
+    return _tables_on(tuple(sys.path))
+
+
+@cache
+def _tables_on(path: tuple[str, ...]) -> TypeTables:
+    plugins = Plugins.load(builtin=builtin.plugins())
+    standard = tables(_handlers(plugins))
+    standard.accelerators.use(_values(plugins, "provide_accelerators"))
+    return standard
+
+
+def forget_standard_tables() -> None:
+    """Other plugins are installed now."""
+    _tables_on.cache_clear()
 
 
 @final

@@ -11,18 +11,19 @@ from typing import TYPE_CHECKING, Any, Literal, Self, final
 from pegboard import builtin
 from pegboard._arguments.validate import RepairMode
 from pegboard._base.errors import PegboardError, RegistrationError
+from pegboard._base.names import check_name
 from pegboard._board.board import OnConflict
 from pegboard._board.group_tool import META_TOOL, GroupFace
 from pegboard._model.plugin_record import PluginRecord
 from pegboard._model.policy import ExecutionPolicy
-from pegboard._model.tool import Origin, Tool
+from pegboard._model.tool import Origin, Tool, ToolOptions
 from pegboard._plugins.manager import Plugins
 from pegboard._results.factory import ExposeErrors
-from pegboard._toolkit.assemble import external_tool, read_tool
 from pegboard._toolkit.live_sources import SourceRecord, records, unfollow
 from pegboard._toolkit.register import follow_packs, hang_up_packs, register, register_type, reread
 from pegboard._toolkit.session import Session, Surface, is_meta_tool
-from pegboard._toolkit.state import DEFER_THRESHOLD, Overflow, ToolkitState, replaces
+from pegboard._toolkit.state import DEFER_THRESHOLD, Overflow, ToolkitState, replaces, standard_tables
+from pegboard._tools.collect import Collector
 from pegboard._types.table import TypeTable
 from pegboard.extension import Converter, Injector, Offer, TypeHandler
 
@@ -104,10 +105,6 @@ class Toolkit(Surface):
         if self._core.spill is not None and not replaces(registry.find("read_output"), "read_output"):
             registry.add([self._core.own_tool("read_output")], (), "raise")
         follow_packs(self._core, self._root)
-
-    @property
-    def _caller(self) -> Session:
-        return self._root
 
     # Registering -----------------------------------------------------------------------------------------------
 
@@ -319,6 +316,21 @@ class Toolkit(Surface):
         return f"Toolkit({len(self)} tools, {active} of {len(self.plugins)} plugins active)"
 
 
+def _read_tool(function: Callable[..., object], *, name: str | None = None, description: str | None = None) -> Tool:
+    """`Tool.from_function`: a typed function, read with the types of the installed plugins."""
+    terms = Offer(function, name=name, description=description)
+    return Collector(standard_tables()).function(function, terms, Origin())
+
+
+def _external_tool(name: str, description: str = "", parameters: Mapping[str, object] | None = None) -> Tool:
+    """`Tool.external`: a schema alone."""
+    from pegboard._tools.definition import ToolDefinition
+    from pegboard._tools.schema_tool import Written, read_schema
+
+    source, standard = Written(description, parameters), standard_tables()
+    return Tool(check_name(name), ToolDefinition(read_schema, source, name, ToolOptions(), standard))
+
+
 # The record stands below the readers that it needs: they are handed down here, where both are known.
-Tool._factory = read_tool
-Tool._external_factory = external_tool
+Tool._factory = _read_tool
+Tool._external_factory = _external_tool
