@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, cast, final
 from attrs import field, frozen
 
 from pegboard._base.effects import AttemptTimeoutError
+from pegboard._base.names import listed, listed_if_given
 from pegboard._base.records import Shown
 from pegboard._model.call import CancelToken, Emitter, ToolCall
 from pegboard._model.content import Block
@@ -268,18 +269,6 @@ class LiveSource(ToolSource, Protocol):
         ...
 
 
-def _groups(given: str | Iterable[str]) -> tuple[str, ...]:
-    return (given,) if isinstance(given, str) else tuple(given)
-
-
-def _names(given: Iterable[str]) -> tuple[str, ...]:
-    return tuple(given)
-
-
-def _some(given: Iterable[str] | None) -> tuple[str, ...] | None:
-    return None if given is None else tuple(given)
-
-
 @final
 @frozen(eq=False, repr=False)
 class Offer(Shown):
@@ -289,11 +278,11 @@ class Offer(Shown):
     """
 
     source: Any
-    group: tuple[str, ...] = field(default=(), converter=_groups)
+    group: tuple[str, ...] = field(default=(), converter=listed)
     presets: Mapping[str, Any] = field(factory=dict, repr=False)
     """`{tool: {parameter: value}}`, by the source's own names, as everything here goes by them."""
-    enable: tuple[str, ...] | None = field(default=None, converter=_some)
-    disable: tuple[str, ...] = field(default=(), converter=_names)
+    enable: tuple[str, ...] | None = field(default=None, converter=listed_if_given)
+    disable: tuple[str, ...] = field(default=(), converter=listed)
     prefix: str = ""
     rename: Mapping[str, str] | Callable[[str], str] | None = None
     name: str | None = field(default=None, kw_only=True)

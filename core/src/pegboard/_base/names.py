@@ -6,11 +6,21 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Final
+from typing import Final, TypeAlias
 
 from pegboard._base.errors import RegistrationError
 
-__all__ = ["SEARCH_TOOL", "check_name", "legal_name", "legal_names", "normalise", "pack_name"]
+__all__ = [
+    "SEARCH_TOOL",
+    "Names",
+    "check_name",
+    "legal_name",
+    "legal_names",
+    "listed",
+    "listed_if_given",
+    "normalise",
+    "pack_name",
+]
 
 SEARCH_TOOL: Final = "search_tools"
 """The tool that finds deferred ones: it comes by itself, so that names in views keep clear of it."""
@@ -18,6 +28,20 @@ SEARCH_TOOL: Final = "search_tools"
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 LONGEST: Final = 64
 _FOREIGN: Final = r"[^A-Za-z0-9_-]"
+
+
+Names: TypeAlias = str | Iterable[str]
+"""One name, or several."""
+
+
+def listed(names: Names) -> tuple[str, ...]:
+    """One name or several as a tuple."""
+    return (names,) if isinstance(names, str) else tuple(names)
+
+
+def listed_if_given(names: Names | None) -> tuple[str, ...] | None:
+    """The same, where nothing said is another thing than no names."""
+    return None if names is None else listed(names)
 
 
 @lru_cache(4096)

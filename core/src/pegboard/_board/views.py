@@ -2,32 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
 from typing import Final, TypeAlias, final
 
 from attrs import frozen
 
 from pegboard._base.errors import ConflictError, RegistrationError, UnknownNameError, suggestion
-from pegboard._base.names import check_name
+from pegboard._base.names import Names, check_name, listed
 from pegboard._board.board import View
 from pegboard._model.tool import Tool
 
 __all__ = ["Names", "Rename", "ViewRules", "listed"]
-
-Names: TypeAlias = str | Iterable[str]
-"""One name, or several; each may be a pattern such as `files_*`."""
 
 Rename: TypeAlias = Mapping[str, str] | Callable[[str], str]
 """Other names for tools: those that a mapping has, or what a function makes of every name."""
 
 _WILD: Final = frozenset("*?[")
 _OWN: Final = "pegboard"
-
-
-def listed(names: Names) -> tuple[str, ...]:
-    """One name or several as a tuple."""
-    return (names,) if isinstance(names, str) else tuple(names)
 
 
 @final

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar, overload
 
 from pegboard._base.errors import RegistrationError
+from pegboard._base.names import listed
 from pegboard._model.policy import ExecutionPolicy
 from pegboard._model.tool import ToolOptions
 
@@ -76,12 +77,9 @@ def tool(function: Any = None, /, **options: Any) -> Any:
     namespace = _local_names(sys._getframe(1))
     if function is not None:
         return _mark(function, ToolOptions(), namespace)
-    for listed in ("tags", "examples", "locks"):
-        if listed in options:
-            given = options[listed]
-            options[listed] = (given,) if isinstance(given, str) else tuple(given)
-    if options.get("group") is not None and not isinstance(options["group"], str):
-        options["group"] = tuple(options["group"])
+    for name in ("tags", "examples", "locks", "group"):
+        if options.get(name) is not None:
+            options[name] = listed(options[name])
     declared = ToolOptions(**options)
     return lambda target: _mark(target, declared, namespace)
 

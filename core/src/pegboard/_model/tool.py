@@ -21,6 +21,7 @@ from typing import (
 from attrs import evolve, field, frozen
 
 from pegboard._base.errors import PegboardError
+from pegboard._base.names import listed
 from pegboard._base.records import Compared
 from pegboard._model.policy import ExecutionPolicy, Permission
 from pegboard._model.subschemas import packed, unpacked
@@ -91,9 +92,7 @@ class ToolOptions(Compared):
     @property
     def groups(self) -> tuple[str, ...]:
         """The named groups as a tuple."""
-        if self.group is None:
-            return ()
-        return (self.group,) if isinstance(self.group, str) else tuple(self.group)
+        return listed(self.group or ())
 
 
 class SchemaRequest(NamedTuple):

@@ -74,11 +74,10 @@ class Hooks:
     Being asked one by one, `tryfirst` and `trylast` say nothing here: plugins are asked in the order of their names.
     """
 
-    __slots__ = ("_implementations", "_manager", "asked_for_sources")
+    __slots__ = ("_implementations", "_manager")
 
     def __init__(self) -> None:
         self._implementations: dict[str, dict[str, list[Any]]] = {}
-        self.asked_for_sources: set[str] = set()
         self._manager = _Manager(hookspecs.GROUP)
         self._manager.add_hookspecs(hookspecs)
 
@@ -102,8 +101,6 @@ class Hooks:
                 self._manager.unregister(name=name)
             raise PluginError(problem)
         self._implementations[name] = own
-        if "tools_from" in own:
-            self.asked_for_sources.add(name)
 
     def plugin(self, name: str) -> Any:
         """The object that is registered under this name."""

@@ -44,7 +44,7 @@ _NO_SETTINGS = Outcome()
 class _Request:
     """What `Plugins.load` was asked for, so that it can be asked again."""
 
-    __slots__ = ("block", "builtin", "config", "environ", "on_error", "own", "selection", "settings")
+    __slots__ = ("block", "builtin", "config", "environ", "on_error", "selection", "settings")
 
     def __init__(
         self,
@@ -63,13 +63,12 @@ class _Request:
         self.config = config
         self.environ = environ
         self.builtin = builtin
-        self.own = frozenset(module.__name__ for module in builtin)
 
 
 class Plugins:
     """The plugins of one toolkit. Hooks are asked on demand, once each; a plugin that fails stays out from then on."""
 
-    __slots__ = ("_answers", "_configured", "_hooks", "_request", "_slots", "settings", "unreadable")
+    __slots__ = ("_answers", "_configured", "_hooks", "_request", "_slots", "settings", "takes_sources", "unreadable")
 
     def __init__(
         self, settings: Settings, unreadable: tuple[str, ...], request: _Request, slots: list[Candidate]
@@ -82,6 +81,8 @@ class Plugins:
         self._hooks = Hooks()
         self._answers: dict[tuple[HookName, str], tuple[Contribution, ...]] = {}
         self._configured: dict[str, Any] = {}
+        self.takes_sources = False
+        """Whether a plugin that is not the core's own wants to be asked how something becomes tools."""
 
     @classmethod
     def load(
@@ -213,11 +214,6 @@ class Plugins:
         """The attrs class of an active plugin's settings. Raises what the plugin raises."""
         return self._hooks.settings_type(pack)
 
-    @property
-    def takes_sources(self) -> bool:
-        """Whether a plugin that is not the core's own wants to be asked how something becomes tools."""
-        return not self._hooks.asked_for_sources.issubset(self._request.own)
-
     def tools_from(self, source: Any, passed: Container[str] = ()) -> Contribution | None:
         """The first answer to how `source` becomes tools; its value is a tuple. None if every plugin passes.
 
@@ -282,6 +278,7 @@ class Plugins:
                 for slot in claimants:
                     if slot.loadable:
                         shadow(slot, active)
+        self.takes_sources = any(self._hooks.implements(slot.pack, "tools_from") for slot in self._active())
         if self._request.on_error == "raise":
             for slot in self._slots:
                 if slot.record.state in _PROBLEMS:

@@ -110,23 +110,30 @@ def fail_pack(core: ToolkitState, pack: str, origin: Origin, reason: str, error:
 
 def register(core: ToolkitState, session: Session, offer: Offer, on_conflict: OnConflict) -> list[Tool]:
     """Register the program's objects, the offer's `source` holding all, all or none; the tools as they hang there."""
+    # A function is no live source and belongs to no pack, and looking takes as long as reading it.
+    objects = [source for source in offer.source if type(source) is not FunctionType]
+    packs = _packs(core, objects) if objects else {}
     # All begin before anybody waits for one.
     live = {
         id(source): Followed(core, session, evolve(offer, source=source), on_conflict)
-        for source in offer.source
+        for source in objects
         if is_live(source)
     }
     try:
-        return _register(core, session, offer, on_conflict, live)
+        return _register(core, session, offer, on_conflict, packs, live)
     except BaseException:
         unfollow(live.values())
         raise
 
 
 def _register(
-    core: ToolkitState, session: Session, offer: Offer, on_conflict: OnConflict, live: Mapping[int, Followed]
+    core: ToolkitState,
+    session: Session,
+    offer: Offer,
+    on_conflict: OnConflict,
+    packs: Mapping[int, str],
+    live: Mapping[int, Followed],
 ) -> list[Tool]:
-    packs = _packs(core, offer.source)
     tools: list[Tool] = []
     names: list[str] = []
     toolsets: list[Toolset] = []
@@ -170,10 +177,8 @@ def _presets(
 
 def _packs(core: ToolkitState, sources: Iterable[Any]) -> dict[int, str]:
     """The packs whose own tools some objects hold, by the identity of the object."""
-    # A function belongs to no pack, and looking at the packs takes as long as reading it.
-    objects = [source for source in sources if type(source) is not FunctionType]
-    packs = _packs_by_package(core) if objects else {}
-    return {id(source): pack for source in objects if packs and (pack := _pack_of(packs, source)) is not None}
+    packs = _packs_by_package(core)
+    return {id(source): pack for source in sources if packs and (pack := _pack_of(packs, source)) is not None}
 
 
 def _packs_by_package(core: ToolkitState) -> dict[str, str | None]:

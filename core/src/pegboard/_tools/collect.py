@@ -188,7 +188,7 @@ class _Collection:
         return Tool(name, definition, None, self._terms.group, self._origin, pack=self._pack)
 
     def _made(self, definition: ToolDefinition, options: ToolOptions) -> Tool:
-        groups = self._terms.group or options.groups
+        groups = self._terms.group or (options.groups if options.group else ())
         tool = Tool(definition.name, definition, options, groups, self._origin, pack=self._pack)
         if options.backend is not None:
             self._collector.check_backend(tool)
