@@ -208,11 +208,15 @@ class Dialect(Shown):
 
 @frozen(eq=False, repr=False)
 class Command(Shown):
-    """A command for the command line: `run(arguments)` returns the exit code."""
+    """A command for the command line: `run(arguments)` returns the exit code.
+
+    `replaces` names one of the command line's own that it stands for, such as `"cli__tools"`.
+    """
 
     name: str
     help: str
     run: Callable[[list[str]], int] = field(repr=False)
+    replaces: str | None = None
 
 
 @frozen(eq=False, repr=False)

@@ -12,7 +12,7 @@ import pytest
 
 import pegboard
 from pegboard import Status
-from pegboard_cli._commands import COMMANDS
+from pegboard_cli._commands import OWN, provide_commands
 from pegboard_cli._exits import of_status
 from tests.plugins.cli.command import COMMAND, Installation, Outcome, tool
 from tests.support.interpreters import printed
@@ -79,8 +79,8 @@ class TestStart:
 
     def test_every_command_has_help_without_loading_plugins(self, site: Site, run: Run) -> None:
         site.add("dice", tool("roll"))
-        for name, (_, line) in COMMANDS.items():
-            assert line in run(name, "--help").out
+        for each in OWN.values():
+            assert each.help in run(each.name, "--help").out
         assert "site_dice" not in sys.modules
 
 
@@ -236,6 +236,40 @@ class TestCommandsOfPacks:
         assert run("acme__tools").out == "hello\n"
         assert run("acme__hello").out == "hello\n"
 
+    @pytest.mark.parametrize("name", OWN)
+    def test_that_replace_one_of_ours_run_in_its_place(self, run: Run, site: Site, name: str) -> None:
+        source = f"""
+        import pegboard
+
+        def stand_in(arguments):
+            print("stands in", *arguments)
+            return 5
+
+        @hookimpl
+        def provide_commands():
+            return [pegboard.Command({name!r}, "Stand in.", stand_in, replaces="cli__{name}")]
+        """
+        site.add("stand-in", source)
+        arguments = {"call": ["x"], "new": ["x"], "show": ["x"]}.get(name, [])
+        ended = run(name, *arguments)
+        assert (ended.code, ended.out) == (5, " ".join(["stands in", *arguments]) + "\n")
+        assert "Stand in" not in run(name, "--help").out  # read without loading a plugin
+        blocked = run(name, *arguments, "--block", "*")
+        assert "stands in" not in blocked.out
+
+    def test_of_two_packs_that_replace_one_of_ours_none_runs(self, run: Run, site: Site) -> None:
+        for pack in ("one", "two"):
+            command = "pegboard.Command('tools', 'Stand in.', print, replaces='cli__tools')"
+            site.add(pack, f"import pegboard\n@hookimpl\ndef provide_commands(): return [{command}]")
+        refused = run("tools")
+        assert refused.code == 2
+        assert "acme-one 1.0 and acme-two 1.0 both replace the command 'tools'; block one of them" in refused.complaint
+
+    def test_ours_come_through_the_hook_too(self) -> None:
+        assert [each.name for each in provide_commands()] == sorted(OWN)
+        listed = {each.name: each for each in provide_commands()}
+        assert listed["plugins"].run(["--no-load", "--json"]) == 0
+
     def test_of_one_name_stand_under_their_packs(self, run: Run, site: Site) -> None:
         site.add("other", COMMANDS_OF_A_PACK)
         refused = run("hello")
@@ -325,7 +359,7 @@ class TestPage:
     def test_lists_every_command(self) -> None:
         listed = re.findall(r"^\| `pegboard (\w+)[^`]*` \| (.*) \|$", self.PAGE, re.MULTILINE)
         assert {name: line[:1].upper() + line[1:] + "." for name, line in listed} == {
-            name: line for name, (_, line) in COMMANDS.items()
+            each.name: each.help for each in OWN.values()
         }
 
     def test_lists_every_exit_code(self) -> None:

@@ -14,10 +14,11 @@ from typing import Any, Final
 import click
 
 from pegboard import PegboardError, Toolkit
-from pegboard.inspection import Plugins
+from pegboard.inspection import Contribution, Plugins, plugins_of
+from pegboard_cli import _commands
 from pegboard_cli._options import BoardOptions
 
-__all__ = ["hand_on", "load_plugins", "opened", "settings_file", "spoken"]
+__all__ = ["Replaced", "hand_on", "load_plugins", "opened", "settings_file", "spoken"]
 
 FILE: Final = "pegboard.toml"
 PATIENCE: Final = 2.0
@@ -44,7 +45,32 @@ def opened(options: BoardOptions) -> Iterator[Toolkit]:
         with _patience():
             toolkit = _program_toolkit(options) if options.toolkit else Toolkit(**_arguments(options))
         with toolkit:
+            if not options.toolkit:
+                _give_way(plugins_of(toolkit))
             yield toolkit
+
+
+class Replaced(Exception):  # noqa: N818 - no failure: another command runs in the place of ours
+    """A pack's command stands for the one that runs."""
+
+    def __init__(self, contribution: Contribution) -> None:
+        super().__init__(contribution.value.name)
+        self.contribution = contribution
+
+
+def _give_way(plugins: Plugins) -> None:
+    """Raise `Replaced` if a pack replaces the command that runs: known as soon as plugins are loaded, and not sooner.
+
+    Raises `UsageError` if two do.
+    """
+    context = click.get_current_context(silent=True)
+    name = None if context is None else context.info_name
+    found = [each for each in plugins.contributions("provide_commands") if each.value.replaces == f"cli__{name}"]
+    if len(found) > 1:
+        rivals = " and ".join(str(each.origin) for each in found)
+        raise click.UsageError(f"{rivals} both replace the command {name!r}; block one of them")
+    if found:
+        raise Replaced(found[0])
 
 
 def load_plugins(options: BoardOptions, *, imports: bool = True, settings: bool = True) -> Plugins:
@@ -58,7 +84,11 @@ def load_plugins(options: BoardOptions, *, imports: bool = True, settings: bool 
             del environ[name]
     selection = arguments.pop("plugins", "installed")
     with redirect_stdout(sys.stderr), _patience():
-        return Plugins.load(selection=selection, environ=environ, imports=imports, **arguments)
+        own = (_commands,) if imports else ()
+        plugins = Plugins.load(selection=selection, environ=environ, imports=imports, builtin=own, **arguments)
+    if imports:
+        _give_way(plugins)
+    return plugins
 
 
 def hand_on(options: BoardOptions) -> None:

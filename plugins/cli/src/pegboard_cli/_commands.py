@@ -1,22 +1,49 @@
-"""Our own commands by name."""
+"""Our own commands: they come through the hook that packs use, and are read from it where no plugin can be loaded."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable
+from functools import partial
+from importlib import import_module
 from typing import Final
 
-__all__ = ["COMMANDS"]
+import click
 
-COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
-    "call": ("_call", "Call a tool."),
-    "doctor": ("_doctor", "Say what is wrong, and how to mend it."),
-    "lock": ("_lock", "Write down names, schemas and versions as they are now."),
-    "new": ("_new", "Start a pack of your own."),
-    "plugins": ("_plugins", "List plugins and what became of each."),
-    "schema": ("_schema", "Print what a model sees of the tools."),
-    "settings": ("_settings", "Show settings and where each came from."),
-    "show": ("_show", "Show everything about one tool."),
-    "tools": ("_tools", "List the tools on the board."),
-    "types": ("_types", "List type handlers, or say which one maps a type."),
+from pegboard import Command, hookimpl
+
+__all__ = ["OWN", "click_command", "provide_commands"]
+
+_HELP: Final = {
+    "call": "Call a tool.",
+    "doctor": "Say what is wrong, and how to mend it.",
+    "lock": "Write down names, schemas and versions as they are now.",
+    "new": "Start a pack of your own.",
+    "plugins": "List plugins and what became of each.",
+    "schema": "Print what a model sees of the tools.",
+    "settings": "Show settings and where each came from.",
+    "show": "Show everything about one tool.",
+    "tools": "List the tools on the board.",
+    "types": "List type handlers, or say which one maps a type.",
 }
-"""Our own commands: the module of each, which is imported when it runs, and its help."""
+
+
+def click_command(name: str) -> click.Command:
+    """One of our own, imported now, from the module of its name."""
+    command: click.Command = import_module(f"pegboard_cli._{name}").command
+    return command
+
+
+def _run(name: str, arguments: list[str]) -> int:
+    from pegboard_cli._options import BoardOptions
+
+    code = click_command(name).main(arguments, f"pegboard {name}", standalone_mode=False, obj=BoardOptions())
+    return code if isinstance(code, int) else 0
+
+
+OWN: Final = {name: Command(name, line, partial(_run, name)) for name, line in _HELP.items()}
+
+
+@hookimpl
+def provide_commands() -> Iterable[Command]:
+    """A pack's command that `replaces` one of these, as `cli__tools`, runs in its place."""
+    return OWN.values()

@@ -64,12 +64,10 @@ def _findings(options: BoardOptions, lock_file: Path | None) -> list[Finding]:
 
 
 def _check(toolkit: Toolkit, lock_file: Path | None) -> Iterator[Finding]:
-    from pegboard_cli._commands import COMMANDS
-
     plugins = plugins_of(toolkit)
     # Tools and commands first: what they show of a plugin belongs to its own findings.
     of_tools = list(check_tools(toolkit))
-    of_commands = list(check_commands(plugins, COMMANDS))
+    of_commands = list(check_commands(plugins))
     of_types = [Finding("error", "type-tie", "types", tie, "block one of the plugins") for tie in toolkit.types.ties]
     of_lock = [] if lock_file is None else list(_check_lock(toolkit, of_tools, lock_file))
     yield from chain(check_plugins(plugins), check_sources(toolkit), of_types, of_commands, of_tools, of_lock)

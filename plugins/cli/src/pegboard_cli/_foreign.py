@@ -7,29 +7,61 @@ import sys
 import traceback
 from collections import Counter
 from collections.abc import Iterable
+from typing import Any, Final
 
 import click
 
 from pegboard import Command, PegboardError
 from pegboard.inspection import Contribution, Plugins
 from pegboard_cli import _exits
-from pegboard_cli._board import hand_on, load_plugins
-from pegboard_cli._commands import COMMANDS
+from pegboard_cli._board import Replaced, hand_on, load_plugins
+from pegboard_cli._commands import OWN
 from pegboard_cli._options import BoardOptions
 from pegboard_cli._output import clean, note
 
-__all__ = ["describe_commands", "find_command", "named"]
+__all__ = ["Replaceable", "describe_commands", "find_command", "named"]
 
 
-def named(contributions: Iterable[Contribution], ours: Iterable[str] = ()) -> dict[str, Contribution]:
-    """Commands by name. Names that are ours, or that two packs have, stand as `<pack>__<name>`, as tools do."""
-    everything = list(contributions)
-    taken = Counter(each.value.name for each in everything)
-    taken.update(list(ours))  # a mapping would be taken for counts
+def named(contributions: Iterable[Contribution]) -> dict[str, Contribution]:
+    """Commands of packs. Names that are ours, or that two packs have, stand as `<pack>__<name>`, as tools do."""
+    everything = [each for each in contributions if not each.builtin]
+    taken = Counter([*OWN, *(each.value.name for each in everything)])
     return {
         each.value.name if taken[each.value.name] == 1 else f"{each.pack}__{each.value.name}": each
         for each in everything
     }
+
+
+class Replaceable(click.Command):
+    """One of our own commands. If a pack's command `replaces` it, that one runs, with the arguments as they came.
+
+    Options are read by ours before: they may say which packs are loaded. So is `--help`.
+    """
+
+    def __init__(self, own: click.Command) -> None:
+        super().__init__(own.name, **{name: getattr(own, name) for name in _KEPT})
+        self._sent: list[str] = []
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        """Remember the arguments."""
+        self._sent = list(args)
+        return super().make_context(info_name, args, parent, **extra)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command, or what stands for it."""
+        options = ctx.ensure_object(BoardOptions)
+        try:
+            if self.name == "new":  # every other one looks at a board
+                _load(options)
+            return super().invoke(ctx)
+        except Replaced as replaced:
+            hand_on(options)
+            return _run(replaced.contribution, self._sent, options)
+
+
+_KEPT: Final = ("context_settings", "callback", "params", "help", "epilog", "short_help", "add_help_option")
 
 
 def find_command(name: str, options: BoardOptions) -> click.Command:
@@ -47,7 +79,7 @@ def find_command(name: str, options: BoardOptions) -> click.Command:
 
 
 def _nearest(name: str, found: Iterable[str]) -> str:
-    close = difflib.get_close_matches(name, sorted({*COMMANDS, *found}), n=1, cutoff=0.5)
+    close = difflib.get_close_matches(name, sorted({*OWN, *found}), n=1, cutoff=0.5)
     return f" Did you mean {close[0]!r}?" if close else ""
 
 
@@ -74,7 +106,7 @@ def _load(options: BoardOptions) -> Plugins | None:
 
 
 def _commands(plugins: Plugins) -> dict[str, Contribution]:
-    return named(plugins.contributions("provide_commands"), COMMANDS)
+    return named(plugins.contributions("provide_commands"))
 
 
 def _as_click(contribution: Contribution, options: BoardOptions) -> click.Command:

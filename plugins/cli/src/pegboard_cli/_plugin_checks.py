@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
 from pegboard import PegboardError, PluginRecord, PluginState, Toolkit
@@ -76,13 +76,13 @@ def check_sources(toolkit: Toolkit) -> Iterator[Finding]:
             yield Finding("warning" if source.tools else "error", "source", source.name, problem, fix)
 
 
-def check_commands(plugins: Plugins, ours: Iterable[str]) -> Iterator[Finding]:
+def check_commands(plugins: Plugins) -> Iterator[Finding]:
     """Commands that stand under another name than their packs gave them."""
     contributions = plugins.contributions("provide_commands")
-    found = named(contributions, ours)
+    found = named(contributions)
     counts = Counter(each.value.name for each in contributions)
     for name, each in sorted(found.items()):
-        if name != each.value.name:
+        if name != each.value.name and each.value.replaces is None:
             rival = "another pack has" if counts[each.value.name] > 1 else "Pegboard itself has"
             message = f"its command {each.value.name!r} is called {name!r}, for {rival} one of that name"
             yield Finding("warning", "command-clash", str(each.origin), message, f"run it as: pegboard {name}")

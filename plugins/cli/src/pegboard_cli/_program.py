@@ -6,7 +6,6 @@ import os
 import sys
 import traceback
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any
 
 import click
@@ -14,7 +13,6 @@ import click
 import pegboard
 from pegboard import PegboardError, UnknownNameError
 from pegboard_cli import _exits
-from pegboard_cli._commands import COMMANDS
 from pegboard_cli._options import BoardOptions, board_options
 from pegboard_cli._output import clean
 
@@ -26,24 +24,26 @@ class Program(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names of our own commands; those of packs have a section of their own in the help."""
-        return sorted(COMMANDS)
+        from pegboard_cli._commands import OWN
+
+        return sorted(OWN)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         """The command of that name, imported now."""
-        if name in COMMANDS:
-            module = import_module(f"pegboard_cli.{COMMANDS[name][0]}")
-            command: click.Command = module.command
-            return command
-        from pegboard_cli._foreign import find_command
+        from pegboard_cli._commands import OWN, click_command
+        from pegboard_cli._foreign import Replaceable, find_command
 
+        if name in OWN:
+            return Replaceable(click_command(name))
         return find_command(name, ctx.ensure_object(BoardOptions))
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands without importing ours, and ask the plugins for theirs."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
+        from pegboard_cli._commands import OWN
         from pegboard_cli._foreign import describe_commands
 
+        with formatter.section("Commands"):
+            formatter.write_dl([(each.name, each.help) for each in OWN.values()])
         foreign = describe_commands(ctx.ensure_object(BoardOptions))
         if foreign:
             with formatter.section("Commands of packs"):
