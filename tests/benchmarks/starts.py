@@ -99,7 +99,7 @@ def _installed(pace: Pace) -> Iterator[Figure]:
         for n in range(300):
             scripts = f"[console_scripts]\ntool{n} = module{n}:main\n" if n % 3 else ""
             fake_distribution(site, f"stranger-{n}", entry_points=scripts, requires=["attrs"])
-        yield Figure.of("B11", "discovery, 300 distributions", _milliseconds(DISCOVERY, 0, site, pace), 8.0, 3.0, "ms")
+        yield Figure.of("B11", "discovery, 300 distributions", _milliseconds(DISCOVERY, 0, site, pace), 15.0, 8.0, "ms")
         packs = Path(directory, "50")
         for n in range(50):
             source = PACK.replace("{pack}", str(n)).replace("{{n}}", "{n}")

@@ -16,6 +16,7 @@ from pegboard import Toolkit
 from pegboard._base.errors import PluginError, RegistrationError, SettingsError, UnknownNameError
 from pegboard._model.tool import Origin
 from pegboard._plugins.manager import PluginRecord, Plugins, PluginState
+from pegboard.builtin import types
 from pegboard.extension import Command
 from pegboard.hookspecs import hookimpl
 from pegboard_testing import fake_distribution
@@ -688,7 +689,7 @@ class TestSettingsOfPlugins:
 
     def test_reach_the_hook(self, site: Site) -> None:
         site.add("weather", self.SOURCE)
-        plugins = site.load(settings={"weather": {"unit": "kelvin"}})
+        plugins = site.load(settings={"weather": {"unit": "kelvin"}}, builtin=[types])
         assert plugins.tools()[0].value() == "kelvin"
         assert [(item.key, item.value, item.source) for item in plugins.settings.effective("weather")] == [
             ("unit", "kelvin", "the settings= argument"),
@@ -719,7 +720,7 @@ class TestSettingsOfPlugins:
 
     def test_secret_in_a_plugins_exception_is_redacted(self, site: Site) -> None:
         site.add("weather", self.SOURCE)
-        plugins = site.load(settings={"weather": {"unit": "leak", "key": "hunter22"}})
+        plugins = site.load(settings={"weather": {"unit": "leak", "key": "hunter22"}}, builtin=[types])
         assert plugins.tools() == ()
         (failure,) = plugins.errors
         assert failure.record.reason == "raised ValueError in provide_tools: bad key ***"

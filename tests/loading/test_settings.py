@@ -12,6 +12,7 @@ import pytest
 from pegboard._base.errors import PluginError, SettingsError
 from pegboard._plugins.settings import Settings
 from pegboard._plugins.settings_values import Setting
+from pegboard.builtin.types import provide_types
 
 
 class Mood(Enum):
@@ -56,7 +57,9 @@ class Pack:
 
 
 def structured(given: Mapping[str, Any] | None = None, **environ: str) -> Pack:
-    pack: Pack = Settings.read({"demo": given} if given is not None else None, None, environ).structure("demo", Pack)
+    pack: Pack = Settings.read({"demo": given} if given is not None else None, None, environ).structure(
+        "demo", Pack, provide_types()
+    )
     return pack
 
 
@@ -83,7 +86,7 @@ class TestSources:
     def test_order_key_by_key(self, file: Path) -> None:
         environ = {"PEGBOARD__DEMO__DAYS": "8", "PEGBOARD__DEMO__FACTOR": "3"}
         settings = Settings.read({"demo": {"factor": 4.0}}, file, environ)
-        assert settings.structure("demo", Pack) == Pack(unit="kelvin", days=8, factor=4.0)
+        assert settings.structure("demo", Pack, provide_types()) == Pack(unit="kelvin", days=8, factor=4.0)
         assert {item.key: item.source for item in settings.effective("demo")} | {
             "unit": str(file),
             "days": "environment variable PEGBOARD__DEMO__DAYS",
@@ -93,35 +96,35 @@ class TestSources:
 
     def test_file_named_by_the_environment(self, file: Path) -> None:
         settings = Settings.read(environ={"PEGBOARD_CONFIG": str(file)})
-        assert settings.structure("demo", Pack).unit == "kelvin"
+        assert settings.structure("demo", Pack, provide_types()).unit == "kelvin"
 
     def test_argument_names_another_file_than_the_environment(self, file: Path) -> None:
         settings = Settings.read(config=file, environ={"PEGBOARD_CONFIG": "no such file"})
-        assert settings.structure("demo", Pack).days == 7
+        assert settings.structure("demo", Pack, provide_types()).days == 7
 
     def test_file_that_nobody_named_is_not_read(self, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.chdir(file.parent)
         (file.parent / "pyproject.toml").write_text("[tool.pegboard.demo]\ndays = 9\n", encoding="utf-8")
-        assert Settings.read(environ={"PEGBOARD_CONFIG": ""}).structure("demo", Pack) == Pack()
+        assert Settings.read(environ={"PEGBOARD_CONFIG": ""}).structure("demo", Pack, provide_types()) == Pack()
 
     def test_pyproject(self, tmp_path: Path) -> None:
         path = tmp_path / "pyproject.toml"
         path.write_text('[project]\nname = "x"\n[tool.pegboard.demo]\ndays = 9\n', encoding="utf-8")
-        assert Settings.read(config=path, environ={}).structure("demo", Pack).days == 9
+        assert Settings.read(config=path, environ={}).structure("demo", Pack, provide_types()).days == 9
 
     def test_pyproject_without_our_table(self, tmp_path: Path) -> None:
         path = tmp_path / "pyproject.toml"
         path.write_text('[project]\nname = "x"\n', encoding="utf-8")
-        assert Settings.read(config=path, environ={}).structure("demo", Pack) == Pack()
+        assert Settings.read(config=path, environ={}).structure("demo", Pack, provide_types()) == Pack()
 
     def test_section_names_are_pack_names(self, tmp_path: Path) -> None:
         path = tmp_path / "pegboard.toml"
         path.write_text("[my-demo]\ndays = 9\n", encoding="utf-8")
-        assert Settings.read(config=path, environ={}).structure("my_demo", Pack).days == 9
+        assert Settings.read(config=path, environ={}).structure("my_demo", Pack, provide_types()).days == 9
 
     def test_environment_is_the_processs_own_by_default(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("PEGBOARD__DEMO__BIG", "5")
-        assert Settings.read().structure("demo", Pack).Big == 5
+        assert Settings.read().structure("demo", Pack, provide_types()).Big == 5
 
     def test_private_field_goes_by_its_argument(self) -> None:
         assert structured({"private": 4}) == Pack(private=4)
@@ -172,6 +175,7 @@ class TestValues:
         [
             ("unit", "x", "x"),
             ("days", 4, 4),
+            ("days", 4.0, 4),
             ("factor", 2, 2.0),
             ("factor", 2.5, 2.5),
             ("quiet", True, True),
@@ -204,7 +208,7 @@ class TestValues:
         ("key", "given", "words"),
         [
             ("days", "4", "demo.days takes int, got text"),
-            ("days", 4.0, "takes int, got a number"),
+            ("days", 4.5, "takes int, got a number"),
             ("days", True, "takes int, got a boolean"),
             ("factor", True, "takes float, got a boolean"),
             ("factor", "1.5", "takes float, got text"),
@@ -280,7 +284,7 @@ class TestUnknownKeys:
         path = tmp_path / "pegboard.toml"
         path.write_text('[demo]\nunits = "hunter2"\n', encoding="utf-8")
         with pytest.raises(SettingsError) as caught:
-            Settings.read(config=path, environ={}).structure("demo", Pack)
+            Settings.read(config=path, environ={}).structure("demo", Pack, provide_types())
         message = f"{path}: unknown key 'units' in the settings of 'demo'. Did you mean 'unit'"
         assert str(caught.value).startswith(message)
         assert "hunter2" not in str(caught.value)
@@ -327,7 +331,7 @@ class TestReferences:
         environ: dict[str, str] = {}
         settings = Settings.read({"demo": {"unit": "${UNIT}"}}, environ=environ)
         environ["UNIT"] = "kelvin"
-        assert settings.structure("demo", Pack).unit == "kelvin"
+        assert settings.structure("demo", Pack, provide_types()).unit == "kelvin"
 
     def test_to_nothing(self) -> None:
         message = refused({"unit": "${NO_SUCH}"})
@@ -369,14 +373,14 @@ class TestSecrets:
 
     def test_in_listings(self) -> None:
         settings = Settings.read({"demo": {"key": "hunter2", "unit": "${SECRET}"}}, environ={"SECRET": "hunter3"})
-        settings.structure("demo", Pack)
+        settings.structure("demo", Pack, provide_types())
         shown = repr(settings) + repr(settings.effective())
         assert "hunter" not in shown
         assert Setting("demo", "unit", "***", "the settings= argument") in settings.effective()
 
     def test_in_text_of_others(self) -> None:
         settings = Settings.read({"demo": {"key": "hunter22"}}, environ={"PEGBOARD__DEMO__UNIT": "kelvin"})
-        settings.structure("demo", Pack)
+        settings.structure("demo", Pack, provide_types())
         assert settings.redact("bad key 'hunter22' for kelvin") == "bad key '***' for kelvin"
 
 
@@ -385,7 +389,9 @@ class TestClassesThatAreWrong:
 
     def test_field_without_default(self) -> None:
         with pytest.raises(TypeError, match="'x'"):
-            Settings.read({"demo": {"x": 1}}, environ={}).structure("demo", attrs.make_class("C", {"x": attrs.field()}))
+            Settings.read({"demo": {"x": 1}}, environ={}).structure(
+                "demo", attrs.make_class("C", {"x": attrs.field()}), provide_types()
+            )
 
     def test_settings_error_of_its_own(self) -> None:
         def refuse(_: Any) -> None:
@@ -393,7 +399,7 @@ class TestClassesThatAreWrong:
 
         cls = attrs.make_class("C", [], class_body={"__attrs_post_init__": refuse})
         with pytest.raises(PluginError, match=r"C\(\) raised no key; a pack must load without settings"):
-            Settings.read(environ={}).structure("demo", cls)
+            Settings.read(environ={}).structure("demo", cls, provide_types())
 
 
 def test_refused_together() -> None:
@@ -408,6 +414,6 @@ def test_refused_together() -> None:
 
     settings = Settings.read({"demo": {"low": 4}}, environ={"PEGBOARD__DEMO__HIGH": "2"})
     with pytest.raises(SettingsError) as caught:
-        settings.structure("demo", Both)
+        settings.structure("demo", Both, provide_types())
     sources = "environment variable PEGBOARD__DEMO__HIGH, the settings= argument"
     assert str(caught.value) == f"{sources}: the settings of 'demo' are refused together: low is above high"

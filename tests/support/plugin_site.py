@@ -10,6 +10,7 @@ from typing import Any
 
 import attrs
 import cattrs  # noqa: F401 - imported on first use, which a test's own path does not allow
+import importlib_metadata  # noqa: F401 - as above
 import pytest
 
 from pegboard._plugins.manager import PluginRecord, Plugins

@@ -1,21 +1,29 @@
-"""Discovery: which plugins are installed, as facts. Nothing of theirs is imported."""
+"""Discovery: which plugins are installed, as facts. Nothing of theirs is imported.
+
+importlib-metadata finds the distributions and reads their files. What it cannot say stands here: which of several
+copies an import would find, and what is wrong with a plugin whose metadata or `entry_points.txt` is malformed.
+"""
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
+import sys
 from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 from attrs import frozen
 
-from pegboard._base.names import pack_name
+from pegboard._base.errors import describe_exception
+from pegboard._base.names import normalise, pack_name
 from pegboard._base.records import Compared
-from pegboard._plugins.distributions import Copy, installed
 from pegboard.hookspecs import GROUP
 
 __all__ = ["Discovery", "FoundPlugin", "discover"]
 
 _CORE = "pegboard"
+_INFO = ".dist-info"  # what lies in one has its requirements in METADATA
 
 
 @frozen(eq=False, repr=False)
@@ -46,24 +54,20 @@ class Discovery(Compared):
     core: str | None = None
 
 
-class _Metadata:
+class _Copy(NamedTuple):
+    """A distribution in one place; one name may be installed in several. `entry_points` is the text of that file."""
+
+    distribution: Any
+    place: str
+    entry_points: str
+
+
+class _Facts(NamedTuple):
     """What the metadata of one copy says."""
 
-    __slots__ = ("entries", "name", "place", "requires", "version")
-
-    def __init__(
-        self,
-        name: str | None,
-        version: str | None,
-        requires: tuple[str, ...],
-        entries: tuple[tuple[str, str], ...],
-        place: str,
-    ) -> None:
-        self.name = name
-        self.version = version
-        self.requires = requires
-        self.entries = entries
-        self.place = place
+    name: str
+    version: str | None
+    requires: tuple[str, ...]
 
 
 def discover() -> Discovery:
@@ -72,73 +76,133 @@ def discover() -> Discovery:
     Distributions are asked one by one: the library's own `entry_points()` raises for all of them when the
     `entry_points.txt` of one is malformed. Of several with one name the first on the path counts, as in an import.
     """
-    unreadable: list[str] = []
-    copies: dict[str, list[Copy]] = {}
+    unreadable: set[str] = set()
+    copies: dict[str, list[_Copy]] = {}
     mentioned: list[str] = []
-    for copy in installed(unreadable):
-        copies.setdefault(copy.name, []).append(copy)
+    for distribution in _installed(unreadable):
+        place = _place(distribution)
+        copy = _Copy(distribution, place, _entry_points(distribution, place, unreadable))
+        name = _folder_name(distribution, place)
+        copies.setdefault(name, []).append(copy)
         if GROUP in copy.entry_points:
-            mentioned.append(copy.name)
+            mentioned.append(name)
     found = [entry for name in dict.fromkeys(mentioned) for entry in _settle(copies[name])]
     # Directory order must not show in names, order or schemas.
     ordered = sorted(found, key=lambda entry: (entry.name, entry.distribution or "", entry.entry_point))
-    core = _read(_counting(copies[_CORE])[0]).version if _CORE in copies else None
-    return Discovery(tuple(ordered), tuple(sorted(set(unreadable))), core)
+    core = _facts(_counting(copies[_CORE])[0]) if _CORE in copies else None
+    return Discovery(tuple(ordered), tuple(sorted(unreadable)), core and core.version)
 
 
-def _settle(copies: list[Copy]) -> Iterator[FoundPlugin]:
-    """The entries of the copy that an import would find, and those of the copies that it hides."""
-    counting = _counting(copies)
-    first = counting[0].place
-    for copy in counting:
-        metadata = _read(copy)
-        hidden = f"the copy in {first} comes first on the path and hides the one in {copy.place}"
-        yield from _entries(metadata, "" if copy.place == first else hidden)
+def _installed(unreadable: set[str]) -> Iterator[Any]:
+    """Every copy, in the order in which imports look; a finder that fails takes nobody else's with it."""
+    from importlib_metadata import DistributionFinder
+
+    # Like the interpreter, which passes over whatever else is on the path; for an archive that is not there, such as
+    # Python's own, the library would load what opens archives.
+    entries: list[Any] = sys.path
+    path = [entry for entry in entries if isinstance(entry, str) and os.path.exists(entry or ".")]  # noqa: PTH110 - text
+    context = DistributionFinder.Context(path=path)  # type: ignore[no-untyped-call]  # the library's own
+    for finder in list(sys.meta_path):
+        try:
+            yield from getattr(finder, "find_distributions", _none)(context)
+        except Exception as error:  # noqa: BLE001 - an import hook that cannot list its distributions
+            name = finder.__name__ if isinstance(finder, type) else type(finder).__name__
+            reason = describe_exception(error)
+            unreadable.add(f"the import hook {name} stopped listing its distributions early: {reason}")
 
 
-def _counting(copies: list[Copy]) -> list[Copy]:
-    """Each copy once, without those that a broken uninstall left behind: without metadata they hide nothing."""
-    if len(copies) == 1:
-        return copies
-    # One folder may be on the path under several spellings: `""`, `.`, a link.
-    places: dict[str, Copy] = {}
-    for copy in filter(_has_name, copies):
-        places.setdefault(os.path.realpath(copy.place), copy)
-    return list(places.values()) or copies[:1]
+def _none(context: Any) -> tuple[Any, ...]:
+    return ()
 
 
-def _has_name(copy: Copy) -> bool:
+def _folder_name(distribution: Any, place: str) -> str:
     try:
-        return "name" in _headers(copy.metadata())
-    except Exception:  # noqa: BLE001 - metadata that cannot be read is as good as none
-        return False
+        # The library's own name for this purpose; `name` would open and parse a file for each distribution.
+        return normalise(str(distribution._normalized_name))
+    except Exception:  # noqa: BLE001 - without a readable name it is a copy of nothing
+        return place
 
 
-def _read(copy: Copy) -> _Metadata:
-    entries = tuple(_section(copy.entry_points))
+def _place(distribution: Any) -> str:
+    # Only the distribution knows where it lies, and only under this name; without it the folder has to do.
     try:
-        headers = _headers(copy.metadata())
-        name, version = (next(iter(headers.get(key, ())), None) for key in ("name", "version"))
-        requires = tuple(headers.get("requires-dist", ())) or copy.egg_requires()
+        return str(getattr(distribution, "_path", None) or distribution.locate_file(""))
+    except Exception:  # noqa: BLE001 - a distribution that lies in no folder
+        return "a distribution of unknown place"
+
+
+def _entry_points(distribution: Any, place: str, unreadable: set[str]) -> str:
+    try:
+        return distribution.read_text("entry_points.txt") or ""
+    except Exception as error:  # noqa: BLE001 - a stranger's damaged metadata may raise anything
+        unreadable.add(f"{place}: entry points cannot be read: {describe_exception(error)}")
+        return ""
+
+
+def _facts(copy: _Copy) -> _Facts | None:
+    """What the metadata says; None where it cannot be read or names no distribution."""
+    read = copy.distribution.read_text
+    try:
+        # Not the library's `metadata`: loading the email package takes longer than everything else here.
+        headers = _headers(read("METADATA") or read("PKG-INFO") or "")
+        requires = headers.get("requires-dist") or (not copy.place.endswith(_INFO) and copy.distribution.requires) or ()
     except Exception:  # noqa: BLE001 - the entry points are known, so the plugin is listed, as one that cannot load
-        return _Metadata(None, None, (), entries, copy.place)
-    return _Metadata(name, version, requires, entries, copy.place)
+        return None
+    version = headers.get("version", [None])[0]
+    return _Facts(headers["name"][0], version, tuple(requires)) if "name" in headers else None
 
 
-def _headers(text: str) -> dict[str, list[str]]:
-    # An email parser would read the description too, which is the longest part and never asked for.
-    headers: dict[str, list[str]] = {}
-    for line in text.splitlines():
-        if not line.strip():
-            break
-        key, colon, value = line.partition(":")
-        if colon and not line[0].isspace() and value.strip():
+def _headers(text: str) -> dict[str, list[Any]]:
+    headers: dict[str, list[Any]] = {}
+    for line in itertools.takewhile(str.strip, text.splitlines()):
+        key, _, value = line.partition(":")
+        if value.strip() and not line[0].isspace():
             headers.setdefault(key.lower(), []).append(value.strip())
     return headers
 
 
+def _settle(copies: list[_Copy]) -> Iterator[FoundPlugin]:
+    """The entries of the copy that an import would find, and those of the copies that it hides."""
+    counting = _counting(copies)
+    first = counting[0].place
+    for copy in counting:
+        hides = f"the copy in {first} comes first on the path and hides the one in {copy.place}"
+        hidden = "" if copy.place == first else hides
+        facts = _facts(copy)
+        for name, value in _section(copy.entry_points):
+            problem = _problem(name, value, facts, copy.place)
+            distribution, version, requires = facts or (None, None, ())
+            yield FoundPlugin(name, value, distribution, version, requires, problem, hidden)
+
+
+def _counting(copies: list[_Copy]) -> list[_Copy]:
+    """Each copy once, the first to count first; not what a broken uninstall left, which without metadata hides nothing.
+
+    Of several in one folder the newest counts: an upgrade that was interrupted leaves the older one behind.
+    """
+    if len(copies) == 1:
+        return copies
+    # One folder may be on the path under several spellings: `""`, `.`, a link.
+    places: dict[str, _Copy] = {}
+    for copy in copies:
+        if _facts(copy):
+            places.setdefault(os.path.realpath(copy.place), copy)
+    folders = list(dict.fromkeys(place.rpartition(os.sep)[0] for place in places))
+    newest = sorted(places, key=lambda place: _version(places[place]), reverse=True)
+    ordered = sorted(newest, key=lambda place: folders.index(place.rpartition(os.sep)[0]))
+    return [places[place] for place in ordered] or copies[:1]
+
+
+def _version(copy: _Copy) -> tuple[Any, ...]:
+    from pegboard._plugins.versions import Version
+
+    facts = _facts(copy)
+    version = Version.parse(facts.version or "") if facts else None
+    return version.key if version else ()
+
+
 def _section(text: str) -> Iterator[tuple[str, str]]:
-    """The lines of our group as name and value, the value empty where the line has none."""
+    """The lines of our group as name and value, the value empty where the line has none; the library would raise."""
     inside = False
     for line in map(str.strip, text.splitlines()):
         if line.startswith("["):
@@ -148,19 +212,14 @@ def _section(text: str) -> Iterator[tuple[str, str]]:
             yield name.strip(), value.strip()
 
 
-def _entries(installed: _Metadata, hidden: str = "") -> Iterator[FoundPlugin]:
-    for name, value in installed.entries:
-        problem = _problem(name, value, installed)
-        yield FoundPlugin(name, value, installed.name, installed.version, installed.requires, problem, hidden)
-
-
-def _problem(name: str, value: str, installed: _Metadata) -> str:
-    remedy = f"reinstall {installed.name}" if installed.name else "remove the directory or reinstall"
-    if installed.name is None:
-        return f"the METADATA in {installed.place} cannot be read or names no distribution; {remedy}"
+def _problem(name: str, value: str, facts: _Facts | None, place: str) -> str:
+    if facts is None:
+        remedy = "remove the directory or reinstall"
+        return f"the METADATA in {place} cannot be read or names no distribution; {remedy}"
     if not re.fullmatch(r"[\w.]+\s*(:\s*[\w.]+)?\s*(\[.*\])?", value):
         line = f"{name} = {value}" if value else name
-        return f'entry_points.txt has the line "{line}" where `name = module` is expected; {remedy}, or tell its author'
+        remedy = f"reinstall {facts.name}, or tell its author"
+        return f'entry_points.txt has the line "{line}" where `name = module` is expected; {remedy}'
     if not pack_name(name):
         return f"the entry-point name {name!r} holds no letter a-z and no digit; its author has to rename it"
     return ""

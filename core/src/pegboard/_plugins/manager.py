@@ -101,7 +101,8 @@ class Plugins:
 
         `selection` is `"installed"`, or entry-point and distribution names and plugin objects; `block`,
         `PEGBOARD_PLUGINS` and `PEGBOARD_BLOCK` narrow it. With `imports=False` nothing is imported, and the records
-        hold what is known without it. `builtin` are the core's own plugins: never blocked, and last in precedence.
+        hold what is known without it. `builtin` are the core's own plugins: never blocked, last in precedence, and the
+        ones whose types settings are structured by.
 
         Raises `SettingsError` for settings of nobody, and, with `on_error="raise"`, `PluginError` for the first
         plugin, by name, that is not fit to be used.
@@ -213,6 +214,10 @@ class Plugins:
     def settings_type(self, pack: str) -> type | None:
         """The attrs class of an active plugin's settings. Raises what the plugin raises."""
         return self._hooks.settings_type(pack)
+
+    def settings_of(self, pack: str) -> Any:
+        """An active plugin's settings; None if it has none. Raises `SettingsError` as `tools` does."""
+        return next((self._settings_of(slot) for slot in self._active() if slot.pack == pack), None)
 
     def tools_from(self, source: Any, passed: Container[str] = ()) -> Contribution | None:
         """The first answer to how `source` becomes tools; its value is a tuple. None if every plugin passes.
@@ -330,7 +335,8 @@ class Plugins:
                 self.settings.refuse_section(slot.pack)
                 return None
             cls = outcome.value
-            outcome = self._run(slot, lambda: self.settings.structure(slot.pack, cls))
+            handlers = [found.value for found in self._built_in("provide_types")]
+            outcome = self._run(slot, lambda: self.settings.structure(slot.pack, cls, handlers))
             if isinstance(outcome.error, SettingsError):
                 raise outcome.error
         if outcome.error is not None:

@@ -12,6 +12,8 @@ from pegboard._plugins.settings_sources import Given, Layer, NamesRule, read_lay
 
 if TYPE_CHECKING:
     from pegboard._plugins.settings_values import Setting
+    from pegboard._types.table import TypeTable
+    from pegboard.extension import TypeHandler
 
 __all__ = ["Settings"]
 
@@ -59,8 +61,8 @@ class Settings:
                     hint = suggestion(section, names, noun="installed plugins")
                     raise SettingsError(f"{source}: no plugin {section!r} is installed to be set up. {hint}")
 
-    def structure(self, section: str, cls: type) -> Any:
-        """An instance of the attrs class `cls` from a section; `${NAME}` references are looked up now.
+    def structure(self, section: str, cls: type, handlers: Iterable[TypeHandler]) -> Any:
+        """An instance of the attrs class `cls` from a section, by these type handlers; `${NAME}` is looked up now.
 
         Raises `SettingsError` for an unknown key, a value of the wrong type and a reference to nothing; whatever else
         it raises is the fault of `cls`, such as a field without a default.
@@ -72,7 +74,7 @@ class Settings:
         defaults = _defaults(cls)
         fields = {attribute.alias: attribute for attribute in attrs.fields(cls) if attribute.init and attribute.alias}
         given = self._merged(section, fields)
-        values = self._values(cls, section, fields, given) if given else {}
+        values = self._values(cls, section, fields, given, handlers) if given else {}
         try:
             instance = cls(**values) if values else defaults
         except Exception as error:  # noqa: BLE001 - a validator may raise anything
@@ -126,15 +128,24 @@ class Settings:
                 merged[key] = given
         return merged
 
-    def _values(self, cls: type, section: str, fields: Mapping[str, Any], given: Mapping[str, Given]) -> dict[str, Any]:
-        hints = get_type_hints(cls, include_extras=True)
+    def _values(
+        self,
+        cls: type,
+        section: str,
+        fields: Mapping[str, Any],
+        given: Mapping[str, Given],
+        handlers: Iterable[TypeHandler],
+    ) -> dict[str, Any]:
+        from pegboard._plugins.settings_values import type_table
+
+        hints, types = get_type_hints(cls, include_extras=True), type_table(handlers)
         values = {}
         for key, value in given.items():
             annotation = hints.get(fields[key].name, Any)
-            values[key] = self._value(f"{section}.{key}", annotation, value, _is_secret(fields[key], value))
+            values[key] = self._value(f"{section}.{key}", annotation, value, _is_secret(fields[key], value), types)
         return values
 
-    def _value(self, path: str, annotation: Any, given: Given, secret: bool) -> Any:
+    def _value(self, path: str, annotation: Any, given: Given, secret: bool, types: TypeTable) -> Any:
         from pegboard._plugins.settings_values import describe_type, describe_value, from_text, structure
 
         raw = given.value
@@ -147,7 +158,7 @@ class Settings:
         if secret and isinstance(raw, str):
             self._keep_secret(raw)
         try:
-            return from_text(raw, annotation) if read_as_text else structure(raw, annotation)
+            return (from_text if read_as_text else structure)(raw, annotation, types)
         except Exception:  # noqa: BLE001 - whatever does not fit; the value itself must not show
             got = f"text that cannot be read as {describe_type(annotation)}" if read_as_text else describe_value(raw)
         raise SettingsError(f"{given.source}: {path} takes {describe_type(annotation)}, got {got}")

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import datetime as dt
-import functools
 import json
-import types
-import typing
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
+from collections import abc
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import Any, get_args, get_type_hints
 
-from attrs import frozen
+import attrs
+from attrs import evolve, frozen
 
 from pegboard._base.records import Compared
+from pegboard._model.shapes import Member, Record, Scalar, TypePlan
+from pegboard._model.tool import Origin
+from pegboard._types.plans import shaped
+from pegboard._types.table import TypeTable
+from pegboard.extension import TypeHandler, Types
 
-__all__ = ["Setting", "describe_type", "describe_value", "from_text", "structure"]
+__all__ = ["Setting", "describe_type", "describe_value", "from_text", "structure", "type_table"]
 
 
 @frozen(eq=False, repr=False)
@@ -40,26 +44,30 @@ _KINDS = {
     type(None): "null",
 }
 _MOMENTS = (dt.date, dt.datetime, dt.time)
-_COLLECTIONS = (list, tuple, set, frozenset)
 
 
-def structure(value: Any, annotation: Any) -> Any:
+def type_table(handlers: Iterable[TypeHandler]) -> TypeTable:
+    """What structures settings: these handlers and attrs classes; besides JSON they take Python objects that fit."""
+    table = TypeTable()
+    frozen_arrays = (TypeHandler(cls, _tuple) for cls in (abc.Sequence, abc.Collection, abc.Iterable))
+    for handler in (TypeHandler(attrs.has, _record), *frozen_arrays, *handlers):
+        table.add(evolve(handler, build=partial(_or_instance, handler.build)), Origin(), "builtin")
+    return table
+
+
+def structure(value: Any, annotation: Any, types: TypeTable) -> Any:
     """`value` as `annotation` wants it, or an exception. Integers may be floats, and text a path or a date."""
-    if annotation in (Any, object):
-        return value
-    if isinstance(annotation, type) and annotation not in (*_KINDS, *_MOMENTS) and isinstance(value, annotation):
-        return value  # a Python object from the program's own argument
-    return _converter().structure(value, annotation)
+    return value if _is_instance(value, annotation) else types.plan(annotation).structure(value)
 
 
-def from_text(text: str, annotation: Any) -> Any:
+def from_text(text: str, annotation: Any, types: TypeTable) -> Any:
     """The value that text from the environment stands for, or an exception.
 
     Text is taken as it is where the field takes text; else it is read as TOML or JSON, a list also as `a,b`.
     """
     for candidate in _readings(text):
         try:
-            return structure(candidate, annotation)
+            return structure(candidate, annotation, types)
         except Exception:  # noqa: BLE001, S112 - the next reading may fit; that none did is said below
             continue
     raise ValueError("no reading of this text fits")
@@ -67,7 +75,7 @@ def from_text(text: str, annotation: Any) -> Any:
 
 def describe_type(annotation: Any) -> str:
     """An annotation as its author wrote it, more or less: `int`, `list[str]`."""
-    if isinstance(annotation, type) and not typing.get_args(annotation):
+    if isinstance(annotation, type) and not get_args(annotation):
         return annotation.__name__
     return str(annotation).replace("typing.", "")
 
@@ -99,95 +107,43 @@ def _toml(text: str) -> Any:
     return content["value"]
 
 
-@functools.cache
-def _converter() -> Any:
-    """A cattrs converter without its lenient hooks: `int("3")`, `bool("no")` and `list("abc")` would hide mistakes."""
-    import attrs
-    import cattrs
-    from cattrs.gen import make_dict_structure_fn
+def _or_instance(build: Callable[[Any, Types], TypePlan], annotation: Any, types: Types) -> TypePlan:
+    """The plan of a type, which takes what the program's own argument or TOML may bring besides: objects, tuples."""
+    plan = build(annotation, types)
+    if isinstance(plan.shape, Scalar):
+        return plan
 
-    converter = cattrs.Converter(forbid_extra_keys=True)
-    for kind in (bool, bytes, int, str):
-        converter.register_structure_hook(kind, _exactly(kind))
-    converter.register_structure_hook(float, _number)
-    for moment in _MOMENTS:
-        converter.register_structure_hook(moment, _moment)
-    converter.register_structure_hook_func(lambda kind: isinstance(kind, type) and issubclass(kind, Path), _path)
-    converter.register_structure_hook_func(_is_collection, _collection)
-    converter.register_structure_hook_func(_is_union, _union)
-    converter.register_structure_hook_factory(
-        attrs.has, lambda cls: make_dict_structure_fn(cls, converter, _cattrs_forbid_extra_keys=True)
+    def structure(value: Any) -> Any:
+        if _is_instance(value, annotation):
+            return value
+        return plan.structure(list(value) if isinstance(value, tuple | set | frozenset) else value)
+
+    return TypePlan(plan.schema, structure, plan.unstructure)
+
+
+def _is_instance(value: Any, annotation: Any) -> bool:
+    """Whether a value is what the annotation wants already; JSON is for the plan, and a datetime is no date here."""
+    if annotation in (Any, object):
+        return True
+    try:
+        return (
+            type(value) not in _KINDS
+            and isinstance(value, annotation)
+            and (type(value) is annotation or type(value) not in _MOMENTS)
+        )
+    except TypeError:  # an annotation that is no class
+        return False
+
+
+def _record(cls: Any, types: Types) -> TypePlan:
+    hints = get_type_hints(cls, include_extras=True)
+    members = (
+        Member(field.alias, field.alias, types.plan(hints.get(field.name, Any)), field.default is attrs.NOTHING)
+        for field in attrs.fields(cls)
+        if field.init
     )
-    return converter
+    return shaped({"type": "object"}, Record(cls, tuple(members), cls.__name__))
 
 
-def _exactly(kind: type) -> Callable[[Any, Any], Any]:
-    def check(value: Any, _: Any) -> Any:
-        if type(value) is not kind:
-            raise TypeError(kind.__name__)
-        return value
-
-    return check
-
-
-def _number(value: Any, _: Any) -> float:
-    if type(value) not in (int, float):
-        raise TypeError("float")
-    return float(value)
-
-
-def _moment(value: Any, kind: Any) -> Any:
-    # TOML has dates of its own; text is for the environment. A datetime is a date for Python, not here.
-    if type(value) is kind:
-        return value
-    if not isinstance(value, str):
-        raise TypeError(kind.__name__)
-    return kind.fromisoformat(value)
-
-
-def _path(value: Any, kind: Any) -> Path:
-    if not isinstance(value, (str, Path)):
-        raise TypeError("path")
-    return kind(value)  # type: ignore[no-any-return]  # the predicate lets only Path through
-
-
-def _is_collection(annotation: Any) -> bool:
-    return _build(annotation) is not None
-
-
-def _build(annotation: Any) -> type | None:
-    from collections import abc
-
-    origin = typing.get_origin(annotation) or annotation
-    if origin in (abc.Sequence, abc.Collection, abc.Iterable):
-        return tuple
-    return origin if origin in _COLLECTIONS else None
-
-
-def _collection(value: Any, annotation: Any) -> Any:
-    if not isinstance(value, _COLLECTIONS):
-        raise TypeError("array")
-    build, arguments = _build(annotation) or list, typing.get_args(annotation)
-    if build is tuple and arguments and arguments[-1] is not Ellipsis and typing.get_origin(annotation) is tuple:
-        return tuple(structure(item, kind) for item, kind in zip(value, arguments, strict=True))
-    item_type = arguments[0] if arguments else Any
-    return build(structure(item, item_type) for item in value)
-
-
-def _is_union(annotation: Any) -> bool:
-    return typing.get_origin(annotation) in (typing.Union, types.UnionType)
-
-
-def _union(value: Any, annotation: Any) -> Any:
-    # The exact type first: 1 is an int before it is a float.
-    members = sorted(typing.get_args(annotation), key=lambda member: type(value) is not member)
-    for member in members:
-        if member is type(None):
-            if value is None:
-                return None
-            continue
-        try:
-            return structure(value, member)
-        except Exception:  # noqa: BLE001, S112 - the next member may fit
-            continue
-    raise TypeError("union")
+def _tuple(annotation: Any, types: Types) -> TypePlan:
+    return types.plan(tuple[(*(get_args(annotation) or (Any,)), ...)])  # type: ignore[misc]  # made at run time

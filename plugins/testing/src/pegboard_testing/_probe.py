@@ -21,12 +21,14 @@ given = json.loads(sys.argv[1])
 sys.path[:] = given["path"]
 printed, sys.stdout = sys.stdout, sys.stderr
 from pegboard import Toolkit
+from pegboard.inspection import Plugins
 def known(text: str = "") -> str:
     return text
 with Toolkit(plugins=()) as toolkit:
     toolkit.register(known)
     toolkit.call_sync("known")
     toolkit.schemas()
+Plugins.load(imports=False)  # what plugins are looked for with is no pack's
 before = set(sys.modules)
 plugin, _, path = given["plugin"].partition(":")
 if not given["installed"]:

@@ -50,7 +50,7 @@ def _places(plugin: Any, pack: str, cls: type, section: Mapping[str, Any]) -> It
         return
     with toolkit:
         plugins = plugins_of(toolkit)
-        yield "the repr of the settings", repr(plugins.settings.structure(pack, cls))
+        yield "the repr of the settings", repr(plugins.settings_of(pack))
         yield "what `pegboard settings` shows", repr(plugins.settings.effective())
         yield "toolkit.problems", "\n".join(toolkit.problems)
         yield "a traceback in toolkit.plugin_errors", "\n".join(each.traceback for each in toolkit.plugin_errors)
