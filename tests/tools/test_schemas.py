@@ -439,6 +439,13 @@ class TestExtendedModel:
 
         assert board(f).call_sync("f", {"a": 1, "reason": "ok"}).text == "1 {'reason': 'ok'}"
 
+    def test_clash_with_a_parameter_of_another_name_in_the_schema(self) -> None:
+        def f(reason: Annotated[str, Param(name="why")], **more: Any) -> str:
+            return reason
+
+        with pytest.raises(RegistrationError, match="both have 'reason'; rename one side"):
+            board(f, extended_model=MODEL)
+
     def test_clash(self) -> None:
         with pytest.raises(
             RegistrationError, match="the extended model and the function both have 'a'; rename one side"

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, cast, final, get_origin
 from pegboard._base.errors import PegboardError, RegistrationError
 from pegboard._base.markers import MISSING
 from pegboard._injection.injectors import unwrap
-from pegboard._model.shapes import JsonSchema
+from pegboard._model.shapes import JsonSchema, TypePlan
 from pegboard._model.subschemas import copied
 from pegboard._model.tool import Face, SchemaRequest, Tool, ToolOptions
-from pegboard._results.converters import Renderers
+from pegboard._results.converters import Renderers, is_content
 from pegboard._schema.nodes import Described, embed, object_schema, render
 from pegboard._tools.plan import CompiledPlan, View, compile_plan
 from pegboard._tools.signature import ADDED, STARS, ParameterPlan, Reading, TypeTables, unknown_parameter
@@ -185,10 +185,14 @@ class ToolDefinition:
             schema = render(named, titles=request.titles, dialect=request.dialect, refs=request.refs)
         return schema if returns or self.face is None else self.face.schema(schema)
 
+    def _promised(self) -> TypePlan | None:
+        """How the data of a result travels; None where content is returned, or none is promised."""
+        plan = self.reading.promise
+        return None if plan is None or is_content(plan) else plan
+
     def _returns(self) -> JsonSchema | None:
         """The schema of the data; None where none is promised, or where data is written otherwise than it is read."""
-        reading = self.reading
-        plan = reading.promise
+        reading, plan = self.reading, self._promised()
         if reading.schema is not None or plan is None:
             return reading.returns
         if is_one_way(plan) or reading.options.converter is not None or self._tables.converts(reading.annotation):
@@ -242,9 +246,9 @@ class ToolDefinition:
     def renderers(self) -> Renderers:
         """How returned values become content."""
         if self._renderers is None:
-            reading, tables = self.reading, self._tables
-            promised = reading.promise.unstructure if reading.promise and reading.promise.schema else None
-            self._renderers = tables.converters.renderers(tables.unstructure, reading.options.converter, promised)
+            tables, plan = self._tables, self._promised()
+            promised = plan.unstructure if plan and plan.schema else None
+            self._renderers = tables.converters.renderers(tables.unstructure, self.reading.options.converter, promised)
         return self._renderers
 
     def structure_preset(self, name: str, value: Any) -> Any:

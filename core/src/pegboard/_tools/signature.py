@@ -26,7 +26,7 @@ from pegboard._injection.injectors import InjectorTable, Provider
 from pegboard._model.declare import declared_namespace
 from pegboard._model.shapes import JsonSchema, Member, Record, TypePlan
 from pegboard._model.tool import ToolOptions
-from pegboard._results.converters import ConverterTable, is_content
+from pegboard._results.converters import ConverterTable
 from pegboard._types.annotations import is_union, read_metadata, runtime_class, split
 from pegboard._types.hints import plain_function, read_hints, read_parameters
 from pegboard._types.plans import optional_member
@@ -257,16 +257,15 @@ def _refuse_twins(label: str, slots: list[ParameterPlan]) -> None:
 
 
 def _promise(annotation: Any, types: TypeTable, label: str) -> TypePlan | None:
-    """The plan of the return annotation; None where no data is promised or nobody maps it: results need none."""
+    """The plan of the return annotation; None where nothing is said or nobody maps it: results need none."""
     if type(annotation) is not type and annotation in (MISSING, Any):
         return None
     try:
-        plan = types.plan(annotation)
+        return types.plan(annotation)
     except ConflictError as error:
         raise ConflictError(f"{label}: return annotation: {error}") from error
     except (PegboardError, TypeError):
         return None
-    return None if is_content(plan) else plan
 
 
 def streamed(annotation: Any) -> Any:
