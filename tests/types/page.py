@@ -82,6 +82,7 @@ No schema can say these; what fits the schema is refused then, and never arrives
 | mappings | two spellings of one key are refused, as of a `UUID` or a moment | one member would be lost |
 | `Annotated[T, Predicate(...)]` | the author's function decides | a schema has no functions |
 | records | validators, converters and `__post_init__` decide | as above; what they raise is an argument error |
+| types of [a cattrs converter](overriding-types.md) | its hooks decide, once the schema is satisfied | as above |
 | pydantic's `Decimal` with bounds | the bound is pydantic's | text has no minimum |
 | numpy arrays | rows of different lengths are refused | a schema does not compare lengths |
 | Pillow images | base64 text that is no image file is refused | a schema does not read files |
@@ -95,8 +96,8 @@ The return annotation goes through the same handlers: `tool.returns` is the sche
 - for content blocks, arrays of them and `ToolOutput`, which are content and not data;
 - for types that a converter takes, such as `bytes`, and with `@tool(converter=...)`;
 - for records that are written otherwise than they are read: an `InitVar` without a default, an attrs converter that
-  takes another type, computed fields, serializers and validation aliases of pydantic. A handler of your own says so
-  with `Record(..., one_way=True)`.
+  takes another type, computed fields, serializers and validation aliases of pydantic, types that a cattrs converter
+  has a hook to read but none to write. A handler of your own says so with `Record(..., one_way=True)`.
 
 Values that JSON or the schema does not have are written all the same: NaN and infinities as null, a moment without an
 offset without one, and whatever a function returns instead of what it promised. Two plugins that map the returned type

@@ -9,6 +9,7 @@ import attrs
 import cattrs
 import pytest
 from cattrs.gen import make_dict_structure_fn, override
+from cattrs.preconf.json import make_converter
 from cattrs.strategies import configure_tagged_union
 
 import pegboard_dataclasses
@@ -106,6 +107,24 @@ class TestReading:
         assert result.value == Event(dt.datetime(2024, 5, 6, 7, 8, 9, tzinfo=dt.UTC), b"A", {"a", "b"})
         assert result.data["attendees"] == ["a", "b"]
 
+    def test_a_hook_for_a_type_that_the_table_maps_holds_where_its_class_is_named(self) -> None:
+        @attrs.define
+        class Trip:
+            start: dt.datetime
+
+        converter = make_converter()
+        converter.register_structure_hook(
+            dt.datetime, lambda value, _: dt.datetime.fromisoformat(value).replace(year=1)
+        )
+        sent_as = {"start": "2024-05-06T07:08:09Z"}
+        with board() as toolkit:
+            toolkit.register_type(from_cattrs(converter, Trip))
+            assert sent(Trip, sent_as, toolkit).value.start.year == 1
+        with board() as toolkit:
+            toolkit.register_type(from_cattrs(converter, dt.datetime))
+            assert sent(Trip, sent_as, toolkit).value.start.year == 1
+            assert sent(dt.date, "2024-05-06", board()).value == dt.date(2024, 5, 6)
+
     def test_a_plain_converter_reads_dates_too(self) -> None:
         @attrs.define
         class Trip:
@@ -132,6 +151,22 @@ class TestReading:
         with Toolkit(plugins=()) as toolkit:
             toolkit.register_type(from_cattrs(converter, Money, schema={"type": "string"}))
             assert sent(Money, "3 EUR", toolkit).data == "3 EUR"
+
+    def test_without_a_hook_to_write_no_schema_of_results_is_promised(self) -> None:
+        def price(name: str) -> list[Money]:
+            """Tell a price."""
+            return [Money(len(name), "EUR")]
+
+        for hooks in ((), (str,)):
+            converter = cattrs.Converter()
+            converter.register_structure_hook(Money, lambda value, _: Money.parse(value))
+            for hook in hooks:
+                converter.register_unstructure_hook(Money, hook)
+            with Toolkit(plugins=()) as toolkit:
+                toolkit.register_type(from_cattrs(converter, Money, schema={"type": "string"}))
+                toolkit.register(price)
+                assert (toolkit["price"].returns is not None) is bool(hooks)
+                assert toolkit.call_sync("price", {"name": "tea"}).data == ["3 EUR"]
 
     def test_names_stand_for_themselves(self) -> None:
         Celsius = NewType("Celsius", float)

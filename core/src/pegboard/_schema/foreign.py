@@ -114,6 +114,8 @@ class ForeignPlan(TypePlan):
 
     whole: ForeignSchema = field(kw_only=True)
     part: JsonSchema = field(kw_only=True)
+    one_way: bool = field(default=False, kw_only=True)
+    """As `Record.one_way`."""
 
 
 def _unsure(value: Any) -> bool:

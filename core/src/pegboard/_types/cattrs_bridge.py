@@ -144,7 +144,9 @@ class _Bridge:
             except RegistrationError:
                 return None
 
-        return evolve(plan, schema=shown, structure=structure, unstructure=unstructure)
+        # Whoever reads a class with a hook and leaves its instances as they are promises nothing of results.
+        one_way = converter.get_unstructure_hook(annotation) is cattrs.fns.identity and isinstance(annotation, type)
+        return evolve(plan, schema=shown, structure=structure, unstructure=unstructure, one_way=one_way)
 
     def _is_special(self, annotation: Any, seen: set[int]) -> bool:
         """Whether the converter reads or writes a class in here otherwise than by its fields.
@@ -155,8 +157,9 @@ class _Bridge:
         cls = get_origin(bare) or bare
         if id(cls) in seen:
             return False
-        inner, found = get_args(bare), False
-        hook = self._hook(bare)
+        hook, inner = self._hook(bare), get_args(bare)
+        module = getattr(hook, "__module__", None)
+        found = module is not None and not module.startswith(("builtins", "cattrs."))
         if getattr(hook, "__qualname__", "").startswith(_CHOOSING):
             raise RegistrationError(
                 f"the converter chooses by the JSON what {qualified_name(bare)} is, which fields do not tell; name it "

@@ -40,10 +40,10 @@ def passes_anything(plan: TypePlan) -> bool:
 
 
 def is_one_way(plan: TypePlan) -> bool:
-    """Whether there is a record inside whose instances are written otherwise than they are read."""
+    """Whether there is something inside whose instances are written otherwise than they are read."""
     waiting, known = [plan], set()
     for each in waiting:  # which grows meanwhile
-        if isinstance(each.shape, Record) and each.shape.one_way:
+        if getattr(each.shape or each, "one_way", False):  # a record, or a plan on a foreign schema
             return True
         if each.shape is not None and id(each) not in known:
             known.add(id(each))
