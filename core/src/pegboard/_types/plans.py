@@ -90,9 +90,11 @@ def optional_member(types: Types, annotation: Any, default: Any = MISSING) -> Ty
     `Optional[T] = None` gives the plan of `T`: the model leaves the member out instead of sending null.
     """
     plan = types.plan(annotation)
+    if default is not None or not isinstance(plan.shape, Nullable):
+        return plan
     bare, items = split(annotation)
     whole = types.plan(bare)
-    if default is not None or not isinstance(plan.shape, Nullable) or not isinstance(whole.shape, Nullable):
+    if not isinstance(whole.shape, Nullable):
         return plan
     # Null cannot be sent, but None is still what the program may hold.
     return evolve(refine(whole.shape.inner, read_metadata(items), bare), unstructure=whole.unstructure)
