@@ -3,6 +3,7 @@
 import gc
 import os
 import threading
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -415,6 +416,47 @@ class TestNamesakes:
         toolkit.register(double, name="t")
         assert session.call_sync("t", {"a": 1}).status is Status.DENIED
         assert toolkit.call_sync("t", {"a": 1}).value == 2
+
+    def test_an_allowance_holds_for_the_tool_that_takes_the_place(self) -> None:
+        toolkit = Toolkit(plugins=())
+        toolkit.register(tool(requires_approval=True)(named("t")))
+        session = toolkit.session()
+        session.set_permission("t", "always")
+        toolkit.register(tool(requires_approval=True)(named("t")), on_conflict="replace")
+        assert session.call_sync("t").text == "t"
+        toolkit.unregister("t")
+        toolkit.register(tool(requires_approval=True)(named("t")))
+        assert session.call_sync("t").status is Status.DENIED
+
+    def test_presets_of_a_tool_whose_name_becomes_another(self) -> None:
+        """Two packs with tools of one name: what was said of each is said of it under both of its names."""
+
+        class One:
+            @hookimpl
+            def provide_tools(self) -> list[Any]:
+                return [named("roll")]
+
+        class Two(One): ...
+
+        toolkit = Toolkit(plugins=[One(), Two()])
+        session = toolkit.session(presets={"one__roll": {"note": "!"}})
+        toolkit.unregister("two__roll")
+        assert names(session) == ["roll"]
+        assert session.call_sync("roll").text == "roll!"
+
+    def test_a_session_keeps_no_tool_that_is_gone(self) -> None:
+        function = named("t")
+        gone = weakref.ref(function)
+        toolkit = Toolkit(plugins=())
+        toolkit.create_group("a")
+        toolkit.register(function, group="a")
+        session = toolkit.session(presets={"t": {"note": "!"}}, groups=["a"])
+        session.set_permission("t", "prompt")
+        toolkit.unregister("t")
+        del function
+        names(session)
+        gc.collect()
+        assert gone() is None
 
     def test_groups(self) -> None:
         toolkit = board(a_off="x")
