@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, ValuesView
+from collections.abc import Iterator, Mapping, ValuesView
 from typing import Any, Final, final, get_origin
 
 from pegboard._base.errors import MissingContextError, PegboardError
 from pegboard._base.markers import MISSING
 
-__all__ = ["EMPTY_SCOPE", "Scope", "is_unseen_protocol"]
+__all__ = ["Scope", "is_unseen_protocol"]
 
 # Only plain containers spread into several objects; a named tuple or an iterable of the user's own is one object.
 _SPREAD = (list, tuple, set, frozenset)
@@ -53,9 +53,6 @@ class Scope:
                     f"context keys are names, or classes of their objects; {key!r} does not stand for a "
                     f"{type(given).__name__}"
                 )
-
-    def __bool__(self) -> bool:
-        return bool(self._objects) or bool(self.wider)
 
     def find(self, wanted: Any, name: str | None = None) -> Any:
         """The object for a parameter of class `wanted` (and the name `name`), or MISSING.
@@ -109,10 +106,6 @@ class Scope:
         if self.wider is not None:
             yield from self.wider.levels()
 
-    def objects(self) -> Iterable[Any]:
-        """The objects of this level alone."""
-        return [given for _, given in self._objects]
-
     def __repr__(self) -> str:
         return f"Scope({self.level}, {[known.__name__ for known, _ in self._objects]})"
 
@@ -127,6 +120,3 @@ def _is_instance(candidate: Any, cls: Any) -> bool:
         return isinstance(candidate, cls)
     except TypeError:  # a protocol that is not runtime-checkable, or no class at all
         return False
-
-
-EMPTY_SCOPE: Final = Scope()
