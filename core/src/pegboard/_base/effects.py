@@ -138,7 +138,8 @@ def running_loop() -> Any:
 
 def current_driver() -> Any:
     """Who drives steps here: the running event loop, else the thread."""
-    return running_loop() or threading.get_ident()
+    asyncio = sys.modules.get("asyncio")
+    return (asyncio is not None and asyncio._get_running_loop()) or threading.get_ident()
 
 
 @cache

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Set
+from functools import cache
 from typing import Any, Final, TypeAlias, final
 
 __all__ = ["Unstructure", "dump_json", "jsonable", "spellable"]
@@ -18,9 +19,14 @@ _SPELLED_BITS: Final = 14_280  # 4,299 digits: Python spells no more
 
 def dump_json(data: Any) -> str:
     """JSON text of JSON-able data: non-ASCII kept, members in their own order, never `NaN`."""
-    import json
+    return _encoder()(data)
 
-    return json.dumps(data, ensure_ascii=False, allow_nan=False)
+
+@cache
+def _encoder() -> Callable[[Any], str]:
+    import json  # `json.dumps` makes an encoder for each text
+
+    return json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 
 
 def jsonable(value: Any, unstructure: Unstructure | None = None) -> Any:

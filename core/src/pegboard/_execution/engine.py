@@ -165,10 +165,10 @@ class Engine:
         call._state = state = Invocation(session, ready, call.id, shown, admission.values, session.scope, self)
         state.seen = call
         if admission.refusal is not None:
+            call.typed = {}
             self._settle(call, self.refused(call, admission))
             return
-        call.typed = ready.plan.typed(admission.values)
-        if ready.approval_reason(call.typed) is not None:
+        if ready.may_ask and ready.approval_reason(state.typed) is not None:
             call.status = Status.AWAITING_APPROVAL
 
     def admission(self, ready: BoundTool, sent: Any, refused: Any = None) -> Validation:
@@ -188,14 +188,16 @@ class Engine:
 
     def readmitted(self, invocation: Invocation, edited: Any) -> ToolResult | None:
         """Read the arguments that were shown to an approver anew, or those that it `edited`; the refusal of these."""
-        ready, call = invocation.ready, invocation.call
+        ready: BoundTool = invocation.ready
         admission = self.admission(ready, invocation.arguments if edited is None else edited)
         if admission.refusal is not None:
-            return self.refused(call, admission)
-        invocation.values = admission.values
-        call.arguments = owned(admission.arguments)
-        call.typed = ready.plan.typed(admission.values)
-        if edited is not None:
+            return self.refused(invocation.said, admission)
+        invocation.arguments, invocation.values = admission.arguments, admission.values
+        call = invocation.seen if edited is None else invocation.call
+        if call is not None:
+            call.arguments = owned(admission.arguments)
+            call.typed = invocation.typed
+        if call is not None and edited is not None:
             call.notes.append(Note("the approver edited the arguments", kind="edited"))
         return None
 
@@ -309,7 +311,6 @@ class Engine:
     def opened(self, invocation: Invocation) -> ToolCall:
         """The call of an invocation that began without one."""
         call = ToolCall(invocation.call_id, invocation.name, owned(invocation.arguments))
-        call.typed = invocation.ready.plan.typed(invocation.values)
         call.status = Status.RUNNING
         call._runner = self
         call._state = invocation

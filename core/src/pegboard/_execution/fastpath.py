@@ -214,17 +214,17 @@ class FastPath:
         limit = ready.max_output
         if known is None or not known[1] or (limit is not None and not is_short(value, limit)):
             call: Called = Unseen(call_id, ready.name) if invocation is None else invocation.said
-            result = self._engine.outcomes.success(call, value, ready.renderers, limit)
-            return self._end(facts, redacted(result, _secrets(facts)))
-        if invocation is not None and invocation.seen is not None:
+            return self._end(facts, self._engine.outcomes.success(call, value, ready.renderers, limit))
+        seconds = perf_counter() - started
+        if invocation is None or invocation.seen is None:
+            result = filled(call_id, ready.name, _SUCCESS, known[0], value, None, seconds)
+            if invocation is not None:
+                invocation.ended()
+        else:
             call = invocation.seen
             said = tuple(call.notes), tuple(call.logs), tuple(call.attachments)
-            result = filled(call_id, ready.name, _SUCCESS, known[0], value, None, 0.0, 1, *said)
-            return self._end(facts, redacted(result, _secrets(facts)))
-        if invocation is not None:
-            invocation.ended()
-        seconds = perf_counter() - started
-        result = filled(call_id, ready.name, _SUCCESS, known[0], value, None, seconds)
+            result = filled(call_id, ready.name, _SUCCESS, known[0], value, None, seconds, 1, *said)
+            self._tell(invocation, result)
         stats = ready.stats  # as in `ended`
         stats.open -= 1
         stats.calls += 1
@@ -243,7 +243,7 @@ class FastPath:
         if invocation is not None or ready.secrets or outcomes.has_meaning(error):
             call: Called = Unseen(call_id, ready.name) if invocation is None else invocation.said
             secrets = _secrets(facts)
-            return self._end(facts, redacted(outcomes.failure(call, error, secrets), secrets))
+            return self._end(facts, outcomes.failure(call, error, secrets))
         fault, told = outcomes.told(error)  # failing must not cost much more
         seconds = perf_counter() - started
         ready.stats.open -= 1
@@ -255,14 +255,24 @@ class FastPath:
         finished(result, result.duration or perf_counter() - started)
         if invocation is None and result.status is Status.SUSPENDED:
             invocation = self._surrounded(session, ready, call_id, decoded, values, given)
-        secrets = _secrets(facts)
+        secrets = ready.secrets
         if invocation is not None:
-            call = invocation.call if result.status is Status.SUSPENDED else invocation.seen
-            if call is not None:
-                self._engine.tell(call, result)
-            invocation.ended()
+            secrets = self._tell(invocation, result)
+        elif secrets:
+            redacted(result, secrets)
         ready.stats.open -= 1
         return self._counted(ready, result, secrets)
+
+    def _tell(self, invocation: Invocation, result: ToolResult) -> tuple[str, ...]:
+        """Tell a call, if anybody has seen it, how it ended; the secrets that were in the way."""
+        secrets = invocation.secrets
+        if secrets:
+            redacted(result, secrets)
+        call = invocation.call if result.status is Status.SUSPENDED else invocation.seen
+        if call is not None:
+            self._engine.tell(call, result)
+        invocation.ended()
+        return secrets
 
     def _counted(self, ready: BoundTool, result: ToolResult, secrets: tuple[str, ...] = ()) -> ToolResult:
         ready.stats.ended(result.status, result.duration)

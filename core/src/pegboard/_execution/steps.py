@@ -118,7 +118,7 @@ class CallSteps:
     # Approval --------------------------------------------------------------------------------------------------
 
     def _approve(self, now: BoundTool) -> Steps:
-        reason = now.approval_reason(self.ready.plan.typed(self.invocation.values))
+        reason = now.approval_reason(self.invocation.typed)
         if reason is None:
             return None
         approver = self.invocation.session.approver
@@ -130,8 +130,9 @@ class CallSteps:
             )
         from pegboard._model.approval import ApprovalRequest
 
-        self.call.status = Status.AWAITING_APPROVAL
-        request = ApprovalRequest(self.ready.tool, self.call.id, owned(self.invocation.arguments), reason)
+        if self.invocation.seen is not None:
+            self.invocation.seen.status = Status.AWAITING_APPROVAL
+        request = ApprovalRequest(self.ready.tool, self.invocation.call_id, owned(self.invocation.arguments), reason)
         with self.ready.stats.waits():
             answer, error = yield from self._ask(approver, request)
         if self.token.cancelled or (error is not None and is_cancellation(error)):

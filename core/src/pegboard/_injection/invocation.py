@@ -112,6 +112,12 @@ class Invocation:
         return self.seen or self.runner.opened(self)
 
     @property
+    def typed(self) -> dict[str, Any]:
+        """The values by name."""
+        named: dict[str, Any] = self.ready.plan.typed(self.values)
+        return named
+
+    @property
     def said(self) -> Called:
         """What the result says of the call."""
         return self.seen or Unseen(self.call_id, self.name)

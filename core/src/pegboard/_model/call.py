@@ -233,6 +233,7 @@ class ToolCall:
         "_invocation",
         "_runner",
         "_state",
+        "_typed",
         "arguments",
         "attachments",
         "id",
@@ -242,7 +243,6 @@ class ToolCall:
         "provider_meta",
         "result",
         "status",
-        "typed",
     )
 
     def __init__(
@@ -256,7 +256,7 @@ class ToolCall:
         self.name = name
         self.arguments = arguments
         self.provider_meta: Mapping[str, Any] = {} if provider_meta is None else provider_meta
-        self.typed: Mapping[str, Any] = {}
+        self._typed: Mapping[str, Any] | None = None
         self.result: ToolResult | None = None
         self.status = Status.PENDING
         self.notes: list[Note] = []
@@ -265,6 +265,17 @@ class ToolCall:
         self._runner: Runner | None = None
         self._state: Any = None  # the engine's own record of this call
         self._invocation: Surroundings | None = None  # what surrounds the call of a tool by hand
+
+    @property
+    def typed(self) -> Mapping[str, Any]:
+        """The structured values after repair, without injected ones; named on first use."""
+        if self._typed is None:
+            self._typed = {} if self._state is None else self._state.typed
+        return self._typed
+
+    @typed.setter
+    def typed(self, values: Mapping[str, Any]) -> None:
+        self._typed = values
 
     async def execute(
         self,
