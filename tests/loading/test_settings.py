@@ -407,6 +407,7 @@ def test_refused_together() -> None:
     class Both:
         low: int = 0
         high: int = 10
+        key: str = attrs.field(default="", metadata={"secret": True})  # not set, so there is nothing to hide
 
         def __attrs_post_init__(self) -> None:
             if self.low + 5 > self.high + (self.low == 0) * 10:

@@ -25,24 +25,15 @@ class Candidate:
 
     __slots__ = ("exception", "loadable", "notes", "pack", "plugin", "record", "seconds", "traceback")
 
-    def __init__(
-        self,
-        record: PluginRecord,
-        pack: str,
-        plugin: Any = None,
-        exception: BaseException | None = None,
-        traceback: str = "",
-        seconds: float = 0.0,
-        loadable: bool = False,
-    ) -> None:
+    def __init__(self, record: PluginRecord, pack: str, plugin: Any = None) -> None:
         self.record = record
         self.pack = pack
         self.plugin = plugin
-        self.exception = exception
-        self.traceback = traceback
+        self.exception: BaseException | None = None
+        self.traceback = ""
         self.notes: list[str] = []
-        self.seconds = seconds
-        self.loadable = loadable
+        self.seconds = 0.0
+        self.loadable = False
 
     def become(self, state: PluginState, reason: str = "") -> None:
         """Move on to another state."""

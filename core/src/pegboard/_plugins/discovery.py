@@ -13,11 +13,8 @@ import sys
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from attrs import frozen
-
 from pegboard._base.errors import describe_exception
 from pegboard._base.names import normalise, pack_name
-from pegboard._base.records import Compared
 from pegboard.hookspecs import GROUP
 
 __all__ = ["Discovery", "FoundPlugin", "discover"]
@@ -26,8 +23,7 @@ _CORE = "pegboard"
 _INFO = ".dist-info"  # what lies in one has its requirements in METADATA
 
 
-@frozen(eq=False, repr=False)
-class FoundPlugin(Compared):
+class FoundPlugin(NamedTuple):
     """One entry point of an installed distribution.
 
     `problem` says why it cannot be loaded, `hidden` which copy of the distribution comes before this one.
@@ -42,8 +38,7 @@ class FoundPlugin(Compared):
     hidden: str = ""
 
 
-@frozen(eq=False, repr=False)
-class Discovery(Compared):
+class Discovery(NamedTuple):
     """What is installed. `unreadable` holds a sentence for each distribution that could not even be asked.
 
     `core` is the installed version of Pegboard; None where it runs from a checkout.

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from contextlib import redirect_stdout
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 from pegboard._base.effects import is_interrupt
 from pegboard._base.errors import describe_exception
@@ -19,22 +19,13 @@ __all__ = ["Outcome", "isolated", "traceback_text"]
 _SHARED = ("builtins", "json", "os", "socket", "threading", "time")
 
 
-class Outcome:
+class Outcome(NamedTuple):
     """How plugin code ended: a value or an error; `notes` say what else it did; `seconds` is its wall time."""
 
-    __slots__ = ("error", "notes", "seconds", "value")
-
-    def __init__(
-        self,
-        value: Any = None,
-        error: BaseException | None = None,
-        notes: tuple[str, ...] = (),
-        seconds: float = 0.0,
-    ) -> None:
-        self.value = value
-        self.error = error
-        self.notes = notes
-        self.seconds = seconds
+    value: Any = None
+    error: BaseException | None = None
+    notes: tuple[str, ...] = ()
+    seconds: float = 0.0
 
 
 def isolated(action: Callable[[], Any], *, watch: bool = False) -> Outcome:

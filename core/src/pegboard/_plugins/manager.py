@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Container, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn
 
 from attrs import evolve
 
@@ -41,28 +41,16 @@ _LONG_IMPORT = 2.0
 _NO_SETTINGS = Outcome()
 
 
-class _Request:
+class _Request(NamedTuple):
     """What `Plugins.load` was asked for, so that it can be asked again."""
 
-    __slots__ = ("block", "builtin", "config", "environ", "on_error", "selection", "settings")
-
-    def __init__(
-        self,
-        selection: str | tuple[Any, ...],
-        block: str | tuple[str, ...],
-        on_error: OnError,
-        settings: Mapping[str, Any] | None,
-        config: str | os.PathLike[str] | None,
-        environ: Mapping[str, str] | None,
-        builtin: tuple[Any, ...],
-    ) -> None:
-        self.selection = selection
-        self.block = block
-        self.on_error = on_error
-        self.settings = settings
-        self.config = config
-        self.environ = environ
-        self.builtin = builtin
+    selection: str | tuple[Any, ...]
+    block: str | tuple[str, ...]
+    on_error: OnError
+    settings: Mapping[str, Any] | None
+    config: str | os.PathLike[str] | None
+    environ: Mapping[str, str] | None
+    builtin: tuple[Any, ...]
 
 
 class Plugins:

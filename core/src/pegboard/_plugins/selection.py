@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from pegboard._base.names import normalise
 
@@ -40,25 +40,15 @@ class Rule:
         return f"{self.source}={','.join(self.names)}"
 
 
-class Selection:
+class Selection(NamedTuple):
     """What was asked for: rules over names, plugin objects, and the names that have to be there."""
 
-    __slots__ = ("allow", "block", "objects", "requested", "scan")
-
-    def __init__(
-        self,
-        allow: tuple[Rule, ...] = (),
-        block: tuple[Rule, ...] = (),
-        objects: tuple[Any, ...] = (),
-        requested: tuple[str, ...] = (),
-        scan: bool = True,
-    ) -> None:
-        self.allow = allow
-        self.block = block
-        self.objects = objects
-        self.requested = requested
-        self.scan = scan
-        """Whether installed plugins are wanted at all."""
+    allow: tuple[Rule, ...]
+    block: tuple[Rule, ...]
+    objects: tuple[Any, ...]
+    requested: tuple[str, ...]
+    scan: bool
+    """Whether installed plugins are wanted at all."""
 
     @classmethod
     def read(

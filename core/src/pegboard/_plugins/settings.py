@@ -69,23 +69,28 @@ class Settings:
         """
         import attrs
 
-        from pegboard._plugins.settings_values import Setting
+        from pegboard._plugins.settings_values import Setting, type_table
 
         defaults = _defaults(cls)
         fields = {attribute.alias: attribute for attribute in attrs.fields(cls) if attribute.init and attribute.alias}
         given = self._merged(section, fields)
-        values = self._values(cls, section, fields, given, handlers) if given else {}
+        secret = {key for key, attribute in fields.items() if _is_secret(attribute, given.get(key))}
+        values: dict[str, Any] = {}
+        if given:
+            hints, types = get_type_hints(cls, include_extras=True), type_table(handlers)
+            for key, value in given.items():
+                annotation = hints.get(fields[key].name, Any)
+                values[key] = self._value(f"{section}.{key}", annotation, value, key in secret, types)
         try:
             instance = cls(**values) if values else defaults
         except Exception as error:  # noqa: BLE001 - a validator may raise anything
             # Without the cause: its message and its frames hold the value.
-            secret = {key for key, value in given.items() if _is_secret(fields[key], value)}
-            raise self._refusal(cls, section, values, given, secret, error) from None
+            raise self._refusal(cls, section, values, given, secret & given.keys(), error) from None
         self._effective[section] = tuple(
             Setting(
                 section,
                 key,
-                "***" if _is_secret(attribute, given.get(key)) else getattr(instance, attribute.name),
+                "***" if key in secret else getattr(instance, attribute.name),
                 given[key].source if key in given else "default",
             )
             for key, attribute in fields.items()
@@ -127,23 +132,6 @@ class Settings:
                     raise SettingsError(f"{given.source}: unknown key {key!r} in the settings of {section!r}. {hint}")
                 merged[key] = given
         return merged
-
-    def _values(
-        self,
-        cls: type,
-        section: str,
-        fields: Mapping[str, Any],
-        given: Mapping[str, Given],
-        handlers: Iterable[TypeHandler],
-    ) -> dict[str, Any]:
-        from pegboard._plugins.settings_values import type_table
-
-        hints, types = get_type_hints(cls, include_extras=True), type_table(handlers)
-        values = {}
-        for key, value in given.items():
-            annotation = hints.get(fields[key].name, Any)
-            values[key] = self._value(f"{section}.{key}", annotation, value, _is_secret(fields[key], value), types)
-        return values
 
     def _value(self, path: str, annotation: Any, given: Given, secret: bool, types: TypeTable) -> Any:
         from pegboard._plugins.settings_values import describe_type, describe_value, from_text, structure

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from pegboard._base.errors import SettingsError
 from pegboard._base.names import pack_name
@@ -34,20 +34,12 @@ class Given:
         self.kind = kind
 
 
-class Layer:
+class Layer(NamedTuple):
     """All sections of one source, by pack and key; `rules` are a file's own `plugins` and `block` lists."""
 
-    __slots__ = ("kind", "rules", "sections")
-
-    def __init__(
-        self,
-        sections: Mapping[str, Mapping[str, Given]],
-        kind: Kind,
-        rules: tuple[NamesRule, ...] = (),
-    ) -> None:
-        self.sections = sections
-        self.kind = kind
-        self.rules = rules
+    sections: Mapping[str, Mapping[str, Given]]
+    kind: Kind
+    rules: tuple[NamesRule, ...] = ()
 
 
 def read_layers(
