@@ -219,3 +219,17 @@ class TestTies:
         toolkit.register_type(TypeHandler(Money, lambda annotation, types: shaped({}, Text(str), lambda value: "mine")))
         toolkit.register(giving(Money, Money()))
         assert toolkit.call_sync("give").data == "mine"
+
+
+def test_a_type_without_a_shape_keeps_its_promise(toolkit: Toolkit) -> None:
+    class Opaque:
+        def __str__(self) -> str:
+            return "opaque"
+
+    def build(annotation: Any, types: Types) -> TypePlan:
+        return TypePlan({"type": "string"}, lambda value: Opaque(), str)
+
+    toolkit.register_type(TypeHandler(Opaque, build))
+    toolkit.register(giving(list[Opaque], [Opaque()]), name="give", description="Give.")
+    assert toolkit["give"].returns == {"type": "array", "items": {"type": "string"}}
+    assert toolkit.call_sync("give").data == ["opaque"]
