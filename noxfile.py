@@ -43,6 +43,11 @@ def editable(*members: str) -> list[str]:
     return [argument for member in members for argument in ("-e", member)]
 
 
+# In a process per processor, four at most: what waits in one leaves room to the others, and a machine with more of them
+# is still there for the programs that tests start. Files begin as whole parts, so that their fixtures are made once.
+IN_PARALLEL = ("--numprocesses", "auto", "--maxprocesses", "4", "--dist", "worksteal")
+
+
 def pytest(session: nox.Session, *args: str, success_codes: tuple[int, ...] = (0,)) -> None:
     """Run pytest in the session's environment."""
     session.run("python", "-m", "pytest", *args, success_codes=success_codes)
@@ -56,9 +61,9 @@ def demo(session: nox.Session) -> None:
 
 
 def run_tests(session: nox.Session) -> None:
-    """Run the tests; arguments after `--` go to pytest."""
+    """Run the tests, in several processes; arguments after `--` go to pytest (`-n 0` keeps to one)."""
     session.install(*editable(*MEMBERS), *group("test"))
-    pytest(session, *session.posargs)
+    pytest(session, *IN_PARALLEL, *session.posargs)
 
 
 # `tests` takes the interpreter that runs nox, so that it needs no other; the others are asked for by name.
@@ -175,7 +180,7 @@ def lowest(session: nox.Session) -> None:
     if session.venv_backend != "uv":
         session.error('only uv can resolve to the lowest versions: pip install "nox[uv]"')
     session.install("--resolution", "lowest-direct", *editable(*MEMBERS), *group("test"))
-    pytest(session, *session.posargs)
+    pytest(session, *IN_PARALLEL, *session.posargs)
 
 
 @nox.session

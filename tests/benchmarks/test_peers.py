@@ -16,6 +16,9 @@ from tests.benchmarks.peers import environments, ours, table
 from tests.benchmarks.peers.environments import PEERS, Unavailable
 from tests.benchmarks.peers.harness import Answer, Carry, Function, Path, Row, measure
 
+# A harness that is run by hand, seldom: its tests take as long as those of a room of the core.
+pytestmark = pytest.mark.slow
+
 PACE = Pace(rounds=2, seconds=1e-4, repeats=1)
 ANSWER = {
     "peer": "acme",

@@ -94,6 +94,7 @@ THREADS = 8
 
 def growth(once: Callable[[], object]) -> int:
     """By how many bytes each further time grows what is in use; the least of some, for tables grow now and then."""
+    gc.freeze()  # what was there before cannot grow, and need not be looked through each time
     tracemalloc.start()
     try:
         used = []
@@ -103,6 +104,7 @@ def growth(once: Callable[[], object]) -> int:
             used.append(tracemalloc.get_traced_memory()[0])
     finally:
         tracemalloc.stop()
+        gc.unfreeze()
     return min(after - before for before, after in pairwise(used))
 
 

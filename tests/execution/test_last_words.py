@@ -7,12 +7,16 @@ from typing import Any
 import pytest
 
 from pegboard import ExecutionPolicy, Fault, Status, Toolkit, ToolResult, tool
+from tests.support.waiting import PATIENCE, begin
+
+begun = threading.Event()
 
 
 @tool
 async def report_the_end() -> ToolResult:
     """Wait, and tell what ended the wait."""
     why = "nothing"
+    begun.set()
     try:
         await asyncio.Event().wait()
     except asyncio.CancelledError as cancelled:
@@ -24,6 +28,7 @@ async def report_the_end() -> ToolResult:
 
 @pytest.fixture
 def toolkit() -> Toolkit:
+    begun.clear()
     toolkit = Toolkit(plugins=())
     toolkit.register(report_the_end)
     return toolkit
@@ -53,8 +58,10 @@ class TestTimeIsUp:
 
 def test_a_stop_says_something_else(toolkit: Toolkit) -> None:
     call = toolkit.prepare("report_the_end")
-    threading.Timer(0.02, call.stop).start()
-    assert told(call.execute_sync()) == (Status.CANCELLED, "ended: ")
+    ended = begin(call.execute_sync)
+    assert begun.wait(PATIENCE)
+    call.stop()
+    assert told(ended.result(PATIENCE)) == (Status.CANCELLED, "ended: ")
 
 
 def test_the_callers_own_cancellation_goes_on(toolkit: Toolkit) -> None:

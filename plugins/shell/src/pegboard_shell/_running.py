@@ -116,6 +116,8 @@ class Run:
             next_look = min(_TICK, (until if last is None else last) - now)
             for event in process.poll(max(next_look, 0)):
                 self._take(event, outcome)
+        if last is None and self._stopping and outcome.status:
+            outcome.stopped = True  # its end was read before this thread learned of the stop
         for _ in range(_MOST_LATE_READS):  # what was written before the end; nobody is waited for
             late = process.poll(0)
             if not late:
