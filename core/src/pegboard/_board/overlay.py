@@ -136,8 +136,8 @@ class Overlay:
 
     def set_presets(self, tool: Tool, presets: Mapping[str, Any], *, merge: bool = False) -> None:
         """Set the presets of a tool here, and drop those that were set here before unless they shall `merge`."""
-        before = self._own("presets", tool.entry) if merge else None
-        self._say("presets", {tool.entry: {**(before or {}), **presets}})
+        before: Mapping[str, Any] = (self._own("presets", tool.entry) if merge else None) or {}
+        self._say("presets", {tool.entry: {**before, **presets}})
 
     def has_found(self, tool: Tool) -> bool:
         """Whether a deferred tool was found here or in a wider session."""
@@ -152,7 +152,8 @@ class Overlay:
 
     def forget_found(self) -> None:
         """Forget what was found here."""
-        self._said = {**self._said, "found": WeakKeyDictionary()}
+        with self._lock:
+            self._said = {**self._said, "found": WeakKeyDictionary()}
 
     # Permissions -----------------------------------------------------------------------------------------------
 
