@@ -175,31 +175,29 @@ def _presets(
     return [session.check_presets(tool, given.get(name, {})) for name, tool in named]
 
 
-def _packs(core: ToolkitState, sources: Iterable[Any]) -> dict[int, str]:
-    """The packs whose own tools some objects hold, by the identity of the object."""
-    packs = _packs_by_package(core)
-    return {id(source): pack for source in sources if packs and (pack := _pack_of(packs, source)) is not None}
+def _packs(core: ToolkitState, objects: Iterable[Any]) -> dict[int, str]:
+    """The packs whose own tools some objects hold, by the identity of the object.
 
-
-def _packs_by_package(core: ToolkitState) -> dict[str, str | None]:
-    """The packs that contribute tools, by the top-level package that each comes from; the first of several counts."""
-    packs: dict[str, str | None] = {}
-    for contribution in core.offered():
-        top = (contribution.origin.entry_point or "").partition(":")[0].partition(".")[0]
-        if top:
-            packs.setdefault(top, contribution.pack)
-    return packs
-
-
-def _pack_of(packs: Mapping[str, str | None], source: Any) -> str | None:
-    """The pack whose own tools an object holds: `register(FileTools(dir))` takes the place of the pack's tools.
-
-    A live source holds tools of somebody else, whichever pack it is made with.
+    `register(FileTools(dir))` takes the place of the pack's tools: the class is in the package that the pack comes
+    from. A live source holds tools of somebody else, whichever pack it is made with.
     """
-    if is_live(source):
-        return None
-    module = getattr(source if isinstance(source, type) else type(source), "__module__", "") or ""
-    return packs.get(module.partition(".")[0])
+    by_package: dict[str, str] = {}
+    for contribution in core.offered():
+        package = _package(contribution.origin.entry_point)
+        if package and contribution.pack is not None:
+            by_package.setdefault(package, contribution.pack)  # the first of several counts
+    found: dict[int, str] = {}
+    for source in objects:
+        cls = source if isinstance(source, type) else type(source)
+        pack = by_package.get(_package(getattr(cls, "__module__", None)))
+        if pack is not None and not is_live(source):
+            found[id(source)] = pack
+    return found
+
+
+def _package(path: str | None) -> str:
+    """The top-level package of a module or an entry point."""
+    return (path or "").partition(":")[0].partition(".")[0]
 
 
 def register_type(core: ToolkitState, handler: TypeHandler) -> None:
