@@ -4,6 +4,7 @@ import datetime as dt
 from collections.abc import Mapping, Sequence
 from enum import Enum
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal
 
 import attrs
@@ -186,6 +187,7 @@ class TestValues:
             ("numbers", [1, 2], (1, 2)),
             ("pair", [2, "y"], (2, "y")),
             ("table", {"a": 1}, {"a": 1}),
+            ("table", MappingProxyType({"a": 1}), {"a": 1}),
             ("limits", {"size": 3, "names": ["a"]}, Limits(3, ("a",))),
             ("limits", Limits(4), Limits(4)),
             ("maybe", None, None),

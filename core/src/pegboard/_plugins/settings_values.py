@@ -116,7 +116,9 @@ def _or_instance(build: Callable[[Any, Types], TypePlan], annotation: Any, types
     def structure(value: Any) -> Any:
         if _is_instance(value, annotation):
             return value
-        return plan.structure(list(value) if isinstance(value, tuple | set | frozenset) else value)
+        if isinstance(value, tuple | set | frozenset):
+            return plan.structure(list(value))
+        return plan.structure(dict(value) if isinstance(value, abc.Mapping) else value)
 
     return TypePlan(plan.schema, structure, plan.unstructure)
 
