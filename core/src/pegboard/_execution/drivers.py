@@ -25,10 +25,9 @@ from pegboard._base.effects import (
     is_interrupt,
     running_loop,
 )
-from pegboard._execution.backends import Rented
 from pegboard._execution.concurrency import blocking
 from pegboard._execution.loop_thread import LoopThread
-from pegboard._execution.threads import CLOSED, Pool, Ticket, WorkerPool, is_worker, lending
+from pegboard._execution.threads import CLOSED, Done, Pool, Ticket, WorkerPool, is_worker, lending
 from pegboard._execution.timeouts import TaskGuard, bounded, continued, resumed
 from pegboard._execution.timers import JobTimer, alarms
 from pegboard._model.call import CancelToken
@@ -71,7 +70,7 @@ class Drivers:
             return self.pool, work.timeout
         if self._closed:
             raise ClosedError(CLOSED)
-        return Rented(work.backend), None if getattr(work.backend, "keeps_time", False) else work.timeout
+        return _Rented(work.backend), None if getattr(work.backend, "keeps_time", False) else work.timeout
 
     def close(self, stop: Callable[[], None]) -> None:
         """End the library's loop and threads. `stop` tells the calls to end, and ends what else they run on."""
@@ -356,3 +355,31 @@ def _performed(job: Callable[[], Any]) -> Outcome:
         return job(), None
     except BaseException as error:  # noqa: BLE001 - the steps decide what an exception means
         return None, error
+
+
+@final
+class _Rented:
+    """One job at a plugin's backend, dealt with as a pool of our own is. Its time runs at once."""
+
+    def __init__(self, backend: Any) -> None:
+        self._backend = backend
+        self._future: concurrent.futures.Future[Any] = concurrent.futures.Future()
+
+    def submit(self, job: Any, done: Done) -> Ticket:
+        """Hand the job over. Raises what the backend raises."""
+        ticket = Ticket(job, done)
+        ticket.start()
+        self._future = self._backend.submit(job)
+        self._future.add_done_callback(lambda future: ticket.deliver(_outcome(future)) if ticket.finish() else None)
+        return ticket
+
+    def abandon(self, ticket: Ticket) -> bool:
+        """Cancel the future; whether the job runs on all the same."""
+        return ticket.abandon() and not self._future.cancel()
+
+
+def _outcome(future: concurrent.futures.Future[Any]) -> Outcome:
+    if future.cancelled():
+        return None, asyncio.CancelledError()
+    error = future.exception()
+    return (None, error) if error is not None else (future.result(), None)

@@ -13,8 +13,7 @@ from pegboard._arguments.accelerators import Accelerators
 from pegboard._arguments.decode import owned
 from pegboard._arguments.validate import RepairMode, Validation, admit
 from pegboard._base.effects import Outcome, Steps, current_driver, is_interrupt, new_future
-from pegboard._base.errors import PegboardError
-from pegboard._execution.backends import Backends
+from pegboard._base.errors import PegboardError, RegistrationError
 from pegboard._execution.bound_tool import BoundTool, Unavailable
 from pegboard._execution.chunks import ChunkChannel, check_listener, heard_by, listen
 from pegboard._execution.concurrency import ConcurrencyLimits
@@ -26,6 +25,7 @@ from pegboard._injection.invocation import Invocation
 from pegboard._model.call import CancelToken, ToolCall
 from pegboard._model.policy import ExecutionPolicy, Permission
 from pegboard._model.result import Note, Status, ToolResult
+from pegboard._model.tool import Tool
 from pegboard._results.factory import Called, ResultFactory, finished, masked, redacted
 
 if TYPE_CHECKING:
@@ -73,7 +73,8 @@ class Engine:
         self.repair: RepairMode = repair
         self.stats = Stats()
         self.limits = ConcurrencyLimits()
-        self.backends = Backends()
+        self.backends: dict[str, Any] = {}
+        """Where tools run, by the name that they say: the name alone if that is the core's own, else a plugin's."""
         self._threads = threads
         self.accelerators = accelerators or Accelerators()
         self.suspended: dict[int, ToolCall] = {}  # by identity: ids come from models, and come twice
@@ -121,6 +122,13 @@ class Engine:
         else:
             drivers.close(self._stop_all)
 
+    def backend_of(self, tool: Tool) -> Any:
+        """Where a tool runs. Raises `RegistrationError` if that is gone since the tool was registered."""
+        name = tool.options.backend or "thread"
+        if name not in self.backends:
+            raise RegistrationError(f"the backend {name!r} of tool {tool.name!r} is not there any more")
+        return self.backends[name]
+
     async def aclose(self) -> None:
         """`close`, while the running loop goes on: what is to end may have to end there."""
         from pegboard._execution.loop_thread import aside
@@ -130,7 +138,9 @@ class Engine:
     def _stop_all(self) -> None:
         for stoppable in list(self.live):
             stoppable.cancel("the toolkit was closed")
-        self.backends.close()
+        for name, backend in sorted(self.backends.items()):
+            if name != backend:
+                backend.close()
 
     # Preparing -------------------------------------------------------------------------------------------------
 

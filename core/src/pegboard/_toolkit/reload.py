@@ -38,7 +38,7 @@ def reload_plugins(core: ToolkitState, session: Session) -> PluginChanges:
             core.use(before)
             raise
     for name, backend in before.backends.items():
-        if services.backends.get(name) is not backend and before.own_backends.get(name) is not backend:
+        if backend not in (name, services.backends.get(name)):
             isolated(backend.close)
     # Beside the lock, and when nothing can be taken back any more: sources take their time, and run elsewhere.
     unfollow_packs(core, packs - core.plugins.active_packs)

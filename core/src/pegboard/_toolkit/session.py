@@ -499,7 +499,7 @@ class Session(Surface):
             self._core.engine.stats.of(shown),
             explicit_permission=explicit is not None,
             max_output=self._core.engine.outcomes.max_output,
-            backend=self._core.engine.backends.of(tool),
+            backend=self._core.engine.backend_of(tool),
             decode=self._core.engine.accelerators.decode,
         )
 

@@ -70,14 +70,18 @@ _TABLES: Final[tuple[tuple[str, HookName], ...]] = (
 class Services:
     """What the plugins of one toolkit bring; one that reloads takes others in their place."""
 
-    __slots__ = ("accelerators", "backends", "dialects", "handlers", "middleware", "own_backends", "plugins")
+    __slots__ = ("accelerators", "backends", "dialects", "handlers", "middleware", "plugins", "threads")
 
     def __init__(self, plugins: Plugins) -> None:
         plugins.ask_all()
         self.plugins = plugins
-        self.backends = _named(plugins, "provide_backends")
-        own = (each.value for each in plugins.contributions("provide_backends") if each.builtin)
-        self.own_backends = {backend.name: backend for backend in own}
+        own = {each.value.name: each.value for each in plugins.contributions("provide_backends") if each.builtin}
+        self.threads = own["thread"]
+        found = _named(plugins, "provide_backends")
+        # To the core's own there are shortcuts, for which the name is enough.
+        self.backends: dict[str, Any] = {
+            name: name if own.get(name) is backend else backend for name, backend in found.items()
+        }
         self.dialects: dict[str, Dialect] = _named(plugins, "provide_dialects")
         middleware: Iterable[Middleware] = _values(plugins, "provide_middleware")
         self.middleware = sorted(middleware, key=lambda each: each.order)
@@ -171,12 +175,11 @@ class ToolkitState:
         self.assembly = tables(services.handlers)
         self.spill = _spill(max_output, overflow)
         outcomes = ResultFactory(expose_errors, max_output, self.spill.keep if self.spill else None)
-        threads = services.own_backends["thread"]
-        threads.size = max_threads
-        self.engine = Engine(outcomes, threads, repair=repair, accelerators=self.assembly.accelerators)
-        self.engine.backends.use(services.backends, services.own_backends)
+        services.threads.size = max_threads
+        self.engine = Engine(outcomes, services.threads, repair=repair, accelerators=self.assembly.accelerators)
+        self.engine.backends.update(services.backends)
         self.assembly.accelerators.use(services.accelerators)
-        self.collector = Collector(self.assembly, plugins, self.engine.backends.named)
+        self.collector = Collector(self.assembly, plugins, self.engine.backends)
         self.straight = FastPath(self.engine)
         self.registry = Registry()
         self.groups = Groups()
@@ -194,7 +197,8 @@ class ToolkitState:
             # In the same place: whatever reads tools looks there.
             assembly.types, assembly.injectors, assembly.converters = fresh.types, fresh.injectors, fresh.converters
         assembly.accelerators.use(services.accelerators)
-        engine.backends.use(services.backends, services.own_backends)
+        engine.backends.clear()
+        engine.backends.update(services.backends)
         self.collector.sources = services.plugins
         self.services = services
         self.registry.touched()
