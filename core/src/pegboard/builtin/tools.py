@@ -1,4 +1,4 @@
-"""The tools of the core itself, as a plugin: each is imported when it is first wanted."""
+"""The tools of the core itself, as a plugin: they are imported when one is first wanted."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def provide_tools() -> list[str]:
     was kept. A pack replaces one by a tool of its name that says so: `replaces="pegboard__search_tools"`.
     """
     return [
-        "pegboard.builtin.meta:reset_equipped_tools",
-        "pegboard.builtin.output:read_output",
-        "pegboard.builtin.search.tool:search_tools",
+        "pegboard.builtin.meta_tools:reset_equipped_tools",
+        "pegboard.builtin.meta_tools:read_output",
+        "pegboard.builtin.meta_tools:search_tools",
     ]

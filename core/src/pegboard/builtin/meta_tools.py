@@ -1,13 +1,17 @@
-"""The tool `reset_equipped_tools`: a model switches the groups that it manages, in its own session."""
+"""Meta tools: with them a model changes what its own session offers, or pages through long output.
+
+What they need of the session they get as any tool would: by a parameter, and from public methods.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated
+import sys
+from typing import Annotated, Any
 
 from pegboard import Param, Session, ToolError, tool
 from pegboard._base.errors import suggestion
 
-__all__ = ["reset_equipped_tools"]
+__all__ = ["read_output", "reset_equipped_tools", "search_tools"]
 
 
 @tool(idempotent=True, destructive=False, open_world=False)
@@ -36,3 +40,25 @@ def _report(session: Session, before: tuple[str, ...]) -> str:
         if group.instructions and group.name not in before
     ]
     return "\n".join(lines)
+
+
+@tool(read_only=True, idempotent=True, destructive=False, open_world=False)
+def search_tools(
+    session: Session,
+    query: Annotated[str, Param("What the tool should do, in a few words, or its name")],
+    limit: Annotated[int, Param("How many tools to return at most", ge=1, le=50)] = 5,
+) -> list[dict[str, Any]]:
+    """Find more tools: there are many that are not listed. The tools in the result can be called from then on."""
+    return [found.schema().to_dict() for found in session.search(query, limit)]
+
+
+# Its pages are short by themselves; a page that spilled would never end.
+@tool(read_only=True, idempotent=True, max_output=sys.maxsize)
+def read_output(session: Session, handle: str, offset: Annotated[int, Param(ge=0)] = 0) -> str:
+    """Read on in the output of a tool that was too long to be shown at once.
+
+    Args:
+        handle: The handle that stands at the end of the shortened output
+        offset: How many characters to skip
+    """
+    return session.read_output(handle, offset)
