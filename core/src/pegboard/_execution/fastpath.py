@@ -53,7 +53,7 @@ class FastPath:
         self._engine = engine
         self._log = listened()
 
-    def run(  # noqa: C901, PLR0912 - each step is one line, and each frame more would be a twentieth of a call
+    def run(  # noqa: C901, PLR0912, PLR0915 - in one piece, for each frame more would be a twentieth of a call
         self,
         session: Any,
         ready: BoundTool,
@@ -67,7 +67,7 @@ class FastPath:
         call_id = call_id or f"{_ids.prefix}{_ids.next()}"  # as `new_call_id`, without its frame
         text = sent if type(sent) is str else None
         notes: tuple[Note, ...] = _NOTHING
-        decoded, keys, invocation, steps = None, 0, None, None
+        decoded, keys, invocation = None, 0, None
         try:
             decoded, keys = (_as_dict(ready, sent), 0) if text is None else ready.decode(text)
             values = ready.accept(decoded, keys, text)
@@ -83,14 +83,17 @@ class FastPath:
                 invocation = self._surrounded(session, ready, call_id, decoded, values, given)
                 if notes:
                     invocation.call.notes.extend(notes)
-                if not begins or given[3] is not None:
-                    steps = self._engine.steps(invocation, given[3])
+                steps = None if begins and given[3] is None else self._engine.steps(invocation, given[3])
             except BaseException as error:  # noqa: BLE001 - a context, or a preset, may raise anything
                 return self._not_begun(ready, call_id, notes, error)
+            if steps is not None:
+                ready.stats.open += 1
+                return self._finish(
+                    (session, ready, call_id, decoded, values, given, invocation, started, on_loop), steps
+                )
         facts = session, ready, call_id, decoded, values, given, invocation, started, on_loop
-        ready.stats.open += 1
-        if steps is not None:
-            return self._finish(facts, steps)
+        stats = ready.stats
+        stats.open += 1
         try:
             provided = ready.provided if invocation is None else _provided(ready, invocation)
             if on_loop and ready.fast_thread:
@@ -108,7 +111,28 @@ class FastPath:
                 return self._late(facts, value)
         except BaseException as error:  # noqa: BLE001 - whatever a tool raises is the outcome of its call
             return self._failed(facts, error)
-        return self._conclude(facts, known, value)
+        limit = ready.max_output
+        if known is None or not known[1] or (limit is not None and not is_short(value, limit)):
+            return self._conclude(facts, value)
+        seconds = perf_counter() - started
+        if invocation is None or invocation.seen is None:
+            result = filled(call_id, ready.name, _SUCCESS, known[0], value, None, seconds)
+            if invocation is not None:
+                invocation.ended()
+        else:
+            call = invocation.seen
+            said = tuple(call.notes), tuple(call.logs), tuple(call.attachments)
+            result = filled(call_id, ready.name, _SUCCESS, known[0], value, None, seconds, 1, *said)
+            self._tell(invocation, result)
+        stats.open -= 1  # as in `_counted`
+        stats.calls += 1
+        stats.seconds += seconds
+        stats.histogram[int(seconds * 1e6).bit_length()] += 1
+        if self._log is None:
+            self._log = listened()  # a program may load `logging` late
+        if self._log is not None and self._log.isEnabledFor(DEBUG):
+            log_call(result)
+        return result
 
     def _surrounded(
         self, session: Any, ready: BoundTool, call_id: str, decoded: Any, values: tuple[Any, ...], given: Any
@@ -154,10 +178,9 @@ class FastPath:
 
     def _settled(self, facts: _Facts, value: Any) -> Any:
         """The result of a tool that has returned."""
-        known = facts[1].renderers.by_type.get(type(value))
-        if known is None and _is_unfinished(value):
+        if type(value) not in facts[1].renderers.by_type and _is_unfinished(value):
             return self._late(facts, value)
-        return self._conclude(facts, known, value)
+        return self._conclude(facts, value)
 
     def _late(self, facts: _Facts, value: Any, error: BaseException | None = None) -> Any:
         """What comes of a call whose function has come to that, and that the steps have to finish."""
@@ -209,32 +232,11 @@ class FastPath:
             raise error
         return error
 
-    def _conclude(self, facts: _Facts, known: Any, value: Any) -> ToolResult:
-        _, ready, call_id, _, _, _, invocation, started, _ = facts
-        limit = ready.max_output
-        if known is None or not known[1] or (limit is not None and not is_short(value, limit)):
-            call: Called = Unseen(call_id, ready.name) if invocation is None else invocation.said
-            return self._end(facts, self._engine.outcomes.success(call, value, ready.renderers, limit))
-        seconds = perf_counter() - started
-        if invocation is None or invocation.seen is None:
-            result = filled(call_id, ready.name, _SUCCESS, known[0], value, None, seconds)
-            if invocation is not None:
-                invocation.ended()
-        else:
-            call = invocation.seen
-            said = tuple(call.notes), tuple(call.logs), tuple(call.attachments)
-            result = filled(call_id, ready.name, _SUCCESS, known[0], value, None, seconds, 1, *said)
-            self._tell(invocation, result)
-        stats = ready.stats  # as in `ended`
-        stats.open -= 1
-        stats.calls += 1
-        stats.seconds += seconds
-        stats.histogram[int(seconds * 1e6).bit_length()] += 1
-        if self._log is None:
-            self._log = listened()  # a program may load `logging` late
-        if self._log is not None and self._log.isEnabledFor(DEBUG):
-            log_call(result)
-        return result
+    def _conclude(self, facts: _Facts, value: Any) -> ToolResult:
+        """The result of a call that returned."""
+        _, ready, call_id, _, _, _, invocation, _, _ = facts
+        call: Called = Unseen(call_id, ready.name) if invocation is None else invocation.said
+        return self._end(facts, self._engine.outcomes.success(call, value, ready.renderers, ready.max_output))
 
     def _over(self, facts: _Facts, error: BaseException) -> ToolResult:
         """The result of a call that raised."""
