@@ -8,9 +8,10 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
-from typing import Any, Final
+from typing import Final
 
 from pegboard import Toolkit, ToolResult
+from tests.support.profiling import profiled
 
 SOURCE: Final = str(Path(sys.modules["pegboard"].__file__ or "").parent) + "/"
 ARGUMENTS: Final = '{"a": 1, "b": 2}'
@@ -20,17 +21,12 @@ def walk(action: Callable[[], object]) -> list[str]:
     """Run an action; name the files of the core that it enters on this thread, in the order of their first call."""
     files: dict[str, None] = {}
 
-    def enter(frame: FrameType, event: str, _argument: Any) -> None:
+    def enter(frame: FrameType, event: str) -> None:
         path = frame.f_code.co_filename
         if event == "call" and path.startswith(SOURCE):
             files.setdefault(path.removeprefix(SOURCE))
 
-    before = sys.getprofile()
-    sys.setprofile(enter)
-    try:
-        action()
-    finally:
-        sys.setprofile(before)
+    profiled(action, enter)
     return list(files)
 
 

@@ -30,6 +30,7 @@ from tests.benchmarks.floors import (
 )
 from tests.benchmarks.measuring import quiet
 from tests.support.interpreters import printed
+from tests.support.profiling import profiled
 
 
 @pytest.fixture(autouse=True)
@@ -47,15 +48,11 @@ def counted(work: Callable[[], Any]) -> Counter[str]:
         logging.getLogger("pegboard").isEnabledFor(level)  # found out once, and remembered until a level is set
     calls: Counter[str] = Counter()
 
-    def profile(frame: FrameType, event: str, argument: Any) -> None:
+    def count(frame: FrameType, event: str) -> None:
         if event == "call":
             calls[f"{'/'.join(Path(frame.f_code.co_filename).parts[-2:])}:{frame.f_code.co_name}"] += 1
 
-    sys.setprofile(profile)
-    try:
-        work()
-    finally:
-        sys.setprofile(None)
+    profiled(work, count)
     return calls
 
 

@@ -1,6 +1,5 @@
 """A thousand tools cost five times what two hundred do: counted in Python function calls, which no machine changes."""
 
-import sys
 from collections.abc import Callable
 from types import FrameType
 from typing import Any
@@ -9,6 +8,7 @@ import pytest
 
 import pegboard_dataclasses
 from pegboard import Toolkit, tool
+from tests.support.profiling import profiled
 
 SOURCE = '''
 @dataclass
@@ -61,15 +61,11 @@ def counted(work: Callable[[], Any]) -> int:
     """How many Python and C functions `work` calls."""
     calls = 0
 
-    def profile(frame: FrameType, event: str, argument: Any) -> None:
+    def count(frame: FrameType, event: str) -> None:
         nonlocal calls
-        calls += event in ("call", "c_call")
+        calls += 1
 
-    sys.setprofile(profile)
-    try:
-        work()
-    finally:
-        sys.setprofile(None)
+    profiled(work, count)
     return calls
 
 
