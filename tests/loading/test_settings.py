@@ -46,6 +46,9 @@ class Pack:
     limits: Limits = Limits()
     maybe: int | None = None
     either: int | str = 0
+    place: str | Path = ""
+    raw: bytes = b""
+    longest: float = 1.0
     scale: Literal["small", "large"] = "small"
     mood: Mood = Mood.CALM
     day: dt.date = dt.date(2020, 1, 1)
@@ -193,6 +196,10 @@ class TestValues:
             ("maybe", None, None),
             ("maybe", 3, 3),
             ("either", "x", "x"),
+            ("place", "a/b", "a/b"),
+            ("place", Path("a"), Path("a")),
+            ("raw", b"x", b"x"),
+            ("longest", float("inf"), float("inf")),
             ("scale", "large", "large"),
             ("mood", "wild", Mood.WILD),
             ("mood", Mood.WILD, Mood.WILD),

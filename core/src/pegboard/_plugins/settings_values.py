@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import types as python_types
+import typing
 from collections import abc
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import Any, get_args, get_type_hints
+from typing import Any, get_args, get_origin, get_type_hints
 
 import attrs
 from attrs import evolve, frozen
 
 from pegboard._base.records import Compared
-from pegboard._model.shapes import Member, Record, Scalar, TypePlan
+from pegboard._model.shapes import Member, Record, Scalar, TypePlan, Union
 from pegboard._model.tool import Origin
 from pegboard._types.plans import shaped
 from pegboard._types.table import TypeTable
@@ -50,7 +52,7 @@ def type_table(handlers: Iterable[TypeHandler]) -> TypeTable:
     """What structures settings: these handlers and attrs classes; besides JSON they take Python objects that fit."""
     table = TypeTable()
     frozen_arrays = (TypeHandler(cls, _tuple) for cls in (abc.Sequence, abc.Collection, abc.Iterable))
-    for handler in (TypeHandler(attrs.has, _record), *frozen_arrays, *handlers):
+    for handler in (TypeHandler(attrs.has, _record), TypeHandler(_is_union, _union), *frozen_arrays, *handlers):
         table.add(evolve(handler, build=partial(_or_instance, handler.build)), Origin(), "builtin")
     return table
 
@@ -125,14 +127,10 @@ def _or_instance(build: Callable[[Any, Types], TypePlan], annotation: Any, types
 
 def _is_instance(value: Any, annotation: Any) -> bool:
     """Whether a value is what the annotation wants already; JSON is for the plan, and a datetime is no date here."""
-    if annotation in (Any, object):
+    if annotation in (Any, object) or type(value) is annotation:
         return True
     try:
-        return (
-            type(value) not in _KINDS
-            and isinstance(value, annotation)
-            and (type(value) is annotation or type(value) not in _MOMENTS)
-        )
+        return type(value) not in (*_KINDS, *_MOMENTS) and isinstance(value, annotation)
     except TypeError:  # an annotation that is no class
         return False
 
@@ -149,3 +147,13 @@ def _record(cls: Any, types: Types) -> TypePlan:
 
 def _tuple(annotation: Any, types: Types) -> TypePlan:
     return types.plan(tuple[(*(get_args(annotation) or (Any,)), ...)])  # type: ignore[misc]  # made at run time
+
+
+def _is_union(annotation: Any) -> bool:
+    return get_origin(annotation) in (typing.Union, python_types.UnionType)
+
+
+def _union(annotation: Any, types: Types) -> TypePlan:
+    """As any union, but that what no JSON could be is no mistake in `str | Path`: a program may hand in a path."""
+    members = tuple(map(types.plan, get_args(annotation)))
+    return shaped({"anyOf": [member.schema for member in members]}, Union(members))
