@@ -2,11 +2,13 @@
 
 import dataclasses
 import datetime as dt
+import enum
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
+from typing_extensions import TypeAliasType
 
 import pegboard_dataclasses
 from pegboard import RegistrationError, Toolkit, tool
@@ -115,3 +117,29 @@ def test_two_tools_with_both_orders_on_one_board() -> None:
             toolkit.register(*order)
             found = [toolkit.call_sync(name, {"value": [1]}).text for name in ("narrow", "wide")]
         assert found == ["[1]", "[1.0]"]
+
+
+def test_a_type_that_is_still_being_planned_may_win() -> None:
+    loop = TypeAliasType("loop", "list[Any | loop]")
+    assert type_table().plan(loop).structure([1, [2]]) == [1, [2]]
+
+
+@pytest.mark.parametrize("annotation", [Any | int, Any | list[int], list[Any | int]])
+def test_any_before_what_arrives_raw_takes_everything(annotation: Any) -> None:
+    structure = type_table().plan(annotation).structure
+    for value in ([1], ["a", None], [[1.5]]):
+        assert structure(value) == value
+
+
+class Only(enum.Enum):
+    A = "a"
+
+
+@pytest.mark.parametrize("annotation", [Literal["a"] | Only, dict[str, Any] | dict[int, int]])
+def test_what_would_lose_its_type_to_an_equal_one_is_refused(annotation: Any) -> None:
+    with pytest.raises(RegistrationError, match="can never win"):
+        type_table().plan(annotation)
+
+
+def test_what_arrives_as_the_same_json_loses_nothing() -> None:
+    assert type_table().plan(dict[str, Any] | dict[str, int]).structure({"a": 1}) == {"a": 1}

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import marshal
 from collections.abc import Callable, Iterator, Mapping
+from types import NoneType
 from typing import Any, Final, TypeAlias
 
 __all__ = [
     "KEYWORDS",
+    "TYPE_NAMES",
     "JsonSchema",
     "comparable",
     "copied",
@@ -21,6 +23,17 @@ __all__ = [
 ]
 
 JsonSchema: TypeAlias = dict[str, Any]
+
+TYPE_NAMES: Final[Mapping[type, str]] = {
+    NoneType: "null",
+    bool: "boolean",
+    int: "integer",
+    float: "number",
+    str: "string",
+    list: "array",
+    dict: "object",
+}
+"""The Python types of decoded JSON values, each before those that it is a subclass of, and their names in schemas."""
 
 # Asked first: whether a dict is one of the abstract Mappings takes ten times as long.
 _MAPPING = (dict, Mapping)

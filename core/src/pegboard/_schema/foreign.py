@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 from functools import lru_cache
 from itertools import islice
-from types import NoneType
 from typing import Any, ClassVar, Final, TypeAlias, final
 
 from attrs import field, frozen
@@ -15,7 +14,7 @@ from attrs import field, frozen
 from pegboard._base.errors import Mismatch, describe_exception
 from pegboard._base.markers import MISSING
 from pegboard._model.shapes import Choice, Items, JsonSchema, Member, Nullable, Record, Scalar, Shape, TypePlan, Union
-from pegboard._model.subschemas import distinct, measured
+from pegboard._model.subschemas import TYPE_NAMES, distinct, measured
 from pegboard._schema.problems import (
     BOUNDS,
     MOST_PROBLEMS,
@@ -268,13 +267,7 @@ def _mismatch(error: Any, schema: Mapping[str, Any], path: str, redact: Redact |
 _WORDED: Final = frozenset({"anyOf", "const", "enum", "format", "oneOf", "type", *BOUNDS})
 
 
-_SCALARS: Final[Mapping[Any, type]] = {
-    "boolean": bool,
-    "integer": int,
-    "null": NoneType,
-    "number": float,
-    "string": str,
-}
+_SCALARS: Final[Mapping[Any, type]] = {name: kind for kind, name in TYPE_NAMES.items() if kind not in (list, dict)}
 
 
 def shape_of(plan: TypePlan) -> Shape | None:

@@ -10,6 +10,7 @@ from attrs import field, frozen
 
 from pegboard._base.errors import Mismatch, describe_exception, nearest
 from pegboard._model.shapes import Choice, Deferred, Nullable, Record, Shape, Tagged, TypePlan, Union
+from pegboard._model.subschemas import TYPE_NAMES
 from pegboard._schema.nodes import SchemaRef
 
 __all__ = [
@@ -37,15 +38,6 @@ MOST_PROBLEMS = 1000
 """Nobody reads more: walks stop here, so that a hostile value cannot make a report of unbounded size."""
 
 _LINE = 200
-_JSON_TYPES = {
-    str: "string",
-    int: "integer",
-    float: "number",
-    bool: "boolean",
-    type(None): "null",
-    list: "array",
-    dict: "object",
-}
 
 
 @frozen(slots=False)  # half the time of slots, and every refused call makes some
@@ -116,13 +108,13 @@ def under(path: str, relative: str) -> str:
 
 def json_type(value: Any) -> str:
     """The JSON name of the value's type; the Python class for what is not JSON."""
-    return _JSON_TYPES.get(type(value)) or f"a Python {type(value).__name__}"
+    return TYPE_NAMES.get(type(value)) or f"a Python {type(value).__name__}"
 
 
 def got(value: Any, redact: Callable[[str], str] | None = None) -> str:
     """The value for a message: its type and its JSON text, shortened to about 60 characters."""
     kind = json_type(value)
-    if value is None or type(value) not in _JSON_TYPES:
+    if value is None or type(value) not in TYPE_NAMES:
         return kind
     if redact is None:
         return f"{kind} {spell(value)}"

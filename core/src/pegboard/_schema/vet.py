@@ -12,7 +12,7 @@ from urllib.parse import unquote
 from attrs import define, field, frozen
 
 from pegboard._base.errors import RegistrationError
-from pegboard._model.subschemas import KEYWORDS, measured, subschemas
+from pegboard._model.subschemas import KEYWORDS, TYPE_NAMES, measured, subschemas
 from pegboard._schema.problems import spell
 from pegboard._schema.redos import read_pattern
 
@@ -33,7 +33,7 @@ _DIALECTS: Final = frozenset(
     for draft in ("draft-07/schema", "draft/2019-09/schema", "draft/2020-12/schema")
     for end in ("", "#")
 )
-_TYPES: Final = frozenset({"array", "boolean", "integer", "null", "number", "object", "string"})
+_TYPES: Final = frozenset(TYPE_NAMES.values())
 _PLAIN_REFERENCE: Final = re.compile(r"#(/[\w$.-]*)*", re.ASCII)
 
 

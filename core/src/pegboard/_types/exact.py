@@ -7,11 +7,10 @@ integer is wanted, for a subclass of `str`, or to refuse.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from types import NoneType
 from typing import Any
 
 from pegboard._base.errors import BareMismatch
-from pegboard._model.subschemas import comparable
+from pegboard._model.subschemas import TYPE_NAMES, comparable
 
 __all__ = [
     "JSON_TYPES",
@@ -29,7 +28,7 @@ __all__ = [
     "to_text",
 ]
 
-JSON_TYPES: tuple[type, ...] = (NoneType, bool, int, float, str, list, dict)
+JSON_TYPES: tuple[type, ...] = tuple(TYPE_NAMES)
 """The Python types of decoded JSON values."""
 _LEAVES = frozenset(JSON_TYPES) - {list, dict}
 

@@ -56,7 +56,10 @@ class Writer:
         """Add a compound statement; what is written inside the `with` is its body."""
         self.line(header)
         self.depth += 1
+        before = len(self._lines)
         yield
+        if len(self._lines) == before:
+            self.line("pass")
         self.depth -= 1
 
     def constant(self, value: Any, hint: str) -> str:

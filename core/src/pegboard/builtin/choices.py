@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import enum
-from types import NoneType
 from typing import Any, Literal, get_args, get_origin
 
 from pegboard._base.errors import RegistrationError
 from pegboard._model.shapes import Choice, TypePlan
-from pegboard._schema.nodes import JsonSchema
+from pegboard._model.subschemas import TYPE_NAMES, JsonSchema
 from pegboard._types.annotations import is_union, qualified_name
 from pegboard._types.exact import choice_table
 from pegboard._types.plans import shaped
@@ -16,7 +15,7 @@ from pegboard.extension import TypeHandler, Types
 
 __all__ = ["choice_handlers"]
 
-_JSON_NAMES = {str: "string", bool: "boolean", int: "integer", float: "number", NoneType: "null"}
+_JSON_NAMES = {kind: name for kind, name in TYPE_NAMES.items() if kind not in (list, dict)}
 
 
 def choice_handlers() -> list[TypeHandler]:
