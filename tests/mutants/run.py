@@ -31,6 +31,7 @@ TYPES = (
     "test_limits.py",
     "test_edges.py",
     "test_results.py",
+    "test_unions.py",
 )
 PLANS = (
     *("tools/test_signatures.py", "tools/test_schemas.py", "injection/test_presets.py", "injection/test_injection.py"),

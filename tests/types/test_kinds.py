@@ -11,6 +11,7 @@ from pegboard._model.shapes import (
     FixedItems,
     Items,
     Mapped,
+    Member,
     Nullable,
     Record,
     Scalar,
@@ -21,7 +22,7 @@ from pegboard._model.shapes import (
     Union,
 )
 from pegboard._schema.nodes import SchemaRef
-from pegboard._types.json_kinds import candidates, kinds
+from pegboard._types.json_kinds import candidates, covers, kinds
 from pegboard._types.plans import shaped
 from tests.types.table import plan
 
@@ -84,3 +85,27 @@ def test_exact_types_are_tried_first_and_then_as_written() -> None:
     assert candidates([whole], str) == ()
     date = shaped({}, Text(str))
     assert candidates([date, words, date], str) == (date, words)
+
+
+@pytest.mark.parametrize(
+    ("first", "first_open", "second", "second_open", "wins"),
+    [
+        ("a", False, "a", False, True),
+        ("ab", False, "a", False, True),
+        ("a", False, "ab", False, False),
+        ("a", False, "a", True, False),
+        ("a", True, "a", True, True),
+        ("a", True, "ab", True, True),
+        ("ab", True, "a", True, False),
+        ("a", True, "ab", False, True),
+    ],
+)
+def test_open_records_may_be_sent_anything_under_other_keys(
+    first: str, first_open: bool, second: str, second_open: bool, wins: bool
+) -> None:
+    def record(keys: str, is_open: bool) -> TypePlan:
+        integer = shaped({"type": "integer"}, Scalar(int))
+        members = tuple(Member(key, key, integer, required=False) for key in keys)
+        return shaped({"type": "object"}, Record(dict, members, open=is_open))
+
+    assert covers(record(first, first_open), record(second, second_open)) is wins

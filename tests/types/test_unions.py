@@ -5,9 +5,10 @@ import datetime as dt
 import enum
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import pytest
+from annotated_types import Predicate
 from typing_extensions import TypeAliasType
 
 import pegboard_dataclasses
@@ -143,3 +144,11 @@ def test_what_would_lose_its_type_to_an_equal_one_is_refused(annotation: Any) ->
 
 def test_what_arrives_as_the_same_json_loses_nothing() -> None:
     assert type_table().plan(dict[str, Any] | dict[str, int]).structure({"a": 1}) == {"a": 1}
+
+
+def test_text_that_a_check_of_the_author_may_refuse_leaves_the_rest_to_others() -> None:
+    structure = type_table().plan(Annotated[str, Predicate(str.isalpha)] | dt.date).structure
+    assert structure("abc") == "abc"
+    assert structure("2024-05-06") == dt.date(2024, 5, 6)
+    with pytest.raises(RegistrationError, match="can never win"):
+        type_table().plan(str | dt.date)
