@@ -25,7 +25,7 @@ MAY_IMPORT: Final[dict[str, tuple[str, ...]]] = {
     "_execution": VALUES,
     "builtin": (*WINGS, "pegboard"),
     "_toolkit": (*WINGS, "builtin"),
-    "inspection": (*WINGS, "_toolkit"),
+    "inspection": (*WINGS, "builtin", "_toolkit"),
 }
 
 DOORS: Final[dict[str, tuple[str, ...]]] = {
@@ -40,13 +40,13 @@ DOORS: Final[dict[str, tuple[str, ...]]] = {
 """Which rooms may load a library; `_base` makes one of asyncio's exceptions, nothing else."""
 
 # What holds, lowered as the core shrinks. The aims: 13,200 lines, 100 modules, and walks of 25, 15, 22 and 8 files.
-MOST_LINES: Final = 14_500
+MOST_LINES: Final = 14_450
 """Code lines of the core, without docstrings and comments."""
-MOST_MODULES: Final = 132
+MOST_MODULES: Final = 129
 MOST_ENTRIES: Final = 20
 """What the folder of the core shows."""
 
-WALKS: Final = {"toolkit": 41, "registration": 20, "first call": 25, "warm call": 8}
+WALKS: Final = {"toolkit": 40, "registration": 20, "first call": 25, "warm call": 8}
 """How many files of the core may run for a toolkit without plugins, a function that becomes its tool, and its calls."""
 
 
