@@ -22,11 +22,11 @@ from pegboard._execution.stats import Stats
 from pegboard._execution.steps import CallSteps
 from pegboard._injection.context import Scope
 from pegboard._injection.invocation import Invocation
-from pegboard._model.call import CancelToken, ToolCall
+from pegboard._model.call import Called, CancelToken, ToolCall
 from pegboard._model.policy import ExecutionPolicy, Permission
 from pegboard._model.result import Note, Status, ToolResult
 from pegboard._model.tool import Tool
-from pegboard._results.factory import Called, ResultFactory, finished, masked, redacted
+from pegboard._results.factory import ResultFactory, finished, masked, redacted
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -167,7 +167,8 @@ class Engine:
         if ready.permission is Permission.NEVER:
             self._settle(call, self.outcomes.not_permitted(call))
             return
-        admission = self.admission(ready, call.arguments)
+        sent = call.arguments
+        admission = (_as_it_is(ready, sent, {}) if type(sent) is str else None) or self.admission(ready, sent)
         call.notes.extend(admission.notes)
         call.arguments = owned(admission.arguments)
         # A value that is no more than JSON is a part of the arguments; an approver is shown what nobody can change.
@@ -199,7 +200,9 @@ class Engine:
     def readmitted(self, invocation: Invocation, edited: Any) -> ToolResult | None:
         """Read the arguments that were shown to an approver anew, or those that it `edited`; the refusal of these."""
         ready: BoundTool = invocation.ready
-        admission = self.admission(ready, invocation.arguments if edited is None else edited)
+        shown = invocation.arguments
+        admission = _as_it_is(ready, None, shown) if edited is None else self.admission(ready, edited)
+        admission = admission or self.admission(ready, shown)
         if admission.refusal is not None:
             return self.refused(invocation.said, admission)
         invocation.arguments, invocation.values = admission.arguments, admission.values
@@ -378,6 +381,17 @@ class Engine:
         ready.stats.resumed()
         self._settle(call, result)
         return result
+
+
+def _as_it_is(ready: BoundTool, text: str | None, shown: Mapping[str, Any]) -> Validation | None:
+    """Arguments that fit as they were sent, or shown before, which is what most do; None for all others."""
+    try:
+        decoded, keys = (owned(shown), 0) if text is None else ready.decode(text)
+        return Validation(decoded, ready.accept(decoded, keys, text))
+    except BaseException as error:  # whatever a type's own class raises; who admits them reads them anew
+        if is_interrupt(error):
+            raise
+        return None
 
 
 def _one_of(owed: list[ToolCall], call_id: str | ToolCall) -> ToolCall:

@@ -20,8 +20,8 @@ from pegboard._base.effects import cancellation, is_cancellation, is_interrupt
 from pegboard._execution.bound_tool import BoundTool, Unavailable
 from pegboard._execution.engine import Engine
 from pegboard._execution.log import DEBUG, INFO, listened, log_call
-from pegboard._injection.invocation import Called, Invocation, Unseen
-from pegboard._model.call import ToolCall
+from pegboard._injection.invocation import Invocation
+from pegboard._model.call import Called, ToolCall, Unseen
 from pegboard._model.call import call_ids as _ids
 from pegboard._model.policy import Permission
 from pegboard._model.result import Note, Status, ToolResult, filled

@@ -147,7 +147,7 @@ class CallSteps:
         if is_async(approver):
             return (yield Await(lambda: approver(request)))
         answer, error = yield Work(lambda: approver(request))
-        if error is None and inspect.isawaitable(answer):
+        if error is None and answer is not True and inspect.isawaitable(answer):
             return (yield Await(lambda: answer))
         return answer, error
 

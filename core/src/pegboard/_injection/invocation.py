@@ -4,41 +4,20 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
+from typing import TYPE_CHECKING, Any, Final, final
 
 from pegboard._injection.context import Scope
 from pegboard._injection.presets import secret_texts
-from pegboard._model.call import CancelToken, Emitter, Listener, Runner, ToolCall
-from pegboard._model.content import Block
-from pegboard._model.result import Note
+from pegboard._model.call import Called, CancelToken, Emitter, Listener, Runner, ToolCall, Unseen
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-__all__ = ["Called", "Invocation", "Unseen"]
+__all__ = ["Invocation"]
 
 
 _stoppers: Final = threading.RLock()
 """Guards the making of stoppers: a call may be stopped from any thread, and by a signal handler."""
-
-
-@final
-class Unseen:
-    """What a result says of a call that nobody asked for: nothing was added to it."""
-
-    __slots__ = ("id", "name", "notes")
-
-    logs: tuple[str, ...] = ()
-    attachments: tuple[Block, ...] = ()
-
-    def __init__(self, id: str, name: str, notes: tuple[Note, ...] = ()) -> None:  # noqa: A002 - as in ToolCall
-        self.id = id
-        self.name = name
-        self.notes = notes
-
-
-Called: TypeAlias = ToolCall | Unseen
-"""What a result says of its call."""
 
 
 @final

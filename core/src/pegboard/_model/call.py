@@ -17,6 +17,7 @@ from pegboard._model.result import Note, Status, ToolResult
 
 __all__ = [
     "Agent",
+    "Called",
     "CancelToken",
     "Chunk",
     "Emitter",
@@ -24,6 +25,7 @@ __all__ = [
     "Runner",
     "Surroundings",
     "ToolCall",
+    "Unseen",
     "call_ids",
     "new_call_id",
 ]
@@ -337,3 +339,22 @@ class ToolCall:
 
     def __repr__(self) -> str:
         return f"ToolCall({self.name!r}, {self.status.value}, id={self.id!r})"
+
+
+@final
+class Unseen:
+    """What a result says of a call that nobody asked for: nothing was added to it."""
+
+    __slots__ = ("id", "name", "notes")
+
+    logs: tuple[str, ...] = ()
+    attachments: tuple[Block, ...] = ()
+
+    def __init__(self, id: str, name: str, notes: tuple[Note, ...] = ()) -> None:  # noqa: A002 - as in ToolCall
+        self.id = id
+        self.name = name
+        self.notes = notes
+
+
+Called: TypeAlias = ToolCall | Unseen
+"""What a result says of its call."""

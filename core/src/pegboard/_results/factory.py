@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Any, Final, Literal, Protocol, TypeAlias, final
+from typing import Any, Final, Literal, TypeAlias, final
 
 from pegboard._base.effects import AttemptTimeoutError, is_cancellation, is_interrupt
 from pegboard._base.errors import Fault, MissingContextError, Suspend, ToolError, TransferError, describe_exception
+from pegboard._model.call import Called
 from pegboard._model.content import Block, TextBlock
 from pegboard._model.result import (
     Note,
@@ -25,30 +26,6 @@ from pegboard._results.streams import joined, shown
 __all__ = ["ExposeErrors", "ResultFactory", "is_short", "shortened"]
 
 _SUCCESS: Final = Status.SUCCESS  # a member of an enum is looked up slowly
-
-
-class Called(Protocol):
-    """What a result says of its call: a `ToolCall`, or less where nobody asked for one."""
-
-    @property
-    def id(self) -> str:
-        """The call's id."""
-
-    @property
-    def name(self) -> str:
-        """The tool's name."""
-
-    @property
-    def notes(self) -> Iterable[Note]:
-        """Remarks so far."""
-
-    @property
-    def logs(self) -> Iterable[str]:
-        """Lines that the tool logged."""
-
-    @property
-    def attachments(self) -> Iterable[Block]:
-        """Blocks that the tool attached."""
 
 
 ExposeErrors: TypeAlias = Literal["message", "redacted", "traceback"]
