@@ -1,5 +1,6 @@
 """Settings of the whole suite."""
 
+import os
 import signal
 from collections.abc import Iterator
 
@@ -20,7 +21,10 @@ def _interpreters_compile_once(tmp_path_factory: pytest.TempPathFactory) -> Iter
     """Installers compile what they install; without this each interpreter that a test starts compiles the checkout."""
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
-        patch.setenv("PYTHONPYCACHEPREFIX", str(tmp_path_factory.mktemp("bytecode")))
+        place = tmp_path_factory.getbasetemp()
+        # Beside those of the other processes where there are some, so that they compile once together.
+        shared = place.parent if "PYTEST_XDIST_WORKER" in os.environ else place
+        patch.setenv("PYTHONPYCACHEPREFIX", str(shared / "bytecode"))
         yield
 
 
