@@ -19,7 +19,6 @@ __all__ = [
     "Param",
     "Secret",
     "injectable",
-    "is_injectable",
     "reveal",
 ]
 
@@ -96,11 +95,6 @@ def injectable(cls: C) -> C:
     """Class decorator: parameters annotated with this class always come from the context, never from the model."""
     cls.__pegboard_injectable__ = True  # type: ignore[attr-defined]  # a mark on the user's own class
     return cls
-
-
-def is_injectable(annotation: Any) -> bool:
-    """Whether `annotation` is a class that was declared context-only (a subclass of such a class is too)."""
-    return isinstance(annotation, type) and bool(getattr(annotation, "__pegboard_injectable__", False))
 
 
 @final

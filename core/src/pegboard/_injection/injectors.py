@@ -11,7 +11,7 @@ from attrs import define, evolve, field, frozen
 
 from pegboard._base.effects import Await, Steps
 from pegboard._base.errors import ConflictError, MissingContextError, RegistrationError
-from pegboard._base.markers import MISSING, Inject, is_injectable
+from pegboard._base.markers import MISSING, Inject
 from pegboard._injection.context import is_unseen_protocol
 from pegboard._injection.invocation import Invocation
 from pegboard._model.call import Agent
@@ -91,7 +91,10 @@ class InjectorTable:
 
     def _is_context_only(self, annotation: Any) -> bool:
         cls = get_origin(annotation) or annotation
-        return is_injectable(cls) or (isinstance(cls, type) and any(base in self.context_only for base in cls.__mro__))
+        if not isinstance(cls, type):
+            return False
+        marked = bool(getattr(cls, "__pegboard_injectable__", False))
+        return marked or any(base in self.context_only for base in cls.__mro__)
 
     def _injector(self, annotation: Any) -> Injector | None:
         for level in self._levels.values():

@@ -206,7 +206,7 @@ class TypeTable:
         bare, items = split(annotation)
         if bare is not annotation:
             return self._refined(bare, items)
-        matches = self._matches(bare)
+        matches = self._matches(bare, best=True)
         return self._built(matches, bare) if matches else self.plan(_stands_for(bare))
 
     def _built(self, matches: list[_Match], annotation: Any) -> TypePlan:
@@ -244,18 +244,20 @@ class TypeTable:
             raise RegistrationError(f"the type handler of {origin} must give a TypePlan for {name}, not {plan!r}")
         return plan
 
-    def _matches(self, annotation: Any) -> list[_Match]:
-        """Every handler that maps the annotation, best first."""
+    def _matches(self, annotation: Any, *, best: bool = False) -> list[_Match]:
+        """Every handler that maps the annotation, best first; for the `best` alone, fewer predicates are asked."""
         cls = get_origin(annotation) or annotation
         found = [((0, 0), entry) for entry in self._by_key.get(structural_key(annotation), ())]
         if cls is not annotation:
             found += [((3, 0), entry) for entry in self._by_key.get(structural_key(cls), ())]
-        found += [((1, 0), entry) for entry in self._by_predicate if _applies(entry.handler.matches, annotation)]
         for distance, base in enumerate(cls.__mro__ if isinstance(cls, type) else ()):
             # `object` is a base of everything: a handler for it maps only itself, or it would shadow every refusal.
             if base is not object or annotation is object:
                 rank = (0, 0) if annotation is base else ((2, distance) if cls is annotation else (3, distance))
                 found += [(rank, entry) for entry in self._by_class.get(base, ())]
+        exact = [entry.order for rank, entry in found if best and rank == (0, 0)]
+        asked = [entry for entry in self._by_predicate if not exact or entry.order < min(exact)]
+        found += [((1, 0), entry) for entry in asked if _applies(entry.handler.matches, annotation)]
         return sorted(found, key=_precedence)
 
 
@@ -284,9 +286,9 @@ def _refuse_tie(annotation: Any, matches: list[_Match]) -> None:
 
 
 def _tie(annotation: Any, matches: list[_Match]) -> str:
-    best = matches[0]
-    rivals = {str(match[1].origin) for match in matches if _precedence(match)[:2] == _precedence(best)[:2]}
-    if best[1].level != "plugin" or len(rivals) < 2:
+    offered, best = [match for match in matches if match[1].level == "plugin"], _precedence(matches[0])[:2]
+    rivals = {str(match[1].origin) for match in offered if _precedence(match)[:2] == best}
+    if len(rivals) < 2:
         return ""
     return (
         f"{' and '.join(sorted(rivals))} both map {qualified_name(annotation)}; give one of their handlers a higher "

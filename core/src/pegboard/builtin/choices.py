@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from typing import Any, Literal, get_args, get_origin
+from typing import Any, Final, Literal, get_args, get_origin
 
 from pegboard._base.errors import RegistrationError
 from pegboard._model.shapes import Choice, TypePlan
@@ -13,19 +13,9 @@ from pegboard._types.exact import choice_table
 from pegboard._types.plans import shaped
 from pegboard.extension import TypeHandler, Types
 
-__all__ = ["choice_handlers"]
+__all__ = ["HANDLERS"]
 
 _JSON_NAMES = {kind: name for kind, name in TYPE_NAMES.items() if kind not in (list, dict)}
-
-
-def choice_handlers() -> list[TypeHandler]:
-    """Handlers for Literal, Enum and its kin, and unions."""
-    return [
-        TypeHandler(_is_literal, _literal),
-        # A predicate, since StrEnum stands behind `str` in its own bases.
-        TypeHandler(lambda annotation: isinstance(annotation, enum.EnumMeta), _enum),
-        TypeHandler(is_union, _union),
-    ]
 
 
 def _union(annotation: Any, types: Types) -> TypePlan:
@@ -78,3 +68,11 @@ def _schema(pairs: list[tuple[Any, Any]]) -> JsonSchema:
     kinds = {type(value) for value in values}
     typed = {"type": _JSON_NAMES[kinds.pop()]} if len(kinds) == 1 else {}
     return {**typed, "const": values[0]} if len(values) == 1 else {**typed, "enum": values}
+
+
+HANDLERS: Final = (
+    TypeHandler(_is_literal, _literal),
+    # A predicate, since StrEnum stands behind `str` in its own bases.
+    TypeHandler(lambda annotation: isinstance(annotation, enum.EnumMeta), _enum),
+    TypeHandler(is_union, _union),
+)

@@ -6,7 +6,7 @@ import collections
 import re
 from collections import abc
 from collections.abc import Callable
-from typing import Any, get_args, get_origin
+from typing import Any, Final, get_args, get_origin
 
 from pegboard._base.errors import Mismatch, RegistrationError
 from pegboard._model.shapes import (
@@ -29,26 +29,13 @@ from pegboard._types.plans import shaped
 from pegboard._types.unsupported import refuse_unknown
 from pegboard.extension import TypeHandler, Types
 
-__all__ = ["container_handlers"]
+__all__ = ["HANDLERS"]
 
 _LISTS = (list, abc.Sequence, abc.MutableSequence, abc.Iterable, abc.Collection)
 _SETS = (set, abc.Set, abc.MutableSet)
 _MAPPINGS = (dict, abc.Mapping, abc.MutableMapping)
 _INTEGER_KEY = r"^(0|-?[1-9][0-9]*)$"
 _JSON_SCALAR = str | int | float | bool | None
-
-
-def container_handlers() -> list[TypeHandler]:
-    """One handler for each container; subclasses are refused, since they would arrive as their base."""
-    builders: list[tuple[tuple[Any, ...], Callable[[Any, Types], TypePlan]]] = [
-        (_LISTS, _items_builder(list)),
-        ((collections.deque,), _items_builder(collections.deque)),
-        (_SETS, _items_builder(set)),
-        ((frozenset,), _items_builder(frozenset)),
-        ((tuple,), _tuple),
-        (_MAPPINGS, _mapping),
-    ]
-    return [TypeHandler(cls, _exactly(cls, build)) for classes, build in builders for cls in classes]
 
 
 def _exactly(cls: type, build: Callable[[Any, Types], TypePlan]) -> Callable[[Any, Types], TypePlan]:
@@ -195,3 +182,15 @@ def _integer_choice(plan: TypePlan, shape: Choice) -> TypePlan:
     pairs = tuple((str(value), meaning) for value, meaning in shape.pairs)
     write = plan.unstructure
     return shaped({"enum": [text for text, _ in pairs]}, Choice(pairs, shape.names), lambda key: str(write(key)))
+
+
+_BUILDERS: tuple[tuple[tuple[Any, ...], Callable[[Any, Types], TypePlan]], ...] = (
+    (_LISTS, _items_builder(list)),
+    ((collections.deque,), _items_builder(collections.deque)),
+    (_SETS, _items_builder(set)),
+    ((frozenset,), _items_builder(frozenset)),
+    ((tuple,), _tuple),
+    (_MAPPINGS, _mapping),
+)
+HANDLERS: Final = tuple(TypeHandler(cls, _exactly(cls, build)) for classes, build in _BUILDERS for cls in classes)
+"""One for each container; subclasses are refused, since they would arrive as their base."""

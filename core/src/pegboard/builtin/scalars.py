@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from types import NoneType
-from typing import Any, LiteralString
+from typing import Any, Final, LiteralString
 
 from pegboard._model.shapes import Scalar, TypePlan
+from pegboard._schema.nodes import SchemaNode
+from pegboard._types.annotations import qualified_name
 from pegboard._types.plans import shaped
 from pegboard._types.unsupported import refuse_unknown
 from pegboard.extension import TypeHandler, Types
 
-__all__ = ["scalar_handlers"]
+__all__ = ["HANDLERS"]
 
 _SCALARS: tuple[tuple[Any, type, dict[str, Any]], ...] = (
     (str, str, {"type": "string"}),
@@ -26,17 +28,14 @@ _SCALARS: tuple[tuple[Any, type, dict[str, Any]], ...] = (
 )
 
 
-def scalar_handlers() -> list[TypeHandler]:
-    """One handler for each scalar; subclasses are refused, since they would arrive as their base."""
-    return [_handler(annotation, shaped(schema, Scalar(kind))) for annotation, kind, schema in _SCALARS]
+def _handler(scalar: Any, kind: type, schema: dict[str, Any]) -> TypeHandler:
+    plan = shaped(SchemaNode(schema, partial(qualified_name, scalar)), Scalar(kind))
 
-
-def _handler(scalar: Any, plan: TypePlan) -> TypeHandler:
     def build(annotation: Any, types: Types) -> TypePlan:
         return plan if annotation is scalar else refuse_unknown(annotation)
 
-    return TypeHandler(scalar if isinstance(scalar, type) else _is(scalar), build)
+    return TypeHandler(scalar if isinstance(scalar, type) else (lambda annotation: annotation is scalar), build)
 
 
-def _is(scalar: Any) -> Callable[[Any], bool]:
-    return lambda annotation: annotation is scalar
+HANDLERS: Final = tuple(_handler(*each) for each in _SCALARS)
+"""One for each scalar; subclasses are refused, since they would arrive as their base."""

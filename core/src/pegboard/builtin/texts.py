@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import re
 import sys
-from typing import Any, final, get_args, get_origin
+from typing import Any, Final, final, get_args, get_origin
 
 from pegboard._model.shapes import Text, TypePlan
 from pegboard._types.plans import shaped
 from pegboard._types.unsupported import refuse_unknown
 from pegboard.extension import TypeHandler, Types
 
-__all__ = ["text_handlers"]
+__all__ = ["HANDLERS"]
 
 # A class before its base: `datetime` is a `date`, and both handlers are asked about it.
 _LATER = (
@@ -47,13 +47,6 @@ class _Later:
         return f"{self._module}.{self._name}"
 
 
-def text_handlers() -> list[TypeHandler]:
-    """One handler for each type."""
-    later = [TypeHandler(_Later(module, name), _build) for module, name in _LATER]
-    path = TypeHandler(_Later("pathlib", "PurePath"), _path)
-    return [TypeHandler(bytes, _build), TypeHandler(re.Pattern, _build), *later, path]
-
-
 def _build(annotation: Any, types: Types) -> TypePlan:
     from pegboard.builtin.readings import TEXTS
 
@@ -66,3 +59,11 @@ def _build(annotation: Any, types: Types) -> TypePlan:
 
 def _path(annotation: Any, types: Types) -> TypePlan:
     return shaped({"type": "string"}, Text(annotation), str)
+
+
+HANDLERS: Final = (
+    TypeHandler(bytes, _build),
+    TypeHandler(re.Pattern, _build),
+    *(TypeHandler(_Later(module, name), _build) for module, name in _LATER),
+    TypeHandler(_Later("pathlib", "PurePath"), _path),
+)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from pegboard.builtin.choices import choice_handlers
-from pegboard.builtin.containers import container_handlers
-from pegboard.builtin.scalars import scalar_handlers
-from pegboard.builtin.texts import text_handlers
+from pegboard.builtin import choices, containers, scalars, texts
 from pegboard.extension import TypeHandler
 from pegboard.hookspecs import hookimpl
 
@@ -13,6 +10,6 @@ __all__ = ["provide_types"]
 
 
 @hookimpl
-def provide_types() -> list[TypeHandler]:
+def provide_types() -> tuple[TypeHandler, ...]:
     """Scalars, types written as text, choices and unions, containers."""
-    return [*scalar_handlers(), *text_handlers(), *choice_handlers(), *container_handlers()]
+    return *scalars.HANDLERS, *texts.HANDLERS, *choices.HANDLERS, *containers.HANDLERS
