@@ -32,15 +32,18 @@ _HOMES = {
     "_model.tool": "Origin",
     "_model.facts": "Hints Parameter ToolSchema",
     "_toolkit.toolkit": "Tool Toolkit",
-    "_plugins.version": "__version__",
     "hookspecs": "hookimpl",
 }
 _home_of = {name: home for home, names in _HOMES.items() for name in names.split()}
 
-__all__ = sorted(_home_of)  # noqa: PLE0605 - computed from the one list above; the stub spells it out
+__all__ = sorted([*_home_of, "__version__"])  # noqa: PLE0605 - computed from the one list above; the stub spells it out
 
 
 def __getattr__(name):
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("pegboard")
     home = _home_of.get(name)
     if home is None:
         raise AttributeError(f"module 'pegboard' has no attribute {name!r}")

@@ -211,9 +211,6 @@ from pegboard._model.shapes import (
 from pegboard._model.tool import (
     Origin as Origin,
 )
-from pegboard._plugins.version import (
-    __version__ as __version__,
-)
 from pegboard._schema.foreign import (
     ForeignSchema as ForeignSchema,
 )
@@ -295,6 +292,8 @@ from pegboard.extension import (
 from pegboard.hookspecs import (
     hookimpl as hookimpl,
 )
+
+__version__: str
 
 __all__ = [
     "MISSING",

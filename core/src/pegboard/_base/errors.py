@@ -25,6 +25,7 @@ __all__ = [
     "describe_exception",
     "nearest",
     "suggestion",
+    "traceback_text",
 ]
 
 
@@ -144,6 +145,16 @@ def describe_exception(error: BaseException) -> str:
         return message
     # A bare key, or the 3 of SystemExit(3), says nothing by itself.
     return f"{type(error).__name__}: {message}" if message else type(error).__name__
+
+
+def traceback_text(error: BaseException) -> str:
+    """The formatted traceback, and never an exception of its own."""
+    try:
+        import traceback
+
+        return "".join(traceback.format_exception(error))
+    except BaseException:  # noqa: BLE001 - formatting calls the exception's own __str__
+        return describe_exception(error)
 
 
 def _with_name(error: BaseException) -> str:

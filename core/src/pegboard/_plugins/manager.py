@@ -8,15 +8,20 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn
 
 from attrs import evolve
 
-from pegboard._base.errors import PegboardError, PluginError, SettingsError, UnknownNameError, suggestion
+from pegboard._base.errors import (
+    PegboardError,
+    PluginError,
+    SettingsError,
+    UnknownNameError,
+    suggestion,
+    traceback_text,
+)
 from pegboard._base.names import pack_name
 from pegboard._model.plugin_record import Contribution, PluginRecord, PluginState
 from pegboard._model.tool import Origin
-from pegboard._plugins.candidates import Candidate, groups, roster, shadow
+from pegboard._plugins.candidates import INSTALLED, Candidate, Selection, groups, roster, shadow
 from pegboard._plugins.hooks import CONFIGURED, HookName, Hooks
-from pegboard._plugins.isolation import Outcome, isolated, traceback_text
-from pegboard._plugins.loading import failure, load_plugin
-from pegboard._plugins.selection import INSTALLED, Selection
+from pegboard._plugins.loading import Outcome, failure, isolated, load_plugin
 from pegboard._plugins.settings import Settings
 
 if TYPE_CHECKING:
@@ -359,7 +364,7 @@ class Plugins:
 
     def _set_failed(self, slot: Candidate, reason: str, error: BaseException | None) -> None:
         slot.exception = error
-        slot.traceback = self.settings.redact(traceback_text(error))
+        slot.traceback = self.settings.redact(traceback_text(error)) if error else ""
         slot.become(PluginState.FAILED, self.settings.redact(reason))
 
     def __repr__(self) -> str:

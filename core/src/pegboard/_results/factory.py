@@ -7,7 +7,15 @@ from functools import partial
 from typing import Any, Final, Literal, TypeAlias, final
 
 from pegboard._base.effects import AttemptTimeoutError, is_cancellation, is_interrupt
-from pegboard._base.errors import Fault, MissingContextError, Suspend, ToolError, TransferError, describe_exception
+from pegboard._base.errors import (
+    Fault,
+    MissingContextError,
+    Suspend,
+    ToolError,
+    TransferError,
+    describe_exception,
+    traceback_text,
+)
 from pegboard._model.call import Called
 from pegboard._model.content import Block, TextBlock
 from pegboard._model.result import (
@@ -263,13 +271,4 @@ def shortened(text: str, limit: int) -> str:
 
 def written(error: BaseException, secrets: Iterable[str] = ()) -> str:
     """The traceback of an exception, without secrets, at a length that somebody can read."""
-    return shortened(masked(_traceback(error), secrets), MAX_ERROR_TEXT)
-
-
-def _traceback(error: BaseException) -> str:
-    try:
-        import traceback
-
-        return "".join(traceback.format_exception(error))
-    except Exception:  # noqa: BLE001 - formatting calls the exception's own __str__
-        return describe_exception(error)
+    return shortened(masked(traceback_text(error), secrets), MAX_ERROR_TEXT)

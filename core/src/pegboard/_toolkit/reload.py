@@ -9,7 +9,7 @@ from pegboard._base.errors import PegboardError, describe_exception
 from pegboard._model.plugin_record import PluginRecord, PluginState
 from pegboard._model.plugin_reports import PluginChanges
 from pegboard._model.tool import Tool
-from pegboard._plugins.isolation import isolated
+from pegboard._plugins.loading import isolated
 from pegboard._toolkit.live_sources import unfollow_packs
 from pegboard._toolkit.register import fail_pack, follow_packs, hang_up_packs, read_anew
 from pegboard._toolkit.session import Session
