@@ -640,3 +640,14 @@ class TestMaxOutput:
 class TestRepr:
     def test_shows_name_status_and_the_beginning(self) -> None:
         assert repr(result_of("x" * 100)) == f"ToolResult('give', success, '{'x' * 57}...')"
+
+
+def test_the_text_of_data_is_that_of_the_moment_when_the_call_ended() -> None:
+    kept = {"items": [1]}
+    with Toolkit(plugins=()) as toolkit:
+        toolkit.register(lambda: kept, name="keep")
+        early, late = toolkit.call_sync("keep"), toolkit.call_sync("keep")
+    late.data["items"].append(2)
+    kept["items"].append(3)
+    assert (early.text, early.data) == ('{"items": [1]}', {"items": [1]})
+    assert late.text == '{"items": [1]}'

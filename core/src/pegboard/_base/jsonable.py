@@ -14,6 +14,7 @@ Unstructure: TypeAlias = Callable[[type], Callable[[Any], Any] | None]
 
 MAX_DEPTH: Final = 100
 _PLAIN = (str, bool, type(None))
+_SMALL: Final = 1 << 62
 _SPELLED_BITS: Final = 14_280  # 4,299 digits: Python spells no more
 
 
@@ -101,7 +102,13 @@ class _Walk:
         return _as_text(value)
 
     def _object(self, value: Mapping[Any, Any]) -> dict[str, Any]:
-        return {_key(key, self): self.data(member) for key, member in value.items()}
+        data = self.data
+        return {  # most keys and members as they are, without a frame for each
+            key if type(key) is str else _key(key, self): member
+            if type(member) is str or (type(member) is int and -_SMALL < member < _SMALL)
+            else data(member)
+            for key, member in value.items()
+        }
 
 
 def _key(key: Any, walk: _Walk) -> str:

@@ -15,8 +15,8 @@ __all__ = ["Note", "Rendering", "Status", "ToolOutput", "ToolResult", "Unread", 
 
 Rendering: TypeAlias = tuple[tuple[Block, ...], Any]
 """What a value becomes: its content blocks and its JSON-able data."""
-Unrendered: TypeAlias = Callable[[Any], Rendering] | str
-"""What gives the rendering of a value on first use; a text stands for a block of it and no data."""
+Unrendered: TypeAlias = Callable[[Any], Any] | str
+"""What gives the rendering of a value on first use, or what gives it in turn; a text is a block of it and no data."""
 Unread: TypeAlias = Fault | tuple[str, str, Mapping[str, Any] | None, BaseException | None] | None
 """What went wrong; the members of a `Fault` stand for the one that is made on first use.
 
@@ -152,7 +152,8 @@ class ToolResult(_Draft):
     def _render(self) -> Rendering:
         rendered = self._rendered
         if not isinstance(rendered, tuple):
-            rendered = ((TextBlock(rendered),), None) if isinstance(rendered, str) else rendered(self._value)
+            while not isinstance(rendered, tuple):
+                rendered = ((TextBlock(rendered),), None) if isinstance(rendered, str) else rendered(self._value)
             object.__setattr__(self, "_rendered", rendered)
         return rendered
 

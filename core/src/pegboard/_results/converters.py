@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final, TypeAlias, final
 
 from pegboard._base.errors import ConflictError
 from pegboard._base.jsonable import Unstructure, dump_json, jsonable, spellable
 from pegboard._model.content import Block, DataBlock, TextBlock
-from pegboard._model.result import Rendering, ToolOutput, ToolResult
+from pegboard._model.result import Rendering, ToolOutput, ToolResult, Unrendered
 from pegboard._model.shapes import FixedItems, Items, Nullable, Record, TypePlan, Union
 from pegboard._model.tool import Origin
 from pegboard._types.table import Level
@@ -17,7 +18,7 @@ from pegboard.extension import Converter
 
 __all__ = ["ConverterTable", "Renderer", "Renderers", "is_content"]
 
-Renderer: TypeAlias = Callable[[Any], Rendering]
+Renderer: TypeAlias = Callable[[Any], Rendering | Unrendered]
 Convert: TypeAlias = Callable[[Any], Any]
 
 # Values of these classes cannot change after the call, so that they may be rendered when somebody looks.
@@ -106,7 +107,7 @@ class Renderers:
         return lambda value: self._render_any(convert(value))
 
     def _unstructuring(self, unstructure: Convert) -> Renderer:
-        def render(value: Any) -> Rendering:
+        def render(value: Any) -> Rendering | Unrendered:
             try:
                 data = unstructure(value)
             except Exception:  # noqa: BLE001 - a function may return something else than it promised
@@ -115,15 +116,27 @@ class Renderers:
 
         return render
 
-    def _render_any(self, value: Any) -> Rendering:
+    def _render_any(self, value: Any) -> Rendering | Unrendered:
         if isinstance(value, Block):
             return _render_block(value)
         if type(value) in _IMMUTABLE:
             return _render_scalar(value)
         if isinstance(value, list | tuple) and any(isinstance(item, Block) for item in value):
-            return tuple(block for item in value for block in self._render_any(item)[0]), None
-        data = jsonable(value, self._unstructure)
-        return _render_scalar(data) if type(data) is str else ((TextBlock(dump_json(data)),), data)
+            items = [rendered(item, self._render_any(item)) for item in value]
+            return tuple(block for blocks, _ in items for block in blocks), None
+        data = jsonable(value, self._unstructure)  # as it is now; its text can wait until somebody reads it
+        return _render_scalar(data) if type(data) is str else partial(_render_data, data)
+
+
+def rendered(value: Any, found: Rendering | Unrendered) -> Rendering:
+    """What a renderer found for a value, or left for whoever looks."""
+    while not isinstance(found, tuple):
+        found = ((TextBlock(found),), None) if isinstance(found, str) else found(value)
+    return found
+
+
+def _render_data(data: Any, value: Any) -> Rendering:
+    return (TextBlock(dump_json(data)),), data
 
 
 def _render_scalar(value: Any) -> Rendering:

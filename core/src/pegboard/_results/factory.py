@@ -28,7 +28,7 @@ from pegboard._model.result import (
     Unrendered,
     filled,
 )
-from pegboard._results.converters import Renderers
+from pegboard._results.converters import Renderers, rendered
 from pegboard._results.streams import joined, shown
 
 __all__ = ["ExposeErrors", "ResultFactory", "is_short", "shortened"]
@@ -77,21 +77,22 @@ class ResultFactory:
         if isinstance(value, ToolOutput):
             metadata, attachments, value = value.metadata, value.attachments, value.value
         try:
-            rendered = self._rendered(value, renderers, max_output or self.max_output)
+            found = self._rendered(value, renderers, max_output or self.max_output)
         except BaseException as error:  # a converter, or a value's own methods, may raise anything
             if is_interrupt(error):
                 raise
             return self._unconvertible(call, value, error)
         said = tuple(call.notes), tuple(call.logs), (*call.attachments, *attachments)
-        return filled(call.id, call.name, _SUCCESS, rendered, value, None, 0.0, 1, *said, metadata)
+        return filled(call.id, call.name, _SUCCESS, found, value, None, 0.0, 1, *said, metadata)
 
     def _rendered(self, value: Any, renderers: Renderers, limit: int | None) -> Rendering | Unrendered:
         render, lazy = renderers.of(type(value))
         if lazy and (limit is None or is_short(value, limit)):
             return render
-        content, data = render(value)
+        found = render(value)
         if limit is None:
-            return content, data
+            return found
+        content, data = rendered(value, found)
         return tuple(self._bounded(block, limit) for block in content), data
 
     def _bounded(self, block: Block, limit: int) -> Block:
