@@ -72,21 +72,17 @@ class ToolStats:
 
 
 @final
-class Stats:
-    """The statistics of a toolkit."""
-
-    def __init__(self) -> None:
-        self._tools: dict[str, ToolStats] = {}
-        self.waiting = 0  # for their turn at a limit, which counts them itself
+class Stats(dict[str, ToolStats]):
+    """The statistics of a toolkit, by tool."""
 
     def of(self, tool: str) -> ToolStats:
         """The counts of a tool."""
-        return self._tools.get(tool) or self._tools.setdefault(tool, ToolStats())
+        return self.get(tool) or self.setdefault(tool, ToolStats())
 
     def to_dict(self, *, abandoned_threads: int = 0, queued: int = 0) -> dict[str, Any]:
         """Everything as JSON-able data. `queued` calls wait for a worker thread, which no tool's counts can tell."""
-        tools = sorted(self._tools.items())
-        waiting = self.waiting + sum(stats.waiting for _, stats in tools) + queued
+        tools = sorted(self.items())
+        waiting = sum(stats.waiting for _, stats in tools) + queued
         return {
             "running": max(0, sum(stats.open for _, stats in tools) - waiting),
             "waiting": waiting,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from attrs import frozen
 
@@ -52,13 +52,10 @@ class PluginRecord(Compared):
         return f"{self.name} ({self.origin})" if self.distribution else self.name
 
 
-class Contribution:
+class Contribution(NamedTuple):
     """One thing that a plugin contributes. `pack` is the prefix of its tool names; None for the core's own plugins."""
 
-    __slots__ = ("builtin", "origin", "pack", "value")
-
-    def __init__(self, origin: Origin, pack: str | None, value: Any, builtin: bool = False) -> None:
-        self.origin = origin
-        self.pack = pack
-        self.value = value
-        self.builtin = builtin
+    origin: Origin
+    pack: str | None
+    value: Any
+    builtin: bool = False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Container, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, TypeAlias
 
 from attrs import evolve
 
@@ -43,6 +43,9 @@ _ASSEMBLED: tuple[HookName, ...] = (
     "provide_tools",
 )
 _LONG_IMPORT = 2.0
+_Answers: TypeAlias = dict[tuple[HookName, Any], tuple[Contribution, ...]]
+_ALIKE: _Answers = {}
+"""What the core's own plugins answer where no settings are: asked once, for it is the same for all toolkits."""
 _NO_SETTINGS = Outcome()
 
 
@@ -72,7 +75,7 @@ class Plugins:
         self._request = request
         self._slots = slots
         self._hooks = Hooks()
-        self._answers: dict[tuple[HookName, str], tuple[Contribution, ...]] = {}
+        self._answers: _Answers = {}
         self._configured: dict[str, Any] = {}
         self.takes_sources = False
         """Whether a plugin that is not the core's own wants to be asked how something becomes tools."""
@@ -104,7 +107,7 @@ class Plugins:
         blocked = block if isinstance(block, str) else tuple(block)
         request = _Request(selected, blocked, on_error, settings, config, environ, tuple(builtin))
         plugins = cls._found(request)
-        if imports:
+        if imports and plugins._slots:
             plugins._import_all()
         return plugins
 
@@ -338,14 +341,15 @@ class Plugins:
 
     def _built_in(self, hook: HookName) -> tuple[Contribution, ...]:
         # Not isolated: what fails here is a fault of the core, and must be seen.
-        if (hook, "") not in self._answers:
+        answers, key = (self._answers, (hook, "")) if hook in CONFIGURED else (_ALIKE, (hook, self._request.builtin))
+        if key not in answers:
             arguments = {"settings": None} if hook in CONFIGURED else {}
-            self._answers[hook, ""] = tuple(
+            answers[key] = tuple(
                 Contribution(Origin(module.__name__), None, value, builtin=True)
                 for module in self._request.builtin
                 for value in self._hooks.provide(module.__name__, hook, **arguments)
             )
-        return self._answers[hook, ""]
+        return answers[key]
 
     def _run(self, slot: Candidate, action: Callable[[], Any], *, watch: bool = False) -> Outcome:
         outcome = isolated(action, watch=watch)
@@ -375,7 +379,7 @@ class Plugins:
 def _rostered(chosen: Selection) -> tuple[list[Candidate], tuple[str, ...]]:
     """A slot for each plugin, and what could not be read; nobody looks at what is installed unless it is wanted."""
     if not chosen.scan:
-        return roster((), chosen, None), ()
+        return roster((), chosen, None) if chosen.objects else [], ()
     from pegboard._plugins.discovery import discover
 
     discovery = discover()

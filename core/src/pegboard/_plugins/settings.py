@@ -143,7 +143,8 @@ class Settings:
     ) -> Settings:
         """Read all sources. Raises `SettingsError` for one that cannot be read."""
         environment = os.environ if environ is None else environ
-        return cls(read_layers(settings, config, environment), environment)
+        given = settings or config is not None or any(name.startswith("PEGBOARD_") for name in environment)
+        return cls(read_layers(settings, config, environment) if given else (), environment)
 
     @property
     def rules(self) -> tuple[NamesRule, ...]:

@@ -185,7 +185,7 @@ class ToolkitState:
         self.groups = Groups()
         self.parallel = parallel
         self.preset_override = preset_override
-        self.max_concurrency = checked_capacity(max_concurrency, "max_concurrency")
+        self.max_concurrency = None if max_concurrency is None else checked_capacity(max_concurrency, "max_concurrency")
         self.defer_threshold = defer_threshold
         self.live: list[Any] = []  # the registrations of live sources, each with a `record`
 
