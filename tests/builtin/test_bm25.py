@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pegboard.builtin.search.bm25 import Index, counted, words
+from pegboard.builtin.search import Index, counted, words
 
 # What the formula of the paper says, without any of the module's own numbers.
 K1, B = 1.2, 0.75

@@ -15,13 +15,13 @@ _HOMES = {
     "extension": "Accelerator Backend Command Converter Dialect Injector Job LiveSource Middleware Offer "
     "ToolSource TypeHandler Types",
     "_schema.foreign": "ForeignSchema",
-    "_model.group": "Group Toolset",
+    "_model.facts": "Hints Parameter ToolSchema",
     "_base.markers": "MISSING Computed Inject Injected Locked Param Secret injectable",
     "_model.media": "AudioBlock FileBlock ImageBlock LinkBlock VideoBlock",
     "_types.cattrs_bridge": "from_cattrs",
     "_types.plans": "record_member record_plan shaped",
+    "_model.overview": "Group PluginChanges PluginFailure Toolset",
     "_model.plugin_record": "PluginRecord PluginState",
-    "_model.plugin_reports": "PluginChanges PluginFailure",
     "_model.policy": "ExecutionPolicy Permission",
     "_model.result": "Note Status ToolOutput ToolResult",
     "_schema.nodes": "SchemaRef",
@@ -30,7 +30,6 @@ _HOMES = {
     "TypePlan Union",
     "_toolkit.live_sources": "SourceRecord",
     "_model.tool": "Origin",
-    "_model.facts": "Hints Parameter ToolSchema",
     "_toolkit.toolkit": "Tool Toolkit",
     "hookspecs": "hookimpl",
 }

@@ -112,12 +112,6 @@ from pegboard._model.facts import (
 from pegboard._model.facts import (
     ToolSchema as ToolSchema,
 )
-from pegboard._model.group import (
-    Group as Group,
-)
-from pegboard._model.group import (
-    Toolset as Toolset,
-)
 from pegboard._model.media import (
     AudioBlock as AudioBlock,
 )
@@ -133,17 +127,23 @@ from pegboard._model.media import (
 from pegboard._model.media import (
     VideoBlock as VideoBlock,
 )
+from pegboard._model.overview import (
+    Group as Group,
+)
+from pegboard._model.overview import (
+    PluginChanges as PluginChanges,
+)
+from pegboard._model.overview import (
+    PluginFailure as PluginFailure,
+)
+from pegboard._model.overview import (
+    Toolset as Toolset,
+)
 from pegboard._model.plugin_record import (
     PluginRecord as PluginRecord,
 )
 from pegboard._model.plugin_record import (
     PluginState as PluginState,
-)
-from pegboard._model.plugin_reports import (
-    PluginChanges as PluginChanges,
-)
-from pegboard._model.plugin_reports import (
-    PluginFailure as PluginFailure,
 )
 from pegboard._model.policy import (
     ExecutionPolicy as ExecutionPolicy,

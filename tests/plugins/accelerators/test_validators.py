@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from pegboard import Accelerator, ForeignSchema, RegistrationError
-from pegboard._arguments.accelerators import Accelerators
+from pegboard._arguments.decode import Accelerators
 from pegboard_accelerators._libraries import jsonschema_rs_validator
 from tests.plugins.accelerators.schemas import schemas, values
 from tests.plugins.accelerators.sides import both

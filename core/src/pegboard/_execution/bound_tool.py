@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, final
 
-from pegboard._arguments.accelerators import FastDecode
-from pegboard._arguments.decode import fast_decode
+from pegboard._arguments.decode import FastDecode, fast_decode
 from pegboard._base.effects import is_interrupt
 from pegboard._base.errors import describe_exception
 from pegboard._execution.concurrency import Limit

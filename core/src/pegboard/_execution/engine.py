@@ -9,8 +9,7 @@ from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast, final
 
-from pegboard._arguments.accelerators import Accelerators
-from pegboard._arguments.decode import owned
+from pegboard._arguments.decode import Accelerators, owned
 from pegboard._arguments.validate import RepairMode, Validation, admit
 from pegboard._base.effects import Outcome, Steps, current_driver, is_interrupt, new_future
 from pegboard._base.errors import PegboardError, RegistrationError

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, Final, Literal, TypeAlias, final
@@ -31,7 +32,7 @@ from pegboard._model.result import (
 from pegboard._results.converters import Renderers, rendered
 from pegboard._results.streams import joined, shown
 
-__all__ = ["ExposeErrors", "ResultFactory", "is_short", "shortened"]
+__all__ = ["ExposeErrors", "ResultFactory", "Spill", "is_short", "shortened"]
 
 _SUCCESS: Final = Status.SUCCESS  # a member of an enum is looked up slowly
 
@@ -273,3 +274,46 @@ def shortened(text: str, limit: int) -> str:
 def written(error: BaseException, secrets: Iterable[str] = ()) -> str:
     """The traceback of an exception, without secrets, at a length that somebody can read."""
     return shortened(masked(traceback_text(error), secrets), MAX_ERROR_TEXT)
+
+
+KEPT_CHARACTERS: Final = 64_000_000
+"""How much text is kept in all; the oldest goes first."""
+
+
+@final
+class Spill:
+    """Keeps long texts of one toolkit in memory, and reads them page by page."""
+
+    def __init__(self, page: int, kept: int = KEPT_CHARACTERS) -> None:
+        self._page = page
+        self._kept = kept
+        self._texts: dict[str, str] = {}
+        self._lock = threading.Lock()
+
+    def keep(self, text: str, limit: int) -> str:
+        """The first `limit` characters, and where the rest is to be had."""
+        import secrets
+
+        with self._lock:
+            # Not to be guessed: a toolkit serves many sessions, and only who was given a handle may read on.
+            handle = f"output_{secrets.token_hex(8)}"
+            self._texts[handle] = text
+            while len(self._texts) > 1 and sum(map(len, self._texts.values())) > self._kept:
+                del self._texts[next(iter(self._texts))]
+        return (
+            f"{text[:limit]}\n[{limit} of {len(text)} characters; the rest: "
+            f'read_output(handle="{handle}", offset={limit})]'
+        )
+
+    def read(self, handle: str, offset: int) -> str:
+        """A page of a kept text, and where the rest is to be had. Raises `ToolError` for a text that is not kept."""
+        text = self._texts.get(handle)
+        if text is None:
+            raise ToolError(f"no output {handle!r} is kept (any more); call the tool again")
+        end = offset + self._page
+        page = text[offset:end]
+        if end >= len(text):
+            return page
+        return (
+            f'{page}\n[up to {end} of {len(text)} characters; the rest: read_output(handle="{handle}", offset={end})]'
+        )

@@ -28,8 +28,8 @@ from pegboard._toolkit.state import OFF_BOARD, ToolkitState, replaces
 if TYPE_CHECKING:
     from pegboard._board.views import Names, Rename, ViewRules
     from pegboard._model.facts import ToolSchema
-    from pegboard._model.group import Group, Manager, Toolset
-    from pegboard.builtin.search.index import ToolIndex
+    from pegboard._model.overview import Group, Manager, Toolset
+    from pegboard.builtin.search import ToolIndex
 
 __all__ = ["Session", "Surface", "is_meta_tool"]
 
@@ -413,7 +413,7 @@ class Session(Surface):
         return schemas
 
     def _make_index(self) -> ToolIndex:
-        from pegboard.builtin.search.index import ToolIndex
+        from pegboard.builtin.search import ToolIndex
 
         return ToolIndex(self.deferred_tools)
 

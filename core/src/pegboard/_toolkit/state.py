@@ -28,7 +28,7 @@ from pegboard._types.table import Level, TypeTable
 from pegboard.extension import Dialect, Middleware, Offer
 
 if TYPE_CHECKING:
-    from pegboard._results.overflow import Spill
+    from pegboard._results.factory import Spill
 
 __all__ = [
     "DEFER_THRESHOLD",
@@ -273,6 +273,6 @@ def _spill(max_output: int | None, overflow: Overflow) -> Spill | None:
         raise ValueError(f'overflow takes "truncate" or "spill", got {overflow!r}')
     if overflow != "spill":
         return None
-    from pegboard._results.overflow import Spill
+    from pegboard._results.factory import Spill
 
     return Spill(max_output or SPILL_PAGE)

@@ -29,8 +29,7 @@ from pegboard.extension import Converter, Injector, Offer, TypeHandler
 
 if TYPE_CHECKING:
     from pegboard._board.views import Names
-    from pegboard._model.group import Manager
-    from pegboard._model.plugin_reports import PluginChanges, PluginFailure
+    from pegboard._model.overview import Manager, PluginChanges, PluginFailure
 
 __all__ = ["Tool", "Toolkit"]
 
@@ -213,7 +212,7 @@ class Toolkit(Surface):
 
         Raises `RegistrationError` for a name that is taken, ValueError for a limit below 1.
         """
-        from pegboard._model.group import Group
+        from pegboard._model.overview import Group
 
         self._core.groups.create(Group(name, description, active, managed_by, instructions, max_concurrency))
         self._core.registry.touched()
@@ -325,7 +324,7 @@ def _read_tool(function: Callable[..., object], *, name: str | None = None, desc
 def _external_tool(name: str, description: str = "", parameters: Mapping[str, object] | None = None) -> Tool:
     """`Tool.external`: a schema alone."""
     from pegboard._tools.definition import ToolDefinition
-    from pegboard._tools.schema_tool import Written, read_schema
+    from pegboard._tools.plan import Written, read_schema
 
     source, standard = Written(description, parameters), standard_tables()
     return Tool(check_name(name), ToolDefinition(read_schema, source, name, ToolOptions(), standard))

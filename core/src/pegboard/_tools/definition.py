@@ -15,7 +15,7 @@ from pegboard._model.subschemas import copied
 from pegboard._model.tool import Face, SchemaRequest, Tool, ToolOptions
 from pegboard._results.converters import Renderers, is_content
 from pegboard._schema.nodes import Described, embed, object_schema, render
-from pegboard._tools.plan import CompiledPlan, View, compile_plan
+from pegboard._tools.plan import CompiledPlan, View, compile_plan, schema_plan, without
 from pegboard._tools.signature import ADDED, STARS, ParameterPlan, Reading, TypeTables, unknown_parameter
 from pegboard._types.annotations import qualified_name
 from pegboard._types.hints import plain_function
@@ -202,8 +202,6 @@ class ToolDefinition:
     def _root(self, hidden: frozenset[str]) -> JsonSchema:
         written, slots = self.reading.schema, self.reading.slots
         if written is not None:
-            from pegboard._tools.schema_tool import without
-
             return without(written, hidden, hidden)
         visible = [slot for slot in slots if slot.plan is not None and slot.name not in hidden]
         properties = {slot.key: self._property(slot) for slot in visible if slot.kind is not STARS}
@@ -239,8 +237,6 @@ class ToolDefinition:
         reading = self.reading
         if reading.schema is None:
             return compile_plan(reading.slots, reading.function, self.name, view)
-        from pegboard._tools.schema_tool import schema_plan
-
         return schema_plan(reading.schema, reading.function, view, self._tables.accelerators.quick)
 
     def renderers(self) -> Renderers:

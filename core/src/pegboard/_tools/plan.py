@@ -1,4 +1,4 @@
-"""Call plans: a tool compiled to straight-line code.
+"""Call plans: a tool compiled to straight-line code, or one that was written by hand as a schema and a `call`.
 
 `accept` takes decoded arguments and returns the structured values, or raises; `invoke` takes these values and what the
 program provides and calls the function. Nothing in either asks a plugin, reads a signature or walks a schema.
@@ -11,20 +11,35 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple, TypeAlias, final
 
 from pegboard._arguments.decode import exact_keys
-from pegboard._base.errors import BareMismatch
+from pegboard._base.errors import BareMismatch, Mismatch, RegistrationError, Suspend
 from pegboard._base.markers import MISSING
 from pegboard._injection.injectors import Provider
 from pegboard._injection.invocation import Invocation
-from pegboard._model.shapes import Member, Record, TypePlan, identity
-from pegboard._tools.signature import ADDED, KEYWORD, POSITIONAL, STAR, STARS, ParameterPlan, bound_keywords
+from pegboard._model.call import ToolCall
+from pegboard._model.shapes import JsonSchema, Member, Record, TypePlan, identity
+from pegboard._model.tool import ToolOptions
+from pegboard._tools.signature import (
+    ADDED,
+    KEYWORD,
+    POSITIONAL,
+    STAR,
+    STARS,
+    ParameterPlan,
+    Reading,
+    TypeTables,
+    bound_keywords,
+)
 from pegboard._types.codegen import Writer, emit
+from pegboard._types.exact import count_members
 from pegboard._types.hints import Kind, function_kind, plain_function, read_parameters
 from pegboard._types.json_kinds import passes_anything
 
-__all__ = ["Bound", "CompiledPlan", "View", "compile_plan"]
+__all__ = ["Bound", "CompiledPlan", "View", "Written", "compile_plan", "read_schema", "schema_plan", "without"]
 
-
+EMPTY_SCHEMA: Final[JsonSchema] = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
 _UNCHANGED: Final[TypePlan] = TypePlan({}, identity)
+_INVOCATION: Final = ""
+"""The one thing that is provided to a tool by hand, beside the presets; no parameter has such a name."""
 
 Bound: TypeAlias = tuple[tuple[Any, ...], dict[str, Any]]
 """What a function is called with, by position and by name."""
@@ -108,6 +123,7 @@ def compile_plan(slots: tuple[ParameterPlan, ...], function: Any, name: str, vie
     members = tuple(_member(slot, view) for slot in visible if slot is not extra)
     own = frozenset(slot.key for slot in slots if slot is not extra)
     hidden = (own | keyword_names(function) if extra else own) - {member.key for member in members}
+
     filled = view.presets | view.locked
     providers = {slot.name: slot.provider for slot in slots if slot.provider is not None and slot.name not in filled}
     unlisted = frozenset(slot.key for slot in visible if slot.name in view.presets)
@@ -276,3 +292,98 @@ class _InvokeWriter:
         if slot.name in self._view.presets:
             return f"({provided} if {local[slot.name]} is {self._missing} else {local[slot.name]})"
         return local[slot.name]
+
+
+# Tools by hand ---------------------------------------------------------------------------------------------------
+
+
+class Written(NamedTuple):
+    """A tool as it was written by hand; `call` is None for one that runs elsewhere, `returns` the schema of results."""
+
+    description: str
+    parameters: Mapping[str, Any] | None
+    call: Callable[[ToolCall], Any] | None = None
+    returns: Mapping[str, Any] | None = None
+
+
+def read_schema(source: Written, name: str, options: ToolOptions | None, tables: TypeTables) -> Reading:
+    """Read a tool by hand; there is no Python type that its parameters could have.
+
+    Raises `RegistrationError` for a schema that is not one, is not an object's, or could hang a validator.
+    """
+    from pegboard._schema.foreign import ForeignSchema
+
+    schema: JsonSchema = dict(source.parameters or EMPTY_SCHEMA)
+    if schema.get("type", "object") != "object":
+        raise RegistrationError(
+            f"tool {name!r}: parameters must be the schema of an object, got type {schema['type']!r}"
+        )
+    try:
+        ForeignSchema(schema)
+    except RegistrationError as error:
+        raise RegistrationError(f"tool {name!r}: {error}") from error
+    required = schema.get("required", ())
+    slots = tuple(_slot(key, member, key in required) for key, member in schema.get("properties", {}).items())
+    returns = None if source.returns is None else dict(source.returns)
+    options = options or ToolOptions()
+    return Reading(source.call, options, slots, text=source.description, schema=schema, returns=returns)
+
+
+def _slot(name: str, schema: Any, required: bool) -> ParameterPlan:
+    said = schema if isinstance(schema, Mapping) else {}
+    default, description = said.get("default", MISSING), str(said.get("description", ""))
+    return ParameterPlan(name, name, KEYWORD, Any, default, required, _UNCHANGED, description=description)
+
+
+def schema_plan(
+    schema: JsonSchema,
+    call: Callable[[ToolCall], Any] | None,
+    view: View,
+    quick: Callable[[JsonSchema], Callable[[Any], bool] | None],
+) -> CompiledPlan:
+    """The call of a tool by hand: validates with jsonschema, merges presets, hands `call` a `ToolCall` of its own."""
+    from pegboard._schema.foreign import ForeignSchema
+
+    filled = view.presets | view.locked
+    record = ForeignSchema(without(schema, view.locked, filled), quick=quick).plan()
+    # What stood in an earlier version of the schema is not sent to a tool that no longer knows it.
+    known = filled.intersection(schema.get("properties", ()))
+
+    def accept(arguments: dict[str, Any], keys: int, text: str | None) -> tuple[Any, ...]:
+        if not view.locked.isdisjoint(arguments):
+            raise Mismatch("an argument that only the program sets")
+        if text is not None and keys != count_members(arguments) and exact_keys(text) != count_members(arguments):
+            raise Mismatch("a key came twice")
+        return (record.structure(arguments),)
+
+    def bind(values: tuple[Any, ...], provided: Mapping[str, Any]) -> Bound:
+        invocation = provided[_INVOCATION]
+        sent = invocation.call
+        presets = {name: value for name, value in provided.items() if name in known}
+        merged = ToolCall(sent.id, sent.name, {**presets, **values[0]}, sent.provider_meta)
+        merged.typed = merged.arguments
+        merged.surround(invocation)
+        # What the tool logs and attaches belongs to the call that the engine settles.
+        merged.logs, merged.attachments = sent.logs, sent.attachments
+        return (merged,), {}
+
+    def invoke(values: tuple[Any, ...], provided: Mapping[str, Any]) -> Any:
+        if call is None:
+            raise Suspend(f"{provided[_INVOCATION].name} runs outside; its answer comes later")
+        (merged,), _ = bind(values, provided)
+        return call(merged)
+
+    kind = "sync" if call is None else function_kind(call)
+    providers = {_INVOCATION: Provider("injected", identity)}
+    return CompiledPlan(kind, record, accept, invoke, lambda: bind, providers, view.locked)
+
+
+def without(schema: JsonSchema, properties: frozenset[str], required: frozenset[str]) -> JsonSchema:
+    """A copy of an object schema without some `properties`, and without some names in `required`."""
+    if not properties and not required:
+        return schema
+    kept = {name: member for name, member in schema.get("properties", {}).items() if name not in properties}
+    trimmed = {**schema, "properties": kept}
+    if "required" in schema:
+        trimmed["required"] = [name for name in schema["required"] if name not in required]
+    return trimmed

@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple, Unpack, final, get_args, get_origin
 
 from attrs import evolve
 
-from pegboard._arguments.accelerators import Accelerators
+from pegboard._arguments.decode import Accelerators
 from pegboard._base.errors import ConflictError, PegboardError, RegistrationError, suggestion
 from pegboard._base.markers import MISSING, Param
 from pegboard._base.names import check_name

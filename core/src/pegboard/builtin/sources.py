@@ -16,7 +16,7 @@ from pegboard.extension import ToolSource
 from pegboard.hookspecs import hookimpl
 
 if TYPE_CHECKING:
-    from pegboard._model.group import Toolset
+    from pegboard._model.overview import Toolset
 
 
 @hookimpl
@@ -63,7 +63,7 @@ def _tool_methods(source: Any) -> dict[str, ToolOptions]:
 
 
 def _toolset(source: Any, methods: Mapping[str, ToolOptions]) -> Toolset:
-    from pegboard._model.group import Toolset
+    from pegboard._model.overview import Toolset
 
     declared = declared_toolset(type(source))
     prefix = declared.prefix if declared else ""
@@ -87,7 +87,7 @@ def _is_handwritten(source: Any) -> bool:
 
 
 def _handwritten(source: Any, name: str, source_name: str | None = None) -> Tool:
-    from pegboard._tools.schema_tool import Written, read_schema
+    from pegboard._tools.plan import Written, read_schema
 
     hints = {hint: getattr(source, hint, None) for hint in ("read_only", "destructive", "idempotent", "open_world")}
     said: dict[str, Any] = {hint: value for hint, value in hints.items() if isinstance(value, bool)}

@@ -1,4 +1,8 @@
-"""Full-text search over short texts: words, weights and the BM25 ranking (Robertson and Zaragoza, 2009)."""
+"""The search over deferred tools: what `session.search()` and the tool `search_tools` do.
+
+Tools of a session enter; the best ones for a query leave, by the words of their names, descriptions and parameters.
+Texts are ranked with BM25 (Robertson and Zaragoza, 2009).
+"""
 
 from __future__ import annotations
 
@@ -7,9 +11,14 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from heapq import nsmallest
-from typing import Final, final
+from typing import Any, Final, final
+from weakref import WeakKeyDictionary
 
-__all__ = ["Index", "counted", "words"]
+from pegboard._base.errors import PegboardError
+from pegboard._model.subschemas import subschemas
+from pegboard._model.tool import Tool
+
+__all__ = ["Index", "ToolIndex", "counted", "words"]
 
 SATURATION: Final = 1.2
 """How fast further occurrences of a word stop counting; the customary k1."""
@@ -99,3 +108,51 @@ class Index:
 
     def __len__(self) -> int:
         return len(self._lengths)
+
+
+NAME_WEIGHT: Final = 3
+"""What a word in a name counts for, against one in a description."""
+
+_COUNTS: Final[WeakKeyDictionary[Tool, Counter[str]]] = WeakKeyDictionary()
+"""The words of each tool, counted once, whichever sessions search it."""
+
+
+@final
+class ToolIndex:
+    """The deferred tools of one session, by their names there."""
+
+    __slots__ = ("_index", "_tools")
+
+    def __init__(self, tools: Iterable[Tool]) -> None:
+        self._tools = {tool.name: tool for tool in tools}
+        self._index = Index({name: _words(tool) for name, tool in self._tools.items()})
+
+    def search(self, query: str, limit: int) -> list[Tool]:
+        """The best ones, best first."""
+        return [self._tools[name] for name in self._index.search(query, limit)]
+
+
+def _words(tool: Tool) -> Counter[str]:
+    words = _COUNTS.get(tool)
+    if words is None:
+        words = _COUNTS[tool] = counted(_texts(tool))
+    return words
+
+
+def _texts(tool: Tool) -> list[tuple[str, int]]:
+    name = (tool.name, NAME_WEIGHT)
+    try:
+        return [name, (tool.description, 1), *_said(tool.parameters)]
+    except PegboardError:  # its pack turns out to be broken on first use
+        return [name]
+
+
+def _said(schema: Mapping[str, Any]) -> Iterable[tuple[str, int]]:
+    """The names and descriptions of the parameters, those inside records included."""
+    for name in schema.get("properties", ()):
+        yield str(name), 1
+    for _, _, inner in subschemas(schema):
+        if isinstance(inner, Mapping):
+            if isinstance(inner.get("description"), str):
+                yield inner["description"], 1
+            yield from _said(inner)

@@ -1,13 +1,42 @@
-"""What is told of plugins afterwards: what a reload changed, and how one failed."""
+"""What a toolkit shows of itself: its groups and toolsets, plugins that failed, and what a reload changed."""
 
 from __future__ import annotations
+
+from typing import Literal, TypeAlias
 
 from attrs import field, frozen
 
 from pegboard._base.records import Compared, Shown
 from pegboard._model.plugin_record import PluginRecord
+from pegboard._model.tool import Tool
 
-__all__ = ["PluginChanges", "PluginFailure"]
+__all__ = ["Group", "Manager", "PluginChanges", "PluginFailure", "Toolset"]
+
+Manager: TypeAlias = Literal["model", "program"]
+
+
+@frozen(eq=False, repr=False)
+class Group(Compared):
+    """A group: `managed_by` says whether the meta tool may switch it, `instructions` are for whoever uses its tools.
+
+    At most `max_concurrency` calls of its tools run at once; None for no limit.
+    """
+
+    name: str
+    description: str = ""
+    active: bool = True
+    managed_by: Manager = "model"
+    instructions: str | None = None
+    max_concurrency: int | None = None
+
+
+@frozen(eq=False, repr=False)
+class Toolset(Compared):
+    """Tools that belong together: a class with `@tool` methods, or a pack."""
+
+    name: str
+    description: str
+    tools: tuple[Tool, ...]
 
 
 @frozen(eq=False, repr=False)
