@@ -20,7 +20,7 @@ from pegboard._arguments.decode import (
     repair_text,
 )
 from pegboard._model.result import Note
-from pegboard._types.exact import count_members
+from pegboard._types.json_kinds import count_members
 
 SMALL = DecodeLimits(size=100, depth=3)
 

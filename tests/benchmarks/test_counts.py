@@ -203,7 +203,9 @@ class TestRegistration:
         functions = written(SCALARS, 10)
         called = counted(lambda: toolkit.register(*functions))
         assert not [
-            name for name in called if name.startswith(("_types/source.py", "_tools/docstrings.py", "_tools/plan.py"))
+            name
+            for name in called
+            if name.startswith(("_types/codegen.py:build", "_tools/docstrings.py", "_tools/plan.py"))
         ]
         toolkit.call_sync("tool_7", FORECAST)
         assert not toolkit._core.registry.find("tool_6").definition._plans  # type: ignore[union-attr]

@@ -14,12 +14,11 @@ from tests.workspace.project import ROOT
 
 MODULES = (
     *(
-        "_types/constraints",
+        "_types/plans",
         "_types/codegen",
         "_types/json_kinds",
-        "_tools/plan",
-        "_types/exact",
         "_types/unions",
+        "_tools/plan",
     ),
     *("builtin/choices", "builtin/containers", "builtin/readings", "builtin/scalars", "builtin/texts"),
 )

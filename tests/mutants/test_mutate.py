@@ -90,7 +90,7 @@ class TestCommand:
             return [Verdict(mutant, number >= alive, 0.1) for number, mutant in enumerate(killable)]
 
         monkeypatch.setattr(command, "judged", judged)
-        return command.main(["_types/exact", "builtin/scalars"])
+        return command.main(["_types/json_kinds", "builtin/scalars"])
 
     def test_all_killed(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
         assert self.run(monkeypatch, red=False, alive=0) == 0
@@ -98,7 +98,7 @@ class TestCommand:
 
     def test_one_alive(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
         assert self.run(monkeypatch, red=False, alive=1) == 1
-        assert "ALIVE _types/exact:" in capsys.readouterr().out
+        assert "ALIVE _types/json_kinds:" in capsys.readouterr().out
 
     def test_red_before(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
         assert self.run(monkeypatch, red=True, alive=0) == 2

@@ -24,9 +24,8 @@ from pegboard._model.shapes import (
     TypePlan,
     Union,
 )
-from pegboard._types.codegen import emit, structurer
+from pegboard._types.codegen import Writer, emit, structurer
 from pegboard._types.plans import shaped
-from pegboard._types.source import Writer
 from tests.types.table import plan, refused
 
 TEXT, WHOLE, ANYTHING = plan(str), plan(int), plan(object)

@@ -22,8 +22,9 @@ from pegboard._model.shapes import (
     Union,
 )
 from pegboard._schema.nodes import SchemaRef
-from pegboard._types.json_kinds import candidates, covers, kinds
+from pegboard._types.json_kinds import candidates, kinds
 from pegboard._types.plans import shaped
+from pegboard._types.unions import covers
 from tests.types.table import plan
 
 TEXT, WHOLE = shaped({}, Scalar(str)), shaped({}, Scalar(int))

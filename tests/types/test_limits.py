@@ -33,10 +33,9 @@ from pegboard._model.shapes import (
 )
 from pegboard._model.tool import Origin
 from pegboard._schema.nodes import render
-from pegboard._types.codegen import structurer
+from pegboard._types.codegen import Writer, structurer
 from pegboard._types.json_kinds import candidates, passes_anything
 from pegboard._types.plans import record_member, shaped
-from pegboard._types.source import Writer
 from tests.types.battery import Color
 from tests.types.table import plan, refused, same, schema, type_table
 

@@ -1027,6 +1027,6 @@ def test_a_shape_without_a_structure_of_its_own_is_compiled() -> None:
 
 
 def test_plans_are_made_without_compiling_anything(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pegboard._types.source.Writer.build", lambda *_: pytest.fail("compiled at registration"))
+    monkeypatch.setattr("pegboard._types.codegen.Writer.build", lambda *_: pytest.fail("compiled at registration"))
     found = with_records().plan(dict[str, list[Node] | Annotated[int, Ge(1)] | None])
     assert render(found.schema)["type"] == "object"

@@ -17,7 +17,7 @@ from pegboard._base.errors import describe_exception
 from pegboard._model.result import Note
 from pegboard._model.shapes import JsonSchema
 from pegboard._schema.problems import got, spell
-from pegboard._types.exact import count_members
+from pegboard._types.json_kinds import count_members
 from pegboard.extension import Accelerator
 
 __all__ = [

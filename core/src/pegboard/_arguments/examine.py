@@ -53,8 +53,7 @@ from pegboard._schema.problems import (
     unknown,
 )
 from pegboard._types.codegen import structurer
-from pegboard._types.exact import JSON_TYPES
-from pegboard._types.json_kinds import kinds
+from pegboard._types.json_kinds import JSON_TYPES, kinds
 
 __all__ = ["Redact", "examine", "refusal"]
 

@@ -37,7 +37,7 @@ class SchemaNode(dict[str, Any]):
 
     __slots__ = ("_inlined", "_reach", "_references", "_title")
 
-    def __init__(self, schema: Mapping[str, Any], title: Callable[[], str] | None = None) -> None:
+    def __init__(self, schema: Mapping[str, Any], title: Callable[[], str | None] | None = None) -> None:
         super().__init__(schema)
         self._title = title
         self._references: tuple[SchemaRef, ...] | None = None

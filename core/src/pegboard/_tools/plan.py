@@ -30,9 +30,8 @@ from pegboard._tools.signature import (
     bound_keywords,
 )
 from pegboard._types.codegen import Writer, emit
-from pegboard._types.exact import count_members
 from pegboard._types.hints import Kind, function_kind, plain_function, read_parameters
-from pegboard._types.json_kinds import passes_anything
+from pegboard._types.json_kinds import count_members, passes_anything
 
 __all__ = ["Bound", "CompiledPlan", "View", "Written", "compile_plan", "read_schema", "schema_plan", "without"]
 

@@ -1,31 +1,145 @@
-"""What plans accept: which types of JSON, whether one takes all that another does, and who is tried in a union."""
+"""JSON's types: which one a value is of, how strictly each is read, and which ones a plan accepts.
+
+Generated code checks the exact type in line and calls the readings here only when that fails: for an integral float
+where an integer is wanted, for a subclass of `str`, or to refuse.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import NoneType
 from typing import Any
 
-from pegboard._model.shapes import (
-    Check,
-    Choice,
-    Deferred,
-    FixedItems,
-    Items,
-    Mapped,
-    Member,
-    Nullable,
-    Record,
-    Scalar,
-    Shape,
-    Text,
-    TypePlan,
-    Union,
-)
+from pegboard._base.errors import BareMismatch
+from pegboard._model.shapes import Choice, Deferred, Nullable, Record, Scalar, Shape, TypePlan, Union
+from pegboard._model.subschemas import TYPE_NAMES, comparable
 from pegboard._schema.nodes import SchemaRef
-from pegboard._types.exact import JSON_TYPES
 
-__all__ = ["arrives_raw", "candidates", "covers", "is_one_way", "kinds", "passes_anything"]
+__all__ = [
+    "JSON_TYPES",
+    "accepts_all",
+    "candidates",
+    "choice_table",
+    "choose",
+    "count_members",
+    "first_of",
+    "has_duplicates",
+    "is_one_way",
+    "json_type",
+    "kinds",
+    "passes_anything",
+    "plain",
+    "to_array",
+    "to_integer",
+    "to_number",
+    "to_object",
+    "to_text",
+]
+
+JSON_TYPES: tuple[type, ...] = tuple(TYPE_NAMES)
+"""The Python types of decoded JSON values."""
+_LEAVES = frozenset(JSON_TYPES) - {list, dict}
+
+
+def json_type(value: Any) -> type | None:
+    """Which of `JSON_TYPES` a value is an instance of; None for what JSON does not have."""
+    return next((kind for kind in JSON_TYPES if isinstance(value, kind)), None)
+
+
+def plain(value: Any) -> Any:
+    """A value of a subclass of a JSON type as that JSON type itself. Raises `Mismatch` for anything else."""
+    kind = json_type(value)
+    if kind is None or kind is type(value):
+        raise BareMismatch
+    convert: Callable[[Any], Any] = {str: str.__str__, int: int.__int__, float: float.__float__}.get(kind, kind)
+    return convert(value)
+
+
+def to_text(value: Any) -> str:
+    """A string; a subclass of `str` arrives as a plain one."""
+    if isinstance(value, str):
+        return str.__str__(value)
+    raise BareMismatch
+
+
+def to_integer(value: Any) -> int:
+    """An integer; a float without a fraction is one, a boolean is not."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return int.__int__(value)
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    raise BareMismatch
+
+
+def to_number(value: Any) -> float:
+    """A finite float; integers are numbers, unless they are beyond the range of floats."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise BareMismatch
+    try:
+        number = float(value)
+    except OverflowError:
+        raise BareMismatch from None
+    if number - number != 0.0:  # only infinities and NaN
+        raise BareMismatch
+    return number
+
+
+def to_array(value: Any) -> list[Any]:
+    """A JSON array."""
+    if isinstance(value, list):
+        return value
+    raise BareMismatch
+
+
+def to_object(value: Any) -> dict[str, Any]:
+    """A JSON object."""
+    if isinstance(value, dict):
+        return value
+    raise BareMismatch
+
+
+def has_duplicates(values: Sequence[Any]) -> bool:
+    """Whether two JSON values are equal as JSON has it: 1 equals 1.0, and true does not equal 1."""
+    return len({comparable(value) for value in values}) != len(values)
+
+
+def count_members(value: Any) -> int:
+    """How many members all JSON objects inside `value` have together."""
+    members = 0
+    inside = [value]
+    for each in inside:  # which grows meanwhile
+        if isinstance(each, dict):
+            members += len(each)
+            inside += [member for member in each.values() if type(member) not in _LEAVES]
+        elif isinstance(each, list):
+            inside += [item for item in each if type(item) not in _LEAVES]
+    return members
+
+
+def choice_table(pairs: Sequence[tuple[Any, Any]]) -> dict[Any, Any]:
+    """A table for `choose`. The first of two equal values counts."""
+    table: dict[Any, Any] = {}
+    for value, meaning in pairs:
+        table.setdefault(comparable(value), meaning)
+    return table
+
+
+def choose(table: Mapping[Any, Any], value: Any) -> Any:
+    """What a JSON scalar stands for. Raises `Mismatch` for a value that is not in the table."""
+    try:
+        return table[comparable(value)]
+    except KeyError:
+        raise BareMismatch from None
+
+
+def first_of(structures: Sequence[Callable[[Any], Any]], value: Any) -> Any:
+    """The answer of the first function that accepts `value`; what the last one raises if none does."""
+    for structure in structures[:-1]:
+        try:
+            return structure(value)
+        except Exception:  # noqa: BLE001, S112 - any exception of a handler means that the value does not fit
+            continue
+    return structures[-1](value)
 
 
 def passes_anything(plan: TypePlan) -> bool:
@@ -51,24 +165,14 @@ def is_one_way(plan: TypePlan) -> bool:
     return False
 
 
-_ANNOTATIONS = frozenset({"title", "description", "examples", "default", "deprecated"})
-_NAMES: Mapping[str, Mapping[type, bool]] = {
-    "null": {NoneType: True},
-    "boolean": {bool: True},
-    "integer": {int: True, float: False},
-    "number": {float: True, int: False},
-    "string": {str: True},
-    "array": {list: True},
-    "object": {dict: True},
-}
-_SCALARS: Mapping[type, Mapping[type, bool]] = {
-    NoneType: _NAMES["null"],
-    bool: _NAMES["boolean"],
-    int: _NAMES["integer"],
-    float: _NAMES["number"],
-    str: _NAMES["string"],
+_KINDS: Mapping[type, Mapping[type, bool]] = {
+    **{kind: {kind: True} for kind in JSON_TYPES},
+    int: {int: True, float: False},
+    float: {float: True, int: False},
     object: dict.fromkeys(JSON_TYPES, True),
 }
+"""What each type of a scalar, an array or an object accepts, as `kinds` has it."""
+_BY_NAME = {name: _KINDS[kind] for kind, name in TYPE_NAMES.items()}
 
 
 def kinds(plan: TypePlan) -> Mapping[type, bool]:
@@ -78,19 +182,19 @@ def kinds(plan: TypePlan) -> Mapping[type, bool]:
     """
     match plan.shape:
         case Scalar(type=kind):
-            return _SCALARS[kind]
+            return _KINDS[kind]
         case Choice(pairs=pairs):
-            return _merged([_SCALARS[type(value)] for value, _ in pairs])
+            return _merged([_KINDS[type(value)] for value, _ in pairs])
         case Nullable(inner=inner):
-            return _merged([_NAMES["null"], kinds(inner)])
+            return _merged([_KINDS[NoneType], kinds(inner)])
         case Union(members=members):
             return _merged([kinds(member) for member in members])
         case Deferred(resolve=resolve):
             plan = resolve()
             # A type that is still being planned may turn out to be anything.
-            return _SCALARS[object] if isinstance(plan.shape, Deferred) else kinds(plan)
+            return _KINDS[object] if isinstance(plan.shape, Deferred) else kinds(plan)
         case Shape(json=type() as kind):
-            return {kind: True}
+            return _KINDS[kind]
     return _schema_kinds(plan.schema)
 
 
@@ -102,12 +206,13 @@ def candidates(members: Sequence[TypePlan], kind: type) -> tuple[TypePlan, ...]:
     found = [(member, kinds(member).get(kind)) for member in members]
     ordered = [member for member, exact in found if exact] + [member for member, exact in found if exact is False]
     for number, member in enumerate(ordered, start=1):
-        if _accepts_all(member, kind):
+        if accepts_all(member, kind):
             return tuple(ordered[:number])
     return tuple(ordered)
 
 
-def _accepts_all(plan: TypePlan, kind: type) -> bool:
+def accepts_all(plan: TypePlan, kind: type) -> bool:
+    """Whether a plan surely accepts every value of a JSON type; of every one, for `object`."""
     shape = plan.shape
     return isinstance(shape, Scalar) and not shape.checks and shape.type in (kind, object)
 
@@ -118,14 +223,14 @@ def _schema_kinds(schema: Any) -> Mapping[type, bool]:
         return _schema_kinds(schema.target)
     named = schema.get("type")
     if named is not None:
-        return _merged([_NAMES.get(name, {}) for name in ([named] if isinstance(named, str) else named)])
+        return _merged([_BY_NAME.get(name, {}) for name in ([named] if isinstance(named, str) else named)])
     if "enum" in schema or "const" in schema:
         values = schema.get("enum", [schema.get("const")])
-        return _merged([_SCALARS.get(type(value), {type(value): True}) for value in values])
+        return _merged([_KINDS.get(type(value), {}) for value in values])
     for keyword in ("anyOf", "oneOf"):
         if keyword in schema:
             return _merged([_schema_kinds(member) for member in schema[keyword]])
-    return _SCALARS[object]
+    return _KINDS[object]
 
 
 def _merged(found: Sequence[Mapping[type, bool]]) -> Mapping[type, bool]:
@@ -134,100 +239,3 @@ def _merged(found: Sequence[Mapping[type, bool]]) -> Mapping[type, bool]:
         for kind, exact in exactness.items():
             merged[kind] = exact or merged.get(kind, False)
     return merged
-
-
-def covers(plan: TypePlan, other: TypePlan, *, inside: bool = False) -> bool:
-    """Whether `plan` provably accepts every JSON value that `other` accepts, as its exact type. False when in doubt.
-
-    `inside` an array or object exactness does not count: `list[float]` takes the integers of `list[int]` for itself.
-    """
-    shape, inner = plan.shape, other.shape
-    if isinstance(inner, Deferred):
-        return False
-    if _accepts_anything(plan) or (_accepts_any_text(plan) and kinds(other).keys() == {str}):
-        return True
-    match shape, inner:
-        case Union(members=members), _:
-            return any(covers(member, other, inside=inside) for member in members)
-        case _, Union(members=members):
-            return all(covers(plan, member, inside=inside) for member in members)
-        case Scalar(type=kind, checks=()), Scalar(type=other_kind):
-            return _takes(kind, other_kind, inside)
-        case Scalar(type=kind, checks=()), Choice(pairs=pairs):
-            return all(_takes(kind, type(value), inside) for value, _ in pairs)
-        case Text(parse=parse, checks=()), Text(parse=other_parse):
-            return parse is other_parse
-        case Choice(), Choice():
-            return _values(inner) <= _values(shape)
-        case Nullable(inner=optional), _:
-            return kinds(other).keys() == {NoneType} or covers(optional, other, inside=inside)
-    return _covers_container(shape, inner)
-
-
-def arrives_raw(plan: TypePlan) -> bool:
-    """Whether values of this type arrive as the JSON data that they were: then nothing is lost when another wins."""
-    shape = plan.shape
-    match shape:
-        case Choice(pairs=pairs):
-            return all(type(value) is type(meaning) for value, meaning in pairs)
-        case Items(build=build):
-            raw = build is list
-        case Mapped(key=key, build=make):
-            raw = key is None and make in (None, dict)
-        case _:
-            raw = isinstance(shape, (Scalar, Union, Nullable))
-    return raw and shape is not None and all(map(arrives_raw, shape.parts()))
-
-
-def _covers_container(shape: Any, inner: Any) -> bool:
-    match shape, inner:
-        case Items(checks=(), unique=False), Items():
-            return covers(shape.item, inner.item, inside=True)
-        case Items(checks=(), unique=False), FixedItems():
-            return all(covers(shape.item, item, inside=True) for item in inner.items)
-        case Mapped(key=None, checks=()), Mapped():
-            return covers(shape.value, inner.value, inside=True)
-        case Mapped(key=None, checks=()), Record(open=False):
-            return all(covers(shape.value, member.plan, inside=True) for member in inner.members)
-        case Record(), Record():
-            return _covers_record(shape, inner)
-    return False
-
-
-def _covers_record(record: Record, other: Record) -> bool:
-    members = {member.key: member for member in record.members}
-    others = {member.key: member for member in other.members}
-    if any(member.required and not _always_there(others.get(key)) for key, member in members.items()):
-        return False
-    if not record.open and (other.open or not others.keys() <= members.keys()):
-        return False
-    # An open record may be sent anything under a key that only this one knows.
-    if other.open and not members.keys() <= others.keys():
-        return False
-    return all(covers(members[key].plan, others[key].plan, inside=True) for key in members.keys() & others.keys())
-
-
-def _takes(kind: type, other: type, inside: bool) -> bool:
-    return kind is other or (inside and (kind, other) == (float, int))
-
-
-def _always_there(member: Member | None) -> bool:
-    return member is not None and member.required
-
-
-def _accepts_anything(plan: TypePlan) -> bool:
-    return isinstance(plan.shape, Scalar) and plan.shape.type is object and not plan.shape.checks
-
-
-def _accepts_any_text(plan: TypePlan) -> bool:
-    if not isinstance(plan.shape, (Scalar, Text)) or _has_predicate(plan.shape.checks):
-        return False
-    return {key: value for key, value in plan.schema.items() if key not in _ANNOTATIONS} == {"type": "string"}
-
-
-def _has_predicate(checks: tuple[Check, ...]) -> bool:
-    return any(check.keyword == "predicate" for check in checks)
-
-
-def _values(choice: Choice) -> set[tuple[type, Any]]:
-    return {(type(value), value) for value, _ in choice.pairs}

@@ -18,12 +18,12 @@ from pegboard._types.annotations import (
     is_structural,
     qualified_name,
     read_metadata,
+    refuse_unknown,
     split,
     structural_key,
 )
 from pegboard._types.codegen import structurer
 from pegboard._types.plans import refine
-from pegboard._types.unsupported import refuse_unknown
 from pegboard.extension import TypeHandler
 
 __all__ = ["Level", "TypeTable"]

@@ -2,23 +2,39 @@
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Callable, Sequence
 from types import NoneType
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Any, Literal, get_args, get_origin
 
 from attrs import evolve
 
 from pegboard._base.errors import RegistrationError
-from pegboard._model import shapes
-from pegboard._model.shapes import Choice, Member, Nullable, Record, Tagged, TypePlan, identity
+from pegboard._model.shapes import (
+    Choice,
+    Deferred,
+    FixedItems,
+    Items,
+    Mapped,
+    Member,
+    Nullable,
+    Record,
+    Scalar,
+    Tagged,
+    Text,
+    TypePlan,
+    Union,
+    identity,
+)
 from pegboard._schema.nodes import SchemaRef
 from pegboard._types.annotations import qualified_name, runtime_class, split
-from pegboard._types.constraints import alternatives
-from pegboard._types.json_kinds import arrives_raw, covers
-from pegboard._types.plans import shaped
+from pegboard._types.json_kinds import accepts_all, kinds
+from pegboard._types.plans import alternatives, shaped
 from pegboard.extension import Types
 
-__all__ = ["union_plan"]
+__all__ = ["covers", "union_plan"]
+
+_ANNOTATIONS = frozenset({"title", "description", "examples", "default", "deprecated"})
 
 
 def union_plan(annotation: Any, types: Types) -> TypePlan:
@@ -30,7 +46,7 @@ def union_plan(annotation: Any, types: Types) -> TypePlan:
     arguments = get_args(annotation)
     if NoneType in arguments:
         rest = tuple(argument for argument in arguments if argument is not NoneType)
-        inner = types.plan(Union[rest])  # noqa: UP007 - a union of a tuple has no other spelling
+        inner = types.plan(typing.Union[rest])  # noqa: UP007 - a union of a tuple has no other spelling
         # A part of this union has no name of its own.
         is_named = len(rest) == 1 or isinstance(inner.schema, SchemaRef)
         return _nullable(inner if is_named else evolve(inner, schema={**inner.schema}))
@@ -50,7 +66,7 @@ def _nullable(inner: TypePlan) -> TypePlan:
 def _combined(plans: list[TypePlan], unstructure: Callable[[Any], Any]) -> TypePlan:
     tag = _tag(plans)
     if tag is None:
-        return shaped(alternatives([plan.schema for plan in plans]), shapes.Union(tuple(plans)), unstructure)
+        return shaped(alternatives([plan.schema for plan in plans]), Union(tuple(plans)), unstructure)
     key, members = tag
     schema = {"oneOf": [plan.schema for plan in plans], "discriminator": {"propertyName": key}}
     return shaped(schema, Tagged(key, members), unstructure)
@@ -81,7 +97,7 @@ def _refuse_unreachable(annotations: Sequence[Any], plans: list[TypePlan]) -> No
     for number, plan in enumerate(plans):
         winner = next((earlier for earlier in range(number) if covers(plans[earlier], plan)), None)
         # An alternative that would arrive as raw JSON anyway loses nothing: `Path | str` is a Path.
-        if winner is None or arrives_raw(plan):
+        if winner is None or _arrives_raw(plan):
             continue
         name, first = qualified_name(annotations[number]), qualified_name(annotations[winner])
         whole = " | ".join(map(qualified_name, annotations))
@@ -124,3 +140,90 @@ def _instance_test(annotation: Any) -> Callable[[Any], bool]:
     if issubclass(cls, dict) and hasattr(cls, "__total__"):
         cls = dict  # a TypedDict refuses isinstance
     return lambda value: isinstance(value, cls)
+
+
+def covers(plan: TypePlan, other: TypePlan, *, inside: bool = False) -> bool:
+    """Whether `plan` provably accepts every JSON value that `other` accepts, as its exact type. False when in doubt.
+
+    `inside` an array or object exactness does not count: `list[float]` takes the integers of `list[int]` for itself.
+    """
+    shape, inner = plan.shape, other.shape
+    if isinstance(inner, Deferred):
+        return False
+    if accepts_all(plan, object) or (_accepts_any_text(plan) and kinds(other).keys() == {str}):
+        return True
+    match shape, inner:
+        case Union(members=members), _:
+            return any(covers(member, other, inside=inside) for member in members)
+        case _, Union(members=members):
+            return all(covers(plan, member, inside=inside) for member in members)
+        case Scalar(type=kind, checks=()), Scalar(type=other_kind):
+            return _takes(kind, other_kind, inside)
+        case Scalar(type=kind, checks=()), Choice(pairs=pairs):
+            return all(_takes(kind, type(value), inside) for value, _ in pairs)
+        case Text(parse=parse, checks=()), Text(parse=other_parse):
+            return parse is other_parse
+        case Choice(), Choice():
+            return _values(inner) <= _values(shape)
+        case Nullable(inner=optional), _:
+            return kinds(other).keys() == {NoneType} or covers(optional, other, inside=inside)
+    return _covers_container(shape, inner)
+
+
+def _arrives_raw(plan: TypePlan) -> bool:
+    """Whether values of this type arrive as the JSON data that they were: then nothing is lost when another wins."""
+    shape = plan.shape
+    match shape:
+        case Choice(pairs=pairs):
+            return all(type(value) is type(meaning) for value, meaning in pairs)
+        case Items(build=build):
+            raw = build is list
+        case Mapped(key=key, build=make):
+            raw = key is None and make in (None, dict)
+        case _:
+            raw = isinstance(shape, (Scalar, Union, Nullable))
+    return raw and shape is not None and all(map(_arrives_raw, shape.parts()))
+
+
+def _covers_container(shape: Any, inner: Any) -> bool:
+    match shape, inner:
+        case Items(checks=(), unique=False), Items():
+            return covers(shape.item, inner.item, inside=True)
+        case Items(checks=(), unique=False), FixedItems():
+            return all(covers(shape.item, item, inside=True) for item in inner.items)
+        case Mapped(key=None, checks=()), Mapped():
+            return covers(shape.value, inner.value, inside=True)
+        case Mapped(key=None, checks=()), Record(open=False):
+            return all(covers(shape.value, member.plan, inside=True) for member in inner.members)
+        case Record(), Record():
+            return _covers_record(shape, inner)
+    return False
+
+
+def _covers_record(record: Record, other: Record) -> bool:
+    members = {member.key: member for member in record.members}
+    others = {member.key: member for member in other.members}
+    always_there = {member.key for member in other.members if member.required}
+    if not {member.key for member in record.members if member.required} <= always_there:
+        return False
+    if not record.open and (other.open or not others.keys() <= members.keys()):
+        return False
+    # An open record may be sent anything under a key that only this one knows.
+    if other.open and not members.keys() <= others.keys():
+        return False
+    return all(covers(members[key].plan, others[key].plan, inside=True) for key in members.keys() & others.keys())
+
+
+def _takes(kind: type, other: type, inside: bool) -> bool:
+    return kind is other or (inside and (kind, other) == (float, int))
+
+
+def _accepts_any_text(plan: TypePlan) -> bool:
+    shape = plan.shape
+    if not isinstance(shape, (Scalar, Text)) or any(check.keyword == "predicate" for check in shape.checks):
+        return False
+    return {key: value for key, value in plan.schema.items() if key not in _ANNOTATIONS} == {"type": "string"}
+
+
+def _values(choice: Choice) -> set[tuple[type, Any]]:
+    return {(type(value), value) for value, _ in choice.pairs}

@@ -9,7 +9,7 @@ from pegboard._base.errors import RegistrationError
 from pegboard._model.shapes import Choice, TypePlan
 from pegboard._model.subschemas import TYPE_NAMES, JsonSchema
 from pegboard._types.annotations import is_union, qualified_name
-from pegboard._types.exact import choice_table
+from pegboard._types.json_kinds import choice_table
 from pegboard._types.plans import shaped
 from pegboard.extension import TypeHandler, Types
 

@@ -23,10 +23,9 @@ from pegboard._model.shapes import (
     identity,
 )
 from pegboard._schema.nodes import JsonSchema
-from pegboard._types.annotations import qualified_name
+from pegboard._types.annotations import qualified_name, refuse_unknown
 from pegboard._types.json_kinds import kinds
 from pegboard._types.plans import shaped
-from pegboard._types.unsupported import refuse_unknown
 from pegboard.extension import TypeHandler, Types
 
 __all__ = ["HANDLERS"]

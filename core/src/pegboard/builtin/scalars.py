@@ -8,9 +8,8 @@ from typing import Any, Final, LiteralString
 
 from pegboard._model.shapes import Scalar, TypePlan
 from pegboard._schema.nodes import SchemaNode
-from pegboard._types.annotations import qualified_name
+from pegboard._types.annotations import qualified_name, refuse_unknown
 from pegboard._types.plans import shaped
-from pegboard._types.unsupported import refuse_unknown
 from pegboard.extension import TypeHandler, Types
 
 __all__ = ["HANDLERS"]

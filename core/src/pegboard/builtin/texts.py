@@ -10,8 +10,8 @@ import sys
 from typing import Any, Final, final, get_args, get_origin
 
 from pegboard._model.shapes import Text, TypePlan
+from pegboard._types.annotations import refuse_unknown
 from pegboard._types.plans import shaped
-from pegboard._types.unsupported import refuse_unknown
 from pegboard.extension import TypeHandler, Types
 
 __all__ = ["HANDLERS"]
