@@ -11,9 +11,9 @@ from pegboard._base.errors import describe_exception
 from pegboard._execution.concurrency import Limit
 from pegboard._execution.stats import ToolStats
 from pegboard._injection.presets import Preset, secret_texts
-from pegboard._model.policy import DEFAULT_POLICY, ExecutionPolicy, Permission
+from pegboard._model.policy import ExecutionPolicy, Permission
 from pegboard._model.result import Status
-from pegboard._model.tool import Tool
+from pegboard._model.tool import Tool, ToolOptions
 from pegboard.extension import Middleware
 
 __all__ = ["FAST", "BoundTool", "Unavailable"]
@@ -75,7 +75,6 @@ class BoundTool:
         "may_ask",
         "middleware",
         "name",
-        "passes_anything",
         "permission",
         "plan",
         "policy",
@@ -112,16 +111,15 @@ class BoundTool:
         self.accept = _refuse if permission is Permission.NEVER else self.plan.accept
         self.invoke = self.plan.invoke
         self.decode = decode
-        self.passes_anything = self.plan.passes_anything
         self.renderers = definition.renderers()
         self.presets = {name: preset.value for name, preset in presets.items() if preset.computed is None}
         self.computed = {name: preset.computed for name, preset in presets.items() if preset.computed is not None}
         self.fetches = self.plan.fetches or bool(self.computed)
         # What each call is provided with; None until a first call finds the context, or if each has to ask for itself.
         self.provided: Any = None if self.fetches else self.presets
-        self.secrets = secret_texts(preset.value for preset in presets.values() if preset.secret)
+        self.secrets = secret_texts(preset.value for preset in presets.values() if preset.secret) if presets else ()
         self.computed_secrets = tuple(name for name in self.computed if presets[name].secret)
-        self.policy = _tool_policy(tool).merged_over(policy)
+        self.policy = _policy(tool.options, policy)
         self.permission = permission
         self.middleware = tuple(middleware)
         self.limits = tuple(limits)
@@ -163,8 +161,6 @@ def _refuse(arguments: Any, keys: int, text: str | None) -> tuple[Any, ...]:
     raise ValueError("this tool is not permitted")
 
 
-def _tool_policy(tool: Tool) -> ExecutionPolicy:
-    own = tool.options.policy or DEFAULT_POLICY
-    if tool.options.timeout is None:
-        return own
-    return ExecutionPolicy(timeout=tool.options.timeout).merged_over(own)
+def _policy(options: ToolOptions, wider: ExecutionPolicy) -> ExecutionPolicy:
+    merged = wider if options.policy is None else options.policy.merged_over(wider)
+    return merged if options.timeout is None else ExecutionPolicy(timeout=options.timeout).merged_over(merged)

@@ -325,7 +325,7 @@ def _as_dict(ready: BoundTool, sent: Any) -> dict[str, Any]:
         return {}
     if type(sent) is not dict:
         raise TypeError(f"arguments came as a {type(sent).__name__}")
-    if ready.passes_anything:
+    if ready.plan.passes_anything:
         check_value(sent)
     return sent
 

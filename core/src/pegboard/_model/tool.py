@@ -92,7 +92,7 @@ class ToolOptions(Compared):
     @property
     def groups(self) -> tuple[str, ...]:
         """The named groups as a tuple."""
-        return listed(self.group or ())
+        return listed(self.group) if self.group else ()
 
 
 class SchemaRequest(NamedTuple):
@@ -119,7 +119,6 @@ class CallPlan(Protocol):
     managed: tuple[Any, ...]
     fetches: bool
     standing: bool
-    passes_anything: bool
 
 
 class Face(Protocol):

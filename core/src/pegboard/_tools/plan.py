@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import keyword
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Any, Final, NamedTuple, TypeAlias, final
 
 from pegboard._arguments.decode import exact_keys
@@ -74,7 +75,6 @@ class CompiledPlan:
         *,
         names: tuple[str, ...] = (),
         extra: TypePlan | None = None,
-        passes_anything: bool = True,
         source: str = "",
     ) -> None:
         self.kind: Kind = kind
@@ -90,8 +90,12 @@ class CompiledPlan:
         self.hidden = hidden
         self.names = names
         self.extra = extra
-        self.passes_anything = passes_anything
         self.source = source
+
+    @cached_property
+    def passes_anything(self) -> bool:
+        """Whether arguments that were never text have to be looked at for what no JSON text has."""
+        return passes_anything(self.record)
 
     def provide(self, invocation: Invocation) -> Mapping[str, Any]:
         """What the program provides, by parameter. Raises `MissingContextError`, and what an injector raises."""
@@ -140,7 +144,6 @@ def compile_plan(slots: tuple[ParameterPlan, ...], function: Any, name: str, vie
         hidden,
         names=tuple(slot.name for slot in visible),
         extra=extra.plan if extra else None,
-        passes_anything=passes_anything(record),
         source=f"{accept.writer.source}\n\n{invoke.writer.source}",
     )
 
