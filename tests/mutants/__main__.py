@@ -20,7 +20,7 @@ MODULES = (
         "_types/unions",
         "_tools/plan",
     ),
-    *("builtin/choices", "builtin/containers", "builtin/readings", "builtin/scalars", "builtin/texts"),
+    *("builtin/readings", "builtin/types"),
 )
 ACCEPTING = {
     "_member",

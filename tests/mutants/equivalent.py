@@ -73,12 +73,12 @@ EQUIVALENT: dict[tuple[str, str, str, str], str] = {
         ("_types/unions", "_instance_test", 'issubclass(cls, dict) and hasattr(cls, "__total__")', after): WRAPPERS
         for after in ("(hasattr(cls, '__total__'))", "(issubclass(cls, dict))")
     },
-    ("builtin/containers", "_array_writer", "build is list and write is identity", "False"): SPEED,
-    ("builtin/containers", "_rank", "isinstance(value, str)", "False"): "another order, as fixed as this one",
-    ("builtin/containers", "_mapping_writer", "write is identity", "False"): SPEED,
+    ("builtin/types", "_array_writer", "build is list and write is identity", "False"): SPEED,
+    ("builtin/types", "_rank", "isinstance(value, str)", "False"): "another order, as fixed as this one",
+    ("builtin/types", "_mapping_writer", "write is identity", "False"): SPEED,
     **{
         (
-            "builtin/texts",
+            "builtin/types",
             "__call__",
             "cls is not None and isinstance(annotation, type) and issubclass(annotation, cls)",
             after,

@@ -90,7 +90,7 @@ class TestCommand:
             return [Verdict(mutant, number >= alive, 0.1) for number, mutant in enumerate(killable)]
 
         monkeypatch.setattr(command, "judged", judged)
-        return command.main(["_types/json_kinds", "builtin/scalars"])
+        return command.main(["_types/json_kinds", "builtin/types"])
 
     def test_all_killed(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
         assert self.run(monkeypatch, red=False, alive=0) == 0

@@ -1,12 +1,35 @@
-"""Built-in converters: bytes become images, audio, video or files."""
+"""Built-in converters: bytes become images, audio, video or files, by how they begin."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Final
 
+from pegboard._model.content import Block
 from pegboard.extension import Converter
 from pegboard.hookspecs import hookimpl
+
+# Magic numbers: the WHATWG MIME Sniffing Standard, section 6.
+_SIGNATURES: Final[tuple[tuple[bytes, bytes, str], ...]] = (
+    (b"\x89PNG\r\n\x1a\n", b"", "image/png"),
+    (b"\xff\xd8\xff", b"", "image/jpeg"),
+    (b"GIF87a", b"", "image/gif"),
+    (b"GIF89a", b"", "image/gif"),
+    (b"RIFF", b"WEBP", "image/webp"),
+    (b"RIFF", b"WAVE", "audio/wav"),
+    (b"ID3", b"", "audio/mpeg"),
+    (b"\xff\xfb", b"", "audio/mpeg"),
+    (b"OggS", b"", "audio/ogg"),
+    (b"fLaC", b"", "audio/flac"),
+    (b"\x1aE\xdf\xa3", b"", "video/webm"),
+    (b"%PDF-", b"", "application/pdf"),
+)
+# ISO base media files say after a length and "ftyp" what they are; most are video.
+_BRANDS: Final[dict[bytes, str]] = {
+    b"M4A ": "audio/mp4",
+    b"avif": "image/avif",
+    b"heic": "image/heic",
+}
 
 
 @hookimpl
@@ -15,7 +38,21 @@ def provide_converters() -> Iterable[Converter]:
     return [Converter(kind, _block) for kind in (bytes, bytearray, memoryview)]
 
 
-def _block(content: Any) -> Any:
-    from pegboard.builtin.sniffing import bytes_block
+def _block(content: bytes | bytearray | memoryview) -> Block:
+    from pegboard._model.media import AudioBlock, FileBlock, ImageBlock, VideoBlock  # with the first bytes
 
-    return bytes_block(content)
+    raw = bytes(content)
+    media_type = _sniffed(raw)
+    blocks = {"image": ImageBlock, "audio": AudioBlock, "video": VideoBlock}
+    return blocks.get(media_type.partition("/")[0], FileBlock).from_bytes(raw, media_type)
+
+
+def _sniffed(raw: bytes) -> str:
+    if raw[4:8] == b"ftyp":
+        return _BRANDS.get(raw[8:12], "video/mp4")
+    if raw.startswith(b"BM") and raw[6:10] == bytes(4):  # two letters alone would make a bitmap of any text about BMW
+        return "image/bmp"
+    for head, brand, media_type in _SIGNATURES:
+        if raw.startswith(head) and raw[8 : 8 + len(brand)] == brand:
+            return media_type
+    return "application/octet-stream"
