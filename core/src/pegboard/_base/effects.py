@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Generator
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -44,17 +44,14 @@ TIMED_OUT: Final = "timed out"
 """The reason of a token that was set because the attempt's time is up."""
 
 
-class Await:
+class Await(NamedTuple):
     """Await something that `start()` gives, for at most `timeout` seconds."""
 
-    __slots__ = ("start", "timeout")
-
-    def __init__(self, start: Callable[[], Any], timeout: float | None = None) -> None:
-        self.start = start
-        self.timeout = timeout
+    start: Callable[[], Any]
+    timeout: float | None = None
 
 
-class Work:
+class Work(NamedTuple):
     """Run the sync function `job` where its `backend` says, for at most `timeout` seconds.
 
     `"thread"` and `"inline"` are the library's own; what else there is is the backend itself, and the job a `Job`.
@@ -62,55 +59,31 @@ class Work:
     (`interruptible`), which only another thread can keep.
     """
 
-    __slots__ = ("backend", "interruptible", "job", "timeout")
-
-    def __init__(
-        self,
-        job: Callable[[], Any],
-        backend: Any = "thread",
-        timeout: float | None = None,
-        interruptible: bool = False,
-    ) -> None:
-        self.job = job
-        self.backend = backend
-        self.timeout = timeout
-        self.interruptible = interruptible
+    job: Callable[[], Any]
+    backend: Any = "thread"
+    timeout: float | None = None
+    interruptible: bool = False
 
 
-class Sleep:
+class Sleep(NamedTuple):
     """Wait `seconds`, or less when the call is asked to stop."""
 
-    __slots__ = ("seconds",)
-
-    def __init__(self, seconds: float) -> None:
-        self.seconds = seconds
+    seconds: float
 
 
-class Around:
+class Around(NamedTuple):
     """Run middleware: `function(call, proceed)`, where `proceed()` drives the steps that `inner()` makes."""
 
-    __slots__ = ("call", "function", "inner", "is_async")
-
-    def __init__(
-        self,
-        function: Callable[[Any, Callable[[], Any]], Any],
-        call: Any,
-        inner: Callable[[], Steps],
-        is_async: bool,
-    ) -> None:
-        self.function = function
-        self.call = call
-        self.inner = inner
-        self.is_async = is_async
+    function: Callable[[Any, Callable[[], Any]], Any]
+    call: Any
+    inner: Callable[[], Steps]
+    is_async: bool
 
 
-class WaitForPermit:
+class WaitForPermit(NamedTuple):
     """Wait until `future` is done: the turn at the limits of a call."""
 
-    __slots__ = ("future",)
-
-    def __init__(self, future: Future[None]) -> None:
-        self.future = future
+    future: Future[None]
 
 
 Effect: TypeAlias = Await | Work | Sleep | Around | WaitForPermit

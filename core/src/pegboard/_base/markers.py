@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Final, Generic, TypeVar, final
 
 from attrs import field, frozen
 
-from pegboard._base.records import Compared, Shown
+from pegboard._base.records import Compared, Shown, as_tuple
 
 __all__ = [
     "MISSING",
@@ -50,11 +50,6 @@ class Missing:
 MISSING: Final = Missing()
 
 
-def _as_tuple(items: Iterable[Any]) -> tuple[Any, ...]:
-    # attrs reads the type of the argument from here; from `tuple` itself it would read a type variable.
-    return tuple(items)
-
-
 @frozen(kw_only=True, eq=False, repr=False)
 class Param(Compared):
     """Describes one parameter: `Annotated[int, Param("Forecast days", ge=1, le=14)]`.
@@ -67,7 +62,7 @@ class Param(Compared):
     name: str | None = None
     title: str | None = None
     # What may hold lists stays out of the hash, which `Annotated[int, Param(...)] | None` needs.
-    examples: tuple[Any, ...] = field(default=(), converter=_as_tuple, hash=False)
+    examples: tuple[Any, ...] = field(default=(), converter=as_tuple, hash=False)
     ge: float | None = None
     gt: float | None = None
     le: float | None = None

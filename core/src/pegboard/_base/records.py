@@ -11,16 +11,21 @@ first call of a program loads some 170 classes, 48 of them of attrs. So:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from operator import attrgetter
 from typing import Any, TypeAlias
 
 from attrs import fields
 
-__all__ = ["Compared", "Shown"]
+__all__ = ["Compared", "Shown", "as_tuple"]
 
 _Values: TypeAlias = Callable[[Any], Any]
+
+
+def as_tuple(items: Iterable[Any]) -> tuple[Any, ...]:
+    """A converter of fields. attrs reads the type of the argument here; `tuple` itself would give a type variable."""
+    return tuple(items)
 
 
 class Shown:

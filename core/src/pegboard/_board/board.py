@@ -94,7 +94,6 @@ class Groups:
 
     def __init__(self) -> None:
         self._groups: dict[str, Group] = {}
-        self._entries: dict[str, Entry] = {}
 
     def create(self, group: Group) -> None:
         """Add a group. Raises `RegistrationError` for a name that is taken or is none, ValueError for a bad limit."""
@@ -107,7 +106,6 @@ class Groups:
             raise RegistrationError(f'managed_by takes "model" or "program", got {group.managed_by!r}')
         if group.name in self._groups:
             raise RegistrationError(f"tool group {group.name!r} already exists; remove it first or choose another name")
-        self._entries[group.name] = Entry()
         self._groups[group.name] = group
 
     def check(self, names: Iterable[str] | str, managed_by: Manager | None = None) -> tuple[str, ...]:
@@ -131,16 +129,10 @@ class Groups:
         """Forget groups, all or none."""
         for name in self.check(names):
             del self._groups[name]
-            del self._entries[name]
 
-    def entry(self, name: str) -> Entry | None:
-        """What tells a group from its namesakes before and after; None for one that does not exist."""
-        return self._entries.get(name)
-
-    def starts_active(self, name: str) -> bool:
-        """Whether a group is active where nobody says otherwise; one that does not exist is not."""
-        group = self._groups.get(name)
-        return group is not None and group.active
+    def find(self, name: str) -> Group | None:
+        """The group of that name."""
+        return self._groups.get(name)
 
     def all(self, managed_by: Manager | None = None) -> tuple[Group, ...]:
         """All groups, or those that the model or the program manages, in the order in which they were created."""
@@ -158,7 +150,6 @@ class Registry:
         self._hung: dict[str | None, dict[str, Tool]] = {None: {}}
         self._sets: dict[str | None, list[Toolset]] = {None: []}
         self._board: Board | None = None
-        self._of_packs: Mapping[str, Tool] | None = None
         self.generation = 0
 
     @property
@@ -183,10 +174,6 @@ class Registry:
         self._board = None
         self.generation += 1
 
-    def _packs_changed(self) -> None:
-        self._of_packs = None
-        self._changed()
-
     def add_pack(self, pack: str, tools: Iterable[Tool], toolsets: Iterable[Toolset] = ()) -> None:
         """Hang up a pack's tools. Raises `ConflictError` when a pack names two of its own tools alike."""
         with self._lock:
@@ -197,14 +184,14 @@ class Registry:
                 raise ConflictError(f"pack {pack!r} offers {twice} twice; give one another name")
             self._hung[pack] = by_name
             self._sets.setdefault(pack, []).extend(toolsets)
-            self._packs_changed()
+            self._changed()
 
     def drop_pack(self, pack: str) -> None:
         """Take down a pack's tools; nothing happens if it has none."""
         with self._lock:
             self._sets.pop(pack, None)
             if self._hung.pop(pack, None):
-                self._packs_changed()
+                self._changed()
 
     def add(
         self,
@@ -234,17 +221,16 @@ class Registry:
                 if placed is not None:
                     pending[placed.name] = placed
                 added.append(placed)
-            of_packs = self._tools_of_packs()
+            covered = {name: hung for name in pending if (hung := self._of_packs(name))}
             for name, tool in pending.items():
-                replaced = own.get(name) or of_packs.get(name)
+                replaced = own.get(name) or covered.get(name)
                 if replaced is not None:
                     tool.entry.succeed(replaced.entry)
             for pack in displaced:
                 self.drop_pack(pack)
             # What the program's tools cover is gone: if it hangs there once more, it begins afresh.
-            covered = [of_packs[name] for name in pending if name in of_packs]
             if covered:
-                self._update({tool.entry: tool.evolve(entry=Entry()) for tool in covered})
+                self._update({tool.entry: tool.evolve(entry=Entry()) for tool in covered.values()})
             own.update(pending)
             self._sets[None].extend(toolsets)
             self._changed()
@@ -266,7 +252,7 @@ class Registry:
             lost = set(gone)
             staying = {name: _newer(tool, kept) for name, tool in self.hung_by(pack).items() if name not in lost}
             self._hung[pack] = staying
-            self._packs_changed()
+            self._changed()
             if pack is None:
                 return self.add(new, (), "skip" if on_conflict == "raise" else on_conflict)
             return [tool if staying.setdefault(tool.name, tool) is tool else None for tool in new]
@@ -286,19 +272,16 @@ class Registry:
                 yield
             except BaseException:
                 self._hung, self._sets = before
-                self._packs_changed()
+                self._changed()
                 raise
 
     def _packs(self) -> list[str]:
         # Sorted, so that the same installed set gives the same board whatever the order of installation.
         return sorted(pack for pack in self._hung if pack is not None)
 
-    def _tools_of_packs(self) -> Mapping[str, Tool]:
-        """The first of each name."""
-        if self._of_packs is None:
-            last_first = (self._hung[pack] for pack in reversed(self._packs()))
-            self._of_packs = {name: tool for tools in last_first for name, tool in tools.items()}
-        return self._of_packs
+    def _of_packs(self, name: str) -> Tool | None:
+        """The first tool that a pack hung up by that name."""
+        return next((self._hung[pack][name] for pack in self._packs() if name in self._hung[pack]), None)
 
     def resolve(self, names: Iterable[str]) -> list[str]:
         """The names on the board that names and aliases stand for. Raises `UnknownNameError`."""
@@ -337,7 +320,7 @@ class Registry:
                 pack: {name: tool for name, tool in tools.items() if tool.entry not in gone}
                 for pack, tools in self._hung.items()
             }
-            self._packs_changed()
+            self._changed()
 
     def update(self, fresh: Iterable[Tool]) -> None:
         """Put other versions of tools in the places of those that hang on the board under the same names."""
@@ -353,7 +336,7 @@ class Registry:
             tools.update({name: newest(tool) for name, tool in tools.items()})
         for toolsets in self._sets.values():
             toolsets[:] = [evolve(each, tools=tuple(map(newest, each.tools))) for each in toolsets]
-        self._packs_changed()
+        self._changed()
 
     def _build(self) -> Board:
         tools: dict[str, Tool] = {}

@@ -38,22 +38,6 @@ class Overlay:
     and hold neither of them. Permissions go by name, as in the file for them: a refusal also holds for namesakes.
     """
 
-    __slots__ = (
-        "_closed",
-        "_file",
-        "_lock",
-        "_permissions",
-        "_policy",
-        "_rules",
-        "_said",
-        "_view",
-        "approver",
-        "groups",
-        "is_view",
-        "parent",
-        "search_name",
-    )
-
     def __init__(
         self,
         groups: Groups,
@@ -198,16 +182,16 @@ class Overlay:
     def is_active(self, name: str) -> bool:
         """Whether a group is active here; one that does not exist is not."""
         # A pack's tool may name a group that the program has not created: it stays hidden until somebody does.
-        entry = self.groups.entry(name)
-        if entry is None:
+        group = self.groups.find(name)
+        if group is None:
             return False
         for overlay in self.chain():
-            active = overlay._own("active", entry)
+            active = overlay._own("active", group.entry)
             if active is not None:
                 return bool(active)
             if overlay._closed:
                 return False
-        return self.groups.starts_active(name)
+        return group.active
 
     def offers(self, tool: Tool) -> bool:
         """Whether a tool is offered here: it is in no group, or one of its groups is active."""
@@ -220,7 +204,8 @@ class Overlay:
 
     def update_groups(self, names: Iterable[str] | str, active: bool) -> None:
         """Switch groups, all or none."""
-        self._switch(dict.fromkeys(self.groups.check(names), bool(active)))
+        wanted = self.groups.check(names)
+        self._say("active", {group.entry: bool(active) for group in self.groups.all() if group.name in wanted})
 
     def set_active_groups(self, names: Iterable[str] | str, managed_by: Manager | None = None) -> None:
         """Make `names` the active ones and the others (all others, or those managed alike) inactive, all or none.
@@ -229,10 +214,6 @@ class Overlay:
         own is not, for `create_group(active=)` is said of it.
         """
         wanted = self.groups.check(names, managed_by)
-        self._switch({group.name: group.name in wanted for group in self.groups.all(managed_by)})
+        self._say("active", {group.entry: group.name in wanted for group in self.groups.all(managed_by)})
         if managed_by is None and self.parent is not None:
             self._closed = True
-
-    def _switch(self, active: Mapping[str, bool]) -> None:
-        entries = ((self.groups.entry(name), each) for name, each in active.items())
-        self._say("active", {entry: each for entry, each in entries if entry is not None})

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, final
+
+from attrs import Factory, define, field
 
 from pegboard._injection.context import Scope
 from pegboard._injection.presets import secret_texts
@@ -21,6 +24,7 @@ _stoppers: Final = threading.RLock()
 
 
 @final
+@define(eq=False, repr=False)
 class Invocation:
     """One call of a tool: its values, its surroundings, and where it stands.
 
@@ -28,62 +32,29 @@ class Invocation:
     `ready` the tool with all that its session decides about it.
     """
 
-    __slots__ = (
-        "_emitter",
-        "_token",
-        "agent",
-        "arguments",
-        "call_id",
-        "driver",
-        "listener",
-        "name",
-        "outlet",
-        "presets",
-        "ready",
-        "resolved",
-        "runner",
-        "scope",
-        "seen",
-        "session",
-        "stops",
-        "values",
-        "waiter",
-    )
-
-    def __init__(
-        self,
-        session: Any,
-        ready: Any,
-        call_id: str,
-        arguments: Any,
-        values: tuple[Any, ...],
-        scope: Scope,
-        runner: Runner,
-        agent: Any = None,
-    ) -> None:
-        self.session = session
-        self.ready = ready
-        self.name: str = ready.name
-        self.call_id = call_id
-        self.arguments = arguments
-        self.values = values
-        self.scope = scope
-        self.runner = runner
-        self.agent = agent
-        self.presets: dict[str, Any] = ready.presets
-        self.listener: Listener | None = None
-        self.outlet: Callable[[CancelToken], Any] | None = None
-        self.resolved: dict[Any, Any] = {}
-        self.driver: Any = None
-        """Who runs it: an event loop or a thread, once it has begun."""
-        self.waiter: Future[Any] | None = None
-        """The future of its result, made by the first who waits for a call that runs."""
-        self.seen: ToolCall | None = None
-        """The call, if anybody asked for it."""
-        self.stops: CancelToken | None = None
-        """The `stopper`, if anybody asked for it."""
-        self._emitter: Emitter | None = None
-        self._token: CancelToken | None = None
+    session: Any
+    ready: Any
+    call_id: str
+    arguments: Any
+    values: tuple[Any, ...]
+    scope: Scope
+    runner: Runner
+    agent: Any = None
+    name: str = field(default=Factory(attrgetter("ready.name"), takes_self=True), init=False)
+    presets: dict[str, Any] = field(default=Factory(attrgetter("ready.presets"), takes_self=True), init=False)
+    listener: Listener | None = field(default=None, init=False)
+    outlet: Callable[[CancelToken], Any] | None = field(default=None, init=False)
+    resolved: dict[Any, Any] = field(factory=dict, init=False)
+    # Who runs it: an event loop or a thread, once it has begun.
+    driver: Any = field(default=None, init=False)
+    # The future of its result, made by the first who waits for a call that runs.
+    waiter: Future[Any] | None = field(default=None, init=False)
+    # The call, if anybody asked for it.
+    seen: ToolCall | None = field(default=None, init=False)
+    # The `stopper`, if anybody asked for it.
+    stops: CancelToken | None = field(default=None, init=False)
+    _emitter: Emitter | None = field(default=None, init=False)
+    _token: CancelToken | None = field(default=None, init=False)
 
     @property
     def call(self) -> ToolCall:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, final
+from typing import Any, NamedTuple
 
 from pegboard._base.errors import PegboardError, RegistrationError, suggestion
 from pegboard._base.markers import Computed, Locked, Secret, reveal
@@ -13,23 +13,13 @@ from pegboard._model.tool import Definition, Tool
 __all__ = ["Preset", "for_tools", "read_presets", "secret_texts"]
 
 
-@final
-class Preset:
+class Preset(NamedTuple):
     """One preset: its structured value or the function that computes it, and whether the model may override it."""
 
-    __slots__ = ("computed", "locked", "secret", "value")
-
-    def __init__(
-        self,
-        value: Any,
-        locked: bool = False,
-        secret: bool = False,
-        computed: Callable[[Any], Any] | None = None,
-    ) -> None:
-        self.value = value
-        self.locked = locked
-        self.secret = secret
-        self.computed = computed
+    value: Any
+    locked: bool = False
+    secret: bool = False
+    computed: Callable[[Any], Any] | None = None
 
     def __repr__(self) -> str:
         kind = "secret" if self.secret else "computed" if self.computed else "locked" if self.locked else "plain"
@@ -86,7 +76,7 @@ def for_tools(
     nested = set(given) <= set(tools) and all(isinstance(value, Mapping) for value in given.values())
     parameters = {parameter.name for tool in tools.values() for parameter in tool.params}
     flat = len(tools) == 1 and set(given) <= parameters
-    if nested and flat and given:
+    if nested and flat:
         name = next(iter(tools))
         raise RegistrationError(
             f"presets: {name!r} is a tool and also a parameter of it; register it without presets, then call "

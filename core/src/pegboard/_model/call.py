@@ -8,7 +8,7 @@ import threading
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, Protocol, TypeAlias, final, runtime_checkable
 
-from attrs import frozen
+from attrs import define, field, frozen
 
 from pegboard._base.errors import PegboardError
 from pegboard._base.records import Compared
@@ -222,7 +222,16 @@ class Surroundings(Protocol):
         ...
 
 
+def _own_or_new(call_id: str) -> str:
+    return call_id or new_call_id()
+
+
+def _given_or_none(meta: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    return {} if meta is None else meta
+
+
 @final
+@define(eq=False, repr=False)
 class ToolCall:
     """One request to run a tool, as the model sent it.
 
@@ -231,42 +240,19 @@ class ToolCall:
     untouched for the provider's adapter. `result` is None until the call has ended; `status` tells where it stands.
     """
 
-    __slots__ = (
-        "_invocation",
-        "_runner",
-        "_state",
-        "_typed",
-        "arguments",
-        "attachments",
-        "id",
-        "logs",
-        "name",
-        "notes",
-        "provider_meta",
-        "result",
-        "status",
-    )
-
-    def __init__(
-        self,
-        id: str = "",  # noqa: A002 - the field's standard term
-        name: str = "",
-        arguments: Any = None,
-        provider_meta: Mapping[str, Any] | None = None,
-    ) -> None:
-        self.id = id or new_call_id()
-        self.name = name
-        self.arguments = arguments
-        self.provider_meta: Mapping[str, Any] = {} if provider_meta is None else provider_meta
-        self._typed: Mapping[str, Any] | None = None
-        self.result: ToolResult | None = None
-        self.status = Status.PENDING
-        self.notes: list[Note] = []
-        self.logs: list[str] = []
-        self.attachments: list[Block] = []
-        self._runner: Runner | None = None
-        self._state: Any = None  # the engine's own record of this call
-        self._invocation: Surroundings | None = None  # what surrounds the call of a tool by hand
+    id: str = field(default="", converter=_own_or_new)
+    name: str = ""
+    arguments: Any = None
+    provider_meta: Mapping[str, Any] = field(default=None, converter=_given_or_none)
+    result: ToolResult | None = field(default=None, init=False)
+    status: Status = field(default=Status.PENDING, init=False)
+    notes: list[Note] = field(factory=list, init=False)
+    logs: list[str] = field(factory=list, init=False)
+    attachments: list[Block] = field(factory=list, init=False)
+    _typed: Mapping[str, Any] | None = field(default=None, init=False)
+    _runner: Runner | None = field(default=None, init=False)
+    _state: Any = field(default=None, init=False)  # the engine's own record of this call
+    _invocation: Surroundings | None = field(default=None, init=False)  # what surrounds the call of a tool by hand
 
     @property
     def typed(self) -> Mapping[str, Any]:

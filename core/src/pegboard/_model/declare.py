@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeVar, overload
+from typing import Any, NamedTuple, TypeVar, overload
 
 from pegboard._base.errors import RegistrationError
 from pegboard._base.names import listed
@@ -23,15 +23,12 @@ _TOOLSET = "__pegboard_toolset__"
 _CO_OPTIMIZED = 1  # as in `inspect`, which a decorator need not load
 
 
-class ToolsetOptions:
+class ToolsetOptions(NamedTuple):
     """What `@toolset(...)` says of a class; `prefix` goes in front of each tool name."""
 
-    __slots__ = ("description", "name", "prefix")
-
-    def __init__(self, name: str | None = None, description: str | None = None, prefix: str = "") -> None:
-        self.name = name
-        self.description = description
-        self.prefix = prefix
+    name: str | None = None
+    description: str | None = None
+    prefix: str = ""
 
 
 @overload

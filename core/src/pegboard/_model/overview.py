@@ -8,7 +8,7 @@ from attrs import field, frozen
 
 from pegboard._base.records import Compared, Shown
 from pegboard._model.plugin_record import PluginRecord
-from pegboard._model.tool import Tool
+from pegboard._model.tool import Entry, Tool
 
 __all__ = ["Group", "Manager", "PluginChanges", "PluginFailure", "Toolset"]
 
@@ -28,6 +28,7 @@ class Group(Compared):
     managed_by: Manager = "model"
     instructions: str | None = None
     max_concurrency: int | None = None
+    entry: Entry = field(factory=Entry, init=False, eq=False, repr=False)
 
 
 @frozen(eq=False, repr=False)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import math
 from enum import StrEnum
-from typing import Any, Final, final
+from typing import Any, Final, NoReturn, final
+
+from attrs import define, field
 
 from pegboard._base.markers import MISSING
+from pegboard._base.records import Compared
 
 __all__ = ["DEFAULT_POLICY", "ExecutionPolicy", "Permission", "checked_capacity"]
 
@@ -31,8 +34,23 @@ class Permission(StrEnum):
     NEVER = "never"
 
 
+_UNSAID: Final[Any] = MISSING
+
+
+def _classes(kinds: Any) -> Any:
+    listed = kinds if isinstance(kinds, list | tuple | set | frozenset) else (kinds,)
+    if kinds is not _UNSAID and not all(isinstance(kind, type) and issubclass(kind, BaseException) for kind in listed):
+        raise ValueError(f"retry_on takes exception classes, got {kinds!r}")
+    return kinds if kinds is _UNSAID else tuple(listed)
+
+
+def _refuse_change(policy: Any, attribute: Any, value: Any) -> NoReturn:
+    raise AttributeError(f"an ExecutionPolicy is frozen; {attribute.name!r} cannot be set")
+
+
 @final
-class ExecutionPolicy:
+@define(eq=False, repr=False, on_setattr=_refuse_change)
+class ExecutionPolicy(Compared):
     """How calls are timed and retried. Times are in seconds.
 
     `ExecutionPolicy(timeout=300.0, max_attempts=1, initial_backoff=1.0, backoff_multiplier=2.0, max_backoff=30.0,
@@ -41,37 +59,23 @@ class ExecutionPolicy:
     A `ToolError` is tried again only if `retry_on` names it. Raises ValueError for values that cannot be meant.
     """
 
-    __slots__ = (*_DEFAULTS, "given")
+    timeout: float | None = _UNSAID
+    max_attempts: int = _UNSAID
+    initial_backoff: float = _UNSAID
+    backoff_multiplier: float = _UNSAID
+    max_backoff: float = _UNSAID
+    jitter: bool = _UNSAID
+    retry_on: tuple[type[BaseException], ...] = field(default=_UNSAID, converter=_classes)
+    given: frozenset[str] = field(init=False)
 
-    timeout: float | None
-    max_attempts: int
-    initial_backoff: float
-    backoff_multiplier: float
-    max_backoff: float
-    jitter: bool
-    retry_on: tuple[type[BaseException], ...]
-    given: frozenset[str]
-
-    def __init__(
-        self,
-        timeout: Any = MISSING,
-        max_attempts: Any = MISSING,
-        initial_backoff: Any = MISSING,
-        backoff_multiplier: Any = MISSING,
-        max_backoff: Any = MISSING,
-        jitter: Any = MISSING,
-        retry_on: Any = MISSING,
-    ) -> None:
-        arguments = {name: value for name, value in locals().items() if name in _DEFAULTS and value is not MISSING}
-        if "retry_on" in arguments:
-            arguments["retry_on"] = _classes(arguments["retry_on"])
-        for name, value in {**_DEFAULTS, **arguments}.items():
-            _validate(name, value)
-            object.__setattr__(self, name, value)
-        object.__setattr__(self, "given", frozenset(arguments))
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"an ExecutionPolicy is frozen; {name!r} cannot be set")
+    def __attrs_post_init__(self) -> None:
+        given = frozenset(name for name in _DEFAULTS if getattr(self, name) is not _UNSAID)
+        object.__setattr__(self, "given", given)
+        for name, default in _DEFAULTS.items():
+            if name in given:
+                _validate(name, getattr(self, name))
+            else:
+                object.__setattr__(self, name, default)
 
     def merged_over(self, wider: ExecutionPolicy) -> ExecutionPolicy:
         """This policy, with the fields that it does not give taken from `wider`."""
@@ -91,31 +95,9 @@ class ExecutionPolicy:
             return limit
         return min(grown, limit)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _given, ({name: getattr(self, name) for name in sorted(self.given)},)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, ExecutionPolicy):
-            return NotImplemented
-        return all(getattr(self, name) == getattr(other, name) for name in (*_DEFAULTS, "given"))
-
-    def __hash__(self) -> int:
-        return hash(tuple(getattr(self, name) for name in _DEFAULTS))
-
     def __repr__(self) -> str:
         given = [f"{name}={getattr(self, name)!r}" for name in _DEFAULTS if name in self.given]
         return f"ExecutionPolicy({', '.join(given)})"
-
-
-def _given(fields: dict[str, Any]) -> ExecutionPolicy:
-    return ExecutionPolicy(**fields)
-
-
-def _classes(kinds: Any) -> tuple[type[BaseException], ...]:
-    listed = kinds if isinstance(kinds, list | tuple | set | frozenset) else (kinds,)
-    if not all(isinstance(kind, type) and issubclass(kind, BaseException) for kind in listed):
-        raise ValueError(f"retry_on takes exception classes, got {kinds!r}")
-    return tuple(listed)
 
 
 def _validate(name: str, value: Any) -> None:

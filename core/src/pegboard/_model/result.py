@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import Any, Final, NoReturn, TypeAlias, final
 
 from attrs import field, frozen
 
 from pegboard._base.errors import Fault
+from pegboard._base.records import as_tuple
 from pegboard._model.content import Block, TextBlock
 
 __all__ = ["Note", "Rendering", "Status", "ToolOutput", "ToolResult", "Unread", "Unrendered", "filled"]
@@ -61,36 +62,17 @@ class Note(str):
         return (str(self),), {"kind": self.kind, "path": self.path}
 
 
-def _as_tuple(blocks: Iterable[Block]) -> tuple[Block, ...]:
-    return tuple(blocks)
-
-
 @frozen
 class ToolOutput:
     """A tool's return value with `metadata` for the application (never shown to the model) and `attachments`."""
 
     value: Any
     metadata: Mapping[str, Any] = field(factory=dict)
-    attachments: tuple[Block, ...] = field(default=(), converter=_as_tuple)
+    attachments: tuple[Block, ...] = field(default=(), converter=as_tuple)
 
 
 class _Draft:
     """A result while `filled` writes it: the same slots as `ToolResult`, still open."""
-
-    __slots__ = (
-        "_fault",
-        "_rendered",
-        "_value",
-        "attachments",
-        "attempts",
-        "call_id",
-        "duration",
-        "logs",
-        "metadata",
-        "name",
-        "notes",
-        "status",
-    )
 
     _fault: Unread
     _rendered: Rendering | Unrendered
@@ -104,6 +86,8 @@ class _Draft:
     logs: tuple[str, ...]
     attachments: tuple[Block, ...]
     metadata: Mapping[str, Any]
+
+    __slots__ = tuple(__annotations__)
 
 
 _NO_METADATA: Final[Mapping[str, Any]] = {}

@@ -4,19 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    ClassVar,
-    Final,
-    Literal,
-    NamedTuple,
-    NoReturn,
-    Protocol,
-    Self,
-    cast,
-    final,
-)
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple, NoReturn, Protocol, Self, cast, final
 
 from attrs import evolve, field, frozen
 
@@ -143,11 +131,6 @@ class Definition(Protocol):
         ...
 
     @property
-    def source_name(self) -> str | None:
-        """The name that its source knows the tool by, where others chose it."""
-        ...
-
-    @property
     def is_loaded(self) -> bool:
         """Whether the source was read; that of a lazy tool is read on first use."""
         ...
@@ -223,8 +206,8 @@ class Tool:
     the model's view.
     """
 
-    _factory: ClassVar[Callable[..., Tool] | None]
-    _external_factory: ClassVar[Callable[..., Tool] | None]
+    _factory: ClassVar[Callable[..., Tool]]
+    _external_factory: ClassVar[Callable[..., Tool]]
 
     name: str
     definition: Definition
@@ -241,12 +224,12 @@ class Tool:
         cls, function: Callable[..., Any], *, name: str | None = None, description: str | None = None
     ) -> Tool:
         """Read a typed function. Raises `RegistrationError` naming the parameter, the annotation and the remedy."""
-        return _handed_in(cls._factory)(function, name=name, description=description)
+        return cls._factory(function, name=name, description=description)
 
     @classmethod
     def external(cls, name: str, description: str = "", parameters: Mapping[str, Any] | None = None) -> Tool:
         """A tool that runs elsewhere: a call of it is `suspended` until `toolkit.resume(call_id, value)`."""
-        return _handed_in(cls._external_factory)(name, description, parameters)
+        return cls._external_factory(name, description, parameters)
 
     @property
     def options(self) -> ToolOptions:
@@ -369,14 +352,9 @@ class Tool:
         return f"Tool({self.name!r}, from {self.origin})"
 
 
-Tool._factory = None
-Tool._external_factory = None
-
-
-def _handed_in(factory: Callable[..., Tool] | None) -> Callable[..., Tool]:
-    # Reading a signature stands floors above this record; the toolkit hands the reader down (see `_toolkit`).
-    return _no_reader() if factory is None else factory
-
-
-def _no_reader() -> NoReturn:
+def _no_reader(*said: object, **terms: object) -> NoReturn:
     raise PegboardError("import Tool from pegboard, not from its inner modules: `from pegboard import Tool`")
+
+
+# Reading a signature stands floors above this record; the toolkit hands the readers down (see `_toolkit`).
+Tool._factory = Tool._external_factory = _no_reader

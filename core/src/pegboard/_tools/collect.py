@@ -275,7 +275,7 @@ def _renamed(tool: Tool, terms: Offer) -> Tool:
     elif rename is not None:
         name = rename(own)
     name = f"{terms.prefix}{name}"
-    if tool.definition.source_name is not None:
+    if definition_of(tool).source_name is not None:
         # Where others chose the name, it must not depend on its length whether their tools can be used.
         name = legal_name(name)
     return tool if name == tool.name else tool.evolve(name=check_name(name))
@@ -283,4 +283,4 @@ def _renamed(tool: Tool, terms: Offer) -> Tool:
 
 def _own_name(tool: Tool) -> str:
     """The name that the tool's source knows it by."""
-    return tool.definition.source_name or tool.name
+    return definition_of(tool).source_name or tool.name
