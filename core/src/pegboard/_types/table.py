@@ -119,11 +119,11 @@ class TypeTable:
 
     def _places(self, matches: Any) -> list[list[_Entry]]:
         """Where the entry of a handler belongs."""
+        if isinstance(matches, type):
+            return [self._by_class.setdefault(matches, [])]
         if isinstance(matches, tuple):
             return [self._by_key.setdefault(structural_key(each), []) for each in matches]
-        if _is_annotation(matches):
-            return [self._by_key.setdefault(structural_key(matches), [])]
-        return [self._by_class.setdefault(matches, []) if isinstance(matches, type) else self._by_predicate]
+        return [self._by_key.setdefault(structural_key(matches), []) if _is_annotation(matches) else self._by_predicate]
 
     def plan(self, annotation: Any) -> TypePlan:
         """The plan of an annotation, built once.
