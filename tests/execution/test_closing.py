@@ -83,6 +83,24 @@ class TestClose:
             assert result.status is Status.ERROR
             assert "closed" in result.text
 
+    def test_batch_that_is_overtaken_by_the_close(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        async def later() -> int:
+            return 1
+
+        toolkit = Toolkit(plugins=())
+        toolkit.register(later)
+        assert toolkit.call_sync("later").value == 1
+        drivers = type(toolkit._core.engine.drivers)
+
+        def begins_and_is_closed(found: Any) -> bool:
+            toolkit.close()
+            return True
+
+        monkeypatch.setattr(drivers, "available", property(begins_and_is_closed))
+        for result in toolkit.call_many_sync(["later", "later"]):
+            assert result.status is Status.ERROR
+            assert "closed" in result.text
+
     def test_context_managers(self) -> None:
         async def main() -> Toolkit:
             async with Toolkit(plugins=()) as toolkit:

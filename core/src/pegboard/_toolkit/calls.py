@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Iterable
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from pegboard._base.effects import ClosedError
 from pegboard._execution.bound_tool import BoundTool, Unavailable
 from pegboard._execution.chunks import ChunkChannel, check_listener, heard_by
 from pegboard._execution.fastpath import NOTHING_GIVEN
@@ -161,10 +162,13 @@ class Calls(ABC):
 
         batch = Batch(session, calls, context, agent, on_chunk, policy)
         drivers = session._core.engine.drivers
-        if not drivers.available:  # closed, or the interpreter is shutting down: each call says so itself
-            return batch.run_one_by_one()
-        results: list[ToolResult] = drivers.block_on(lambda: batch.run(parallel=self._at_once(parallel)))
-        return results
+        try:
+            if drivers.available:
+                results: list[ToolResult] = drivers.block_on(lambda: batch.run(parallel=self._at_once(parallel)))
+                return results
+        except ClosedError:  # meanwhile, before any of them began
+            pass
+        return batch.run_one_by_one()  # closed, or the interpreter is shutting down: each call says so itself
 
     def stream(
         self,
