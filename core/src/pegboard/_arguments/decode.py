@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import accumulate
 from typing import Any, Final, NoReturn, TypeAlias, final
 
-from attrs import frozen
-
 from pegboard._base.effects import is_interrupt
 from pegboard._base.errors import describe_exception
 from pegboard._model.result import Note
@@ -23,7 +21,6 @@ from pegboard.extension import Accelerator
 __all__ = [
     "Accelerators",
     "DecodeError",
-    "DecodeLimits",
     "FastDecode",
     "check_depth",
     "check_value",
@@ -45,16 +42,11 @@ class DecodeError(ValueError):
     """Arguments that cannot be read; the message is written for the model."""
 
 
-@frozen
-class DecodeLimits:
-    """What arguments may be at most: characters of text, levels of nesting."""
-
-    size: int = 16 * 1024 * 1024
-    depth: int = 100
-
-
-DEFAULT_LIMITS: Final = DecodeLimits()
-_FLAT: Final = 2 * DEFAULT_LIMITS.depth
+MAX_SIZE: Final = 16 * 1024 * 1024
+"""How many characters of text are read."""
+MAX_DEPTH: Final = 100
+"""How many levels of nesting are read."""
+_FLAT: Final = 2 * MAX_DEPTH
 """Characters: each level takes two, so no well-formed text that is as short is too deep."""
 
 # Possessive, so that a hostile text cannot make the expression itself slow.
@@ -63,16 +55,16 @@ _STRING: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
 _LEVELS: Final = {"[": 1, "{": 1, "]": -1, "}": -1, '"': 0}
 
 
-def decode(sent: Sent, limits: DecodeLimits = DEFAULT_LIMITS) -> dict[str, Any]:
+def decode(sent: Sent) -> dict[str, Any]:
     """The arguments that were sent: a JSON object as text, or a mapping; nothing at all stands for no arguments.
 
     Raises `DecodeError` for text that is too long or too deep, malformed, no object, or that has duplicate keys,
     NaN, Infinity or integers of more than 4,300 digits. A mapping is held to the same bounds.
     """
     if isinstance(sent, Mapping):
-        check_value(sent, limits)
+        check_value(sent)
         return owned(sent)
-    value = parse(_as_text(sent, limits), limits)
+    value = parse(_as_text(sent))
     if not isinstance(value, dict):
         raise DecodeError(f"arguments must be a JSON object, got {got(value)}")
     return value
@@ -97,9 +89,7 @@ def fast_decode(text: str) -> tuple[dict[str, Any], int]:
     Where the arguments turn out to have fewer keys than that, ask `has_every_key`: keys that are not there came twice,
     which `decode(text)` then reports. Raises `DecodeError`.
     """
-    if len(text) <= _FLAT or (
-        len(text) <= DEFAULT_LIMITS.size and text.count("{") + text.count("[") <= DEFAULT_LIMITS.depth
-    ):
+    if len(text) <= _FLAT or (len(text) <= MAX_SIZE and text.count("{") + text.count("[") <= MAX_DEPTH):
         try:
             value, end = _scan(text, 0)
         except (StopIteration, ValueError, RecursionError):
@@ -124,7 +114,7 @@ def exact_keys(text: str) -> int:
     return _STRING.sub("", text).count(":")
 
 
-def repair_text(sent: Sent, refused: DecodeError, limits: DecodeLimits = DEFAULT_LIMITS) -> tuple[dict[str, Any], Note]:
+def repair_text(sent: Sent, refused: DecodeError) -> tuple[dict[str, Any], Note]:
     """Malformed text, mended by the json_repair package, and a note that says so; `refused` is what reading it raised.
 
     For read-only tools alone: a truncated path must not reach a tool that deletes. Raises `DecodeError` where
@@ -132,8 +122,8 @@ def repair_text(sent: Sent, refused: DecodeError, limits: DecodeLimits = DEFAULT
     """
     if not isinstance(sent, str | bytes | bytearray):
         raise refused
-    text = _as_text(sent, limits)
-    check_depth(text, limits)
+    text = _as_text(sent)
+    check_depth(text)
     try:
         repair_json = importlib.import_module("json_repair").repair_json
     except ImportError:
@@ -141,24 +131,24 @@ def repair_text(sent: Sent, refused: DecodeError, limits: DecodeLimits = DEFAULT
     mended = repair_json(text, return_objects=True)
     if not isinstance(mended, dict):
         raise refused
-    check_value(mended, limits)
+    check_value(mended)
     return mended, Note(f"arguments: malformed JSON read as {spell(mended)} ({refused})", kind="repair")
 
 
-def decode_twice(sent: Sent, limits: DecodeLimits = DEFAULT_LIMITS) -> tuple[dict[str, Any], Note] | None:
+def decode_twice(sent: Sent) -> tuple[dict[str, Any], Note] | None:
     """Arguments that were encoded twice (a JSON string that holds an object), and a note; None for anything else."""
     if not isinstance(sent, str | bytes | bytearray):
         return None
     try:
-        inner = parse(_as_text(sent, limits), limits)
+        inner = parse(_as_text(sent))
         if not isinstance(inner, str) or not inner.strip():
             return None
-        return decode(inner, limits), Note("arguments: JSON text read as object", kind="repair")
+        return decode(inner), Note("arguments: JSON text read as object", kind="repair")
     except DecodeError:
         return None
 
 
-def check_value(value: Any, limits: DecodeLimits = DEFAULT_LIMITS) -> None:
+def check_value(value: Any) -> None:
     """Refuse a program's mapping that is no JSON: too deep (or circular), with NaN, or with keys that are no strings.
 
     Raises `DecodeError`. Objects of other types pass; whether they fit is for the type plan to say.
@@ -167,8 +157,8 @@ def check_value(value: Any, limits: DecodeLimits = DEFAULT_LIMITS) -> None:
     depth = 0
     while level:
         depth += 1
-        if depth > limits.depth + 1:
-            raise DecodeError(f"arguments are nested more than {limits.depth} levels deep")
+        if depth > MAX_DEPTH + 1:
+            raise DecodeError(f"arguments are nested more than {MAX_DEPTH} levels deep")
         level = [inner for outer in level for inner in _inside(outer)]
 
 
@@ -185,13 +175,13 @@ def _inside(value: Any) -> list[Any]:
     return []
 
 
-def _as_text(text: Sent, limits: DecodeLimits) -> str:
+def _as_text(text: Sent) -> str:
     if text is None:
         return "{}"
     if not isinstance(text, str | bytes | bytearray):
         raise DecodeError(f"arguments must be a JSON object, got a Python {type(text).__name__}")
-    if len(text) > limits.size:
-        raise DecodeError(f"arguments are too large: {len(text)} characters, at most {limits.size} are read")
+    if len(text) > MAX_SIZE:
+        raise DecodeError(f"arguments are too large: {len(text)} characters, at most {MAX_SIZE} are read")
     if not isinstance(text, str):
         try:
             text = text.decode("utf-8-sig")
@@ -200,9 +190,9 @@ def _as_text(text: Sent, limits: DecodeLimits) -> str:
     return text if text.strip() else "{}"
 
 
-def parse(text: str, limits: DecodeLimits = DEFAULT_LIMITS) -> Any:
+def parse(text: str) -> Any:
     """Any JSON value, strictly. Raises `DecodeError`."""
-    check_depth(text, limits)
+    check_depth(text)
     try:
         return _STRICT.decode(text)
     except DecodeError:
@@ -219,13 +209,13 @@ def parse(text: str, limits: DecodeLimits = DEFAULT_LIMITS) -> Any:
         raise DecodeError("arguments are nested too deep") from None
 
 
-def check_depth(text: str, limits: DecodeLimits = DEFAULT_LIMITS) -> None:
+def check_depth(text: str) -> None:
     """Refuse JSON text that is nested too deep. Raises `DecodeError`."""
     # Only a text with that many brackets can be that deep.
-    if text.count("{") + text.count("[") > limits.depth:
+    if text.count("{") + text.count("[") > MAX_DEPTH:
         brackets = _NO_BRACKET.sub("", text)
-        if max(accumulate(map(_LEVELS.__getitem__, brackets)), default=0) > limits.depth:
-            raise DecodeError(f"arguments are nested more than {limits.depth} levels deep")
+        if max(accumulate(map(_LEVELS.__getitem__, brackets)), default=0) > MAX_DEPTH:
+            raise DecodeError(f"arguments are nested more than {MAX_DEPTH} levels deep")
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -331,17 +321,16 @@ def _unusable(text: Any) -> Any:
 
 def _decoding(decoder: _Loaded) -> FastDecode:
     loads: Callable[[str], Any] | None = None
-    shortest, longest, levels = decoder.accelerator.shortest, DEFAULT_LIMITS.size, DEFAULT_LIMITS.depth
-    flat = 2 * levels  # characters: each level takes two
+    shortest = decoder.accelerator.shortest
 
     def fast_decode_with(text: str) -> tuple[dict[str, Any], int]:
         nonlocal loads
         size = len(text)
-        if shortest <= size <= longest:
+        if shortest <= size <= MAX_SIZE:
             if loads is None:
                 loads = decoder.function()
             try:
-                if size > flat and text.count("{") + text.count("[") > levels:
+                if size > _FLAT:
                     check_depth(text)
                 value = loads(text)
             except BaseException as error:  # read again below, for the decision and the message

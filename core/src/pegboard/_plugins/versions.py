@@ -8,7 +8,9 @@ from typing import Any
 
 from attrs import evolve, field, frozen
 
-__all__ = ["Requirement", "Version", "allows", "conflicts"]
+from pegboard._base.names import normalise
+
+__all__ = ["Version", "allows", "conflicts"]
 
 _VERSION = re.compile(
     r"\s*v?(?:(?P<epoch>\d+)!)?(?P<release>\d+(?:\.\d+)*)"
@@ -137,31 +139,18 @@ def _test(specifier: str) -> Callable[[Version], bool] | None:
     return lambda version: _OPERATORS[operator](version, limit)
 
 
-@frozen
-class Requirement:
-    """One `Requires-Dist` line. A requirement under a condition (`; extra == "x"`) binds nobody here."""
-
-    name: str
-    specifiers: str
-    conditional: bool
-
-    @classmethod
-    def parse(cls, text: str) -> Requirement | None:
-        """Read a requirement; None for text that is none."""
-        found = _REQUIREMENT.fullmatch(text)
-        if found is None:
-            return None
-        specifiers = found[2]
-        if specifiers.startswith("(") and specifiers.endswith(")"):
-            specifiers = specifiers[1:-1]
-        return cls(re.sub(r"[-_.]+", "-", found[1]).lower(), specifiers.strip(), bool(found[3]))
-
-
 def conflicts(requires: Iterable[str], name: str, version: str) -> list[str]:
     """The ranges that `requires` asks of the distribution `name` and that `version` is not in, sorted.
 
     What cannot be understood conflicts with nothing: the installer has judged it before.
     """
-    parsed = [Requirement.parse(text) for text in requires]
-    asked = {found.specifiers for found in parsed if found and found.name == name and not found.conditional}
+    asked = {_asked(text, name) for text in requires}
     return sorted(specifiers for specifiers in asked if allows(specifiers, version) is False)
+
+
+def _asked(requirement: str, name: str) -> str:
+    """The range that a `Requires-Dist` line asks of `name`. One under a condition (`; extra == "x"`) binds nobody."""
+    found = _REQUIREMENT.fullmatch(requirement)
+    if found is None or found[3] or normalise(found[1]) != name:
+        return ""
+    return found[2].removeprefix("(").removesuffix(")")
