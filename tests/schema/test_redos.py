@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from pegboard._schema.redos import read_pattern
+from pegboard._schema.vet import read_pattern
 
 GOOD = [
     "^a+$",

@@ -28,8 +28,7 @@ from pegboard._schema.problems import (
     spell,
     unknown,
 )
-from pegboard._schema.redos import read_pattern
-from pegboard._schema.vet import dialect, follow, vet
+from pegboard._schema.vet import dialect, follow, read_pattern, vet
 
 __all__ = ["ForeignPlan", "ForeignSchema", "SchemaMismatch", "schema_problems", "shape_of"]
 

@@ -167,7 +167,7 @@ def embed(schema: Mapping[str, Any], name: str = "Schema") -> JsonSchema:
     itself is called. Raises `PegboardError` for a reference that leads elsewhere: nothing is ever fetched.
     """
     bodies = {
-        f"#/{section}/{_escaped(key)}": (key, body)
+        f"#/{section}/{key.replace('~', '~0').replace('/', '~1')}": (key, body)
         for section in ("$defs", "definitions")
         for key, body in schema.get(section, {}).items()
     }
@@ -211,7 +211,7 @@ class _Renderer:
     def document(self, root: JsonSchema) -> JsonSchema:
         """The root with the definitions that it needs, sorted by name."""
         rendered: JsonSchema = self._node(root)
-        shared = sorted(self._shared.values(), key=_first)
+        shared = sorted(self._shared.values(), key=lambda pair: pair[0])
         definitions = {name: self._titled(target, self._body(target)) for name, target in shared}
         return {**rendered, "$defs": definitions} if definitions else rendered
 
@@ -293,10 +293,6 @@ def _all_differ(references: Iterable[SchemaRef]) -> bool:
     return True
 
 
-def _first(pair: tuple[str, JsonSchema]) -> str:
-    return pair[0]
-
-
 def _short_names(full: list[str]) -> list[str]:
     """For each full name its last part, or as many parts as it takes to tell it from the others."""
     import re
@@ -326,7 +322,3 @@ def _unused(name: str, used: list[str]) -> str:
         number += 1
         candidate = f"{name}_{number}"
     return candidate
-
-
-def _escaped(key: str) -> str:
-    return key.replace("~", "~0").replace("/", "~1")

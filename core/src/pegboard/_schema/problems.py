@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from json.encoder import encode_basestring
 from typing import Any
 
@@ -280,11 +280,9 @@ def _said(error: BaseException) -> str:
     return describe_exception(error)
 
 
-def _leaves(group: BaseExceptionGroup[Any]) -> list[BaseException]:
-    found: list[BaseException] = []
+def _leaves(group: BaseExceptionGroup[Any]) -> Iterator[BaseException]:
     for error in group.exceptions:
-        found.extend(_leaves(error) if isinstance(error, BaseExceptionGroup) else [error])
-    return found
+        yield from _leaves(error) if isinstance(error, BaseExceptionGroup) else [error]
 
 
 _PLAIN = BaseException.__str__
