@@ -226,6 +226,8 @@ def structural_key(annotation: Any) -> Any:
     """
     if type(annotation) is type:
         return id(annotation)
+    if isinstance(annotation, list):  # of a Callable
+        return ("list", *map(structural_key, annotation))
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is None:
         return ("text", annotation) if isinstance(annotation, str) else id(annotation)
@@ -233,7 +235,7 @@ def structural_key(annotation: Any) -> Any:
         return ("literal", *((id(type(value)), _literal_key(value)) for value in arguments))
     if origin is Annotated:
         return ("annotated", structural_key(annotation.__origin__), *map(id, annotation.__metadata__))
-    inner = tuple(map(_argument_key, arguments))
+    inner = tuple(map(structural_key, arguments))
     return ("union", *inner) if is_union(annotation) else (id(origin), *inner)
 
 
@@ -241,15 +243,15 @@ def _literal_key(value: Any) -> Any:
     return value if type(value) in (str, int, bool, bytes) else id(value)
 
 
-def _argument_key(argument: Any) -> Any:
-    return ("list", *map(structural_key, argument)) if isinstance(argument, list) else structural_key(argument)
-
-
 def qualified_name(annotation: Any) -> str:
     """The full name of a type, generics included: `list[dict[str, pkg.mod.MyObject]]`; builtins without a module."""
     bare, _ = split(annotation)
     if bare is None or bare is types.NoneType:
         return "None"
+    if bare is ...:
+        return "..."
+    if isinstance(bare, list):  # of a Callable
+        return f"[{', '.join(map(qualified_name, bare))}]"
     if is_union(bare):
         return " | ".join(map(qualified_name, get_args(bare)))
     origin, arguments = get_origin(bare), get_args(bare)
@@ -258,15 +260,9 @@ def qualified_name(annotation: Any) -> str:
     if origin is not None and not arguments and origin is not tuple:
         return _plain_name(origin)
     if origin is not None:
-        inner = ", ".join(map(_argument_name, arguments))
+        inner = ", ".join(map(qualified_name, arguments))
         return f"{_plain_name(origin)}[{inner or '()'}]"
     return bare if isinstance(bare, str) else _plain_name(bare)
-
-
-def _argument_name(argument: Any) -> str:
-    if isinstance(argument, list):  # of a Callable
-        return f"[{', '.join(map(qualified_name, argument))}]"
-    return "..." if argument is ... else qualified_name(argument)
 
 
 def _plain_name(annotation: Any) -> str:

@@ -33,6 +33,7 @@ from pegboard._model.shapes import (
     TypePlan,
     Union,
 )
+from pegboard._model.subschemas import TYPE_NAMES
 from pegboard._types.json_kinds import (
     JSON_TYPES,
     candidates,
@@ -102,10 +103,10 @@ class Writer:
             self.line("pass")
         self.depth -= 1
 
-    def constant(self, value: Any, hint: str) -> str:
-        """The name of a global bound to `value`: the same object gives the same name."""
+    def constant(self, value: Any, hint: str = "") -> str:
+        """The name of a global bound to `value`, by default its own: the same object gives the same name."""
         if id(value) not in self._constants:
-            name = self._constants[id(value)] = self.fresh(hint)
+            name = self._constants[id(value)] = self.fresh(hint or getattr(value, "__name__", "value"))
             self._namespace[name] = value
         return self._constants[id(value)]
 
@@ -115,7 +116,8 @@ class Writer:
         hint = hint if hint.isascii() else unicodedata.normalize("NFKC", hint)
         base = re.sub(r"\W+", "_", hint.replace("<locals>", "")).strip("_") or "value"
         base = f"_{base}" if base[0].isdigit() or keyword.iskeyword(base) else base
-        name = next(name for name in _numbered(base) if name not in self._names)
+        numbered = (f"{base}_{number}" for number in itertools.count(2))
+        name = next(name for name in itertools.chain([base], numbered) if name not in self._names)
         self._names.add(name)
         return name
 
@@ -133,11 +135,6 @@ class Writer:
         linecache.cache[unique] = (len(source), None, source.splitlines(keepends=True), unique)
         weakref.finalize(function, linecache.cache.pop, unique, None).atexit = False
         return function
-
-
-def _numbered(base: str) -> Iterator[str]:
-    yield base
-    yield from (f"{base}_{number}" for number in itertools.count(2))
 
 
 def structurer(shape: Shape) -> Callable[[Any], Any]:
@@ -200,15 +197,19 @@ def _assign(writer: Writer, target: str, source: str) -> None:
 
 def _refuse_if(writer: Writer, condition: str) -> None:
     with writer.block(f"if {condition}:"):
-        writer.line(f"raise {writer.constant(BareMismatch, 'Mismatch')}")
+        writer.line(f"raise {writer.constant(BareMismatch)}")
 
 
 def _emit_call(writer: Writer, function: Callable[..., Any], hint: str, source: str, target: str) -> None:
+    _assign(writer, target, source)
+    _emit_count(writer, target)
+    writer.line(f"{target} = {writer.constant(function, hint)}({target})")
+
+
+def _emit_count(writer: Writer, value: str) -> None:
+    """Count what no emitted line counts: the members of all objects inside a value."""
     if writer.count:
-        _assign(writer, target, source)
-        writer.line(f"members += {writer.constant(count_members, 'count_members')}({target})")
-        source = target
-    writer.line(f"{target} = {writer.constant(function, hint)}({source})")
+        writer.line(f"members += {writer.constant(count_members)}({value})")
 
 
 def _emit_exact(writer: Writer, kind: type, source: str, target: str) -> None:
@@ -216,7 +217,7 @@ def _emit_exact(writer: Writer, kind: type, source: str, target: str) -> None:
     fallback = _FALLBACKS[kind]
     _assign(writer, target, source)
     with writer.block(f"if {_inexact(kind, target)}:"):
-        writer.line(f"{target} = {writer.constant(fallback, fallback.__name__)}({target})")
+        writer.line(f"{target} = {writer.constant(fallback)}({target})")
 
 
 def _inexact(kind: type, name: str) -> str:
@@ -242,8 +243,7 @@ def _condition(writer: Writer, check: Check, value: str) -> str:
 def _emit_scalar(writer: Writer, shape: Scalar, source: str, target: str) -> None:
     if shape.type is object:
         _assign(writer, target, source)
-        if writer.count:
-            writer.line(f"members += {writer.constant(count_members, 'count_members')}({target})")
+        _emit_count(writer, target)
     elif shape.type in _FALLBACKS:
         _emit_exact(writer, shape.type, source, target)
     else:
@@ -258,8 +258,7 @@ def _emit_scalar(writer: Writer, shape: Scalar, source: str, target: str) -> Non
 def _emit_text(writer: Writer, shape: Text, source: str, target: str) -> None:
     _emit_exact(writer, str, source, target)
     _emit_checks(writer, shape.checks, target)
-    hint = getattr(shape.parse, "__name__", "parse")
-    writer.line(f"{target} = {writer.constant(shape.parse, hint)}({target})")
+    writer.line(f"{target} = {writer.constant(shape.parse)}({target})")
 
 
 def _emit_choice(writer: Writer, shape: Choice, source: str, target: str) -> None:
@@ -267,7 +266,7 @@ def _emit_choice(writer: Writer, shape: Choice, source: str, target: str) -> Non
         _emit_words(writer, shape, source, target)
         return
     table = writer.constant(choice_table(shape.pairs), "choices")
-    writer.line(f"{target} = {writer.constant(choose, 'choose')}({table}, {source})")
+    writer.line(f"{target} = {writer.constant(choose)}({table}, {source})")
 
 
 def _emit_words(writer: Writer, shape: Choice, source: str, target: str) -> None:
@@ -282,20 +281,21 @@ def _emit_lookup(writer: Writer, names: list[str], lookups: list[str]) -> None:
         for name, lookup in zip(names, lookups, strict=True):
             writer.line(f"{name} = {lookup}")
     with writer.block("except KeyError:"):
-        writer.line(f"raise {writer.constant(BareMismatch, 'Mismatch')} from None")
+        writer.line(f"raise {writer.constant(BareMismatch)} from None")
 
 
-def _emit_array(writer: Writer, source: str, target: str) -> str:
-    array = writer.fresh(f"{target}_array")
-    _emit_exact(writer, list, source, array)
-    return array
+def _emit_container(writer: Writer, kind: type, source: str, target: str) -> str:
+    """The name of a local that holds an array or an object."""
+    name = writer.fresh(f"{target}_{TYPE_NAMES[kind]}")
+    _emit_exact(writer, kind, source, name)
+    return name
 
 
 def _emit_items(writer: Writer, shape: Items, source: str, target: str) -> None:
-    array = _emit_array(writer, source, target)
+    array = _emit_container(writer, list, source, target)
     _emit_checks(writer, shape.checks, array)
     if shape.unique:
-        _refuse_if(writer, f"{writer.constant(has_duplicates, 'has_duplicates')}({array})")
+        _refuse_if(writer, f"{writer.constant(has_duplicates)}({array})")
     inline = _inline_scalar(writer, shape.item, "item")
     if inline is not None:
         writer.line(f"{target} = [{inline} for item in {array}]")
@@ -307,7 +307,7 @@ def _emit_items(writer: Writer, shape: Items, source: str, target: str) -> None:
             writer.line(f"{built}.append({item})")
         _assign(writer, target, built)
     if shape.build is not list:
-        writer.line(f"{target} = {_builder(writer, shape.build)}({target})")
+        writer.line(f"{target} = {writer.constant(shape.build)}({target})")
 
 
 def _inline_scalar(writer: Writer, plan: TypePlan, name: str) -> str | None:
@@ -316,15 +316,11 @@ def _inline_scalar(writer: Writer, plan: TypePlan, name: str) -> str | None:
     if not isinstance(shape, Scalar) or shape.checks or shape.type not in _FALLBACKS:
         return None
     fallback = _FALLBACKS[shape.type]
-    return f"{writer.constant(fallback, fallback.__name__)}({name}) if {_inexact(shape.type, name)} else {name}"
-
-
-def _builder(writer: Writer, build: Callable[..., Any]) -> str:
-    return writer.constant(build, getattr(build, "__name__", "build"))
+    return f"{writer.constant(fallback)}({name}) if {_inexact(shape.type, name)} else {name}"
 
 
 def _emit_fixed_items(writer: Writer, shape: FixedItems, source: str, target: str) -> None:
-    array = _emit_array(writer, source, target)
+    array = _emit_container(writer, list, source, target)
     _refuse_if(writer, f"len({array}) != {len(shape.items)}")
     names = []
     for position, plan in enumerate(shape.items):
@@ -333,12 +329,11 @@ def _emit_fixed_items(writer: Writer, shape: FixedItems, source: str, target: st
     if shape.build is tuple:
         writer.line(f"{target} = ({''.join(f'{name}, ' for name in names)})")
     else:
-        writer.line(f"{target} = {_builder(writer, shape.build)}([{', '.join(names)}])")
+        writer.line(f"{target} = {writer.constant(shape.build)}([{', '.join(names)}])")
 
 
 def _emit_object(writer: Writer, source: str, target: str) -> str:
-    name = writer.fresh(f"{target}_object")
-    _emit_exact(writer, dict, source, name)
+    name = _emit_container(writer, dict, source, target)
     if writer.count:
         writer.line(f"members += len({name})")
     return name
@@ -357,7 +352,7 @@ def _emit_mapped(writer: Writer, shape: Mapped, source: str, target: str) -> Non
     if shape.key is not None:
         # Two spellings of one key would lose a member silently.
         _refuse_if(writer, f"len({built}) != len({mapping})")
-    writer.line(f"{target} = {built if shape.build is None else _builder(writer, shape.build) + f'({built})'}")
+    writer.line(f"{target} = {built if shape.build is None else writer.constant(shape.build) + f'({built})'}")
 
 
 def _emit_record(writer: Writer, shape: Record, source: str, target: str) -> None:
@@ -375,7 +370,7 @@ def _emit_record(writer: Writer, shape: Record, source: str, target: str) -> Non
     for member, name in zip(required, names, strict=True):
         emit(writer, member.plan, name, name)
     arguments = _arguments(shape.build, [member.name for member in required], names) + ([f"**{given}"] if given else [])
-    writer.line(f"{target} = {_builder(writer, shape.build)}({', '.join(arguments)})")
+    writer.line(f"{target} = {writer.constant(shape.build)}({', '.join(arguments)})")
 
 
 def _arguments(build: Callable[..., Any], parameters: list[str], names: list[str]) -> list[str]:
@@ -415,7 +410,7 @@ def _emit_optional(writer: Writer, optional: list[Member], mapping: str, target:
 
 def _emit_surplus_count(writer: Writer, shape: Record, mapping: str) -> None:
     known = writer.constant(frozenset(member.key for member in shape.members), "known_keys")
-    counter = writer.constant(count_members, "count_members")
+    counter = writer.constant(count_members)
     writer.line(f"members += sum({counter}(surplus) for key, surplus in {mapping}.items() if key not in {known})")
 
 
@@ -430,8 +425,8 @@ def _emit_union(writer: Writer, shape: Union, source: str, target: str) -> None:
     _assign(writer, target, source)
     writer.line(f"{kind} = type({target})")
     word = "if"
-    for accepted, plans in _by_candidates(shape).items():
-        condition = " or ".join(f"{kind} is {writer.constant(found, found.__name__)}" for found in accepted)
+    for accepted, plans in _by_candidates(shape):
+        condition = " or ".join(f"{kind} is {writer.constant(found)}" for found in accepted)
         with writer.block(f"{word} {condition}:"):
             _emit_attempts(writer, plans, target)
         word = "elif"
@@ -441,16 +436,13 @@ def _emit_union(writer: Writer, shape: Union, source: str, target: str) -> None:
         _emit_call(writer, lambda value: retry(plain(value)), "retry_as_json_type", target, target)
 
 
-def _by_candidates(shape: Union) -> dict[tuple[type, ...], tuple[TypePlan, ...]]:
+def _by_candidates(shape: Union) -> list[tuple[list[type], tuple[TypePlan, ...]]]:
     """The plans to try for each JSON type, with the types that share the same plans taken together."""
-    found: dict[tuple[int, ...], list[type]] = {}
-    plans: dict[tuple[int, ...], tuple[TypePlan, ...]] = {}
+    found: dict[tuple[int, ...], tuple[list[type], tuple[TypePlan, ...]]] = {}
     for kind in JSON_TYPES:
         tried = candidates(shape.members, kind)
-        identity = tuple(map(id, tried))
-        plans[identity] = tried
-        found.setdefault(identity, []).append(kind)
-    return {tuple(kinds): plans[identity] for identity, kinds in found.items() if identity}
+        found.setdefault(tuple(map(id, tried)), ([], tried))[0].append(kind)
+    return [(kinds, plans) for kinds, plans in found.values() if plans]
 
 
 def _emit_attempts(writer: Writer, plans: tuple[TypePlan, ...], target: str) -> None:
@@ -462,13 +454,10 @@ def _emit_attempts(writer: Writer, plans: tuple[TypePlan, ...], target: str) -> 
 
 
 def _emit_tagged(writer: Writer, shape: Tagged, source: str, target: str) -> None:
-    mapping = writer.fresh(f"{target}_object")
-    _emit_exact(writer, dict, source, mapping)
-    table = choice_table([(tag, plan.structure) for tag, plan in shape.members.items()])
-    chosen = f"{writer.constant(choose, 'choose')}({writer.constant(table, 'tags')}, {mapping}.get({shape.key!r}))"
-    if writer.count:
-        writer.line(f"members += {writer.constant(count_members, 'count_members')}({mapping})")
-    writer.line(f"{target} = {chosen}({mapping})")
+    mapping = _emit_container(writer, dict, source, target)
+    table = writer.constant(choice_table([(tag, plan.structure) for tag, plan in shape.members.items()]), "tags")
+    _emit_count(writer, mapping)
+    writer.line(f"{target} = {writer.constant(choose)}({table}, {mapping}.get({shape.key!r}))({mapping})")
 
 
 def _emit_deferred(writer: Writer, shape: Deferred, source: str, target: str) -> None:
