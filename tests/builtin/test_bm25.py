@@ -108,7 +108,6 @@ class TestSearch:
         assert index(a="mail", b="letter").search("parcel", 9) == []
         assert index(a="mail").search("", 9) == []
         assert index().search("mail", 9) == []
-        assert len(index()) == 0
 
     def test_the_name_itself_comes_first(self) -> None:
         documents = {

@@ -9,7 +9,6 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Generator
-from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
@@ -115,17 +114,12 @@ def current_driver() -> Any:
     return (asyncio is not None and asyncio._get_running_loop()) or threading.get_ident()
 
 
-@cache
-def _future_class() -> type[Future[Any]]:
+def new_future() -> Future[Any]:
+    """A future of `concurrent.futures`, which is loaded with the first one."""
     # With it comes `logging`: a fifth of the start of a program whose calls wait for nobody.
     from concurrent.futures import Future
 
-    return Future
-
-
-def new_future() -> Future[Any]:
-    """A future of `concurrent.futures`, which is loaded with the first one."""
-    return _future_class()()
+    return Future()
 
 
 def cancellation(*args: Any) -> BaseException:

@@ -76,9 +76,7 @@ def pack_for_class(cls: type) -> KnownPack | None:
     marks = {name for base in cls.__mro__ for name in vars(base)}
     classes = {f"{base.__module__.partition('.')[0]}.{base.__name__}" for base in cls.__mro__}
     for pack in KNOWN_PACKS:
-        if libraries.intersection(pack.libraries) or marks.intersection(pack.marks):
-            return pack
-        if classes.intersection(pack.classes):
+        if libraries & {*pack.libraries} or marks & {*pack.marks} or classes & {*pack.classes}:
             return pack
     return None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from enum import Enum
 from typing import Annotated, Any, Final, Generic, TypeVar, final
 
 from attrs import field, frozen
@@ -27,15 +28,10 @@ C = TypeVar("C", bound=type)
 
 
 @final
-class Missing:
+class Missing(Enum):
     """The type of `MISSING`: no value was given, which is not the same as None."""
 
-    _only: Missing | None = None
-
-    def __new__(cls) -> Missing:
-        if cls._only is None:
-            cls._only = super().__new__(cls)
-        return cls._only
+    MISSING = "MISSING"
 
     def __repr__(self) -> str:
         return "MISSING"
@@ -43,11 +39,8 @@ class Missing:
     def __bool__(self) -> bool:
         return False
 
-    def __reduce__(self) -> str:
-        return "MISSING"
 
-
-MISSING: Final = Missing()
+MISSING: Final = Missing.MISSING
 
 
 @frozen(kw_only=True, eq=False, repr=False)

@@ -250,7 +250,7 @@ class Registry:
         """
         with self._lock:
             lost = set(gone)
-            staying = {name: _newer(tool, kept) for name, tool in self.hung_by(pack).items() if name not in lost}
+            staying = {name: kept.get(tool.name, tool) for name, tool in self.hung_by(pack).items() if name not in lost}
             self._hung[pack] = staying
             self._changed()
             if pack is None:
@@ -387,12 +387,6 @@ def _place(hanging: Callable[[str], Tool | None], tool: Tool, on_conflict: OnCon
         f"a tool named {tool.name!r} is already registered ({_whence(other)}), and another one comes now "
         f'({_whence(tool)}); give it a name="...", or say on_conflict="replace", "skip" or "rename"'
     )
-
-
-def _newer(tool: Tool, fresh: Mapping[str, Tool]) -> Tool:
-    """What stands in the place of a tool that goes on: what is said of it goes on too."""
-    found = fresh.get(tool.name)
-    return tool if found in (None, tool) else found.evolve(entry=tool.entry)
 
 
 def _whence(tool: Tool) -> str:

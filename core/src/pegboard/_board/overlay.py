@@ -94,10 +94,6 @@ class Overlay:
         merged = self._policy or DEFAULT_POLICY
         return merged if self.parent is None else merged.merged_over(self.parent.policy)
 
-    def approvers(self) -> Iterator[Callable[..., Any]]:
-        """Those that are set, innermost first."""
-        return (overlay.approver for overlay in self.chain() if overlay.approver)
-
     def view(self, board: Board) -> View:
         """A board as this session shows it; computed once for each."""
         if self.parent is not None and self._rules is None:

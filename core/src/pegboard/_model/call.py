@@ -87,6 +87,7 @@ Listener: TypeAlias = Callable[[Chunk], Any]
 
 
 @final
+@define(eq=False, repr=False)
 class Emitter:
     """Reports progress: ask for it by type, `def work(items: list[str], emitter: Emitter)`.
 
@@ -94,19 +95,10 @@ class Emitter:
     `await emitter.drain()` now and then.
     """
 
-    __slots__ = ("_call_id", "_drain", "_listener", "_name")
-
-    def __init__(
-        self,
-        call_id: str = "",
-        name: str = "",
-        listener: Listener | None = None,
-        drain: Callable[[], Awaitable[None]] | None = None,
-    ) -> None:
-        self._call_id = call_id
-        self._name = name
-        self._listener = listener
-        self._drain = drain
+    _call_id: str = ""
+    _name: str = ""
+    _listener: Listener | None = None
+    _drain: Callable[[], Awaitable[None]] | None = None
 
     @property
     def heard(self) -> bool:

@@ -330,11 +330,8 @@ class Tool:
 
     def _schema(self, request: SchemaRequest) -> dict[str, Any] | None:
         # A copy for each reader: a caller that edits its schema must not edit everybody's.
-        if request in self._memo:
-            return cast("dict[str, Any] | None", unpacked(self._memo[request]))
-        schema = self.definition.schema(request, self.hidden)
-        self._memo[request] = packed(schema)
-        return schema
+        kept = self._remember(request, lambda: packed(self.definition.schema(request, self.hidden)))
+        return cast("dict[str, Any] | None", unpacked(kept))
 
     def _remember(self, key: Any, compute: Callable[[], Any]) -> Any:
         if key not in self._memo:

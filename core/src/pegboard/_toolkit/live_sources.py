@@ -23,7 +23,6 @@ __all__ = [
     "Followed",
     "SourceRecord",
     "is_live",
-    "records",
     "unfollow",
     "unfollow_packs",
 ]
@@ -202,12 +201,8 @@ def unfollow_packs(core: ToolkitState, packs: Container[str]) -> None:
     unfollow(gone)
 
 
-def records(core: ToolkitState) -> list[SourceRecord]:
-    """What became of each live source, in order of registration."""
-    return [each.record for each in core.live]
-
-
 def _newest(old: Tool, offered: Tool) -> Tool:
-    fresh = offered.evolve(name=old.name, groups=old.groups)
+    """What stands in the place of a tool that goes on: what is said of it goes on too."""
+    fresh = offered.evolve(name=old.name, groups=old.groups, entry=old.entry)
     same = old.schema_hash == fresh.schema_hash and old.returns == fresh.returns and old.options == fresh.options
     return old if same else fresh

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pegboard._board.views import Names, Rename, ViewRules
     from pegboard._model.facts import ToolSchema
     from pegboard._model.overview import Group, Manager, Toolset
-    from pegboard.builtin.search import ToolIndex
+    from pegboard.builtin.search import Index
 
 __all__ = ["Session", "Surface", "is_meta_tool"]
 
@@ -157,8 +157,8 @@ class Surface(Calls):
         Tools that are not permitted are left out. This is what the tool `search_tools` does.
         """
         session = self._caller
-        index: ToolIndex = session._remember("index", session._make_index)
-        found = index.search(query, limit)
+        index: Index = session._remember("index", session._make_index)
+        found = [session.tool(name) for name in index.search(query, limit)]
         session._find_tools(found)
         return found
 
@@ -256,12 +256,6 @@ class Session(Surface):
     tools, or shows them under other names; these are its only names then.
     """
 
-    __slots__ = ("_cache", "_core", "_generation", "_memo", "_narrowed", "_overlay", "agent", "scope")
-
-    scope: Scope
-    agent: Any
-    _narrowed: bool
-
     def __init__(
         self,
         core: ToolkitState,
@@ -275,6 +269,7 @@ class Session(Surface):
         rules: ViewRules | None = None,
     ) -> None:
         self._core = core
+        self._narrowed = False
         if wider is None:
             self._overlay = Overlay(core.groups, None, policy, approver, permissions=permissions)
             around = None if agent is None else Scope((agent,), level="agent")
@@ -287,7 +282,6 @@ class Session(Surface):
             if type(context) is not tuple or context:
                 self.scope = Scope(context, level="session", wider=self.scope)
             self.agent = wider.agent if agent is None else agent
-        self._narrowed = False
         self._cache: dict[str, BoundTool] = {}
         self._memo: dict[str, Any] = {}
         self._generation = -1
@@ -301,7 +295,7 @@ class Session(Surface):
     @property
     def approver(self) -> Callable[..., Any] | None:
         """Answers requests for approval; the wider session's if this one has none."""
-        return next(self._overlay.approvers(), None)
+        return next((each.approver for each in self._overlay.chain() if each.approver), None)
 
     @approver.setter
     def approver(self, approver: Callable[..., Any] | None) -> None:
@@ -412,10 +406,10 @@ class Session(Surface):
                 schemas.append(tool.schema())
         return schemas
 
-    def _make_index(self) -> ToolIndex:
-        from pegboard.builtin.search import ToolIndex
+    def _make_index(self) -> Index:
+        from pegboard.builtin.search import tool_index
 
-        return ToolIndex(self.deferred_tools)
+        return tool_index(self.deferred_tools)
 
     def _find_tools(self, tools: Iterable[Tool]) -> None:
         if self._overlay.add_found(tools):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, final
 
 from pegboard import builtin
@@ -19,7 +18,7 @@ from pegboard._model.policy import ExecutionPolicy
 from pegboard._model.tool import Origin, Tool, ToolOptions
 from pegboard._plugins.manager import Plugins
 from pegboard._results.factory import ExposeErrors
-from pegboard._toolkit.live_sources import SourceRecord, records, unfollow
+from pegboard._toolkit.live_sources import SourceRecord, unfollow
 from pegboard._toolkit.register import follow_packs, hang_up_packs, register, register_type, reread
 from pegboard._toolkit.session import Session, Surface, is_meta_tool
 from pegboard._toolkit.state import DEFER_THRESHOLD, Overflow, ToolkitState, replaces, standard_tables
@@ -256,7 +255,7 @@ class Toolkit(Surface):
     @property
     def sources(self) -> list[SourceRecord]:
         """The live sources, such as remote servers: what hangs there of each, and what is wrong with the rest."""
-        return records(self._core)
+        return [each.record for each in self._core.live]
 
     @property
     def problems(self) -> list[str]:
@@ -297,17 +296,13 @@ class Toolkit(Surface):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self.close()
 
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *raised: object) -> None:
         await self.aclose()
 
     def __repr__(self) -> str:

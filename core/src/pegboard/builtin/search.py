@@ -18,7 +18,7 @@ from pegboard._base.errors import PegboardError
 from pegboard._model.subschemas import subschemas
 from pegboard._model.tool import Tool
 
-__all__ = ["Index", "ToolIndex", "counted", "words"]
+__all__ = ["Index", "counted", "tool_index", "words"]
 
 SATURATION: Final = 1.2
 """How fast further occurrences of a word stop counting; the customary k1."""
@@ -106,9 +106,6 @@ class Index:
         ranked = ((name != exact, -score, name) for name, score in scores.items())
         return [name for *_, name in nsmallest(limit, ranked)]
 
-    def __len__(self) -> int:
-        return len(self._lengths)
-
 
 NAME_WEIGHT: Final = 3
 """What a word in a name counts for, against one in a description."""
@@ -117,19 +114,9 @@ _COUNTS: Final[WeakKeyDictionary[Tool, Counter[str]]] = WeakKeyDictionary()
 """The words of each tool, counted once, whichever sessions search it."""
 
 
-@final
-class ToolIndex:
+def tool_index(tools: Iterable[Tool]) -> Index:
     """The deferred tools of one session, by their names there."""
-
-    __slots__ = ("_index", "_tools")
-
-    def __init__(self, tools: Iterable[Tool]) -> None:
-        self._tools = {tool.name: tool for tool in tools}
-        self._index = Index({name: _words(tool) for name, tool in self._tools.items()})
-
-    def search(self, query: str, limit: int) -> list[Tool]:
-        """The best ones, best first."""
-        return [self._tools[name] for name in self._index.search(query, limit)]
+    return Index({tool.name: _words(tool) for tool in tools})
 
 
 def _words(tool: Tool) -> Counter[str]:
