@@ -1,4 +1,4 @@
-"""Calls that the straight path hands over because their arguments do not fit: nothing is judged less strictly."""
+"""Calls that the fast path hands over because their arguments do not fit: nothing is judged less strictly."""
 
 import asyncio
 from typing import Any

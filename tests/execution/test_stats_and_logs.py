@@ -22,7 +22,7 @@ from pegboard import (
     ToolResult,
     tool,
 )
-from pegboard._execution.stats import ToolStats
+from pegboard._execution.telemetry import ToolStats
 from tests.support.interpreters import printed
 from tests.support.waiting import PATIENCE, eventually
 

@@ -11,8 +11,7 @@ import pytest
 from pegboard import Status, Toolkit
 from pegboard._base.effects import AttemptTimeoutError
 from pegboard._execution.threads import Ticket
-from pegboard._execution.timeouts import bounded
-from pegboard._execution.timers import JobTimer, Timers, alarms
+from pegboard._execution.timers import JobTimer, Timers, bounded, timers_of
 
 
 class Clock:
@@ -37,7 +36,7 @@ class Clock:
 
 
 class Wait:
-    """A future, as far as alarms know."""
+    """A future, as far as timers know."""
 
     def __init__(self) -> None:
         self.error: BaseException | None = None
@@ -64,7 +63,7 @@ def clock() -> Clock:
     return Clock()
 
 
-def alarm(wait: Wait, job: Job, timeout: float) -> JobTimer:
+def timer(wait: Wait, job: Job, timeout: float) -> JobTimer:
     made = JobTimer(cast("Any", wait), timeout, cast("Any", None))
     made.ticket = cast("Ticket", job)
     return made
@@ -78,7 +77,7 @@ def own_task() -> asyncio.Task[Any]:
 
 def watched(own: Timers, clock: Clock, timeout: float, ago: float = 1e9) -> Wait:
     wait = Wait()
-    own.set(cast("Any", clock), alarm(wait, Job(ago), timeout), timeout)
+    own.set(cast("Any", clock), timer(wait, Job(ago), timeout), timeout)
     return wait
 
 
@@ -104,7 +103,7 @@ def test_each_at_its_own_deadline(clock: Clock) -> None:
 
 def test_queueing_does_not_count(clock: Clock) -> None:
     own, wait, job = Timers(), Wait(), Job(0)
-    own.set(cast("Any", clock), alarm(wait, job, 5), 5)
+    own.set(cast("Any", clock), timer(wait, job, 5), 5)
     clock.advance(5)
     assert not wait.done()
     job.ago = 3.0
@@ -117,7 +116,7 @@ def test_queueing_does_not_count(clock: Clock) -> None:
 
 def test_a_forgotten_wait_is_left_alone(clock: Clock) -> None:
     own, wait = Timers(), Wait()
-    forgotten = alarm(wait, Job(1e9), 5)
+    forgotten = timer(wait, Job(1e9), 5)
     own.set(cast("Any", clock), forgotten, 5)
     own.forget(forgotten)
     own.forget(forgotten)
@@ -129,7 +128,7 @@ def test_a_forgotten_wait_is_left_alone(clock: Clock) -> None:
 def test_many_waits_need_one_timer(clock: Clock) -> None:
     own = Timers()
     for _ in range(1000):
-        forgotten = alarm(Wait(), Job(1e9), 300)
+        forgotten = timer(Wait(), Job(1e9), 300)
         own.set(cast("Any", clock), forgotten, 300)
         own.forget(forgotten)
         clock.advance(0.001)
@@ -139,8 +138,8 @@ def test_many_waits_need_one_timer(clock: Clock) -> None:
 def test_one_for_each_loop() -> None:
     async def own() -> Timers:
         loop = asyncio.get_running_loop()
-        assert alarms(loop) is alarms(loop)
-        return alarms(loop)
+        assert timers_of(loop) is timers_of(loop)
+        return timers_of(loop)
 
     assert asyncio.run(own()) is not asyncio.run(own())
 

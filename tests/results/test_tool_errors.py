@@ -99,7 +99,7 @@ def failing(error: BaseException, kind: str) -> Callable[..., Any]:
 
 
 def ways(toolkit: Toolkit, name: str) -> Iterator[ToolResult]:
-    """The results of every way to call a tool, on the straight path and off it."""
+    """The results of every way to call a tool, on the fast path and off it."""
     policy = ExecutionPolicy(timeout=30)
     yield toolkit.call_sync(name)
     yield toolkit.call_sync(name, policy=policy)

@@ -1,4 +1,4 @@
-"""Ready tools: a tool with everything that one session decides about it, so that a call decides nothing."""
+"""Bound tools: a tool with everything that one session decides about it, so that a call decides nothing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pegboard._arguments.decode import FastDecode, fast_decode
 from pegboard._base.effects import is_interrupt
 from pegboard._base.errors import describe_exception
 from pegboard._execution.concurrency import Limit
-from pegboard._execution.stats import ToolStats
+from pegboard._execution.telemetry import ToolStats
 from pegboard._injection.presets import Preset, secret_texts
 from pegboard._model.policy import ExecutionPolicy, Permission
 from pegboard._model.result import Status

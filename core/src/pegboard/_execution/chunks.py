@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 
 from pegboard._base.effects import is_interrupt, new_future, running_loop
 from pegboard._base.errors import PegboardError
-from pegboard._execution.log import logger
+from pegboard._execution.telemetry import logger
 from pegboard._injection.invocation import Invocation
 from pegboard._model.call import CancelToken, Chunk, Listener
 

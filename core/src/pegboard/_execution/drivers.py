@@ -27,9 +27,8 @@ from pegboard._base.effects import (
 )
 from pegboard._execution.concurrency import blocking
 from pegboard._execution.loop_thread import LoopThread
-from pegboard._execution.threads import CLOSED, Done, Pool, Ticket, WorkerPool, is_worker, lending
-from pegboard._execution.timeouts import TaskGuard, bounded, continued, resumed
-from pegboard._execution.timers import JobTimer, alarms
+from pegboard._execution.threads import CLOSED, BackendPool, Pool, Ticket, WorkerPool, is_worker, lending, performed
+from pegboard._execution.timers import JobTimer, TaskGuard, bounded, continued, resumed, timers_of
 from pegboard._model.call import CancelToken
 
 __all__ = ["Drivers"]
@@ -70,7 +69,7 @@ class Drivers:
             return self.pool, work.timeout
         if self._closed:
             raise ClosedError(CLOSED)
-        return _Rented(work.backend), None if getattr(work.backend, "keeps_time", False) else work.timeout
+        return BackendPool(work.backend), None if getattr(work.backend, "keeps_time", False) else work.timeout
 
     def close(self, stop: Callable[[], None]) -> None:
         """End the library's loop and threads. `stop` tells the calls to end, and ends what else they run on."""
@@ -157,7 +156,7 @@ class Drivers:
 
     async def _offload(self, work: Work) -> Outcome:
         if work.backend == "inline":
-            return _performed(work.job)
+            return performed(work.job)
         pool, timeout = self._pool_for(work)
         return await self.in_worker(work.job, timeout, pool)
 
@@ -175,14 +174,14 @@ class Drivers:
         pool = self.pool if pool is None else pool
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Outcome] = loop.create_future()
-        watch, alarm, ticket, lends = alarms(loop), JobTimer(future, timeout or 0.0, pool), None, is_worker()
+        timers, timer, ticket, lends = timers_of(loop), JobTimer(future, timeout or 0.0, pool), None, is_worker()
         if timeout is not None:
-            watch.set(loop, alarm, timeout)
+            timers.set(loop, timer, timeout)
         if live is not None:
-            live.add(alarm)
+            live.add(timer)
         try:
             # The last thing before this thread sleeps: while it goes on, the worker waits for the interpreter.
-            alarm.ticket = ticket = pool.submit(job, _deliver_on(loop, future))
+            timer.ticket = ticket = pool.submit(job, partial(_deliver, future))
             if not lends:
                 return await future
             with lending():
@@ -194,9 +193,9 @@ class Drivers:
                 error.abandoned = hanging
             raise
         finally:
-            watch.forget(alarm)
+            timers.forget(timer)
             if live is not None:
-                live.discard(alarm)
+                live.discard(timer)
 
     # From plain code -------------------------------------------------------------------------------------------
 
@@ -214,7 +213,7 @@ class Drivers:
         if loop is None:
             yield
             return
-        with self._loop.blocked(), blocking(loop), alarms(loop).handed_over():
+        with self._loop.blocked(), blocking(loop), timers_of(loop).handed_over():
             yield
 
     def _drive(self, steps: Steps, token: CancelToken | None) -> Any:
@@ -322,14 +321,11 @@ def _is_exit(error: BaseException | None) -> bool:
     return error is not None and (is_interrupt(error) or isinstance(error, asyncio.CancelledError))
 
 
-def _deliver_on(loop: asyncio.AbstractEventLoop, future: asyncio.Future[Outcome]) -> Callable[[Outcome], None]:
-    def deliver(outcome: Outcome) -> None:
-        try:
-            loop.call_soon_threadsafe(_set, future, outcome)
-        except RuntimeError:
-            return  # the loop closed while the tool ran: nobody is left to hear
-
-    return deliver
+def _deliver(future: asyncio.Future[Outcome], outcome: Outcome) -> None:
+    try:
+        future.get_loop().call_soon_threadsafe(_set, future, outcome)
+    except RuntimeError:
+        return  # the loop closed while the tool ran: nobody is left to hear
 
 
 def _set(future: asyncio.Future[Outcome], outcome: Outcome) -> None:
@@ -347,39 +343,3 @@ def _in_time(ready: threading.Event, ticket: Ticket, timeout: float | None) -> b
         if left <= 0:
             return False
     return True
-
-
-def _performed(job: Callable[[], Any]) -> Outcome:
-    # Here, not in a coroutine: there a StopIteration would become something else.
-    try:
-        return job(), None
-    except BaseException as error:  # noqa: BLE001 - the steps decide what an exception means
-        return None, error
-
-
-@final
-class _Rented:
-    """One job at a plugin's backend, dealt with as a pool of our own is. Its time runs at once."""
-
-    def __init__(self, backend: Any) -> None:
-        self._backend = backend
-        self._future: concurrent.futures.Future[Any] = concurrent.futures.Future()
-
-    def submit(self, job: Any, done: Done) -> Ticket:
-        """Hand the job over. Raises what the backend raises."""
-        ticket = Ticket(job, done)
-        ticket.start()
-        self._future = self._backend.submit(job)
-        self._future.add_done_callback(lambda future: ticket.deliver(_outcome(future)) if ticket.finish() else None)
-        return ticket
-
-    def abandon(self, ticket: Ticket) -> bool:
-        """Cancel the future; whether the job runs on all the same."""
-        return ticket.abandon() and not self._future.cancel()
-
-
-def _outcome(future: concurrent.futures.Future[Any]) -> Outcome:
-    if future.cancelled():
-        return None, asyncio.CancelledError()
-    error = future.exception()
-    return (None, error) if error is not None else (future.result(), None)

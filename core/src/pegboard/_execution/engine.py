@@ -16,9 +16,8 @@ from pegboard._base.errors import PegboardError, RegistrationError
 from pegboard._execution.bound_tool import BoundTool, Unavailable
 from pegboard._execution.chunks import ChunkChannel, check_listener, heard_by, listen
 from pegboard._execution.concurrency import ConcurrencyLimits
-from pegboard._execution.log import log_call
-from pegboard._execution.stats import Stats
 from pegboard._execution.steps import CallSteps
+from pegboard._execution.telemetry import Stats, log_call
 from pegboard._injection.context import Scope
 from pegboard._injection.invocation import Invocation
 from pegboard._model.call import Called, CancelToken, ToolCall

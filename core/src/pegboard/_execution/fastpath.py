@@ -19,7 +19,7 @@ from pegboard._arguments.validate import Validation
 from pegboard._base.effects import cancellation, is_cancellation, is_interrupt
 from pegboard._execution.bound_tool import BoundTool, Unavailable
 from pegboard._execution.engine import Engine
-from pegboard._execution.log import DEBUG, INFO, listened, log_call
+from pegboard._execution.telemetry import DEBUG, INFO, listened, log_call
 from pegboard._injection.invocation import Invocation
 from pegboard._model.call import Called, ToolCall, Unseen
 from pegboard._model.call import call_ids as _ids

@@ -97,7 +97,7 @@ class CallSteps:
         return (yield from (self._limited() if self.ready.limits else self._timed()))
 
     def late(self, value: Any, error: BaseException | None) -> Steps:
-        """The same for a straight call whose function has come to that: what is still to be done."""
+        """The same for a call on the fast path whose function has come to that: what is still to be done."""
         outcome = (None, error) if error is not None else (yield from self._attempt(partial(self._settled, value)))
         return self._finished(0.0, (yield from self._try(outcome)))
 

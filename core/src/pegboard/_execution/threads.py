@@ -1,4 +1,4 @@
-"""Worker threads for sync tools: bounded, grown on demand, daemonic, and able to outlive a tool that hangs."""
+"""Pools: worker threads for sync tools, bounded and able to outlive a tool that hangs; and the backends of plugins."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from typing import Any, Final, Protocol, TypeAlias, final
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, final
 
-from pegboard._base.effects import ClosedError, Outcome
+from pegboard._base.effects import ClosedError, Outcome, cancellation, new_future
 
-__all__ = ["CLOSED", "Done", "Pool", "Ticket", "WorkerPool", "is_worker", "lending"]
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+__all__ = ["CLOSED", "BackendPool", "Done", "Pool", "Ticket", "WorkerPool", "is_worker", "lending", "performed"]
 
 Done: TypeAlias = Callable[[Outcome], None]
 """Called once, in the worker, with what a job came to."""
@@ -160,7 +163,7 @@ class WorkerPool:
             ticket = self._jobs.get()
             if ticket is None:
                 break
-            outcome = _perform(ticket) if ticket.start(me) else None
+            outcome = performed(ticket.context.run, ticket.job) if ticket.start(me) else None
             # Before anybody hears of the outcome: who calls again at once finds this thread idle and starts no other.
             with self._lock:
                 if outcome is not None and not ticket.finish():
@@ -260,6 +263,34 @@ class WorkerPool:
         return queued
 
 
+@final
+class BackendPool:
+    """One job at a plugin's backend, dealt with as a pool of our own is. Its time runs at once."""
+
+    def __init__(self, backend: Any) -> None:
+        self._backend = backend
+        self._future: Future[Any] = new_future()
+
+    def submit(self, job: Any, done: Done) -> Ticket:
+        """Hand the job over. Raises what the backend raises."""
+        ticket = Ticket(job, done)
+        ticket.start()
+        self._future = self._backend.submit(job)
+        self._future.add_done_callback(lambda future: ticket.deliver(_outcome(future)) if ticket.finish() else None)
+        return ticket
+
+    def abandon(self, ticket: Ticket) -> bool:
+        """Cancel the future; whether the job runs on all the same."""
+        return ticket.abandon() and not self._future.cancel()
+
+
+def _outcome(future: Future[Any]) -> Outcome:
+    if future.cancelled():
+        return None, cancellation()
+    error = future.exception()
+    return (None, error) if error is not None else (future.result(), None)
+
+
 _local = threading.local()
 
 
@@ -274,8 +305,10 @@ def lending() -> AbstractContextManager[None]:
     return nullcontext() if pool is None else pool.lent()
 
 
-def _perform(ticket: Ticket) -> Outcome:
+def performed(run: Callable[..., Any], *arguments: Any) -> Outcome:
+    """What a function comes to; whatever it raises is the outcome too."""
+    # Not in a coroutine: there a StopIteration would become something else.
     try:
-        return ticket.context.run(ticket.job), None
-    except BaseException as error:  # noqa: BLE001 - whatever a tool raises is the outcome of its call
+        return run(*arguments), None
+    except BaseException as error:  # noqa: BLE001 - the steps decide what an exception means
         return None, error

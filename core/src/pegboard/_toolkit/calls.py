@@ -85,7 +85,7 @@ class Calls(ABC):
             return core.engine.unavailable(session, ToolCall(call_id or "", name, arguments), ready)
         nothing = context is _NOTHING and agent is None and on_chunk is None and policy is None
         given = NOTHING_GIVEN if nothing else (context, agent, on_chunk, policy)
-        result: ToolResult = core.straight.run(session, ready, arguments, call_id, given, False)
+        result: ToolResult = core.fast_path.run(session, ready, arguments, call_id, given, False)
         try:
             return result
         finally:  # what a tool raised keeps this frame, and would keep its own result through it
@@ -119,7 +119,7 @@ class Calls(ABC):
                 return await self.call(name, arguments, call_id=call_id, **options)
         nothing = context is _NOTHING and agent is None and listener is None and policy is None
         given = NOTHING_GIVEN if nothing else (context, agent, listener, policy)
-        result: Any = core.straight.run(session, ready, arguments, call_id, given, True)
+        result: Any = core.fast_path.run(session, ready, arguments, call_id, given, True)
         while type(result) is CoroutineType:
             result = await result
         try:

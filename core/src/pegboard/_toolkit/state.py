@@ -180,7 +180,7 @@ class ToolkitState:
         self.engine.backends.update(services.backends)
         self.assembly.accelerators.use(services.accelerators)
         self.collector = Collector(self.assembly, plugins, self.engine.backends)
-        self.straight = FastPath(self.engine)
+        self.fast_path = FastPath(self.engine)
         self.registry = Registry()
         self.groups = Groups()
         self.parallel = parallel
