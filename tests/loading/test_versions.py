@@ -4,7 +4,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from pegboard._plugins.versions import Version, allows, conflicts
+from pegboard._plugins.discovery import Version, allows, conflicts
 
 packaging_specifiers = pytest.importorskip("packaging.specifiers")
 packaging_version = pytest.importorskip("packaging.version")

@@ -31,8 +31,8 @@ from pegboard._injection.invocation import Invocation
 from pegboard._model.call import ToolCall
 from pegboard._model.policy import ExecutionPolicy, Permission
 from pegboard._model.result import Status, ToolResult
+from pegboard._results.converters import drain, drain_async
 from pegboard._results.factory import ResultFactory, finished, redacted, shortened
-from pegboard._results.streams import drain, drain_async
 from pegboard.extension import Job
 
 if TYPE_CHECKING:

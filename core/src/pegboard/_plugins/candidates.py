@@ -208,7 +208,7 @@ def _installed(found: FoundPlugin, selection: Selection, core: str | None) -> Ca
 
 
 def _conflicts(requires: tuple[str, ...], core: str) -> list[str]:
-    from pegboard._plugins.versions import conflicts
+    from pegboard._plugins.discovery import conflicts
 
     return conflicts(requires, "pegboard", core)
 

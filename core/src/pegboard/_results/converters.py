@@ -1,14 +1,16 @@
-"""Result conversion: from what a tool returned to content blocks and data."""
+"""Result conversion: from what a tool returned or yielded to content blocks and data."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable, Generator
 from functools import partial
 from typing import Any, Final, TypeAlias, final
 
+from pegboard._base.effects import cancellation
 from pegboard._base.errors import ConflictError
 from pegboard._base.jsonable import Unstructure, dump_json, jsonable, spellable
+from pegboard._model.call import CancelToken, Emitter
 from pegboard._model.content import Block, DataBlock, TextBlock
 from pegboard._model.result import Rendering, ToolOutput, ToolResult, Unrendered
 from pegboard._model.shapes import FixedItems, Items, Nullable, Record, TypePlan, Union
@@ -16,7 +18,7 @@ from pegboard._model.tool import Origin
 from pegboard._types.table import Level
 from pegboard.extension import Converter
 
-__all__ = ["ConverterTable", "Renderer", "Renderers", "is_content"]
+__all__ = ["ConverterTable", "Renderer", "Renderers", "drain", "drain_async", "is_content", "joined"]
 
 Renderer: TypeAlias = Callable[[Any], Rendering | Unrendered]
 Convert: TypeAlias = Callable[[Any], Any]
@@ -171,3 +173,61 @@ def _best(fitting: list[Any], cls: type) -> Convert:
         )
     convert: Convert = best[0][0].convert
     return convert
+
+
+# Tools that yield: each yield is a chunk; the result is the returned value, else what was yielded --------------------
+
+
+def drain(stream: Generator[Any, Any, Any], emitter: Emitter, token: CancelToken, yielded: list[Any]) -> Any:
+    """Draw a generator to its end, or until it is asked to stop; its return value, or what it yielded.
+
+    What it yields is added to `yielded`, for whoever wants to know how far it came.
+    """
+    while True:
+        if token.cancelled:
+            stream.close()
+            raise cancellation(token.reason)
+        try:
+            item = next(stream)
+        except StopIteration as stop:
+            return joined(yielded) if stop.value is None else stop.value
+        yielded.append(item)
+        if emitter.heard:
+            emitter.emit(_chunk(item))
+
+
+async def drain_async(stream: AsyncGenerator[Any, Any], emitter: Emitter, yielded: list[Any]) -> Any:
+    """Draw an async generator to its end; what it yielded, as above. It is not drawn on while nobody takes that."""
+    try:
+        async for item in stream:
+            yielded.append(item)
+            if emitter.heard:
+                emitter.emit(_chunk(item))
+                await emitter.drain()
+    finally:
+        await stream.aclose()
+    return joined(yielded)
+
+
+def _chunk(item: Any) -> str | Block:
+    return item if isinstance(item, str | Block) else dump_json(jsonable(item))
+
+
+def joined(yielded: list[Any]) -> Any:
+    """Texts joined, blocks appended; anything else stays a list."""
+    if not yielded:
+        return None
+    if all(isinstance(item, str) for item in yielded):
+        return "".join(yielded)
+    if not all(isinstance(item, str | Block) for item in yielded):
+        return yielded
+    text = "".join(item for item in yielded if isinstance(item, str))
+    blocks = [item for item in yielded if isinstance(item, Block)]
+    return [TextBlock(text), *blocks] if text else blocks
+
+
+def shown(value: Any) -> tuple[Block, ...]:
+    """What was yielded, joined, as blocks for the model."""
+    if isinstance(value, list) and all(isinstance(item, Block) for item in value):
+        return tuple(value)
+    return (TextBlock(value if isinstance(value, str) else dump_json(jsonable(value))),)

@@ -29,8 +29,7 @@ from pegboard._model.result import (
     Unrendered,
     filled,
 )
-from pegboard._results.converters import Renderers, rendered
-from pegboard._results.streams import joined, shown
+from pegboard._results.converters import Renderers, joined, rendered, shown
 
 __all__ = ["ExposeErrors", "ResultFactory", "Spill", "is_short", "shortened"]
 
