@@ -66,14 +66,13 @@ class ConverterTable:
                 return _best(fitting, cls)
         return None
 
-    def renderers(self, unstructure: Unstructure, convert: Convert | None, own: Convert | None) -> Renderers:
-        """The renderers of one tool: `convert` is its own converter, `own` writes what its annotation promises."""
-        return Renderers(self, unstructure, convert, own)
-
 
 @final
 class Renderers:
-    """How the values of one tool are rendered, remembered by class; `by_type[cls]` is `(renderer, lazy)`."""
+    """How the values of one tool are rendered, remembered by class; `by_type[cls]` is `(renderer, lazy)`.
+
+    `convert` is the tool's own converter, `promised` writes what its annotation promises.
+    """
 
     __slots__ = ("_convert", "_promised", "_table", "_unstructure", "by_type")
 

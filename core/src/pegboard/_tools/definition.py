@@ -83,25 +83,17 @@ class ToolDefinition:
         """Whether the source was read."""
         return self._reading is not None
 
-    def rebuilt(self, name: str, options: ToolOptions, tables: TypeTables) -> ToolDefinition:
-        """The same tool under other options or in another toolkit, read at once."""
+    def rebuilt(
+        self, name: str, options: ToolOptions | None, tables: TypeTables, *, lazy: bool = False
+    ) -> ToolDefinition:
+        """The same tool under other options or in another toolkit, read at once unless it is `lazy`."""
         return ToolDefinition(
-            self._read, self._source, name, options, tables, source_name=self.source_name, face=self.face
+            self._read, self._source, name, options, tables, lazy=lazy, source_name=self.source_name, face=self.face
         )
 
     def renewed(self) -> ToolDefinition:
         """The same tool read anew, with the tables as they are now; a lazy one on its next use."""
-        lazy = self._lock is not None
-        return ToolDefinition(
-            self._read,
-            self._source,
-            self.name,
-            self._options,
-            self._tables,
-            lazy=lazy,
-            source_name=self.source_name,
-            face=self.face,
-        )
+        return self.rebuilt(self.name, self._options, self._tables, lazy=self._lock is not None)
 
     def facing(self, face: Face) -> ToolDefinition:
         """The same tool as another session's model sees it."""
@@ -244,7 +236,7 @@ class ToolDefinition:
         if self._renderers is None:
             tables, plan = self._tables, self._promised()
             promised = plan.unstructure if plan and plan.schema else None
-            self._renderers = tables.converters.renderers(tables.unstructure, self.reading.options.converter, promised)
+            self._renderers = Renderers(tables.converters, tables.unstructure, self.reading.options.converter, promised)
         return self._renderers
 
     def structure_preset(self, name: str, value: Any) -> Any:
