@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, final, ge
 from attrs import evolve, field, frozen
 
 from pegboard._base.errors import ConflictError, RegistrationError, UnknownNameError, suggestion
+from pegboard._base.names import Names, listed
 from pegboard._base.records import Compared, Shown
 from pegboard._model.policy import checked_capacity
 from pegboard._model.tool import Entry, Tool
@@ -108,9 +109,9 @@ class Groups:
             raise RegistrationError(f"tool group {group.name!r} already exists; remove it first or choose another name")
         self._groups[group.name] = group
 
-    def check(self, names: Iterable[str] | str, managed_by: Manager | None = None) -> tuple[str, ...]:
+    def check(self, names: Names, managed_by: Manager | None = None) -> tuple[str, ...]:
         """The names as a tuple, once each. Raises `UnknownNameError` naming the groups that there are."""
-        given = tuple(dict.fromkeys((names,) if isinstance(names, str) else names))
+        given = tuple(dict.fromkeys(listed(names)))
         known = [group.name for group in self.all(managed_by)]
         for name in given:
             if name not in known:
@@ -230,7 +231,7 @@ class Registry:
                 self.drop_pack(pack)
             # What the program's tools cover is gone: if it hangs there once more, it begins afresh.
             if covered:
-                self._update({tool.entry: tool.evolve(entry=Entry()) for tool in covered.values()})
+                self.update({tool.entry: tool.evolve(entry=Entry()) for tool in covered.values()})
             own.update(pending)
             self._sets[None].extend(toolsets)
             self._changed()
@@ -309,7 +310,7 @@ class Registry:
                 if (left := tuple(group for group in groups_of(tool) if group not in gone)) != groups_of(tool) and left
             }
             self.remove(self.only_in(gone))
-            self._update(staying)
+            self.update(staying)
 
     def remove(self, names: Iterable[str]) -> None:
         """Take tools down, all or none. Raises `UnknownNameError` for a name that does not hang there."""
@@ -322,21 +323,19 @@ class Registry:
             }
             self._changed()
 
-    def update(self, fresh: Iterable[Tool]) -> None:
-        """Put other versions of tools in the places of those that hang on the board under the same names."""
-        with self._lock:
-            self._update({tool.entry: tool for tool in fresh})
+    def update(self, fresh: Mapping[Entry, Tool]) -> None:
+        """Put other versions of tools, by the entries of those that hang, in their places, under the same names."""
 
-    def _update(self, fresh: Mapping[Entry, Tool]) -> None:
         def newest(tool: Tool) -> Tool:
             found = fresh.get(tool.entry)
             return tool if found is None else found.evolve(name=tool.name)
 
-        for tools in self._hung.values():
-            tools.update({name: newest(tool) for name, tool in tools.items()})
-        for toolsets in self._sets.values():
-            toolsets[:] = [evolve(each, tools=tuple(map(newest, each.tools))) for each in toolsets]
-        self._changed()
+        with self._lock:
+            for tools in self._hung.values():
+                tools.update({name: newest(tool) for name, tool in tools.items()})
+            for toolsets in self._sets.values():
+                toolsets[:] = [evolve(each, tools=tuple(map(newest, each.tools))) for each in toolsets]
+            self._changed()
 
     def _build(self) -> Board:
         tools: dict[str, Tool] = {}

@@ -245,12 +245,11 @@ def unwrap(annotation: Any) -> tuple[Any, Inject | None, bool]:
                 found = Inject() if marker is Inject else marker
                 if isinstance(found, Inject) and (inject is None or inject.name is None):
                     inject = found
-        elif origin in (Union, types.UnionType) and type(None) in get_args(annotation):
+        elif _is_union(annotation) and type(None) in get_args(annotation):
             rest = [member for member in get_args(annotation) if member is not type(None)]
-            optional = True
             if len(rest) != 1:
-                return annotation, inject, optional
-            annotation = rest[0]
+                return annotation, inject, True
+            annotation, optional = rest[0], True
         else:
             return annotation, inject, optional
 

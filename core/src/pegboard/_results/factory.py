@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any, Final, Literal, TypeAlias, final
 
@@ -31,12 +31,16 @@ from pegboard._model.result import (
 )
 from pegboard._results.converters import Renderers, joined, rendered, shown
 
-__all__ = ["ExposeErrors", "ResultFactory", "Spill", "is_short", "shortened"]
+__all__ = ["ExposeErrors", "Overflow", "ResultFactory", "Spill", "is_short", "shortened"]
 
 _SUCCESS: Final = Status.SUCCESS  # a member of an enum is looked up slowly
 
 
 ExposeErrors: TypeAlias = Literal["message", "redacted", "traceback"]
+Overflow: TypeAlias = Literal["truncate", "spill"]
+
+SPILL_PAGE: Final = 20_000
+"""Characters of a page where only single tools bound their output."""
 
 MAX_ERROR_TEXT: Final = 20_000
 PARTIAL: Final = "Its output until then:"
@@ -49,14 +53,14 @@ MISSING_VALUE: Final = "this tool cannot run here: a value that the program must
 class ResultFactory:
     """Makes results: `expose_errors` is how much of an exception the model sees, `max_output` how many characters.
 
-    `overflow(text, limit)` is what becomes of text that is longer.
+    Longer text is cut, or with `overflow="spill"` kept in `spill`.
     """
 
     def __init__(
         self,
         expose_errors: ExposeErrors = "message",
         max_output: int | None = None,
-        overflow: Callable[[str, int], str] | None = None,
+        overflow: Overflow = "truncate",
     ) -> None:
         if expose_errors not in ("message", "redacted", "traceback"):
             raise ValueError(f'expose_errors takes "message", "redacted" or "traceback", got {expose_errors!r}')
@@ -64,7 +68,10 @@ class ResultFactory:
             raise ValueError(f"max_output is a number of characters, at least 100, got {max_output}")
         self.expose_errors = expose_errors
         self.max_output = max_output
-        self._overflow = overflow or shortened
+        if overflow not in ("truncate", "spill"):
+            raise ValueError(f'overflow takes "truncate" or "spill", got {overflow!r}')
+        self.spill = Spill(max_output or SPILL_PAGE) if overflow == "spill" else None
+        self._overflow = self.spill.keep if self.spill else shortened
 
     def success(self, call: Called, value: Any, renderers: Renderers, max_output: int | None = None) -> ToolResult:
         """The result of a call that returned."""

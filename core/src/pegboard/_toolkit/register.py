@@ -12,7 +12,6 @@ from attrs import evolve
 from pegboard._base.errors import describe_exception
 from pegboard._board.board import OnConflict
 from pegboard._injection.presets import Preset, for_tools
-from pegboard._model.plugin_record import Contribution
 from pegboard._model.tool import Origin, Tool
 from pegboard._toolkit.live_sources import Followed, is_live, unfollow, unfollow_packs
 from pegboard._toolkit.session import Session
@@ -43,20 +42,17 @@ def hang_up_packs(core: ToolkitState, session: Session, only: Container[str] | N
 
     Those of live sources are for `follow_packs`: they may take their time.
     """
-    by_plugin: dict[str, list[Offer]] = {}
-    origins: dict[str, Origin] = {}
-    for contribution, offer in _offers(core, only):
-        pack = contribution.pack or ""
-        origins[pack] = contribution.origin
-        by_plugin.setdefault(pack, []).extend([] if is_live(offer.source) else [offer])
-    for pack, offers in by_plugin.items():
-        _isolated(core, pack, origins[pack], partial(_hang_up, core, session, pack, origins[pack], offers))
+    by_pack: dict[tuple[str, Origin], list[Offer]] = {}
+    for pack, origin, offer in _offers(core, only):
+        by_pack.setdefault((pack, origin), []).extend([] if is_live(offer.source) else [offer])
+    for (pack, origin), offers in by_pack.items():
+        _isolated(core, pack, origin, partial(_hang_up, core, session, pack, origin, offers))
 
 
-def _offers(core: ToolkitState, only: Container[str] | None) -> list[tuple[Contribution, Offer]]:
+def _offers(core: ToolkitState, only: Container[str] | None) -> list[tuple[str, Origin, Offer]]:
     """What the packs offer, all or some, each with its terms."""
     return [
-        (each, each.value if isinstance(each.value, Offer) else Offer(each.value))
+        (each.pack or "", each.origin, each.value if isinstance(each.value, Offer) else Offer(each.value))
         for each in core.offered()
         if only is None or each.pack in only
     ]
@@ -78,18 +74,16 @@ def follow_packs(core: ToolkitState, session: Session, only: Container[str] | No
 
     All begin before anybody waits for one, so that several that are slow take no longer than the slowest.
     """
-    begun: list[tuple[Contribution, Followed]] = []
-    for contribution, offer in _offers(core, only):
+    begun: list[tuple[str, Origin, Followed]] = []
+    for pack, origin, offer in _offers(core, only):
         if is_live(offer.source):
-            pack, origin = contribution.pack or "", contribution.origin
-            begin = partial(Followed, core, session, offer, "raise", contribution.pack, origin)
-            followed = _isolated(core, pack, origin, begin)
+            followed = _isolated(core, pack, origin, partial(Followed, core, session, offer, "raise", pack, origin))
             if followed is not None:
                 core.live.append(followed)
-                begun.append((contribution, followed))
-    for contribution, followed in begun:
+                begun.append((pack, origin, followed))
+    for pack, origin, followed in begun:
         if followed in core.live:  # and its pack has not failed meanwhile
-            _isolated(core, contribution.pack or "", contribution.origin, followed.begin)
+            _isolated(core, pack, origin, followed.begin)
 
 
 def _isolated(core: ToolkitState, pack: str, origin: Origin, step: Callable[[], T]) -> T | None:
@@ -110,30 +104,23 @@ def fail_pack(core: ToolkitState, pack: str, origin: Origin, reason: str, error:
 
 def register(core: ToolkitState, session: Session, offer: Offer, on_conflict: OnConflict) -> list[Tool]:
     """Register the program's objects, the offer's `source` holding all, all or none; the tools as they hang there."""
-    # A function is no live source and belongs to no pack, and looking takes as long as reading it.
-    objects = [source for source in offer.source if type(source) is not FunctionType]
-    packs = _packs(core, objects) if objects else {}
     # All begin before anybody waits for one.
     live = {
         id(source): Followed(core, session, evolve(offer, source=source), on_conflict)
-        for source in objects
-        if is_live(source)
+        for source in offer.source
+        if type(source) is not FunctionType and is_live(source)
     }
     try:
-        return _register(core, session, offer, on_conflict, packs, live)
+        return _register(core, session, offer, on_conflict, live)
     except BaseException:
         unfollow(live.values())
         raise
 
 
 def _register(
-    core: ToolkitState,
-    session: Session,
-    offer: Offer,
-    on_conflict: OnConflict,
-    packs: Mapping[int, str],
-    live: Mapping[int, Followed],
+    core: ToolkitState, session: Session, offer: Offer, on_conflict: OnConflict, live: Mapping[int, Followed]
 ) -> list[Tool]:
+    packs = _packs(core, offer.source)
     tools: list[Tool] = []
     names: list[str] = []
     toolsets: list[Toolset] = []
@@ -175,12 +162,16 @@ def _presets(
     return [session.check_presets(tool, given.get(name, {})) for name, tool in named]
 
 
-def _packs(core: ToolkitState, objects: Iterable[Any]) -> dict[int, str]:
+def _packs(core: ToolkitState, sources: Iterable[Any]) -> dict[int, str]:
     """The packs whose own tools some objects hold, by the identity of the object.
 
     `register(FileTools(dir))` takes the place of the pack's tools: the class is in the package that the pack comes
     from. A live source holds tools of somebody else, whichever pack it is made with.
     """
+    # A function belongs to no pack, and looking takes as long as reading it.
+    objects = [source for source in sources if type(source) is not FunctionType]
+    if not objects:
+        return {}
     by_package: dict[str, str] = {}
     for contribution in core.offered():
         package = _package(contribution.origin.entry_point)
@@ -213,7 +204,7 @@ def register_type(core: ToolkitState, handler: TypeHandler) -> None:
 
 def reread(core: ToolkitState) -> None:
     """Read every tool anew after a type or a converter changed. If that raises, the board stays as it was."""
-    core.registry.update([read_anew(tool) for tool in core.board.tools.values()])
+    core.registry.update({tool.entry: read_anew(tool) for tool in core.board.tools.values()})
 
 
 def read_anew(tool: Tool) -> Tool:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pegboard._base.errors import PegboardError, describe_exception
 from pegboard._model.overview import PluginChanges
 from pegboard._model.plugin_record import PluginRecord, PluginState
-from pegboard._model.tool import Tool
+from pegboard._model.tool import Entry, Tool
 from pegboard._plugins.loading import isolated
 from pegboard._toolkit.live_sources import unfollow_packs
 from pegboard._toolkit.register import fail_pack, follow_packs, hang_up_packs, read_anew
@@ -50,11 +50,11 @@ def reload_plugins(core: ToolkitState, session: Session) -> PluginChanges:
 
 def _reread(core: ToolkitState) -> None:
     """Read every tool with the new tables. A pack whose tools cannot be read any more fails; the program's raise."""
-    fresh: list[Tool] = []
+    fresh: dict[Entry, Tool] = {}
     failed: dict[str, tuple[Tool, PegboardError]] = {}
     for tool in core.board.tools.values():
         try:
-            fresh.append(read_anew(tool))
+            fresh[tool.entry] = read_anew(tool)
         except PegboardError as refused:
             if tool.pack is None:
                 raise

@@ -187,7 +187,7 @@ class Surface(Calls):
 
     def read_output(self, handle: str, offset: int = 0) -> str:
         """A page of output that was too long to be shown at once, with `overflow="spill"`. Raises `ToolError`."""
-        spill = self._caller._core.spill
+        spill = self._caller._core.engine.outcomes.spill
         if spill is None:
             raise ToolError(f"no output {handle!r} is kept: long output is cut here")
         return spill.read(handle, offset)

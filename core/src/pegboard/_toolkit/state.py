@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 
 from pegboard import builtin
 from pegboard._arguments.validate import RepairMode
@@ -21,19 +21,18 @@ from pegboard._model.tool import Origin, Tool
 from pegboard._plugins.hooks import HookName
 from pegboard._plugins.manager import Contribution, Plugins
 from pegboard._results.converters import ConverterTable
-from pegboard._results.factory import ExposeErrors, ResultFactory
+from pegboard._results.factory import ResultFactory
 from pegboard._tools.collect import Collector
 from pegboard._tools.signature import TypeTables
 from pegboard._types.table import Level, TypeTable
 from pegboard.extension import Dialect, Middleware, Offer
 
 if TYPE_CHECKING:
-    from pegboard._results.factory import Spill
+    pass
 
 __all__ = [
     "DEFER_THRESHOLD",
     "OFF_BOARD",
-    "Overflow",
     "Services",
     "ToolkitState",
     "forget_standard_tables",
@@ -47,13 +46,8 @@ OFF_BOARD: Final = ".search_tools"
 OWN: Final = "pegboard"
 """Where tools of the core itself come from."""
 
-Overflow: TypeAlias = Literal["truncate", "spill"]
-
 DEFER_THRESHOLD: Final = 10
 """How many deferred tools are still listed like any other: as many as a model picks from without help."""
-
-SPILL_PAGE: Final = 20_000
-"""Characters of a page where only single tools bound their output."""
 
 
 Handler: TypeAlias = tuple[str, Any, Origin, Level]
@@ -155,13 +149,11 @@ class ToolkitState:
         self,
         plugins: Plugins,
         toolkit: Any,
+        outcomes: ResultFactory,
         *,
         parallel: bool,
         preset_override: bool,
         repair: RepairMode,
-        expose_errors: ExposeErrors,
-        max_output: int | None,
-        overflow: Overflow,
         max_threads: int,
         max_concurrency: int | None,
         defer_threshold: int,
@@ -173,8 +165,6 @@ class ToolkitState:
         self.handlers: list[Handler] = []
         """The types, injectors and converters of the program."""
         self.assembly = tables(services.handlers)
-        self.spill = _spill(max_output, overflow)
-        outcomes = ResultFactory(expose_errors, max_output, self.spill.keep if self.spill else None)
         services.threads.size = max_threads
         self.engine = Engine(outcomes, services.threads, repair=repair, accelerators=self.assembly.accelerators)
         self.engine.backends.update(services.backends)
@@ -266,13 +256,3 @@ class ToolkitState:
 def replaces(tool: Tool | None, name: str) -> bool:
     """Whether a tool, a pack's, stands in for the core's own of that name."""
     return tool is not None and tool.replaces == f"{OWN}__{name}"
-
-
-def _spill(max_output: int | None, overflow: Overflow) -> Spill | None:
-    if overflow not in ("truncate", "spill"):
-        raise ValueError(f'overflow takes "truncate" or "spill", got {overflow!r}')
-    if overflow != "spill":
-        return None
-    from pegboard._results.factory import Spill
-
-    return Spill(max_output or SPILL_PAGE)

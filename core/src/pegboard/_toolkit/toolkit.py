@@ -17,11 +17,11 @@ from pegboard._model.plugin_record import PluginRecord
 from pegboard._model.policy import ExecutionPolicy
 from pegboard._model.tool import Origin, Tool, ToolOptions
 from pegboard._plugins.manager import Plugins
-from pegboard._results.factory import ExposeErrors
+from pegboard._results.factory import ExposeErrors, Overflow, ResultFactory
 from pegboard._toolkit.live_sources import SourceRecord, unfollow
 from pegboard._toolkit.register import follow_packs, hang_up_packs, register, register_type, reread
 from pegboard._toolkit.session import Session, Surface, is_meta_tool
-from pegboard._toolkit.state import DEFER_THRESHOLD, Overflow, ToolkitState, replaces, standard_tables
+from pegboard._toolkit.state import DEFER_THRESHOLD, ToolkitState, replaces, standard_tables
 from pegboard._tools.collect import Collector
 from pegboard._types.table import TypeTable
 from pegboard.extension import Converter, Injector, Offer, TypeHandler
@@ -84,12 +84,10 @@ class Toolkit(Surface):
         self._core = ToolkitState(
             loaded,
             self,
+            ResultFactory(expose_errors, max_output, overflow),
             parallel=parallel,
             preset_override=preset_override,
             repair=repair,
-            expose_errors=expose_errors,
-            max_output=max_output,
-            overflow=overflow,
             max_threads=max_threads,
             max_concurrency=max_concurrency,
             defer_threshold=defer_threshold,
@@ -100,7 +98,7 @@ class Toolkit(Surface):
         )
         hang_up_packs(self._core, self._root)
         registry = self._core.registry
-        if self._core.spill is not None and not replaces(registry.find("read_output"), "read_output"):
+        if self._core.engine.outcomes.spill is not None and not replaces(registry.find("read_output"), "read_output"):
             registry.add([self._core.own_tool("read_output")], (), "raise")
         follow_packs(self._core, self._root)
 
