@@ -22,24 +22,21 @@ MODULES = (
     ),
     *("builtin/readings", "builtin/types"),
 )
-ACCEPTING = {
-    "_member",
-    "build",
-    "_read",
-    "_absent",
-    "_refuse_surplus",
-    "_argument",
-    "_value",
-    "_passed",
+JUDGED = {
+    "_tools/plan": {"_member", "build", "_read", "_absent", "_refuse_surplus", "_argument", "_value", "_passed"},
+    "_types/plans": {
+        *("_bounded", "_bound_alternatives", "_bound_one", "_is_written_form", "_check", "_lengths", "<module>"),
+        *("_with_predicates", "passed", "_called", "alternatives"),
+    },
 }
-"""What of the call plan checks arguments and hands them over; the rest says how a function is run."""
+"""What of a module checks values; the rest says how a function is run, or how a type is shown."""
 
 
 def all_mutants(modules: Sequence[str]) -> list[Mutant]:
     """The mutants of modules of the core."""
     source = ROOT / "core" / "src" / "pegboard"
     found = [mutant for name in modules for mutant in mutants(name, (source / f"{name}.py").read_text("utf-8"))]
-    return [mutant for mutant in found if mutant.module != "_tools/plan" or mutant.function in ACCEPTING]
+    return [mutant for mutant in found if mutant.module not in JUDGED or mutant.function in JUDGED[mutant.module]]
 
 
 def originals(modules: Sequence[str]) -> list[Mutant]:

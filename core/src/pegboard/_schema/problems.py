@@ -9,7 +9,7 @@ from typing import Any
 from attrs import field, frozen
 
 from pegboard._base.errors import Mismatch, describe_exception, nearest
-from pegboard._model.shapes import Choice, Deferred, Nullable, Record, Shape, Tagged, TypePlan, Union
+from pegboard._model.shapes import Deferred, Nullable, Record, Shape, Tagged, TypePlan, Union
 from pegboard._model.subschemas import TYPE_NAMES
 from pegboard._schema.nodes import SchemaRef
 
@@ -224,8 +224,6 @@ _RICHER = frozenset({"const", "enum", "anyOf", "oneOf", "format", "contentEncodi
 def expected(plan: TypePlan) -> str:
     """What a plan expects, in words."""
     match plan.shape:
-        case Choice(pairs=pairs):
-            return one_of(spelling for spelling, _ in pairs)
         case Nullable(inner=inner):
             return f"{expected(inner)} or null"
         case Union(members=members):

@@ -31,21 +31,18 @@ def plain_function(target: Any) -> Any:
     """The function behind bound methods, partials, wrappers and callable objects."""
     while type(target) is not FunctionType or "__wrapped__" in target.__dict__:
         if isinstance(target, functools.partial):
-            target = target.func
+            inner: Any = target.func
         elif inspect.ismethod(target):
-            target = target.__func__
+            inner = target.__func__
         elif inspect.isfunction(target) or inspect.isbuiltin(target) or inspect.isclass(target):
-            unwrapped = inspect.unwrap(target) if hasattr(target, "__wrapped__") else target
-            if unwrapped is target:
-                return target
-            target = unwrapped
-        elif callable(target) and hasattr(type(target), "__call__"):  # noqa: B004 - the method itself is wanted
-            inner = type(target).__call__
+            inner = inspect.unwrap(target)
+        else:
+            inner = getattr(type(target), "__call__", None)  # noqa: B004 - the method itself is wanted
             if not inspect.isfunction(inner):
                 return target
-            target = inner
-        else:
+        if inner is target:
             return target
+        target = inner
     return target
 
 

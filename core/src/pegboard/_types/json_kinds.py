@@ -25,7 +25,6 @@ __all__ = [
     "first_of",
     "has_duplicates",
     "is_one_way",
-    "json_type",
     "kinds",
     "passes_anything",
     "plain",
@@ -41,14 +40,9 @@ JSON_TYPES: tuple[type, ...] = tuple(TYPE_NAMES)
 _LEAVES = frozenset(JSON_TYPES) - {list, dict}
 
 
-def json_type(value: Any) -> type | None:
-    """Which of `JSON_TYPES` a value is an instance of; None for what JSON does not have."""
-    return next((kind for kind in JSON_TYPES if isinstance(value, kind)), None)
-
-
 def plain(value: Any) -> Any:
     """A value of a subclass of a JSON type as that JSON type itself. Raises `Mismatch` for anything else."""
-    kind = json_type(value)
+    kind = next((kind for kind in JSON_TYPES if isinstance(value, kind)), None)
     if kind is None or kind is type(value):
         raise BareMismatch
     convert: Callable[[Any], Any] = {str: str.__str__, int: int.__int__, float: float.__float__}.get(kind, kind)

@@ -251,7 +251,8 @@ def _bound_one(plan: TypePlan, metadata: Metadata) -> TypePlan | None:
     checks = tuple(_check(*fitting[name], limit) for name, limit in metadata.bounds)
     schema = extend(plan.schema, {check.keyword: check.limit for check in checks})
     if shape is None:
-        return evolve(plan, schema=schema, structure=_checked(plan.structure, checks))
+        check, structure = structurer(Scalar(object, checks)), plan.structure
+        return evolve(plan, schema=schema, structure=lambda value: structure(check(value)))
     shape = evolve(shape, checks=shape.checks + checks)
     return evolve(plan, schema=schema, structure=structurer(shape), shape=shape)
 
@@ -275,11 +276,6 @@ def _check(keyword: str, expression: str, limit: Any) -> Check:
         # Division is how validators decide it for floats; the remainder only serves where division overflows.
         expression = "({value} / {limit}).is_integer() or {value} % {limit} == 0"
     return Check(keyword, number, expression)
-
-
-def _checked(structure: Callable[[Any], Any], checks: tuple[Check, ...]) -> Callable[[Any], Any]:
-    check = structurer(Scalar(object, checks))
-    return lambda value: structure(check(value))
 
 
 def _with_predicates(plan: TypePlan, predicates: tuple[Callable[[Any], Any], ...]) -> TypePlan:

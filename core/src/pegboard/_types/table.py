@@ -317,10 +317,8 @@ def _stands_for(annotation: Any) -> Any:
             return alias_value(annotation)
         except NameError as error:
             raise RegistrationError(f"the alias {qualified_name(annotation)} cannot be evaluated: {error}") from error
-    return _variable(annotation) if isinstance(annotation, TypeVar) else refuse_unknown(annotation)
-
-
-def _variable(variable: TypeVar) -> Any:
-    if variable.__constraints__:
-        return Union[variable.__constraints__]  # noqa: UP007 - a union of a tuple has no other spelling
-    return Any if variable.__bound__ is None else variable.__bound__
+    if not isinstance(annotation, TypeVar):
+        return refuse_unknown(annotation)
+    if annotation.__constraints__:
+        return Union[annotation.__constraints__]  # noqa: UP007 - a union of a tuple has no other spelling
+    return Any if annotation.__bound__ is None else annotation.__bound__

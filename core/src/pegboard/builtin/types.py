@@ -29,7 +29,7 @@ from pegboard._model.shapes import (
 from pegboard._model.subschemas import TYPE_NAMES
 from pegboard._schema.nodes import JsonSchema, SchemaNode
 from pegboard._types.annotations import is_union, qualified_name, refuse_unknown
-from pegboard._types.json_kinds import choice_table, kinds
+from pegboard._types.json_kinds import choice_table, kinds, plain
 from pegboard._types.plans import shaped
 from pegboard.extension import TypeHandler, Types
 from pegboard.hookspecs import hookimpl
@@ -138,13 +138,10 @@ def _raw(value: Any) -> Any:
     """The JSON value of a literal: an enum member stands for its value, or for its name if that is no JSON scalar."""
     if not isinstance(value, enum.Enum):
         return value
-    return _plain(value.value) if _has_json_values(type(value)) else value.name
-
-
-def _plain(value: Any) -> Any:
+    if not _has_json_values(type(value)):
+        return value.name
     # The value of a member of `class Color(str, Enum)` may itself be of a subclass of str.
-    kind = next((kind for kind in _JSON_NAMES if isinstance(value, kind)), None)
-    return value if kind in (None, type(value)) else kind.__new__(kind, value)
+    return value.value if type(value.value) in _JSON_NAMES else plain(value.value)
 
 
 def _has_json_values(cls: Any) -> bool:
