@@ -4,10 +4,8 @@
 # when the first of its names is asked for (PEP 562): `import pegboard` itself costs next to nothing.
 _HOMES = {
     "_types.annotations": "qualified_name",
-    "_model.approval": "Approval ApprovalRequest",
     "_board.board": "Board Clash",
     "_model.call": "Agent CancelToken Chunk Emitter ToolCall",
-    "_model.content": "Block DataBlock TextBlock",
     "_model.declare": "tool toolset",
     "_tools.docstrings": "Docstring parse_docstring",
     "_base.errors": "ConflictError Fault Mismatch PegboardError PluginError ProcessDiedError RegistrationError "
@@ -20,10 +18,10 @@ _HOMES = {
     "_model.media": "AudioBlock FileBlock ImageBlock LinkBlock VideoBlock",
     "_types.cattrs_bridge": "from_cattrs",
     "_types.plans": "record_member record_plan shaped",
-    "_model.overview": "Group PluginChanges PluginFailure Toolset",
+    "_model.program": "Approval ApprovalRequest Group PluginChanges PluginFailure Toolset",
     "_model.plugin_record": "PluginRecord PluginState",
     "_model.policy": "ExecutionPolicy Permission",
-    "_model.result": "Note Status ToolOutput ToolResult",
+    "_model.result": "Block DataBlock Note Status TextBlock ToolOutput ToolResult",
     "_schema.nodes": "SchemaRef",
     "_toolkit.session": "Session",
     "_model.shapes": "Check Choice Deferred FixedItems Items Mapped Member Nullable Record Scalar Shape Tagged Text "

@@ -67,12 +67,6 @@ from pegboard._board.board import (
 from pegboard._board.board import (
     Clash as Clash,
 )
-from pegboard._model.approval import (
-    Approval as Approval,
-)
-from pegboard._model.approval import (
-    ApprovalRequest as ApprovalRequest,
-)
 from pegboard._model.call import (
     Agent as Agent,
 )
@@ -87,15 +81,6 @@ from pegboard._model.call import (
 )
 from pegboard._model.call import (
     ToolCall as ToolCall,
-)
-from pegboard._model.content import (
-    Block as Block,
-)
-from pegboard._model.content import (
-    DataBlock as DataBlock,
-)
-from pegboard._model.content import (
-    TextBlock as TextBlock,
 )
 from pegboard._model.declare import (
     tool as tool,
@@ -127,18 +112,6 @@ from pegboard._model.media import (
 from pegboard._model.media import (
     VideoBlock as VideoBlock,
 )
-from pegboard._model.overview import (
-    Group as Group,
-)
-from pegboard._model.overview import (
-    PluginChanges as PluginChanges,
-)
-from pegboard._model.overview import (
-    PluginFailure as PluginFailure,
-)
-from pegboard._model.overview import (
-    Toolset as Toolset,
-)
 from pegboard._model.plugin_record import (
     PluginRecord as PluginRecord,
 )
@@ -151,11 +124,38 @@ from pegboard._model.policy import (
 from pegboard._model.policy import (
     Permission as Permission,
 )
+from pegboard._model.program import (
+    Approval as Approval,
+)
+from pegboard._model.program import (
+    ApprovalRequest as ApprovalRequest,
+)
+from pegboard._model.program import (
+    Group as Group,
+)
+from pegboard._model.program import (
+    PluginChanges as PluginChanges,
+)
+from pegboard._model.program import (
+    PluginFailure as PluginFailure,
+)
+from pegboard._model.program import (
+    Toolset as Toolset,
+)
+from pegboard._model.result import (
+    Block as Block,
+)
+from pegboard._model.result import (
+    DataBlock as DataBlock,
+)
 from pegboard._model.result import (
     Note as Note,
 )
 from pegboard._model.result import (
     Status as Status,
+)
+from pegboard._model.result import (
+    TextBlock as TextBlock,
 )
 from pegboard._model.result import (
     ToolOutput as ToolOutput,

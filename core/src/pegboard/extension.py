@@ -11,9 +11,8 @@ from pegboard._base.effects import AttemptTimeoutError
 from pegboard._base.names import listed, listed_if_given
 from pegboard._base.records import Shown
 from pegboard._model.call import CancelToken, Emitter, ToolCall
-from pegboard._model.content import Block
 from pegboard._model.policy import ExecutionPolicy
-from pegboard._model.result import ToolResult
+from pegboard._model.result import Block, ToolResult
 from pegboard._model.shapes import TypePlan
 from pegboard._model.tool import Tool
 

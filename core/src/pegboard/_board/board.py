@@ -17,7 +17,7 @@ from pegboard._model.policy import checked_capacity
 from pegboard._model.tool import Entry, Tool
 
 if TYPE_CHECKING:
-    from pegboard._model.overview import Group, Manager, Toolset
+    from pegboard._model.program import Group, Manager, Toolset
 
 __all__ = ["Board", "Clash", "Groups", "OnConflict", "Registry", "View", "groups_of"]
 
@@ -101,7 +101,7 @@ class Groups:
         checked_capacity(group.max_concurrency, "max_concurrency")
         if not str(group.name).strip():
             raise RegistrationError(f"a tool group needs a name, got {group.name!r}")
-        from pegboard._model.overview import Manager
+        from pegboard._model.program import Manager
 
         if group.managed_by not in get_args(Manager):
             raise RegistrationError(f'managed_by takes "model" or "program", got {group.managed_by!r}')

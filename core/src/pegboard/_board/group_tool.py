@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, final
 from pegboard._board.overlay import Overlay
 
 if TYPE_CHECKING:
-    from pegboard._model.overview import Group
+    from pegboard._model.program import Group
 
 __all__ = ["META_TOOL", "PARAMETER", "GroupFace"]
 

@@ -16,7 +16,7 @@ from pegboard._model.tool import Entry, Tool
 if TYPE_CHECKING:
     from pegboard._board.permissions import PermissionFile
     from pegboard._board.views import ViewRules
-    from pegboard._model.overview import Manager
+    from pegboard._model.program import Manager
 
 __all__ = ["Overlay"]
 

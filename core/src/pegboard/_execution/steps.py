@@ -36,7 +36,7 @@ from pegboard._results.factory import ResultFactory, finished, redacted, shorten
 from pegboard.extension import Job
 
 if TYPE_CHECKING:
-    from pegboard._model.approval import ApprovalRequest
+    from pegboard._model.program import ApprovalRequest
 
 __all__ = ["CallSteps"]
 
@@ -128,7 +128,7 @@ class CallSteps:
                 f"it needs approval{told} and nobody can give it",
                 f'pass approver= to Toolkit or session, or toolkit.set_permission({self.ready.name!r}, "always")',
             )
-        from pegboard._model.approval import ApprovalRequest
+        from pegboard._model.program import ApprovalRequest
 
         if self.invocation.seen is not None:
             self.invocation.seen.status = Status.AWAITING_APPROVAL
@@ -152,7 +152,7 @@ class CallSteps:
         return answer, error
 
     def _answered(self, answer: Any) -> ToolResult | None:
-        from pegboard._model.approval import Approval
+        from pegboard._model.program import Approval
 
         decision = answer.decision if isinstance(answer, Approval) else None
         if answer is True or decision in ("approve", "edit"):

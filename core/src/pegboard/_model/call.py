@@ -12,8 +12,7 @@ from attrs import define, field, frozen
 
 from pegboard._base.errors import PegboardError
 from pegboard._base.records import Compared
-from pegboard._model.content import Block, TextBlock
-from pegboard._model.result import Note, Status, ToolResult
+from pegboard._model.result import Block, Note, Status, TextBlock, ToolResult
 
 __all__ = [
     "Agent",

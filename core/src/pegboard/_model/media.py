@@ -7,7 +7,7 @@ from typing import Self
 
 from attrs import field, frozen
 
-from pegboard._model.content import Block
+from pegboard._model.result import Block
 
 __all__ = ["AudioBlock", "FileBlock", "ImageBlock", "LinkBlock", "VideoBlock"]
 

@@ -1,4 +1,4 @@
-"""Outcomes: the status of a call and the result that it ends in."""
+"""Results: content blocks, and the record of a call that is made of them."""
 
 from __future__ import annotations
 
@@ -6,13 +6,63 @@ from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import Any, Final, NoReturn, TypeAlias, final
 
-from attrs import field, frozen
+from attrs import asdict, field, frozen
 
 from pegboard._base.errors import Fault
-from pegboard._base.records import as_tuple
-from pegboard._model.content import Block, TextBlock
+from pegboard._base.records import Compared, as_tuple
 
-__all__ = ["Note", "Rendering", "Status", "ToolOutput", "ToolResult", "Unread", "Unrendered", "filled"]
+__all__ = [
+    "Block",
+    "DataBlock",
+    "Note",
+    "Rendering",
+    "Status",
+    "TextBlock",
+    "ToolOutput",
+    "ToolResult",
+    "Unread",
+    "Unrendered",
+    "filled",
+]
+
+
+@frozen(eq=False, repr=False)
+class Block(Compared):
+    """The base of all content blocks. Blocks are immutable and compare by value."""
+
+    @property
+    def kind(self) -> str:
+        """The block's name in `to_dict()`: `text`, `image`, `audio`, `video`, `file`, `link` or `data`."""
+        return type(self).__name__.removesuffix("Block").lower()
+
+    @property
+    def text(self) -> str:
+        """The text that this block contributes to `ToolResult.text`; empty for binary blocks."""
+        return ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The block as JSON-able data, with its `type` first and empty fields left out."""
+        members = asdict(self, recurse=False)
+        return {"type": self.kind, **{name: value for name, value in members.items() if value is not None}}
+
+
+@frozen(eq=False, repr=False)
+class TextBlock(Block):
+    """Plain text."""
+
+    text: str
+
+
+@frozen(eq=False, repr=False)
+class DataBlock(Block):
+    """JSON-able data beside or instead of text; `data` holds only JSON types."""
+
+    data: Any
+
+    def to_dict(self) -> dict[str, Any]:
+        """`{"type": "data", "data": ...}`; a null is data too and stays."""
+        return {"type": "data", "data": self.data}
+
 
 Rendering: TypeAlias = tuple[tuple[Block, ...], Any]
 """What a value becomes: its content blocks and its JSON-able data."""

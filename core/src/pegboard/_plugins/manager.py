@@ -25,7 +25,7 @@ from pegboard._plugins.loading import Outcome, failure, isolated, load_plugin
 from pegboard._plugins.settings import Settings
 
 if TYPE_CHECKING:
-    from pegboard._model.overview import PluginFailure
+    from pegboard._model.program import PluginFailure
 
 __all__ = ["Contribution", "OnError", "PluginRecord", "PluginState", "Plugins"]
 
@@ -168,7 +168,7 @@ class Plugins:
     @property
     def errors(self) -> tuple[PluginFailure, ...]:
         """The plugins that failed, each with the exception and its traceback where there is one."""
-        from pegboard._model.overview import PluginFailure
+        from pegboard._model.program import PluginFailure
 
         failed = (slot for slot in self._slots if slot.record.state is PluginState.FAILED)
         return tuple(PluginFailure(slot.record, slot.traceback, slot.exception) for slot in failed)

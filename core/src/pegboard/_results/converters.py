@@ -11,8 +11,7 @@ from pegboard._base.effects import cancellation
 from pegboard._base.errors import ConflictError
 from pegboard._base.jsonable import Unstructure, dump_json, jsonable, spellable
 from pegboard._model.call import CancelToken, Emitter
-from pegboard._model.content import Block, DataBlock, TextBlock
-from pegboard._model.result import Rendering, ToolOutput, ToolResult, Unrendered
+from pegboard._model.result import Block, DataBlock, Rendering, TextBlock, ToolOutput, ToolResult, Unrendered
 from pegboard._model.shapes import FixedItems, Items, Nullable, Record, TypePlan, Union
 from pegboard._model.tool import Origin
 from pegboard._types.table import Level

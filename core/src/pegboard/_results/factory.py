@@ -18,11 +18,12 @@ from pegboard._base.errors import (
     traceback_text,
 )
 from pegboard._model.call import Called
-from pegboard._model.content import Block, TextBlock
 from pegboard._model.result import (
+    Block,
     Note,
     Rendering,
     Status,
+    TextBlock,
     ToolOutput,
     ToolResult,
     Unread,

@@ -21,7 +21,7 @@ from pegboard._tools.definition import definition_of
 from pegboard.extension import Offer, TypeHandler
 
 if TYPE_CHECKING:
-    from pegboard._model.overview import Toolset
+    from pegboard._model.program import Toolset
 
 __all__ = [
     "fail_pack",

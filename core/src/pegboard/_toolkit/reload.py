@@ -6,8 +6,8 @@ import sys
 from collections.abc import Iterable
 
 from pegboard._base.errors import PegboardError, describe_exception
-from pegboard._model.overview import PluginChanges
 from pegboard._model.plugin_record import PluginRecord, PluginState
+from pegboard._model.program import PluginChanges
 from pegboard._model.tool import Entry, Tool
 from pegboard._plugins.loading import isolated
 from pegboard._toolkit.live_sources import unfollow_packs

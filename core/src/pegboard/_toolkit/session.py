@@ -28,7 +28,7 @@ from pegboard._toolkit.state import OFF_BOARD, ToolkitState, replaces
 if TYPE_CHECKING:
     from pegboard._board.views import Names, Rename, ViewRules
     from pegboard._model.facts import ToolSchema
-    from pegboard._model.overview import Group, Manager, Toolset
+    from pegboard._model.program import Group, Manager, Toolset
     from pegboard.builtin.search import Index
 
 __all__ = ["Session", "Surface", "is_meta_tool"]

@@ -28,7 +28,7 @@ from pegboard.extension import Converter, Injector, Offer, TypeHandler
 
 if TYPE_CHECKING:
     from pegboard._board.views import Names
-    from pegboard._model.overview import Manager, PluginChanges, PluginFailure
+    from pegboard._model.program import Manager, PluginChanges, PluginFailure
 
 __all__ = ["Tool", "Toolkit"]
 
@@ -209,7 +209,7 @@ class Toolkit(Surface):
 
         Raises `RegistrationError` for a name that is taken, ValueError for a limit below 1.
         """
-        from pegboard._model.overview import Group
+        from pegboard._model.program import Group
 
         self._core.groups.create(Group(name, description, active, managed_by, instructions, max_concurrency))
         self._core.registry.touched()

@@ -20,7 +20,7 @@ from pegboard._tools.signature import Reading, TypeTables, read_function, tool_n
 from pegboard.extension import Offer
 
 if TYPE_CHECKING:
-    from pegboard._model.overview import Toolset
+    from pegboard._model.program import Toolset
 
 __all__ = ["Collected", "Collector", "Failed", "Sources", "check_renamed", "nobody_told"]
 
@@ -149,7 +149,7 @@ class _Collection:
 
     def tools(self, source: Any, passed: frozenset[str]) -> Iterable[Tool]:
         """The tools of an object; no plugin is asked about what it answered itself."""
-        from pegboard._model.overview import Toolset
+        from pegboard._model.program import Toolset
 
         if isinstance(source, Tool):
             return [self._rebound(source)]

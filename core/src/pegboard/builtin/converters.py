@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from pegboard._model.content import Block
+from pegboard._model.result import Block
 from pegboard.extension import Converter
 from pegboard.hookspecs import hookimpl
 

@@ -16,7 +16,7 @@ from pegboard.extension import ToolSource
 from pegboard.hookspecs import hookimpl
 
 if TYPE_CHECKING:
-    from pegboard._model.overview import Toolset
+    from pegboard._model.program import Toolset
 
 
 @hookimpl
@@ -63,7 +63,7 @@ def _tool_methods(source: Any) -> dict[str, ToolOptions]:
 
 
 def _toolset(source: Any, methods: Mapping[str, ToolOptions]) -> Toolset:
-    from pegboard._model.overview import Toolset
+    from pegboard._model.program import Toolset
 
     declared = declared_toolset(type(source))
     prefix = declared.prefix if declared else ""
