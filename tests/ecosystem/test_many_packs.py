@@ -31,7 +31,7 @@ import sys
 before = set(sys.modules)
 from pegboard import Toolkit
 with Toolkit(**options) as toolkit:
-    names = list(toolkit._core.board.tools)
+    names = list(toolkit._core.registry.board.tools)
     used = toolkit.call_sync(use, {"text": "hi"}).text if use else ""
 import json
 ours = sorted(name for name in set(sys.modules) - before if name.startswith(("many_", "heavy_")))

@@ -39,7 +39,7 @@ def plugins_of(toolkit: Toolkit) -> Plugins:
 
 def board_of(toolkit: Toolkit) -> Board:
     """What hangs there now, with the names that clash."""
-    return toolkit._core.board
+    return toolkit._core.registry.board
 
 
 def is_loaded(tool: Tool) -> bool:

@@ -31,23 +31,20 @@ class GroupFace:
     @property
     def description(self) -> str:
         """What the tool does, and every group that the model manages, with its state and its instructions."""
-        lines = map(self._described, self._activation.groups.all("model"))
-        return "\n".join([_INTRODUCTION, "", "Groups:", *lines] if self._names() else [_INTRODUCTION, "", _NONE])
+        lines = [self._described(group) for group in self._activation.groups.all("model")]
+        return "\n".join([_INTRODUCTION, "", "Groups:", *lines] if lines else [_INTRODUCTION, "", _NONE])
 
     def _described(self, group: Group) -> str:
         state = "active" if self._activation.is_active(group.name) else "inactive"
         line = f"- {group.name} ({state})" + (f": {group.description}" if group.description else "")
         return f"{line}\n  Instructions: {group.instructions}" if group.instructions else line
 
-    def _names(self) -> list[str]:
-        return [group.name for group in self._activation.groups.all("model")]
-
     def schema(self, schema: dict[str, Any]) -> dict[str, Any]:
         """The function's schema, with the names of the groups as the values that there are."""
         if PARAMETER not in schema["properties"]:
             return schema
         array = dict(schema["properties"][PARAMETER])
-        if names := self._names():
+        if names := [group.name for group in self._activation.groups.all("model")]:
             array["items"] = {**array["items"], "enum": names}
         else:
             array["maxItems"] = 0  # an enum must have a member

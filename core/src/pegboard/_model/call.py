@@ -217,7 +217,7 @@ def _own_or_new(call_id: str) -> str:
     return call_id or new_call_id()
 
 
-def _given_or_none(meta: Mapping[str, Any] | None) -> Mapping[str, Any]:
+def _given_or_empty(meta: Mapping[str, Any] | None) -> Mapping[str, Any]:
     return {} if meta is None else meta
 
 
@@ -234,7 +234,7 @@ class ToolCall:
     id: str = field(default="", converter=_own_or_new)
     name: str = ""
     arguments: Any = None
-    provider_meta: Mapping[str, Any] = field(default=None, converter=_given_or_none)
+    provider_meta: Mapping[str, Any] = field(default=None, converter=_given_or_empty)
     result: ToolResult | None = field(default=None, init=False)
     status: Status = field(default=Status.PENDING, init=False)
     notes: list[Note] = field(factory=list, init=False)

@@ -19,12 +19,12 @@ from pegboard._toolkit.state import ToolkitState
 if TYPE_CHECKING:
     from pegboard._execution.batch import Event
 
-__all__ = ["Caller", "Calls"]
+__all__ = ["CallingSession", "Calls"]
 
 _NOTHING: Final = ()  # the one empty tuple that there is
 
 
-class Caller(Protocol):
+class CallingSession(Protocol):
     """The session in whose name a call is made."""
 
     _core: ToolkitState
@@ -48,7 +48,7 @@ class Calls(ABC):
 
     @property
     @abstractmethod
-    def _caller(self) -> Caller: ...
+    def _caller(self) -> CallingSession: ...
 
     def prepare(self, name: str | ToolCall, arguments: Any = None, *, call_id: str | None = None) -> ToolCall:
         """A call that may run later. Never raises: a bad call has its result already (`not_found`, `invalid`, ...)."""

@@ -185,7 +185,8 @@ class Followed:
     def _on_board(self, tools: Iterable[Tool]) -> list[str]:
         """The names that tools have on the board: where packs clash, others than they were hung up under."""
         wanted = {tool.entry for tool in tools}
-        return [name for name, tool in self._core.board.tools.items() if tool.entry in wanted] if wanted else []
+        board = self._core.registry.board
+        return [name for name, tool in board.tools.items() if tool.entry in wanted] if wanted else []
 
 
 def unfollow(followed: Iterable[Followed]) -> None:

@@ -204,7 +204,7 @@ def register_type(core: ToolkitState, handler: TypeHandler) -> None:
 
 def reread(core: ToolkitState) -> None:
     """Read every tool anew after a type or a converter changed. If that raises, the board stays as it was."""
-    core.registry.update({tool.entry: read_anew(tool) for tool in core.board.tools.values()})
+    core.registry.update({tool.entry: read_anew(tool) for tool in core.registry.board.tools.values()})
 
 
 def read_anew(tool: Tool) -> Tool:

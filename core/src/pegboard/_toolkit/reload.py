@@ -23,7 +23,7 @@ def reload_plugins(core: ToolkitState, session: Session) -> PluginChanges:
 
     Plugins that go on keep their tools, with presets, permissions and whatever sessions say of them.
     """
-    before, names = core.services, set(core.board.tools)
+    before, names = core.services, set(core.registry.board.tools)
     records, packs = before.plugins.records, before.plugins.active_packs
     services = Services(before.plugins.anew())
     with core.registry.atomically():
@@ -45,14 +45,14 @@ def reload_plugins(core: ToolkitState, session: Session) -> PluginChanges:
     follow_packs(core, session, core.plugins.active_packs - packs)
     forget_standard_tables()
     _forget_modules(records, core.plugins.records)
-    return _changes(records, core.plugins.records, names, set(core.board.tools))
+    return _changes(records, core.plugins.records, names, set(core.registry.board.tools))
 
 
 def _reread(core: ToolkitState) -> None:
     """Read every tool with the new tables. A pack whose tools cannot be read any more fails; the program's raise."""
     fresh: dict[Entry, Tool] = {}
     failed: dict[str, tuple[Tool, PegboardError]] = {}
-    for tool in core.board.tools.values():
+    for tool in core.registry.board.tools.values():
         try:
             fresh[tool.entry] = read_anew(tool)
         except PegboardError as refused:

@@ -380,7 +380,7 @@ class Session(Surface):
 
     @property
     def _view(self) -> View:
-        return self._overlay.view(self._core.board)
+        return self._overlay.view(self._core.registry.board)
 
     def _listing(self) -> _Listing:
         listing: _Listing = self._remember("listing", self._make_listing)

@@ -11,7 +11,7 @@ from pegboard import builtin
 from pegboard._arguments.validate import RepairMode
 from pegboard._base.errors import ConflictError, UnknownNameError, suggestion
 from pegboard._base.names import SEARCH_TOOL
-from pegboard._board.board import Board, Groups, Registry
+from pegboard._board.board import Groups, Registry
 from pegboard._execution.concurrency import Limit
 from pegboard._execution.engine import Engine
 from pegboard._execution.fastpath import FastPath
@@ -198,16 +198,11 @@ class ToolkitState:
         """Those that are active, and those that are not."""
         return self.services.plugins
 
-    @property
-    def board(self) -> Board:
-        """What hangs there now."""
-        return self.registry.board
-
     def absence(self, name: str) -> str:
         """Why there is no such tool: the nearest names, and a plugin or a source that failed if it may be theirs."""
         plugin = self.plugins.explain_absent(name)
         away = [each.record.problems[0] for each in self.live if each.record.problems and not each.record.tools]
-        return " ".join([self.board.absence(name), *([plugin] if plugin else []), *away])
+        return " ".join([self.registry.board.absence(name), *([plugin] if plugin else []), *away])
 
     def offered(self) -> list[Contribution]:
         """The tools that plugins bring, without the core's own: these hang there when they are wanted."""

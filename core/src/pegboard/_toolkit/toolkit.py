@@ -258,7 +258,7 @@ class Toolkit(Surface):
     @property
     def problems(self) -> list[str]:
         """What is wrong with the board, a sentence each: clashing names, broken plugins, unreadable distributions."""
-        clashes = [str(clash) for _, clash in sorted(self._core.board.clashes.items())]
+        clashes = [str(clash) for _, clash in sorted(self._core.registry.board.clashes.items())]
         away = (problem for source in self.sources for problem in source.problems)
         slow = self._core.engine.accelerators.problems
         return [*clashes, *self.types.ties, *self._root.problems, *self._core.plugins.problems, *slow, *away]
