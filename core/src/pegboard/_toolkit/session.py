@@ -13,8 +13,7 @@ from pegboard._base.effects import is_interrupt
 from pegboard._base.errors import PegboardError, ToolError, UnknownNameError
 from pegboard._base.names import SEARCH_TOOL, check_name
 from pegboard._board.board import View, groups_of
-from pegboard._board.group_tool import META_TOOL, PARAMETER, GroupFace
-from pegboard._board.overlay import Overlay
+from pegboard._board.overlay import META_TOOL, PARAMETER, GroupFace, Overlay
 from pegboard._execution.bound_tool import BoundTool, Unavailable
 from pegboard._injection.context import Scope
 from pegboard._injection.presets import Preset, read_presets

@@ -12,7 +12,7 @@ from pegboard._arguments.validate import RepairMode
 from pegboard._base.errors import PegboardError, RegistrationError
 from pegboard._base.names import check_name
 from pegboard._board.board import OnConflict
-from pegboard._board.group_tool import META_TOOL, GroupFace
+from pegboard._board.overlay import META_TOOL, GroupFace
 from pegboard._model.plugin_record import PluginRecord
 from pegboard._model.policy import ExecutionPolicy
 from pegboard._model.tool import Origin, Tool, ToolOptions
