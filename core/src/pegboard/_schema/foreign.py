@@ -92,14 +92,12 @@ class ForeignSchema:
         self._surely_fits = (self._quick(self.schema) if self._quick else None) or _unsure
         return self._surely_fits(value)
 
-    def _part(self, part: JsonSchema | None) -> Any:
-        if self._validator is None:
-            self._validator = _validator(self.schema)
-        return self._validator if part is None else self._validator.evolve(schema=part)
-
     def _check(self, part: JsonSchema | None, value: Any, path: str, redact: Redact | None) -> list[Problem]:
         try:
-            return _problems(self._part(part), value, path, redact)
+            if self._validator is None:
+                self._validator = _validator(self.schema)
+            validator = self._validator if part is None else self._validator.evolve(schema=part)
+            return _problems(validator, value, path, redact)
         except (RecursionError, _TooMuchWorkError, ArithmeticError, ValueError, re.error) as error:
             # Integers too large to divide or to spell, values too deep, text too long for a pattern.
             return [Problem(path, f"cannot be checked against its schema: {describe_exception(error)}")]
@@ -135,19 +133,13 @@ class _TooMuchWorkError(Exception):
 _work: ContextVar[list[int]] = ContextVar("_work")
 
 
-def _errors(validator: Any, value: Any, most: int) -> list[Any]:
+def _problems(validator: Any, value: Any, path: str, redact: Redact | None) -> list[Problem]:
     token = _work.set([ForeignSchema.WORK + 4 * measured(value, 10**7, 10**7)[0]])
     try:
-        return list(islice(validator.iter_errors(value), most))
+        errors = list(islice(validator.iter_errors(value), MOST_PROBLEMS))
     finally:
         _work.reset(token)
-
-
-def _problems(validator: Any, value: Any, path: str, redact: Redact | None) -> list[Problem]:
-    found = (
-        problem for error in _errors(validator, value, MOST_PROBLEMS) for problem in _translated(error, path, redact)
-    )
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(problem for error in errors for problem in _translated(error, path, redact)))
 
 
 def _validator(schema: JsonSchema) -> Any:
@@ -237,19 +229,14 @@ def _alternatives(error: Any, schema: Mapping[str, Any], path: str, redact: Reda
     typed = [found for found in branches.values() if not any(_is_wrong_type(each) for each in found)]
     if len(typed) == 1:
         for inner in typed[0]:
-            yield from _translated(_rooted(inner), path, redact)
+            inner.parent = None  # whose path is already known
+            yield from _translated(inner, path, redact)
         return
     yield _mismatch(error, schema, path, redact)
 
 
 def _is_wrong_type(error: Any) -> bool:
     return error.validator in ("type", "const", "enum") and not error.relative_path
-
-
-def _rooted(error: Any) -> Any:
-    """The error without its parent, whose path is already known."""
-    error.parent = None
-    return error
 
 
 def _mismatch(error: Any, schema: Mapping[str, Any], path: str, redact: Redact | None) -> Problem:

@@ -21,7 +21,6 @@ __all__ = [
     "expected",
     "got",
     "join",
-    "json_type",
     "message",
     "mismatch",
     "missing",
@@ -106,16 +105,14 @@ def under(path: str, relative: str) -> str:
     return f"{path}.{relative}" if path and relative and not relative.startswith("[") else path + relative
 
 
-def json_type(value: Any) -> str:
-    """The JSON name of the value's type; the Python class for what is not JSON."""
-    return TYPE_NAMES.get(type(value)) or f"a Python {type(value).__name__}"
-
-
 def got(value: Any, redact: Callable[[str], str] | None = None) -> str:
-    """The value for a message: its type and its JSON text, shortened to about 60 characters."""
-    kind = json_type(value)
-    if value is None or type(value) not in TYPE_NAMES:
-        return kind
+    """The value for a message: its type and its JSON text, shortened to about 60 characters.
+
+    Of what is not JSON, the Python class.
+    """
+    kind = TYPE_NAMES.get(type(value))
+    if value is None or kind is None:
+        return kind or f"a Python {type(value).__name__}"
     if redact is None:
         return f"{kind} {spell(value)}"
     # Redacted before it is cut: half a secret is no longer recognised.

@@ -232,15 +232,12 @@ def structural_key(annotation: Any) -> Any:
     if origin is None:
         return ("text", annotation) if isinstance(annotation, str) else id(annotation)
     if origin is Literal:
-        return ("literal", *((id(type(value)), _literal_key(value)) for value in arguments))
+        plain = (str, int, bool, bytes)
+        return ("literal", *((id(type(v)), v if type(v) in plain else id(v)) for v in arguments))
     if origin is Annotated:
         return ("annotated", structural_key(annotation.__origin__), *map(id, annotation.__metadata__))
     inner = tuple(map(structural_key, arguments))
     return ("union", *inner) if is_union(annotation) else (id(origin), *inner)
-
-
-def _literal_key(value: Any) -> Any:
-    return value if type(value) in (str, int, bool, bytes) else id(value)
 
 
 def qualified_name(annotation: Any) -> str:

@@ -263,16 +263,12 @@ def _emit_text(writer: Writer, shape: Text, source: str, target: str) -> None:
 
 def _emit_choice(writer: Writer, shape: Choice, source: str, target: str) -> None:
     if all(isinstance(value, str) for value, _ in shape.pairs):
-        _emit_words(writer, shape, source, target)
+        words = writer.constant(dict(reversed(shape.pairs)), "choices")
+        _emit_exact(writer, str, source, target)
+        _emit_lookup(writer, [target], [f"{words}[{target}]"])
         return
     table = writer.constant(choice_table(shape.pairs), "choices")
     writer.line(f"{target} = {writer.constant(choose)}({table}, {source})")
-
-
-def _emit_words(writer: Writer, shape: Choice, source: str, target: str) -> None:
-    words = writer.constant(dict(reversed(shape.pairs)), "choices")
-    _emit_exact(writer, str, source, target)
-    _emit_lookup(writer, [target], [f"{words}[{target}]"])
 
 
 def _emit_lookup(writer: Writer, names: list[str], lookups: list[str]) -> None:
@@ -296,7 +292,7 @@ def _emit_items(writer: Writer, shape: Items, source: str, target: str) -> None:
     _emit_checks(writer, shape.checks, array)
     if shape.unique:
         _refuse_if(writer, f"{writer.constant(has_duplicates)}({array})")
-    inline = _inline_scalar(writer, shape.item, "item")
+    inline = _inline_scalar(writer, shape.item)
     if inline is not None:
         writer.line(f"{target} = [{inline} for item in {array}]")
     else:
@@ -310,13 +306,13 @@ def _emit_items(writer: Writer, shape: Items, source: str, target: str) -> None:
         writer.line(f"{target} = {writer.constant(shape.build)}({target})")
 
 
-def _inline_scalar(writer: Writer, plan: TypePlan, name: str) -> str | None:
-    """An expression for a scalar without bounds, fit for a comprehension; None for anything else."""
+def _inline_scalar(writer: Writer, plan: TypePlan) -> str | None:
+    """An expression for an `item` that is a scalar without bounds; None for anything else."""
     shape = plan.shape
     if not isinstance(shape, Scalar) or shape.checks or shape.type not in _FALLBACKS:
         return None
     fallback = _FALLBACKS[shape.type]
-    return f"{writer.constant(fallback)}({name}) if {_inexact(shape.type, name)} else {name}"
+    return f"{writer.constant(fallback)}(item) if {_inexact(shape.type, 'item')} else item"
 
 
 def _emit_fixed_items(writer: Writer, shape: FixedItems, source: str, target: str) -> None:
