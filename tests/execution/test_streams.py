@@ -24,7 +24,7 @@ from pegboard import (
     ToolResult,
     tool,
 )
-from pegboard._execution.chunks import ROOM, ChunkChannel
+from pegboard._execution.streaming import ROOM, ChunkChannel
 from tests.support.calls import both
 from tests.support.waiting import PATIENCE, eventually, until, within
 

@@ -48,7 +48,6 @@ class Drivers:
     def __init__(self, pool: WorkerPool) -> None:
         self.pool = pool
         self._loop = LoopThread()
-        self._closed = False
 
     def block_on(self, start: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Run a coroutine on the library's own loop and wait for it; a worker that waits lends its slot."""
@@ -58,7 +57,11 @@ class Drivers:
     @property
     def available(self) -> bool:
         """Whether the library's loop can run something."""
-        return self._loop.begin()
+        try:
+            self._loop.begin()
+        except RuntimeError:
+            return False
+        return True
 
     def _pool_for(self, work: Work) -> tuple[Pool, float | None]:
         """Where a job runs, and after how long its driver gives up.
@@ -67,20 +70,20 @@ class Drivers:
         """
         if isinstance(work.backend, str):
             return self.pool, work.timeout
-        if self._closed:
+        if self.pool.closed:
             raise ClosedError(CLOSED)
         return BackendPool(work.backend), None if getattr(work.backend, "keeps_time", False) else work.timeout
 
     def close(self, stop: Callable[[], None]) -> None:
         """End the library's loop and threads. `stop` tells the calls to end, and ends what else they run on."""
-        self._closed = True
-        self.pool.close(stop=partial(self._stop, stop))
 
-    def _stop(self, stop: Callable[[], None]) -> None:
-        try:
-            stop()
-        finally:
-            self._loop.close()
+        def end() -> None:
+            try:
+                stop()
+            finally:
+                self._loop.close()
+
+        self.pool.close(stop=end)
 
     # On an event loop ------------------------------------------------------------------------------------------
 
@@ -119,7 +122,10 @@ class Drivers:
             if isinstance(effect, WaitForPermit):
                 with lending():
                     return await asyncio.wrap_future(effect.future), None
-            return await self._offload(effect)
+            if effect.backend == "inline":
+                return performed(effect.job)
+            pool, timeout = self._pool_for(effect)
+            return await self.in_worker(effect.job, timeout, pool)
         except BaseException as error:  # noqa: BLE001 - the steps decide what an exception means
             return None, error
 
@@ -145,7 +151,7 @@ class Drivers:
                 raise
 
         try:
-            return await self._offload(Work(lambda: effect.function(effect.call, proceed)))
+            return await self.in_worker(lambda: effect.function(effect.call, proceed), None)
         finally:
             over = True
             left = [task for task in inner if task is not None and not task.done()]
@@ -153,12 +159,6 @@ class Drivers:
                 task.cancel()
             if left:
                 await asyncio.wait(left)
-
-    async def _offload(self, work: Work) -> Outcome:
-        if work.backend == "inline":
-            return performed(work.job)
-        pool, timeout = self._pool_for(work)
-        return await self.in_worker(work.job, timeout, pool)
 
     async def in_worker(
         self,

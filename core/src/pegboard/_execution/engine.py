@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import inspect
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Final, Protocol, cast, final
+from typing import TYPE_CHECKING, Any, Final, cast, final
 
 from pegboard._arguments.decode import Accelerators, owned
 from pegboard._arguments.validate import RepairMode, Validation, admit
 from pegboard._base.effects import Outcome, Steps, current_driver, is_interrupt, new_future
 from pegboard._base.errors import PegboardError, RegistrationError
 from pegboard._execution.bound_tool import BoundTool, Unavailable
-from pegboard._execution.chunks import ChunkChannel, check_listener, heard_by, listen
 from pegboard._execution.concurrency import ConcurrencyLimits
 from pegboard._execution.steps import CallSteps
 from pegboard._execution.telemetry import Stats, log_call
@@ -44,15 +43,6 @@ A signal handler may stop a call in between.
 """
 
 
-class HasPool(Protocol):
-    """Where a toolkit's own threads are."""
-
-    @property
-    def pool(self) -> WorkerPool:
-        """The threads, made when they are first asked for."""
-        ...
-
-
 @final
 class Engine:
     """Runs calls. One for each toolkit; threads and loop begin on first use."""
@@ -60,7 +50,7 @@ class Engine:
     def __init__(
         self,
         outcomes: ResultFactory,
-        threads: HasPool,
+        threads: Callable[[], WorkerPool],
         *,
         repair: RepairMode = "safe",
         accelerators: Accelerators | None = None,
@@ -92,21 +82,18 @@ class Engine:
 
         with self._lock:
             if self._drivers is None:
-                drivers = Drivers(self._threads.pool)
+                drivers = Drivers(self._threads())
                 if self._closed:
                     drivers.close(lambda: None)
                 self._drivers = drivers
             return self._drivers
 
-    @property
-    def abandoned(self) -> int:
-        """Threads that hang in tools that timed out."""
-        return 0 if self._drivers is None else int(self._drivers.pool.abandoned)
-
-    @property
-    def queued(self) -> int:
-        """Jobs that wait for a worker thread."""
-        return 0 if self._drivers is None else int(self._drivers.pool.queued)
+    def statistics(self) -> dict[str, Any]:
+        """The counts of all tools, the threads that hang in some of them, and the jobs that wait for a thread."""
+        if self._drivers is None:
+            return self.stats.to_dict()
+        pool: WorkerPool = self._drivers.pool
+        return self.stats.to_dict(abandoned_threads=pool.abandoned, queued=pool.queued)
 
     def close(self) -> None:
         """Stop all calls, then threads and loop; calls that need one end as errors from now on."""
@@ -224,9 +211,12 @@ class Engine:
         if call.result is not None:
             return call.result
         listener = options["on_chunk"]
-        if listener is not None and not isinstance(listener, ChunkChannel):
-            async with heard_by(listener) as channel:
-                return await self.run(call, {**options, "on_chunk": channel})
+        if listener is not None:
+            from pegboard._execution.streaming import ChunkChannel, heard_by
+
+            if not isinstance(listener, ChunkChannel):
+                async with heard_by(listener) as channel:
+                    return await self.run(call, {**options, "on_chunk": channel})
         waiter = self._claim(call)
         if waiter is not None:
             import asyncio
@@ -240,6 +230,8 @@ class Engine:
         if call.result is not None:
             return call.result
         if options["on_chunk"] is not None:
+            from pegboard._execution.streaming import check_listener
+
             check_listener(options["on_chunk"])
         waiter = self._claim(call)
         if waiter is not None:
@@ -289,6 +281,8 @@ class Engine:
             call = invocation.seen or self.opened(invocation)
             invocation.presets = {**invocation.presets, **{name: compute(call) for name, compute in computed.items()}}
         if on_chunk is not None:
+            from pegboard._execution.streaming import listen
+
             listen(invocation, on_chunk)
         return invocation
 

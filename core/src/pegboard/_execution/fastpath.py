@@ -244,7 +244,7 @@ class FastPath:
         outcomes = self._engine.outcomes
         if invocation is not None or ready.secrets or outcomes.has_meaning(error):
             call: Called = Unseen(call_id, ready.name) if invocation is None else invocation.said
-            secrets = _secrets(facts)
+            secrets = ready.secrets if invocation is None else invocation.secrets
             return self._end(facts, outcomes.failure(call, error, secrets))
         fault, told = outcomes.told(error)  # failing must not cost much more
         seconds = perf_counter() - started
@@ -312,11 +312,6 @@ class FastPath:
             raise error
         result = self._engine.not_begun(Unseen(call_id, ready.name, notes), ready, error)
         return self._counted(ready, result, ready.secrets)
-
-
-def _secrets(facts: _Facts) -> tuple[str, ...]:
-    invocation = facts[6]
-    return facts[1].secrets if invocation is None else invocation.secrets
 
 
 def _as_dict(ready: BoundTool, sent: Any) -> dict[str, Any]:

@@ -26,7 +26,7 @@ class LoopThread:
     """An event loop in a daemon thread, begun on first use."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._runs: set[_Run] = set()
@@ -38,7 +38,7 @@ class LoopThread:
 
         While a tool blocks this very loop, a fresh one is used.
         """
-        loop = self._begin()
+        loop = self.begin()
         place = place_above()
         if self._is_blocked() if place is None else not place.lean(loop, self._is_blocked):
             fresh = LoopThread()
@@ -61,7 +61,7 @@ class LoopThread:
     def _wait(self, run: _Run, token: CancelToken | None) -> Outcome:
         with self._lock:
             # Under the lock: what is submitted before `close` is ended by it, and never forgotten.
-            loop = self._begun()
+            loop = self.begin()
             self._runs.add(run)
             loop.call_soon_threadsafe(run.begin, loop)
         try:
@@ -82,14 +82,6 @@ class LoopThread:
         """Whether the current thread is the one of this loop."""
         return threading.current_thread() is self._thread
 
-    def begin(self) -> bool:
-        """Begin now; whether there is a loop. There is none after `close`, and where no thread can be started."""
-        try:
-            self._begin()
-        except RuntimeError:
-            return False
-        return True
-
     @contextmanager
     def blocked(self) -> Iterator[None]:
         """While the current thread waits: if it is the one of this loop, nothing runs there."""
@@ -102,24 +94,21 @@ class LoopThread:
         finally:
             self._blocked -= 1
 
-    def _begin(self) -> asyncio.AbstractEventLoop:
+    def begin(self) -> asyncio.AbstractEventLoop:
+        """The loop, begun now if it was not before. Raises RuntimeError after `close`, and if no thread can start."""
         with self._lock:
-            return self._begun()
-
-    def _begun(self) -> asyncio.AbstractEventLoop:
-        # Called under the lock.
-        if self._closed:
-            raise ClosedError("the toolkit is closed; its event loop runs nothing more")
-        if self._loop is None:
-            loop = asyncio.new_event_loop()
-            thread = threading.Thread(target=self._serve, args=(loop,), name="pegboard-loop", daemon=True)
-            try:
-                thread.start()
-            except RuntimeError:
-                loop.close()
-                raise
-            self._loop, self._thread = loop, thread
-        return self._loop
+            if self._closed:
+                raise ClosedError("the toolkit is closed; its event loop runs nothing more")
+            if self._loop is None:
+                loop = asyncio.new_event_loop()
+                thread = threading.Thread(target=self._serve, args=(loop,), name="pegboard-loop", daemon=True)
+                try:
+                    thread.start()
+                except RuntimeError:
+                    loop.close()
+                    raise
+                self._loop, self._thread = loop, thread
+            return self._loop
 
     def _serve(self, loop: asyncio.AbstractEventLoop) -> None:
         asyncio.set_event_loop(loop)

@@ -91,12 +91,11 @@ class WorkerPool:
     interpreter from exiting.
     """
 
-    def __init__(self, size: int = 64, *, max_abandoned: int = 256, name: str = "pegboard") -> None:
+    def __init__(self, size: int = 64, *, max_abandoned: int = 256) -> None:
         if size < 1:
             raise ValueError(f"a pool needs at least 1 thread, got {size}")
         self.size = size
         self.max_abandoned = max_abandoned
-        self._name = name
         self._jobs: queue.SimpleQueue[Ticket | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._threads: set[threading.Thread] = set()
@@ -105,7 +104,7 @@ class WorkerPool:
         self._backlog = 0  # queued jobs that are not promised a thread
         self._lending: set[threading.Thread] = set()
         self._leaving = 0  # threads that deliver their last outcome, and take no other job
-        self._closed = False
+        self.closed = False
         self._left = threading.Condition(self._lock)  # told when a thread ends or is lost
 
     @property
@@ -122,7 +121,7 @@ class WorkerPool:
         """Queue a job. Raises RuntimeError when the pool is closed or no thread can be started."""
         ticket = Ticket(job, done)
         with self._lock:
-            if self._closed:
+            if self.closed:
                 raise ClosedError(CLOSED)
             if len(self._lost) >= self.max_abandoned:
                 raise RuntimeError(f"{self.abandoned} threads hang in tools that timed out; no more are started")
@@ -137,14 +136,14 @@ class WorkerPool:
         # Called under the lock. Lent slots, leaving and abandoned threads do not count.
         if len(self._threads) - len(self._lending) - self._leaving >= self.size:
             return False
-        thread = threading.Thread(target=self._work, name=f"{self._name}-{next(_numbers)}", daemon=True)
+        thread = threading.Thread(target=self._work, name=f"pegboard-{next(_numbers)}", daemon=True)
         thread.start()
         self._threads.add(thread)
         return True
 
     def _relieve(self) -> None:
         # Called under the lock, when a slot has come free.
-        if self._backlog and not self._closed:
+        if self._backlog and not self.closed:
             with suppress(RuntimeError):  # no thread can be started: the job waits for one of those that are there
                 if self._grow():
                     self._backlog -= 1
@@ -234,9 +233,9 @@ class WorkerPool:
         `stop` tells whoever waits for the pool to give up, once it takes no more jobs.
         """
         with self._lock:
-            if self._closed:
+            if self.closed:
                 return
-            self._closed = True
+            self.closed = True
             queued = self._unbegun()
             threads = self._threads - {threading.current_thread()}
             for _ in self._threads:

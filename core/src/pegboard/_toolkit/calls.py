@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Mapping
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from pegboard._base.effects import ClosedError
 from pegboard._execution.bound_tool import BoundTool, Unavailable
-from pegboard._execution.chunks import ChunkChannel, check_listener, heard_by
 from pegboard._execution.fastpath import NOTHING_GIVEN
 from pegboard._model.call import Listener, ToolCall
 from pegboard._model.policy import ExecutionPolicy
@@ -17,7 +16,7 @@ from pegboard._model.result import ToolResult
 from pegboard._toolkit.state import ToolkitState
 
 if TYPE_CHECKING:
-    from pegboard._execution.batch import Event
+    from pegboard._execution.streaming import Batch, Event
 
 __all__ = ["CallingSession", "Calls"]
 
@@ -53,9 +52,7 @@ class Calls(ABC):
     def prepare(self, name: str | ToolCall, arguments: Any = None, *, call_id: str | None = None) -> ToolCall:
         """A call that may run later. Never raises: a bad call has its result already (`not_found`, `invalid`, ...)."""
         session = self._caller
-        from pegboard._execution.batch import as_call
-
-        call = as_call(name, arguments, call_id)
+        call = name if isinstance(name, ToolCall) else ToolCall(call_id or "", name, arguments)
         if call._runner is None:
             session._core.engine.prepare(session, call, session.ready(call.name))
         return call
@@ -80,6 +77,8 @@ class Calls(ABC):
             session._refresh()
         ready = session._cache.get(name) or session.ready(name)
         if on_chunk is not None:
+            from pegboard._execution.streaming import check_listener
+
             check_listener(on_chunk)
         if type(ready) is not BoundTool:
             return core.engine.unavailable(session, ToolCall(call_id or "", name, arguments), ready)
@@ -113,10 +112,13 @@ class Calls(ABC):
         if type(ready) is not BoundTool:
             return core.engine.unavailable(session, ToolCall(call_id or "", name, arguments), ready)
         listener: Any = on_chunk
-        if listener is not None and not isinstance(listener, ChunkChannel):
-            async with heard_by(listener) as channel:
-                options = {"context": context, "agent": agent, "on_chunk": channel, "policy": policy}
-                return await self.call(name, arguments, call_id=call_id, **options)
+        if listener is not None:
+            from pegboard._execution.streaming import ChunkChannel, heard_by
+
+            if not isinstance(listener, ChunkChannel):
+                async with heard_by(listener) as channel:
+                    options = {"context": context, "agent": agent, "on_chunk": channel, "policy": policy}
+                    return await self.call(name, arguments, call_id=call_id, **options)
         nothing = context is _NOTHING and agent is None and listener is None and policy is None
         given = NOTHING_GIVEN if nothing else (context, agent, listener, policy)
         result: Any = core.fast_path.run(session, ready, arguments, call_id, given, True)
@@ -141,10 +143,8 @@ class Calls(ABC):
 
         `parallel` beats what the toolkit says. Raises `PegboardError` for what is no call, before any of them runs.
         """
-        session = self._caller
-        from pegboard._execution.batch import Batch
-
-        return await Batch(session, calls, context, agent, on_chunk, policy).run(parallel=self._at_once(parallel))
+        options = {"context": context, "agent": agent, "policy": policy}
+        return await self._batch(calls, options, on_chunk, parallel).run()
 
     def call_many_sync(
         self,
@@ -157,14 +157,12 @@ class Calls(ABC):
         parallel: bool | None = None,
     ) -> list[ToolResult]:
         """`call_many` from plain code."""
-        session = self._caller
-        from pegboard._execution.batch import Batch
-
-        batch = Batch(session, calls, context, agent, on_chunk, policy)
-        drivers = session._core.engine.drivers
+        options = {"context": context, "agent": agent, "policy": policy}
+        batch = self._batch(calls, options, on_chunk, parallel)
+        drivers = self._caller._core.engine.drivers
         try:
             if drivers.available:
-                results: list[ToolResult] = drivers.block_on(lambda: batch.run(parallel=self._at_once(parallel)))
+                results: list[ToolResult] = drivers.block_on(batch.run)
                 return results
         except ClosedError:  # meanwhile, before any of them began
             pass
@@ -180,13 +178,16 @@ class Calls(ABC):
         parallel: bool | None = None,
     ) -> AsyncIterator[Event]:
         """Run several calls and yield their chunks and results as they come. Leaving early cancels the rest."""
-        from pegboard._execution.batch import Batch
+        options = {"context": context, "agent": agent, "policy": policy}
+        return self._batch(calls, options, None, parallel).stream()
 
-        batch = Batch(self._caller, calls, context, agent, None, policy)
-        return batch.stream(parallel=self._at_once(parallel))
+    def _batch(
+        self, calls: Iterable[Any], options: Mapping[str, Any], on_chunk: Listener | None, parallel: bool | None
+    ) -> Batch:
+        from pegboard._execution.streaming import Batch
 
-    def _at_once(self, parallel: bool | None) -> bool:
-        return self._caller._core.parallel if parallel is None else parallel
+        session = self._caller
+        return Batch(session, calls, options, on_chunk, session._core.parallel if parallel is None else parallel)
 
     def resume(self, call_id: str | ToolCall, value: Any) -> ToolResult:
         """Complete a suspended call with its answer. `call_id` may be the call itself, as `pending` lists it.

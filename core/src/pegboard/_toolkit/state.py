@@ -166,9 +166,10 @@ class ToolkitState:
         """The types, injectors and converters of the program."""
         self.assembly = tables(services.handlers)
         services.threads.size = max_threads
-        self.engine = Engine(outcomes, services.threads, repair=repair, accelerators=self.assembly.accelerators)
+        accelerators = self.assembly.accelerators
+        self.engine = Engine(outcomes, lambda: services.threads.pool, repair=repair, accelerators=accelerators)
         self.engine.backends.update(services.backends)
-        self.assembly.accelerators.use(services.accelerators)
+        accelerators.use(services.accelerators)
         self.collector = Collector(self.assembly, plugins, self.engine.backends)
         self.fast_path = FastPath(self.engine)
         self.registry = Registry()

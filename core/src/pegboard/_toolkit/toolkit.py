@@ -271,8 +271,7 @@ class Toolkit(Surface):
     @property
     def stats(self) -> dict[str, Any]:
         """Running and waiting calls, abandoned threads, and counts and latencies of each tool."""
-        engine = self._core.engine
-        return engine.stats.to_dict(abandoned_threads=engine.abandoned, queued=engine.queued)
+        return self._core.engine.statistics()
 
     # Closing ---------------------------------------------------------------------------------------------------
 

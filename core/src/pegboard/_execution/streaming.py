@@ -1,29 +1,35 @@
-"""Channels: chunks on their way from wherever a tool runs to a listener on an event loop, with room for so many."""
+"""Streaming: chunks on their way from wherever a tool runs to a listener, and batches of calls that report together."""
 
 from __future__ import annotations
 
 import inspect
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, final
 
 from pegboard._base.effects import is_interrupt, new_future, running_loop
 from pegboard._base.errors import PegboardError
 from pegboard._execution.telemetry import logger
 from pegboard._injection.invocation import Invocation
-from pegboard._model.call import CancelToken, Chunk, Listener
+from pegboard._model.call import CancelToken, Chunk, Listener, ToolCall
+from pegboard._model.result import ToolResult
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-__all__ = ["ChunkChannel", "check_listener", "heard_by", "listen"]
+__all__ = ["Batch", "ChunkChannel", "Event", "check_listener", "heard_by", "listen"]
+
+T = TypeVar("T")
+_Start: TypeAlias = Callable[[], Coroutine[Any, Any, T]]
+_Deliver: TypeAlias = Callable[[Chunk], None]
+
+Event: TypeAlias = Chunk | ToolResult
+"""What a stream yields: chunks while calls run, and each call's result."""
 
 ROOM: Final = 1_024
 """Chunks that may be on their way. A thread that sends one more waits; so does a generator, before it is drawn on."""
-
-_Deliver: TypeAlias = Callable[[Chunk], None]
 
 
 @final
@@ -84,25 +90,22 @@ class ChunkChannel:
         with self._changed:
             self._open -= 1
             if self._open <= self._room // 2:  # not for each: waking all who wait costs as much as they are
-                self._wake()
+                self.wake()
 
     def wake(self) -> None:
         """Let those who wait look again whether they still have to."""
         with self._changed:
-            self._wake()
+            self._changed.notify_all()
+            waiters, self._waiters = self._waiters, []
+            for waiter in waiters:
+                if waiter.set_running_or_notify_cancel():
+                    waiter.set_result(None)
 
     def close(self) -> None:
         """Nobody listens any more."""
         with self._changed:
             self._closed = True
-            self._wake()
-
-    def _wake(self) -> None:
-        self._changed.notify_all()
-        waiters, self._waiters = self._waiters, []
-        for waiter in waiters:
-            if waiter.set_running_or_notify_cancel():
-                waiter.set_result(None)
+            self.wake()
 
 
 @final
@@ -129,7 +132,7 @@ def listen(invocation: Invocation, listener: Any) -> None:
     """Let a channel or a function hear what a call reports."""
     if isinstance(listener, ChunkChannel):
         invocation.outlet = partial(_Outlet, listener)
-    elif listener is not None:
+    else:
         invocation.listener = partial(_tell, listener)
 
 
@@ -218,3 +221,112 @@ async def _tell_later(listener: Listener, chunk: Chunk) -> None:
         if is_interrupt(error) or (task is not None and task.cancelling()):
             raise
         logger().warning("on_chunk failed for call %s", chunk.call_id, exc_info=True)
+
+
+@final
+class Batch:
+    """Some calls of one session with the options that they share."""
+
+    def __init__(
+        self, session: Any, calls: Iterable[Any], options: Mapping[str, Any], on_chunk: Listener | None, parallel: bool
+    ) -> None:
+        self._session = session
+        self._calls = [_normalised(call) for call in calls]
+        self._options = options
+        self._on_chunk = on_chunk
+        self._gather = _together if parallel else _in_turn
+
+    async def run(self) -> list[ToolResult]:
+        """All results, in call order. Cancelling the caller cancels every call, and leaves when all have ended."""
+        return await self._gather([partial(self._one, call, self._on_chunk) for call in self._calls])
+
+    def run_one_by_one(self) -> list[ToolResult]:
+        """All results, in call order, from plain code: where no loop can be had."""
+        options = {**self._options, "on_chunk": self._on_chunk}
+        return [self._session.call_sync(name, sent, call_id=call_id, **options) for name, sent, call_id in self._calls]
+
+    async def stream(self) -> AsyncIterator[Event]:
+        """Chunks and results as they come; leaving the iteration cancels what still runs.
+
+        Tools that report faster than somebody iterates have to wait. Results do not: they are as many as the calls.
+        """
+        import asyncio
+
+        events: asyncio.Queue[Event | None] = asyncio.Queue()
+        channel = ChunkChannel(events.put_nowait)
+
+        async def one(call: Any) -> None:
+            events.put_nowait(await self._one(call, channel))
+
+        async def everything() -> None:
+            try:
+                await self._gather([partial(one, call) for call in self._calls])
+            finally:
+                events.put_nowait(None)
+
+        running = asyncio.create_task(everything())
+        try:
+            while (event := await events.get()) is not None:
+                if isinstance(event, Chunk):
+                    channel.taken()
+                yield event
+            await running
+        finally:
+            channel.close()
+            running.cancel()
+            await asyncio.wait([running])
+
+    def _one(self, call: tuple[Any, Any, str | None], on_chunk: Any) -> Coroutine[Any, Any, ToolResult]:
+        name, arguments, call_id = call
+        running: Coroutine[Any, Any, ToolResult] = self._session.call(
+            name, arguments, call_id=call_id, on_chunk=on_chunk, **self._options
+        )
+        return running
+
+
+async def _in_turn(calls: list[_Start[T]]) -> list[T]:
+    return [await call() for call in calls]
+
+
+async def _together(calls: list[_Start[T]]) -> list[T]:
+    """All results, as of `asyncio.gather`, but when one raises, or the caller is cancelled, nothing stays running."""
+    if len(calls) < 2:
+        return await _in_turn(calls)
+    import asyncio
+
+    tasks = [asyncio.create_task(call()) for call in calls]
+    over = asyncio.get_running_loop().create_future()
+    failed: list[asyncio.Task[T]] = []
+    running = len(tasks)
+
+    def ended(task: asyncio.Task[T]) -> None:
+        nonlocal running
+        running -= 1
+        if not task.cancelled() and task.exception() is not None:
+            failed.append(task)
+        if (failed or not running) and not over.done():
+            over.set_result(None)
+
+    for task in tasks:
+        task.add_done_callback(ended)
+    try:
+        await over  # not `asyncio.gather`, which would cancel those that are cleaning up once more
+    finally:
+        left = [task for task in tasks if not task.done()]
+        for task in left:
+            task.cancel()
+        if left:
+            await asyncio.wait(left)
+    return [task.result() for task in failed or tasks]
+
+
+def _normalised(call: Any) -> tuple[Any, Any, str | None]:
+    if isinstance(call, tuple | list) and len(call) == 2:
+        return call[0], call[1], None
+    if isinstance(call, ToolCall | str):
+        return call, None, None
+    if isinstance(call, Mapping) and "name" in call:
+        return call["name"], call.get("arguments"), call.get("id")
+    raise PegboardError(
+        f"a call is a ToolCall, a (name, arguments) pair or a mapping with 'name'; got a {type(call).__name__}"
+    )
