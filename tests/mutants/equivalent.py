@@ -15,6 +15,7 @@ EQUIVALENT: dict[tuple[str, str, str, str], str] = {
     ): CALLED,
     ("_types/codegen", "is_long", "self.depth > _MAX_BLOCKS", "(self.depth >= _MAX_BLOCKS)"): CALLED,
     ("_types/codegen", "is_long", "len(self._lines) > _MAX_LINES", "(len(self._lines) >= _MAX_LINES)"): CALLED,
+    ("_types/codegen", "block", "len(self._lines) == before", "True"): "a `pass` more",
     ("_types/codegen", "_assign", "target != source", "True"): "a local is assigned to itself",
     ("_types/codegen", "_condition", "type(limit) in (int, float)", "False"): SPEED,
     ("_types/codegen", "_emit_choice", "all(isinstance(value, str) for value, _ in shape.pairs)", "False"): SPEED,
