@@ -68,7 +68,6 @@ class BoundTool:
         "fast_async",
         "fast_sync",
         "fast_thread",
-        "fetches",
         "invoke",
         "limits",
         "max_output",
@@ -114,9 +113,8 @@ class BoundTool:
         self.renderers = definition.renderers()
         self.presets = {name: preset.value for name, preset in presets.items() if preset.computed is None}
         self.computed = {name: preset.computed for name, preset in presets.items() if preset.computed is not None}
-        self.fetches = self.plan.fetches or bool(self.computed)
         # What each call is provided with; None until a first call finds the context, or if each has to ask for itself.
-        self.provided: Any = None if self.fetches else self.presets
+        self.provided: Any = None if self.plan.fetches or self.computed else self.presets
         self.secrets = secret_texts(preset.value for preset in presets.values() if preset.secret) if presets else ()
         self.computed_secrets = tuple(name for name in self.computed if presets[name].secret)
         self.policy = _policy(tool.options, policy)

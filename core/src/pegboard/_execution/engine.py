@@ -114,12 +114,6 @@ class Engine:
             raise RegistrationError(f"the backend {name!r} of tool {tool.name!r} is not there any more")
         return self.backends[name]
 
-    async def aclose(self) -> None:
-        """`close`, while the running loop goes on: what is to end may have to end there."""
-        from pegboard._execution.loop_thread import aside
-
-        await aside(self.close)
-
     def _stop_all(self) -> None:
         for stoppable in list(self.live):
             stoppable.cancel("the toolkit was closed")
@@ -148,32 +142,32 @@ class Engine:
         """The result of a call of a tool that cannot be called."""
         return cast("ToolResult", self.prepare(session, call, found).result)
 
-    def _admit(self, session: Any, call: ToolCall, ready: BoundTool) -> None:
-        if ready.permission is Permission.NEVER:
+    def _admit(self, session: Any, call: ToolCall, bound: BoundTool) -> None:
+        if bound.permission is Permission.NEVER:
             self._settle(call, self.outcomes.not_permitted(call))
             return
         sent = call.arguments
-        admission = (_as_it_is(ready, sent, {}) if type(sent) is str else None) or self.admission(ready, sent)
+        admission = (_as_it_is(bound, sent, {}) if type(sent) is str else None) or self.admission(bound, sent)
         call.notes.extend(admission.notes)
         call.arguments = owned(admission.arguments)
         # A value that is no more than JSON is a part of the arguments; an approver is shown what nobody can change.
-        shown = owned(admission.arguments) if ready.may_ask else admission.arguments
-        call._state = state = Invocation(session, ready, call.id, shown, admission.values, session.scope, self)
+        shown = owned(admission.arguments) if bound.may_ask else admission.arguments
+        call._state = state = Invocation(session, bound, call.id, shown, admission.values, session.scope, self)
         state.seen = call
         if admission.refusal is not None:
             call.typed = {}
             self._settle(call, self.refused(call, admission))
             return
-        if ready.may_ask and ready.approval_reason(state.typed) is not None:
+        if bound.may_ask and bound.approval_reason(state.typed) is not None:
             call.status = Status.AWAITING_APPROVAL
 
-    def admission(self, ready: BoundTool, sent: Any, refused: Any = None) -> Validation:
+    def admission(self, bound: BoundTool, sent: Any, refused: Any = None) -> Validation:
         """Admit what was sent to a tool; `refused` is what somebody decoded it to who found that it does not fit."""
-        secrets = ready.secrets
+        secrets = bound.secrets
         redact = partial(masked, secrets=secrets) if secrets else None
-        read_only = ready.tool.options.read_only is True
+        read_only = bound.tool.options.read_only is True
         return admit(
-            ready.plan,
+            bound.plan,
             sent,
             mode=self.repair,
             read_only=read_only,
@@ -184,10 +178,10 @@ class Engine:
 
     def readmitted(self, invocation: Invocation, edited: Any) -> ToolResult | None:
         """Read the arguments that were shown to an approver anew, or those that it `edited`; the refusal of these."""
-        ready: BoundTool = invocation.ready
+        bound: BoundTool = invocation.ready
         shown = invocation.arguments
-        admission = _as_it_is(ready, None, shown) if edited is None else self.admission(ready, edited)
-        admission = admission or self.admission(ready, shown)
+        admission = _as_it_is(bound, None, shown) if edited is None else self.admission(bound, edited)
+        admission = admission or self.admission(bound, shown)
         if admission.refusal is not None:
             return self.refused(invocation.said, admission)
         invocation.arguments, invocation.values = admission.arguments, admission.values
@@ -286,9 +280,9 @@ class Engine:
             listen(invocation, on_chunk)
         return invocation
 
-    def not_begun(self, call: Called, ready: BoundTool, error: BaseException) -> ToolResult:
+    def not_begun(self, call: Called, bound: BoundTool, error: BaseException) -> ToolResult:
         """The result of a call whose context cannot be read, or a preset of which cannot be computed."""
-        message = f"the call of {call.name} could not begin{self.outcomes.because(error, ready.secrets)}"
+        message = f"the call of {call.name} could not begin{self.outcomes.because(error, bound.secrets)}"
         return self.outcomes.refusal(call, Status.ERROR, "setup", message, exception=error)
 
     def _recorded(self, call: ToolCall, steps: Steps) -> Steps:
@@ -367,19 +361,19 @@ class Engine:
             raise PegboardError(f"the call {call.id!r} was resumed meanwhile, by another thread")
         started = perf_counter()
         state: Invocation = call._state
-        ready: BoundTool = state.ready
-        result = self.outcomes.success(call, value, ready.renderers, ready.max_output)
+        bound: BoundTool = state.ready
+        result = self.outcomes.success(call, value, bound.renderers, bound.max_output)
         result = finished(redacted(result, state.secrets), perf_counter() - started)
-        ready.stats.resumed()
+        bound.stats.resumed()
         self._settle(call, result)
         return result
 
 
-def _as_it_is(ready: BoundTool, text: str | None, shown: Mapping[str, Any]) -> Validation | None:
+def _as_it_is(bound: BoundTool, text: str | None, shown: Mapping[str, Any]) -> Validation | None:
     """Arguments that fit as they were sent, or shown before, which is what most do; None for all others."""
     try:
-        decoded, keys = (owned(shown), 0) if text is None else ready.decode(text)
-        return Validation(decoded, ready.accept(decoded, keys, text))
+        decoded, keys = (owned(shown), 0) if text is None else bound.decode(text)
+        return Validation(decoded, bound.accept(decoded, keys, text))
     except BaseException as error:  # whatever a type's own class raises; who admits them reads them anew
         if is_interrupt(error):
             raise

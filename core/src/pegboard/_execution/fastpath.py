@@ -56,7 +56,7 @@ class FastPath:
     def run(  # noqa: C901, PLR0912, PLR0915 - in one piece, for each frame more would be a twentieth of a call
         self,
         session: Any,
-        ready: BoundTool,
+        bound: BoundTool,
         sent: Any,
         call_id: str | None,
         given: tuple[Any, Any, Any, Any],
@@ -69,36 +69,36 @@ class FastPath:
         notes: tuple[Note, ...] = _NOTHING
         decoded, keys, invocation = None, 0, None
         try:
-            decoded, keys = (_as_dict(ready, sent), 0) if text is None else ready.decode(text)
-            values = ready.accept(decoded, keys, text)
+            decoded, keys = (_as_dict(bound, sent), 0) if text is None else bound.decode(text)
+            values = bound.accept(decoded, keys, text)
         except BaseException as error:  # noqa: BLE001 - whatever a type's own class raises, the value does not fit
             read = decoded if _is_read(decoded, keys, text) else None
-            admission = self._admitted(error, session, ready, call_id, sent, read)
+            admission = self._admitted(error, session, bound, call_id, sent, read)
             if type(admission) is ToolResult:
                 return admission
             decoded, values, notes = admission.arguments, admission.values, admission.notes
-        begins = ready.fast_async if on_loop else ready.fast_sync
-        if not begins or given is not NOTHING_GIVEN or ready.provided is None or notes:
+        begins = bound.fast_async if on_loop else bound.fast_sync
+        if not begins or given is not NOTHING_GIVEN or bound.provided is None or notes:
             try:
-                invocation = self._surrounded(session, ready, call_id, decoded, values, given)
+                invocation = self._surrounded(session, bound, call_id, decoded, values, given)
                 if notes:
                     invocation.call.notes.extend(notes)
                 steps = None if begins and given[3] is None else self._engine.steps(invocation, given[3])
             except BaseException as error:  # noqa: BLE001 - a context, or a preset, may raise anything
-                return self._not_begun(ready, call_id, notes, error)
+                return self._not_begun(bound, call_id, notes, error)
             if steps is not None:
-                ready.stats.open += 1
+                bound.stats.open += 1
                 return self._finish(
-                    (session, ready, call_id, decoded, values, given, invocation, started, on_loop), steps
+                    (session, bound, call_id, decoded, values, given, invocation, started, on_loop), steps
                 )
-        facts = session, ready, call_id, decoded, values, given, invocation, started, on_loop
-        stats = ready.stats
+        facts = session, bound, call_id, decoded, values, given, invocation, started, on_loop
+        stats = bound.stats
         stats.open += 1
         try:
-            provided = ready.provided if invocation is None else _provided(ready, invocation)
-            if on_loop and ready.fast_thread:
-                return self._in_thread(facts, partial(ready.invoke, values, provided))
-            value = ready.invoke(values, provided)
+            provided = bound.provided if invocation is None else _provided(bound, invocation)
+            if on_loop and bound.fast_thread:
+                return self._in_thread(facts, partial(bound.invoke, values, provided))
+            value = bound.invoke(values, provided)
             if on_loop:
                 try:
                     first = value.send(None)
@@ -106,23 +106,23 @@ class FastPath:
                     value = stop.value
                 else:
                     return self._suspended(facts, value, first)
-            known = ready.renderers.by_type.get(type(value))
+            known = bound.renderers.by_type.get(type(value))
             if known is None and _is_unfinished(value):
                 return self._late(facts, value)
         except BaseException as error:  # noqa: BLE001 - whatever a tool raises is the outcome of its call
             return self._failed(facts, error)
-        limit = ready.max_output
+        limit = bound.max_output
         if known is None or not known[1] or (limit is not None and not is_short(value, limit)):
             return self._conclude(facts, value)
         seconds = perf_counter() - started
         if invocation is None or invocation.seen is None:
-            result = filled(call_id, ready.name, _SUCCESS, known[0], value, None, seconds)
+            result = filled(call_id, bound.name, _SUCCESS, known[0], value, None, seconds)
             if invocation is not None:
                 invocation.ended()
         else:
             call = invocation.seen
             said = tuple(call.notes), tuple(call.logs), tuple(call.attachments)
-            result = filled(call_id, ready.name, _SUCCESS, known[0], value, None, seconds, 1, *said)
+            result = filled(call_id, bound.name, _SUCCESS, known[0], value, None, seconds, 1, *said)
             self._tell(invocation, result)
         stats.open -= 1  # as in `_counted`
         stats.calls += 1
@@ -135,11 +135,11 @@ class FastPath:
         return result
 
     def _surrounded(
-        self, session: Any, ready: BoundTool, call_id: str, decoded: Any, values: tuple[Any, ...], given: Any
+        self, session: Any, bound: BoundTool, call_id: str, decoded: Any, values: tuple[Any, ...], given: Any
     ) -> Invocation:
         """What the providers of one call look at; its scope is the session's unless it brings something of its own."""
-        invocation = Invocation(session, ready, call_id, decoded, values, session.scope, self._engine)
-        if given is not NOTHING_GIVEN or ready.computed:
+        invocation = Invocation(session, bound, call_id, decoded, values, session.scope, self._engine)
+        if given is not NOTHING_GIVEN or bound.computed:
             self._engine.surround(invocation, *given[:3])
         return invocation
 
@@ -184,10 +184,10 @@ class FastPath:
 
     def _late(self, facts: _Facts, value: Any, error: BaseException | None = None) -> Any:
         """What comes of a call whose function has come to that, and that the steps have to finish."""
-        session, ready, call_id, decoded, values, given, invocation, started, on_loop = facts
+        session, bound, call_id, decoded, values, given, invocation, started, on_loop = facts
         if invocation is None:
-            invocation = self._surrounded(session, ready, call_id, decoded, values, given)
-            facts = session, ready, call_id, decoded, values, given, invocation, started, on_loop
+            invocation = self._surrounded(session, bound, call_id, decoded, values, given)
+            facts = session, bound, call_id, decoded, values, given, invocation, started, on_loop
         return self._finish(facts, self._engine.steps(invocation, None, (value, error)))
 
     def _finish(self, facts: _Facts, steps: Any) -> Any:
@@ -234,36 +234,36 @@ class FastPath:
 
     def _conclude(self, facts: _Facts, value: Any) -> ToolResult:
         """The result of a call that returned."""
-        _, ready, call_id, _, _, _, invocation, _, _ = facts
-        call: Called = Unseen(call_id, ready.name) if invocation is None else invocation.said
-        return self._end(facts, self._engine.outcomes.success(call, value, ready.renderers, ready.max_output))
+        _, bound, call_id, _, _, _, invocation, _, _ = facts
+        call: Called = Unseen(call_id, bound.name) if invocation is None else invocation.said
+        return self._end(facts, self._engine.outcomes.success(call, value, bound.renderers, bound.max_output))
 
     def _over(self, facts: _Facts, error: BaseException) -> ToolResult:
         """The result of a call that raised."""
-        _, ready, call_id, _, _, _, invocation, started, _ = facts
+        _, bound, call_id, _, _, _, invocation, started, _ = facts
         outcomes = self._engine.outcomes
-        if invocation is not None or ready.secrets or outcomes.has_meaning(error):
-            call: Called = Unseen(call_id, ready.name) if invocation is None else invocation.said
-            secrets = ready.secrets if invocation is None else invocation.secrets
+        if invocation is not None or bound.secrets or outcomes.has_meaning(error):
+            call: Called = Unseen(call_id, bound.name) if invocation is None else invocation.said
+            secrets = bound.secrets if invocation is None else invocation.secrets
             return self._end(facts, outcomes.failure(call, error, secrets))
         fault, told = outcomes.told(error)  # failing must not cost much more
         seconds = perf_counter() - started
-        ready.stats.open -= 1
-        return self._counted(ready, filled(call_id, ready.name, Status.ERROR, told, None, fault, seconds))
+        bound.stats.open -= 1
+        return self._counted(bound, filled(call_id, bound.name, Status.ERROR, told, None, fault, seconds))
 
     def _end(self, facts: _Facts, result: ToolResult) -> ToolResult:
         """The result of a call, told to whoever has seen the call."""
-        session, ready, call_id, decoded, values, given, invocation, started, _ = facts
+        session, bound, call_id, decoded, values, given, invocation, started, _ = facts
         finished(result, result.duration or perf_counter() - started)
         if invocation is None and result.status is Status.SUSPENDED:
-            invocation = self._surrounded(session, ready, call_id, decoded, values, given)
-        secrets = ready.secrets
+            invocation = self._surrounded(session, bound, call_id, decoded, values, given)
+        secrets = bound.secrets
         if invocation is not None:
             secrets = self._tell(invocation, result)
         elif secrets:
             redacted(result, secrets)
-        ready.stats.open -= 1
-        return self._counted(ready, result, secrets)
+        bound.stats.open -= 1
+        return self._counted(bound, result, secrets)
 
     def _tell(self, invocation: Invocation, result: ToolResult) -> tuple[str, ...]:
         """Tell a call, if anybody has seen it, how it ended; the secrets that were in the way."""
@@ -276,8 +276,8 @@ class FastPath:
         invocation.ended()
         return secrets
 
-    def _counted(self, ready: BoundTool, result: ToolResult, secrets: tuple[str, ...] = ()) -> ToolResult:
-        ready.stats.ended(result.status, result.duration)
+    def _counted(self, bound: BoundTool, result: ToolResult, secrets: tuple[str, ...] = ()) -> ToolResult:
+        bound.stats.ended(result.status, result.duration)
         if self._log is None:
             self._log = listened()
         if self._log is not None and self._log.isEnabledFor(INFO):  # else not for DEBUG either
@@ -287,40 +287,40 @@ class FastPath:
     # What never runs -------------------------------------------------------------------------------------------
 
     def _admitted(
-        self, error: BaseException, session: Any, ready: BoundTool, call_id: str, sent: Any, decoded: Any
+        self, error: BaseException, session: Any, bound: BoundTool, call_id: str, sent: Any, decoded: Any
     ) -> ToolResult | Validation:
         """What became of arguments that do not fit as they are; without `decoded` ones they have to be read first."""
         if is_interrupt(error):
             raise error
         engine = self._engine
-        if ready.permission is Permission.NEVER:
-            return self._counted(ready, engine.outcomes.not_permitted(Unseen(call_id, ready.name)))
+        if bound.permission is Permission.NEVER:
+            return self._counted(bound, engine.outcomes.not_permitted(Unseen(call_id, bound.name)))
         try:
-            admission = engine.admission(ready, sent, decoded)
+            admission = engine.admission(bound, sent, decoded)
         except BaseException as failure:  # a plugin's handlers are at work here
             if is_interrupt(failure):
                 raise
-            unusable = Unavailable.unusable(ready.name, failure)
-            return engine.unavailable(session, ToolCall(call_id, ready.name, sent), unusable)
+            unusable = Unavailable.unusable(bound.name, failure)
+            return engine.unavailable(session, ToolCall(call_id, bound.name, sent), unusable)
         if admission.refusal is None:
             return admission
-        call = Unseen(call_id, ready.name, admission.notes)
-        return self._counted(ready, engine.refused(call, admission), ready.secrets)
+        call = Unseen(call_id, bound.name, admission.notes)
+        return self._counted(bound, engine.refused(call, admission), bound.secrets)
 
-    def _not_begun(self, ready: BoundTool, call_id: str, notes: tuple[Note, ...], error: BaseException) -> ToolResult:
+    def _not_begun(self, bound: BoundTool, call_id: str, notes: tuple[Note, ...], error: BaseException) -> ToolResult:
         if is_interrupt(error):
             raise error
-        result = self._engine.not_begun(Unseen(call_id, ready.name, notes), ready, error)
-        return self._counted(ready, result, ready.secrets)
+        result = self._engine.not_begun(Unseen(call_id, bound.name, notes), bound, error)
+        return self._counted(bound, result, bound.secrets)
 
 
-def _as_dict(ready: BoundTool, sent: Any) -> dict[str, Any]:
+def _as_dict(bound: BoundTool, sent: Any) -> dict[str, Any]:
     """Arguments that did not come as text. Raises TypeError for what has to be read first."""
     if sent is None:
         return {}
     if type(sent) is not dict:
         raise TypeError(f"arguments came as a {type(sent).__name__}")
-    if ready.plan.passes_anything:
+    if bound.plan.passes_anything:
         check_value(sent)
     return sent
 
@@ -330,11 +330,11 @@ def _is_read(decoded: dict[str, Any] | None, keys: int, text: str | None) -> boo
     return decoded is not None and text is not None and has_every_key(decoded, keys, text)
 
 
-def _provided(ready: BoundTool, invocation: Invocation) -> Any:
+def _provided(bound: BoundTool, invocation: Invocation) -> Any:
     """What a call is provided with; kept if it is the same for all calls that bring nothing of their own."""
-    provided = ready.plan.provide(invocation)
-    if ready.standing and invocation.scope is invocation.session.scope:
-        ready.provided = provided
+    provided = bound.plan.provide(invocation)
+    if bound.standing and invocation.scope is invocation.session.scope:
+        bound.provided = provided
     return provided
 
 

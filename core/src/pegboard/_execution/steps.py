@@ -338,7 +338,10 @@ class CallSteps:
             return False
         if is_cancellation(error) or isinstance(error, _FINAL):
             return False
-        if not isinstance(error, (*_retried(error, self.policy), AttemptTimeoutError)):
+        retried = self.policy.retry_on
+        if isinstance(error, ToolError):  # what the tool has to say, unless the policy names it
+            retried = tuple(kind for kind in retried if issubclass(kind, ToolError))
+        if not isinstance(error, (*retried, AttemptTimeoutError)):
             return False
         hints = self.ready.tool.hints
         if isinstance(error, AttemptTimeoutError) and error.abandoned and not hints.idempotent:
@@ -350,13 +353,6 @@ class CallSteps:
 
 def _invoked(plan: Any, values: tuple[Any, ...], invocation: Invocation) -> Any:
     return plan.invoke(values, plan.provide(invocation))
-
-
-def _retried(error: BaseException, policy: ExecutionPolicy) -> tuple[type[BaseException], ...]:
-    """The classes to try again after. A `ToolError` is what the tool has to say, unless the policy names it."""
-    if not isinstance(error, ToolError):
-        return policy.retry_on
-    return tuple(kind for kind in policy.retry_on if issubclass(kind, ToolError))
 
 
 def _spread(delay: float) -> float:

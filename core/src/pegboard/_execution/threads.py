@@ -26,8 +26,6 @@ CLOSED: Final = "the toolkit is closed; its threads run nothing more"
 _numbers = itertools.count(1)
 _tickets = threading.Lock()
 """Guards the state of every ticket: it is held for an instant, and a lock for each would cost more."""
-_workers: set[int] = set()
-"""The threads of all pools, by their idents."""
 
 
 @final
@@ -150,14 +148,7 @@ class WorkerPool:
 
     def _work(self) -> None:
         _local.pool = self
-        _workers.add(threading.get_ident())
-        try:
-            self._serve(threading.current_thread())
-        finally:
-            _workers.discard(threading.get_ident())
-
-    def _serve(self, me: threading.Thread) -> None:
-        leaving = False
+        me, leaving = threading.current_thread(), False
         while not leaving:
             ticket = self._jobs.get()
             if ticket is None:
@@ -212,7 +203,7 @@ class WorkerPool:
 
         A worker that runs an event loop may wait for several things at once; it lends its one slot as long.
         """
-        _local.waits = waits = getattr(_local, "waits", 0) + 1
+        _local.waits = waits = _local.waits + 1
         me = threading.current_thread()
         if waits == 1:
             with self._lock:
@@ -236,7 +227,11 @@ class WorkerPool:
             if self.closed:
                 return
             self.closed = True
-            queued = self._unbegun()
+            queued = []
+            with suppress(queue.Empty):
+                while ticket := self._jobs.get_nowait():
+                    queued.append(ticket)
+            self._backlog = 0
             threads = self._threads - {threading.current_thread()}
             for _ in self._threads:
                 self._jobs.put(None)
@@ -251,15 +246,6 @@ class WorkerPool:
                 ticket.deliver((None, ClosedError(CLOSED)))
         for thread in ended:  # they have said that they end
             thread.join(seconds)
-
-    def _unbegun(self) -> list[Ticket]:
-        # Called under the lock.
-        queued = []
-        with suppress(queue.Empty):
-            while ticket := self._jobs.get_nowait():
-                queued.append(ticket)
-        self._backlog = 0
-        return queued
 
 
 @final
@@ -290,17 +276,24 @@ def _outcome(future: Future[Any]) -> Outcome:
     return (None, error) if error is not None else (future.result(), None)
 
 
-_local = threading.local()
+class _Local(threading.local):
+    """What the current thread knows of itself."""
+
+    pool: WorkerPool | None = None
+    waits = 0
+
+
+_local = _Local()
 
 
 def is_worker() -> bool:
     """Whether the current thread is one of a pool's."""
-    return threading.get_ident() in _workers
+    return _local.pool is not None
 
 
 def lending() -> AbstractContextManager[None]:
     """Lends the slot of the current thread, if it is a worker's."""
-    pool: WorkerPool | None = getattr(_local, "pool", None)
+    pool = _local.pool
     return nullcontext() if pool is None else pool.lent()
 
 

@@ -75,16 +75,16 @@ class Calls(ABC):
         core = session._core
         if session._generation != core.registry.generation:
             session._refresh()
-        ready = session._cache.get(name) or session.ready(name)
+        bound = session._cache.get(name) or session.ready(name)
         if on_chunk is not None:
             from pegboard._execution.streaming import check_listener
 
             check_listener(on_chunk)
-        if type(ready) is not BoundTool:
-            return core.engine.unavailable(session, ToolCall(call_id or "", name, arguments), ready)
+        if type(bound) is not BoundTool:
+            return core.engine.unavailable(session, ToolCall(call_id or "", name, arguments), bound)
         nothing = context is _NOTHING and agent is None and on_chunk is None and policy is None
         given = NOTHING_GIVEN if nothing else (context, agent, on_chunk, policy)
-        result: ToolResult = core.fast_path.run(session, ready, arguments, call_id, given, False)
+        result: ToolResult = core.fast_path.run(session, bound, arguments, call_id, given, False)
         try:
             return result
         finally:  # what a tool raised keeps this frame, and would keep its own result through it
@@ -108,9 +108,9 @@ class Calls(ABC):
         core = session._core
         if session._generation != core.registry.generation:
             session._refresh()
-        ready = session._cache.get(name) or session.ready(name)
-        if type(ready) is not BoundTool:
-            return core.engine.unavailable(session, ToolCall(call_id or "", name, arguments), ready)
+        bound = session._cache.get(name) or session.ready(name)
+        if type(bound) is not BoundTool:
+            return core.engine.unavailable(session, ToolCall(call_id or "", name, arguments), bound)
         listener: Any = on_chunk
         if listener is not None:
             from pegboard._execution.streaming import ChunkChannel, heard_by
@@ -121,7 +121,7 @@ class Calls(ABC):
                     return await self.call(name, arguments, call_id=call_id, **options)
         nothing = context is _NOTHING and agent is None and listener is None and policy is None
         given = NOTHING_GIVEN if nothing else (context, agent, listener, policy)
-        result: Any = core.fast_path.run(session, ready, arguments, call_id, given, True)
+        result: Any = core.fast_path.run(session, bound, arguments, call_id, given, True)
         while type(result) is CoroutineType:
             result = await result
         try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Self, final
 
 from pegboard import builtin
@@ -280,15 +279,16 @@ class Toolkit(Surface):
 
         Sync tools cannot be stopped; they are waited for, 5 seconds at most.
         """
-        self._core.engine.close()
-        unfollow(self._core.live)
+        try:
+            self._core.engine.close()
+        finally:
+            unfollow(self._core.live)
 
     async def aclose(self) -> None:
         """`close` for coroutines: the event loop goes on meanwhile."""
         from pegboard._execution.loop_thread import aside
 
-        await self._core.engine.aclose()
-        await aside(partial(unfollow, self._core.live))
+        await aside(self.close)  # while the running loop goes on: what is to end may have to end there
 
     def __enter__(self) -> Self:
         return self
