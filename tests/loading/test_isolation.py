@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from pegboard._base.errors import traceback_text
-from pegboard._plugins.loading import Outcome, isolated
+from pegboard._plugins.loading import IsolatedRun, isolated
 
 
 def test_value() -> None:
@@ -55,7 +55,7 @@ class TestKeyboardInterrupt:
             isolated(work)
 
     def test_in_another_thread_stays(self) -> None:
-        seen: list[Outcome] = []
+        seen: list[IsolatedRun] = []
 
         def fail() -> None:
             raise KeyboardInterrupt

@@ -14,8 +14,9 @@ import pytest
 
 from pegboard import Toolkit
 from pegboard._base.errors import PluginError, RegistrationError, SettingsError, UnknownNameError
+from pegboard._model.plugin_record import PluginRecord, PluginState
 from pegboard._model.tool import Origin
-from pegboard._plugins.manager import PluginRecord, Plugins, PluginState
+from pegboard._plugins.manager import Plugins
 from pegboard.builtin import types
 from pegboard.extension import Command
 from pegboard.hookspecs import hookimpl

@@ -13,7 +13,8 @@ import cattrs  # noqa: F401 - imported on first use, which a test's own path doe
 import importlib_metadata  # noqa: F401 - as above
 import pytest
 
-from pegboard._plugins.manager import PluginRecord, Plugins
+from pegboard._model.plugin_record import PluginRecord
+from pegboard._plugins.manager import Plugins
 from pegboard_testing import fake_distribution
 
 # As above, for archives: newer releases of the library import this on first use too.

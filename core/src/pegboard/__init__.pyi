@@ -211,6 +211,9 @@ from pegboard._model.shapes import (
 from pegboard._model.tool import (
     Origin as Origin,
 )
+from pegboard._model.tool import (
+    Tool as Tool,
+)
 from pegboard._schema.foreign import (
     ForeignSchema as ForeignSchema,
 )
@@ -222,9 +225,6 @@ from pegboard._toolkit.live_sources import (
 )
 from pegboard._toolkit.session import (
     Session as Session,
-)
-from pegboard._toolkit.toolkit import (
-    Tool as Tool,
 )
 from pegboard._toolkit.toolkit import (
     Toolkit as Toolkit,

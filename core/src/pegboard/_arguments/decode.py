@@ -18,22 +18,6 @@ from pegboard._schema.problems import got, spell
 from pegboard._types.json_kinds import count_members
 from pegboard.extension import Accelerator
 
-__all__ = [
-    "Accelerators",
-    "DecodeError",
-    "FastDecode",
-    "check_depth",
-    "check_value",
-    "decode",
-    "decode_twice",
-    "exact_keys",
-    "fast_decode",
-    "has_every_key",
-    "owned",
-    "parse",
-    "repair_text",
-]
-
 Sent: TypeAlias = str | bytes | bytearray | Mapping[str, Any] | None
 """What a model's arguments may arrive as."""
 

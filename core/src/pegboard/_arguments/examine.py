@@ -56,8 +56,6 @@ from pegboard._schema.problems import (
 from pegboard._types.codegen import structurer
 from pegboard._types.json_kinds import JSON_TYPES, kinds
 
-__all__ = ["Redact", "examine", "refusal"]
-
 Redact: TypeAlias = Callable[[str], str]
 Container: TypeAlias = Record | Items | FixedItems | Mapped | Tagged
 

@@ -13,8 +13,6 @@ from pegboard._model.result import Note
 from pegboard._model.shapes import TypePlan
 from pegboard._schema.problems import Problem, message
 
-__all__ = ["RepairMode", "Validation", "ValidationPlan", "admit"]
-
 RepairMode: TypeAlias = Literal["off", "safe", "max"]
 
 

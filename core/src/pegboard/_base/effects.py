@@ -15,26 +15,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-__all__ = [
-    "TIMED_OUT",
-    "Around",
-    "AttemptTimeoutError",
-    "Await",
-    "ClosedError",
-    "Effect",
-    "Outcome",
-    "Sleep",
-    "Steps",
-    "WaitForPermit",
-    "Work",
-    "cancellation",
-    "current_driver",
-    "is_cancellation",
-    "is_interrupt",
-    "new_future",
-    "running_loop",
-]
-
 Outcome: TypeAlias = tuple[Any, BaseException | None]
 """What performing an effect came to: a value, or the exception that it ended with."""
 

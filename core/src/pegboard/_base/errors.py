@@ -7,27 +7,6 @@ from typing import Any
 
 from attrs import field, frozen
 
-__all__ = [
-    "BareMismatch",
-    "ConflictError",
-    "Fault",
-    "Mismatch",
-    "MissingContextError",
-    "PegboardError",
-    "PluginError",
-    "ProcessDiedError",
-    "RegistrationError",
-    "SettingsError",
-    "Suspend",
-    "ToolError",
-    "TransferError",
-    "UnknownNameError",
-    "describe_exception",
-    "nearest",
-    "suggestion",
-    "traceback_text",
-]
-
 
 class PegboardError(Exception):
     """The base of every error that Pegboard raises towards the program (never out of a call)."""

@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterable, Mapping, Set
 from functools import cache
 from typing import Any, Final, TypeAlias, final
 
-__all__ = ["Unstructure", "dump_json", "jsonable", "spellable"]
-
 Unstructure: TypeAlias = Callable[[type], Callable[[Any], Any] | None]
 """Finds the function that turns values of a class into JSON-able data, or None where nobody maps the class."""
 

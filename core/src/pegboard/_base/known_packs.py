@@ -11,8 +11,6 @@ from typing import Final, NamedTuple
 
 from pegboard._base.names import normalise
 
-__all__ = ["KNOWN_PACKS", "KnownPack", "known_pack", "pack_for_class", "to_install"]
-
 
 class KnownPack(NamedTuple):
     """A pack of this project: the `name` of its entry point, and what it `gives` beside tools, in the hooks' words.

@@ -10,19 +10,6 @@ from attrs import field, frozen
 
 from pegboard._base.records import Compared, Shown, as_tuple
 
-__all__ = [
-    "MISSING",
-    "Computed",
-    "Inject",
-    "Injected",
-    "Locked",
-    "Missing",
-    "Param",
-    "Secret",
-    "injectable",
-    "reveal",
-]
-
 T = TypeVar("T")
 C = TypeVar("C", bound=type)
 

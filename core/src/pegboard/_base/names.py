@@ -10,18 +10,6 @@ from typing import Final, TypeAlias
 
 from pegboard._base.errors import RegistrationError
 
-__all__ = [
-    "SEARCH_TOOL",
-    "Names",
-    "check_name",
-    "legal_name",
-    "legal_names",
-    "listed",
-    "listed_if_given",
-    "normalise",
-    "pack_name",
-]
-
 SEARCH_TOOL: Final = "search_tools"
 """The tool that finds deferred ones: it comes by itself, so that names in views keep clear of it."""
 

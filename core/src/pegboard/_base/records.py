@@ -18,8 +18,6 @@ from typing import Any, TypeAlias
 
 from attrs import fields
 
-__all__ = ["Compared", "Shown", "as_tuple"]
-
 _Values: TypeAlias = Callable[[Any], Any]
 
 

@@ -19,8 +19,6 @@ from pegboard._model.tool import Entry, Tool
 if TYPE_CHECKING:
     from pegboard._model.program import Group, Manager, Toolset
 
-__all__ = ["Board", "Clash", "Groups", "OnConflict", "Registry", "View", "groups_of"]
-
 OnConflict: TypeAlias = Literal["raise", "replace", "skip", "rename"]
 _ON_CONFLICT = get_args(OnConflict)
 

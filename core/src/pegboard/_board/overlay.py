@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from pegboard._board.views import ViewRules
     from pegboard._model.program import Group, Manager
 
-__all__ = ["META_TOOL", "PARAMETER", "GroupFace", "Overlay"]
-
 META_TOOL: Final = "reset_equipped_tools"
 PARAMETER: Final = "to_activate"
 

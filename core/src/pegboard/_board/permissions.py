@@ -12,8 +12,6 @@ from typing import Any, final
 from pegboard._base.errors import SettingsError
 from pegboard._model.policy import Permission
 
-__all__ = ["PermissionFile"]
-
 
 @final
 class PermissionFile:

@@ -9,11 +9,9 @@ from typing import Final, TypeAlias, final
 from attrs import frozen
 
 from pegboard._base.errors import ConflictError, RegistrationError, UnknownNameError, suggestion
-from pegboard._base.names import Names, check_name, listed
+from pegboard._base.names import check_name
 from pegboard._board.board import View
 from pegboard._model.tool import Tool
-
-__all__ = ["Names", "Rename", "ViewRules", "listed"]
 
 Rename: TypeAlias = Mapping[str, str] | Callable[[str], str]
 """Other names for tools: those that a mapping has, or what a function makes of every name."""

@@ -16,8 +16,6 @@ from pegboard._model.result import Status
 from pegboard._model.tool import Tool, ToolOptions
 from pegboard.extension import Middleware
 
-__all__ = ["FAST", "BoundTool", "Unavailable"]
-
 FAST = True
 """Whether a call may begin with its function; tests say no, to see that the steps do the same."""
 

@@ -33,8 +33,6 @@ from pegboard._base.errors import PegboardError
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-__all__ = ["ConcurrencyLimits", "Limit", "Permit", "blocking", "place_above"]
-
 OVERTAKEN: Final = 100
 _NO_LOOPS: Final[frozenset[Any]] = frozenset()
 

@@ -31,8 +31,6 @@ from pegboard._execution.threads import CLOSED, BackendPool, Pool, Ticket, Worke
 from pegboard._execution.timers import JobTimer, TaskGuard, bounded, continued, resumed, timers_of
 from pegboard._model.call import CancelToken
 
-__all__ = ["Drivers"]
-
 T = TypeVar("T")
 
 

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
     from pegboard._execution.threads import WorkerPool
 
-__all__ = ["Engine", "call_scope"]
-
 _NOBODY: Final = object()
 """Drives a call that was stopped before it began."""
 

@@ -27,8 +27,6 @@ from pegboard._model.policy import Permission
 from pegboard._model.result import Note, Status, ToolResult, filled
 from pegboard._results.factory import finished, is_short, redacted
 
-__all__ = ["NOTHING_GIVEN", "FastPath"]
-
 _SUCCESS: Final = Status.SUCCESS  # a member of an enum is looked up slowly
 _NOTHING: Final = ()
 

@@ -13,8 +13,6 @@ from pegboard._base.effects import ClosedError, Outcome
 from pegboard._execution.concurrency import place_above
 from pegboard._model.call import CancelToken
 
-__all__ = ["LoopThread", "aside"]
-
 T = TypeVar("T")
 
 GRACE: Final = 2.0

@@ -38,8 +38,6 @@ from pegboard.extension import Job
 if TYPE_CHECKING:
     from pegboard._model.program import ApprovalRequest
 
-__all__ = ["CallSteps"]
-
 
 class Caller(Protocol):
     """What the steps need of the engine."""

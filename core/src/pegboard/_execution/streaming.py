@@ -19,8 +19,6 @@ from pegboard._model.result import ToolResult
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-__all__ = ["Batch", "ChunkChannel", "Event", "check_listener", "heard_by", "listen"]
-
 T = TypeVar("T")
 _Start: TypeAlias = Callable[[], Coroutine[Any, Any, T]]
 _Deliver: TypeAlias = Callable[[Chunk], None]

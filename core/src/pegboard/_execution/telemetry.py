@@ -13,8 +13,6 @@ from pegboard._results.factory import masked, shortened, written
 if TYPE_CHECKING:
     import logging
 
-__all__ = ["DEBUG", "INFO", "Stats", "ToolStats", "listened", "log_call", "logger"]
-
 _SUCCESS: Final = Status.SUCCESS  # as an attribute of an enum's class it takes three times as long to look up
 
 DEBUG: Final = 10  # as in `logging`, which a call need not load

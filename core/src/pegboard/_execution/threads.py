@@ -16,8 +16,6 @@ from pegboard._base.effects import ClosedError, Outcome, cancellation, new_futur
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-__all__ = ["CLOSED", "BackendPool", "Done", "Pool", "Ticket", "WorkerPool", "is_worker", "lending", "performed"]
-
 Done: TypeAlias = Callable[[Outcome], None]
 """Called once, in the worker, with what a job came to."""
 

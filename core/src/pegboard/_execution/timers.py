@@ -19,8 +19,6 @@ from weakref import WeakKeyDictionary
 from pegboard._base.effects import TIMED_OUT, AttemptTimeoutError, Outcome
 from pegboard._execution.threads import Pool, Ticket
 
-__all__ = ["JobTimer", "TaskGuard", "Timers", "bounded", "continued", "resumed", "timers_of"]
-
 
 @final
 class JobTimer:

@@ -8,8 +8,6 @@ from typing import Any, Final, final, get_origin
 from pegboard._base.errors import MissingContextError, PegboardError
 from pegboard._base.markers import MISSING
 
-__all__ = ["Scope", "is_unseen_protocol"]
-
 # Only plain containers spread into several objects; a named tuple or an iterable of the user's own is one object.
 _SPREAD = (list, tuple, set, frozenset)
 _NO_NAMES: Final[dict[str, Any]] = {}

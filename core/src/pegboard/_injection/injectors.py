@@ -22,8 +22,6 @@ from pegboard.extension import Injector
 if TYPE_CHECKING:
     from pegboard._model.facts import Source
 
-__all__ = ["InjectorTable", "Provider", "release", "resolve"]
-
 Cleanup: TypeAlias = list[Any]
 
 _EMPTY_HANDED: Final = "its injector gave nothing; give the parameter a default, or allow None"

@@ -16,9 +16,6 @@ from pegboard._model.call import Called, CancelToken, Emitter, Listener, Runner,
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-__all__ = ["Invocation"]
-
-
 _stoppers: Final = threading.RLock()
 """Guards the making of stoppers: a call may be stopped from any thread, and by a signal handler."""
 

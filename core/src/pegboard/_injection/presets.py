@@ -10,8 +10,6 @@ from pegboard._base.errors import PegboardError, RegistrationError, suggestion
 from pegboard._base.markers import Computed, Locked, Secret, reveal
 from pegboard._model.tool import Definition, Tool
 
-__all__ = ["Preset", "for_tools", "read_presets", "secret_texts"]
-
 
 class Preset(NamedTuple):
     """One preset: its structured value or the function that computes it, and whether the model may override it."""

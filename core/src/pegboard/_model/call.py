@@ -14,21 +14,6 @@ from pegboard._base.errors import PegboardError
 from pegboard._base.records import Compared
 from pegboard._model.result import Block, Note, Status, TextBlock, ToolResult
 
-__all__ = [
-    "Agent",
-    "Called",
-    "CancelToken",
-    "Chunk",
-    "Emitter",
-    "Listener",
-    "Runner",
-    "Surroundings",
-    "ToolCall",
-    "Unseen",
-    "call_ids",
-    "new_call_id",
-]
-
 
 # Unique within the process by the counter and across processes by the prefix; uuid4 for each call would cost more
 # than the rest of a short call.

@@ -12,8 +12,6 @@ from pegboard._base.names import listed
 from pegboard._model.policy import ExecutionPolicy
 from pegboard._model.tool import ToolOptions
 
-__all__ = ["ToolsetOptions", "declared_namespace", "declared_options", "declared_toolset", "tool", "toolset"]
-
 F = TypeVar("F", bound=Callable[..., Any])
 C = TypeVar("C", bound=type)
 

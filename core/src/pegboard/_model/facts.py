@@ -9,8 +9,6 @@ from attrs import frozen
 from pegboard._base.markers import MISSING
 from pegboard._base.records import Compared
 
-__all__ = ["Hints", "Parameter", "Source", "ToolSchema"]
-
 Source: TypeAlias = Literal["model", "preset", "context", "injected"]
 """Where a parameter's value comes from."""
 

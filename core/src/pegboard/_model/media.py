@@ -9,8 +9,6 @@ from attrs import field, frozen
 
 from pegboard._model.result import Block
 
-__all__ = ["AudioBlock", "FileBlock", "ImageBlock", "LinkBlock", "VideoBlock"]
-
 
 @frozen(eq=False, repr=False)
 class _Media(Block):

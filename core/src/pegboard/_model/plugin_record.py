@@ -10,8 +10,6 @@ from attrs import frozen
 from pegboard._base.records import Compared
 from pegboard._model.tool import Origin
 
-__all__ = ["Contribution", "PluginRecord", "PluginState"]
-
 
 class PluginState(StrEnum):
     """How far a plugin came; everything but `active` has its reason on the record."""

@@ -11,8 +11,6 @@ from attrs import define, field
 from pegboard._base.markers import MISSING
 from pegboard._base.records import Compared
 
-__all__ = ["DEFAULT_POLICY", "ExecutionPolicy", "Permission", "checked_capacity"]
-
 _DEFAULTS: Final[dict[str, Any]] = {
     "timeout": 300.0,
     "max_attempts": 1,

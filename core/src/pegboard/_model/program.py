@@ -15,8 +15,6 @@ from pegboard._base.records import Compared, Shown
 from pegboard._model.plugin_record import PluginRecord
 from pegboard._model.tool import Entry, Tool
 
-__all__ = ["Approval", "ApprovalRequest", "Group", "Manager", "PluginChanges", "PluginFailure", "Toolset"]
-
 Manager: TypeAlias = Literal["model", "program"]
 
 

@@ -11,20 +11,6 @@ from attrs import asdict, field, frozen
 from pegboard._base.errors import Fault
 from pegboard._base.records import Compared, as_tuple
 
-__all__ = [
-    "Block",
-    "DataBlock",
-    "Note",
-    "Rendering",
-    "Status",
-    "TextBlock",
-    "ToolOutput",
-    "ToolResult",
-    "Unread",
-    "Unrendered",
-    "filled",
-]
-
 
 @frozen(eq=False, repr=False)
 class Block(Compared):

@@ -15,25 +15,6 @@ from attrs import field, frozen
 from pegboard._base.markers import MISSING
 from pegboard._base.records import Compared, Shown
 
-__all__ = [
-    "Check",
-    "Choice",
-    "Deferred",
-    "FixedItems",
-    "Items",
-    "Mapped",
-    "Member",
-    "Nullable",
-    "Record",
-    "Scalar",
-    "Shape",
-    "Tagged",
-    "Text",
-    "TypePlan",
-    "Union",
-    "identity",
-]
-
 JsonSchema: TypeAlias = dict[str, Any]
 
 

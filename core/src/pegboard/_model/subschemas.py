@@ -7,21 +7,6 @@ from collections.abc import Callable, Iterator, Mapping
 from types import NoneType
 from typing import Any, Final, TypeAlias
 
-__all__ = [
-    "KEYWORDS",
-    "TYPE_NAMES",
-    "JsonSchema",
-    "comparable",
-    "copied",
-    "distinct",
-    "has_subschemas",
-    "map_subschemas",
-    "measured",
-    "packed",
-    "subschemas",
-    "unpacked",
-]
-
 JsonSchema: TypeAlias = dict[str, Any]
 
 TYPE_NAMES: Final[Mapping[type, str]] = {

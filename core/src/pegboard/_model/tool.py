@@ -17,17 +17,6 @@ from pegboard._model.subschemas import packed, unpacked
 if TYPE_CHECKING:
     from pegboard._model.facts import Hints, Parameter, ToolSchema
 
-__all__ = [
-    "CallPlan",
-    "Definition",
-    "Entry",
-    "Face",
-    "Origin",
-    "SchemaRequest",
-    "Tool",
-    "ToolOptions",
-]
-
 
 @frozen(eq=False, repr=False)
 class Origin(Compared):

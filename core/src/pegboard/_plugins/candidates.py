@@ -19,8 +19,6 @@ from pegboard._model.plugin_record import PluginRecord, PluginState
 if TYPE_CHECKING:
     from pegboard._plugins.discovery import FoundPlugin
 
-__all__ = ["INSTALLED", "Candidate", "Rule", "Selection", "groups", "roster", "shadow"]
-
 INSTALLED = "installed"
 _WILDCARDS = frozenset("*?[")
 

@@ -20,8 +20,6 @@ from pegboard._base.errors import describe_exception
 from pegboard._base.names import normalise, pack_name
 from pegboard.hookspecs import GROUP
 
-__all__ = ["Discovery", "FoundPlugin", "Version", "allows", "conflicts", "discover"]
-
 _CORE = "pegboard"
 _INFO = ".dist-info"  # what lies in one has its requirements in METADATA
 

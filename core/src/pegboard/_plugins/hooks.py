@@ -13,8 +13,6 @@ from pegboard import hookspecs
 from pegboard._base.errors import PluginError, nearest
 from pegboard.extension import Accelerator, Command, Converter, Dialect, Injector, Middleware, TypeHandler
 
-__all__ = ["CONFIGURED", "HookName", "Hooks"]
-
 HookName: TypeAlias = Literal[
     "provide_accelerators",
     "provide_backends",

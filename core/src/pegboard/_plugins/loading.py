@@ -14,14 +14,12 @@ from pegboard._base.effects import is_interrupt
 from pegboard._base.errors import PluginError, describe_exception
 from pegboard._model.plugin_record import PluginRecord
 
-__all__ = ["Outcome", "failure", "isolated", "load_plugin"]
-
 # Modules that everybody's code leans on: a plugin that replaces a part of them changes other plugins' behaviour.
 _SHARED = ("builtins", "json", "os", "socket", "threading", "time")
 _LONGEST_REASON = 400
 
 
-class Outcome(NamedTuple):
+class IsolatedRun(NamedTuple):
     """How plugin code ended: a value or an error; `notes` say what else it did; `seconds` is its wall time."""
 
     value: Any = None
@@ -30,7 +28,7 @@ class Outcome(NamedTuple):
     seconds: float = 0.0
 
 
-def isolated(action: Callable[[], Any], *, watch: bool = False) -> Outcome:
+def isolated(action: Callable[[], Any], *, watch: bool = False) -> IsolatedRun:
     """Run `action`; whatever it raises is in the outcome, SystemExit included. Only a real Ctrl-C passes through.
 
     What it prints goes to standard error, for a host may speak a protocol on standard output; `sys.path` is
@@ -55,7 +53,7 @@ def isolated(action: Callable[[], Any], *, watch: bool = False) -> Outcome:
         sys.path = path
         path[:] = entries
     notes.extend(f"replaced {name} for the whole process" for name in _replaced(shared))
-    return Outcome(value, error, tuple(notes), seconds)
+    return IsolatedRun(value, error, tuple(notes), seconds)
 
 
 class _Spill:

@@ -21,13 +21,11 @@ from pegboard._model.plugin_record import Contribution, PluginRecord, PluginStat
 from pegboard._model.tool import Origin
 from pegboard._plugins.candidates import INSTALLED, Candidate, Selection, groups, roster, shadow
 from pegboard._plugins.hooks import CONFIGURED, HookName, Hooks
-from pegboard._plugins.loading import Outcome, failure, isolated, load_plugin
+from pegboard._plugins.loading import IsolatedRun, failure, isolated, load_plugin
 from pegboard._plugins.settings import Settings
 
 if TYPE_CHECKING:
     from pegboard._model.program import PluginFailure
-
-__all__ = ["Contribution", "OnError", "PluginRecord", "PluginState", "Plugins"]
 
 OnError = Literal["collect", "raise"]
 
@@ -46,7 +44,7 @@ _LONG_IMPORT = 2.0
 _Answers: TypeAlias = dict[tuple[HookName, Any], tuple[Contribution, ...]]
 _ALIKE: _Answers = {}
 """What the core's own plugins answer where no settings are: asked once, for it is the same for all toolkits."""
-_NO_SETTINGS = Outcome()
+_NO_SETTINGS = IsolatedRun()
 
 
 class _Request(NamedTuple):
@@ -351,7 +349,7 @@ class Plugins:
             )
         return answers[key]
 
-    def _run(self, slot: Candidate, action: Callable[[], Any], *, watch: bool = False) -> Outcome:
+    def _run(self, slot: Candidate, action: Callable[[], Any], *, watch: bool = False) -> IsolatedRun:
         outcome = isolated(action, watch=watch)
         slot.notes.extend(note for note in outcome.notes if note not in slot.notes)
         if slot.record.state is PluginState.ACTIVE:

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from pegboard._types.table import TypeTable
     from pegboard.extension import TypeHandler
 
-__all__ = ["Given", "Layer", "NamesRule", "Settings", "read_layers"]
-
 _PREFIX = "PEGBOARD__"
 
 Kind: TypeAlias = Literal["file", "environment", "argument"]

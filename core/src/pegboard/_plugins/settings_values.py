@@ -21,8 +21,6 @@ from pegboard._types.plans import shaped
 from pegboard._types.table import TypeTable
 from pegboard.extension import TypeHandler, Types
 
-__all__ = ["Setting", "describe_type", "describe_value", "from_text", "structure", "type_table"]
-
 
 @frozen(eq=False, repr=False)
 class Setting(Compared):

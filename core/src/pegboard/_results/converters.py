@@ -17,8 +17,6 @@ from pegboard._model.tool import Origin
 from pegboard._types.table import Level
 from pegboard.extension import Converter
 
-__all__ = ["ConverterTable", "Renderer", "Renderers", "drain", "drain_async", "is_content", "joined"]
-
 Renderer: TypeAlias = Callable[[Any], Rendering | Unrendered]
 Convert: TypeAlias = Callable[[Any], Any]
 

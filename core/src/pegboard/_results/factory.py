@@ -32,8 +32,6 @@ from pegboard._model.result import (
 )
 from pegboard._results.converters import Renderers, joined, rendered, shown
 
-__all__ = ["ExposeErrors", "Overflow", "ResultFactory", "Spill", "is_short", "shortened"]
-
 _SUCCESS: Final = Status.SUCCESS  # a member of an enum is looked up slowly
 
 

@@ -30,8 +30,6 @@ from pegboard._schema.problems import (
 )
 from pegboard._schema.vet import dialect, follow, read_pattern, vet
 
-__all__ = ["ForeignPlan", "ForeignSchema", "SchemaMismatch", "schema_problems", "shape_of"]
-
 Redact: TypeAlias = Callable[[str], str]
 Predicate: TypeAlias = Callable[[Any], bool]
 

@@ -13,20 +13,6 @@ from typing import Any, Literal, NamedTuple, TypeAlias, cast
 from pegboard._base.errors import PegboardError
 from pegboard._model.subschemas import JsonSchema, has_subschemas, map_subschemas, packed, subschemas, unpacked
 
-__all__ = [
-    "Described",
-    "Dialect",
-    "JsonSchema",
-    "Refs",
-    "SchemaNode",
-    "SchemaRef",
-    "Titles",
-    "embed",
-    "extend",
-    "object_schema",
-    "render",
-]
-
 Titles: TypeAlias = Literal["none", "qualified"]
 Dialect: TypeAlias = Literal["2020-12", "openapi-3.0"]
 Refs: TypeAlias = Literal["defs", "inline"]

@@ -7,8 +7,6 @@ from typing import Any
 
 from pegboard._model.subschemas import JsonSchema, distinct, map_subschemas
 
-__all__ = ["to_openapi"]
-
 _UNKNOWN = (
     "$schema", "$id", "$comment", "$anchor", "$defs", "additionalItems", "definitions", "dependencies",
     "propertyNames", "contains", "minContains", "maxContains", "if", "then", "else", "dependentRequired",

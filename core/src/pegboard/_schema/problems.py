@@ -13,26 +13,6 @@ from pegboard._model.shapes import Deferred, Nullable, Record, Shape, Tagged, Ty
 from pegboard._model.subschemas import TYPE_NAMES
 from pegboard._schema.nodes import SchemaRef
 
-__all__ = [
-    "BOUNDS",
-    "MOST_PROBLEMS",
-    "Problem",
-    "expectation",
-    "expected",
-    "got",
-    "join",
-    "message",
-    "mismatch",
-    "missing",
-    "one_of",
-    "reason",
-    "settled",
-    "similar",
-    "spell",
-    "under",
-    "unknown",
-]
-
 MOST_PROBLEMS = 1000
 """Nobody reads more: walks stop here, so that a hostile value cannot make a report of unbounded size."""
 

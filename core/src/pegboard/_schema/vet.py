@@ -23,8 +23,6 @@ from pegboard._base.errors import RegistrationError
 from pegboard._model.subschemas import KEYWORDS, TYPE_NAMES, measured, subschemas
 from pegboard._schema.problems import spell
 
-__all__ = ["dialect", "follow", "is_surely_valid", "read_pattern", "vet"]
-
 _MOST_NODES: Final = 50_000
 _DEEPEST: Final = 100
 _MOST_WORK: Final = 10_000

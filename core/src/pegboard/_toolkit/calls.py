@@ -18,8 +18,6 @@ from pegboard._toolkit.state import ToolkitState
 if TYPE_CHECKING:
     from pegboard._execution.streaming import Batch, Event
 
-__all__ = ["CallingSession", "Calls"]
-
 _NOTHING: Final = ()  # the one empty tuple that there is
 
 

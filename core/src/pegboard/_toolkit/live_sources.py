@@ -19,14 +19,6 @@ from pegboard._toolkit.state import ToolkitState
 from pegboard._tools.collect import Collected, check_renamed
 from pegboard.extension import LiveSource, Offer
 
-__all__ = [
-    "Followed",
-    "SourceRecord",
-    "is_live",
-    "unfollow",
-    "unfollow_packs",
-]
-
 
 @final
 @frozen(eq=False, repr=False)

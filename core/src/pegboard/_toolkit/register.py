@@ -23,16 +23,6 @@ from pegboard.extension import Offer, TypeHandler
 if TYPE_CHECKING:
     from pegboard._model.program import Toolset
 
-__all__ = [
-    "fail_pack",
-    "follow_packs",
-    "hang_up_packs",
-    "read_anew",
-    "register",
-    "register_type",
-    "reread",
-]
-
 _PROGRAM = Origin()
 T = TypeVar("T")
 

@@ -15,8 +15,6 @@ from pegboard._toolkit.register import fail_pack, follow_packs, hang_up_packs, r
 from pegboard._toolkit.session import Session
 from pegboard._toolkit.state import Services, ToolkitState, forget_standard_tables
 
-__all__ = ["reload_plugins"]
-
 
 def reload_plugins(core: ToolkitState, session: Session) -> PluginChanges:
     """Bring the plugins up to what is installed now; if that raises, everything is as it was.

@@ -25,12 +25,11 @@ from pegboard._toolkit.calls import Calls
 from pegboard._toolkit.state import OFF_BOARD, ToolkitState, replaces
 
 if TYPE_CHECKING:
-    from pegboard._board.views import Names, Rename, ViewRules
+    from pegboard._base.names import Names
+    from pegboard._board.views import Rename, ViewRules
     from pegboard._model.facts import ToolSchema
     from pegboard._model.program import Group, Manager, Toolset
     from pegboard.builtin.search import Index
-
-__all__ = ["Session", "Surface", "is_meta_tool"]
 
 
 class Surface(Calls):
@@ -89,7 +88,8 @@ class Surface(Calls):
         fit do not exist in the view. It follows the board. Raises `UnknownNameError` for a name that nothing has,
         `ConflictError` for two tools of one name, and `RegistrationError` for a name that providers refuse.
         """
-        from pegboard._board.views import ViewRules, listed
+        from pegboard._base.names import listed
+        from pegboard._board.views import ViewRules
 
         wider = self._caller
         included = None if include is None else listed(include)

@@ -16,10 +16,11 @@ from pegboard._execution.concurrency import Limit
 from pegboard._execution.engine import Engine
 from pegboard._execution.fastpath import FastPath
 from pegboard._injection.injectors import InjectorTable
+from pegboard._model.plugin_record import Contribution
 from pegboard._model.policy import checked_capacity
 from pegboard._model.tool import Origin, Tool
 from pegboard._plugins.hooks import HookName
-from pegboard._plugins.manager import Contribution, Plugins
+from pegboard._plugins.manager import Plugins
 from pegboard._results.converters import ConverterTable
 from pegboard._results.factory import ResultFactory
 from pegboard._tools.collect import Collector
@@ -29,16 +30,6 @@ from pegboard.extension import Dialect, Middleware, Offer
 
 if TYPE_CHECKING:
     pass
-
-__all__ = [
-    "DEFER_THRESHOLD",
-    "OFF_BOARD",
-    "Services",
-    "ToolkitState",
-    "forget_standard_tables",
-    "replaces",
-    "standard_tables",
-]
 
 OFF_BOARD: Final = ".search_tools"
 """What the search is called where tools go by their names on the board: none can have this one."""

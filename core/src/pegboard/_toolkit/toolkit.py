@@ -26,10 +26,8 @@ from pegboard._types.table import TypeTable
 from pegboard.extension import Converter, Injector, Offer, TypeHandler
 
 if TYPE_CHECKING:
-    from pegboard._board.views import Names
+    from pegboard._base.names import Names
     from pegboard._model.program import Manager, PluginChanges, PluginFailure
-
-__all__ = ["Tool", "Toolkit"]
 
 
 @final

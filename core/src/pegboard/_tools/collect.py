@@ -22,8 +22,6 @@ from pegboard.extension import Offer
 if TYPE_CHECKING:
     from pegboard._model.program import Toolset
 
-__all__ = ["Collected", "Collector", "Failed", "Sources", "check_renamed", "nobody_told"]
-
 Failed: TypeAlias = Callable[[str, BaseException | None], None]
 """Is told why a lazy tool could not be loaded."""
 

@@ -15,7 +15,7 @@ from pegboard._model.subschemas import copied
 from pegboard._model.tool import Face, SchemaRequest, Tool, ToolOptions
 from pegboard._results.converters import Renderers, is_content
 from pegboard._schema.nodes import Described, embed, object_schema, render
-from pegboard._tools.plan import CompiledPlan, View, compile_plan, schema_plan, without
+from pegboard._tools.plan import CompiledPlan, ParameterView, compile_plan, schema_plan, without
 from pegboard._tools.signature import ADDED, STARS, ParameterPlan, Reading, TypeTables, unknown_parameter
 from pegboard._types.annotations import qualified_name
 from pegboard._types.hints import plain_function
@@ -25,8 +25,6 @@ from pegboard._types.plans import json_default
 if TYPE_CHECKING:
     from pegboard._model.facts import Parameter
     from pegboard._tools.docstrings import Docstring
-
-__all__ = ["Read", "ToolDefinition", "definition_of", "unread"]
 
 Read = Callable[[Any, str, ToolOptions | None, TypeTables], Reading]
 """Reads a source for a tool of this name; options of None are what the source declares. Raises `RegistrationError`."""
@@ -62,7 +60,7 @@ class ToolDefinition:
         self._lock = threading.RLock() if lazy else None
         self._reading = None if lazy else read(source, name, options, tables)
         self._docstring: Docstring | None = None
-        self._plans: dict[View, CompiledPlan] = {}
+        self._plans: dict[ParameterView, CompiledPlan] = {}
         self._renderers: Renderers | None = None
 
     def read(self, name: str, options: ToolOptions | None, tables: TypeTables) -> Reading:
@@ -220,12 +218,12 @@ class ToolDefinition:
 
     def plan(self, presets: frozenset[str], locked: frozenset[str]) -> CompiledPlan:
         """The compiled call under a view of the parameters."""
-        view = View(presets - locked, locked)
+        view = ParameterView(presets - locked, locked)
         if view not in self._plans:
             self._plans[view] = self._compiled(view)
         return self._plans[view]
 
-    def _compiled(self, view: View) -> CompiledPlan:
+    def _compiled(self, view: ParameterView) -> CompiledPlan:
         reading = self.reading
         if reading.schema is None:
             return compile_plan(reading.slots, reading.function, self.name, view)

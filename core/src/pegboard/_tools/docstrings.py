@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from attrs import field, frozen
 
-__all__ = ["Docstring", "parse_docstring"]
-
 
 @frozen
 class Docstring:

@@ -34,8 +34,6 @@ from pegboard._types.codegen import Writer, emit
 from pegboard._types.hints import Kind, function_kind, plain_function, read_parameters
 from pegboard._types.json_kinds import count_members, passes_anything
 
-__all__ = ["Bound", "CompiledPlan", "View", "Written", "compile_plan", "read_schema", "schema_plan", "without"]
-
 EMPTY_SCHEMA: Final[JsonSchema] = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
 _UNCHANGED: Final[TypePlan] = TypePlan({}, identity)
 _INVOCATION: Final = ""
@@ -45,7 +43,7 @@ Bound: TypeAlias = tuple[tuple[Any, ...], dict[str, Any]]
 """What a function is called with, by position and by name."""
 
 
-class View(NamedTuple):
+class ParameterView(NamedTuple):
     """Which parameters the program fills: `presets` may be overridden by the model, `locked` ones may not."""
 
     presets: frozenset[str] = frozenset()
@@ -119,7 +117,7 @@ class CompiledPlan:
         return {name: value for name, value in zip(self.names, values, strict=True) if value is not MISSING}
 
 
-def compile_plan(slots: tuple[ParameterPlan, ...], function: Any, name: str, view: View) -> CompiledPlan:
+def compile_plan(slots: tuple[ParameterPlan, ...], function: Any, name: str, view: ParameterView) -> CompiledPlan:
     """Compile the call of `function` under a view of its parameters."""
     visible = tuple(slot for slot in slots if slot.plan is not None and slot.name not in view.locked)
     extra = next((slot for slot in visible if slot.kind is STARS), None)
@@ -162,7 +160,7 @@ def keyword_names(function: Any) -> frozenset[str]:
     return bound | {name for name, kind, _ in parameters if kind in (KEYWORD, POSITIONAL)}
 
 
-def _member(slot: ParameterPlan, view: View) -> Member:
+def _member(slot: ParameterPlan, view: ParameterView) -> Member:
     assert slot.plan is not None  # noqa: S101 - callers pass the model's slots only
     required = slot.required and slot.name not in view.presets
     return Member(slot.name, slot.key, slot.plan, required, slot.default)
@@ -172,7 +170,11 @@ class _AcceptWriter:
     """Writes `accept`: reads each argument, structures it, and refuses what is missing or surplus."""
 
     def __init__(
-        self, visible: tuple[ParameterPlan, ...], members: tuple[Member, ...], view: View, hidden: frozenset[str]
+        self,
+        visible: tuple[ParameterPlan, ...],
+        members: tuple[Member, ...],
+        view: ParameterView,
+        hidden: frozenset[str],
     ) -> None:
         self.writer = Writer(count=True)
         self._visible = visible
@@ -245,7 +247,7 @@ class _InvokeWriter:
     """Writes `invoke`: calls the function with the structured values and what the program provides."""
 
     def __init__(
-        self, slots: tuple[ParameterPlan, ...], visible: tuple[ParameterPlan, ...], function: Any, view: View
+        self, slots: tuple[ParameterPlan, ...], visible: tuple[ParameterPlan, ...], function: Any, view: ParameterView
     ) -> None:
         self.writer = Writer()
         self._slots = slots
@@ -340,7 +342,7 @@ def _slot(name: str, schema: Any, required: bool) -> ParameterPlan:
 def schema_plan(
     schema: JsonSchema,
     call: Callable[[ToolCall], Any] | None,
-    view: View,
+    view: ParameterView,
     quick: Callable[[JsonSchema], Callable[[Any], bool] | None],
 ) -> CompiledPlan:
     """The call of a tool by hand: validates with jsonschema, merges presets, hands `call` a `ToolCall` of its own."""

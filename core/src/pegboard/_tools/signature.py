@@ -32,16 +32,6 @@ from pegboard._types.hints import plain_function, read_hints, read_parameters
 from pegboard._types.plans import optional_member
 from pegboard._types.table import TypeTable
 
-__all__ = [
-    "ParameterPlan",
-    "Reading",
-    "TypeTables",
-    "bound_keywords",
-    "read_function",
-    "tool_name",
-    "unknown_parameter",
-]
-
 POSITIONAL: Final = inspect.Parameter.POSITIONAL_OR_KEYWORD
 KEYWORD: Final = inspect.Parameter.KEYWORD_ONLY
 STAR: Final = inspect.Parameter.VAR_POSITIONAL

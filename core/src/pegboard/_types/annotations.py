@@ -12,21 +12,6 @@ from pegboard._base.errors import RegistrationError
 from pegboard._base.markers import Param
 from pegboard.extension import TypeHandler
 
-__all__ = [
-    "Metadata",
-    "alias_value",
-    "is_alias",
-    "is_structural",
-    "is_union",
-    "qualified_name",
-    "read_metadata",
-    "refuse_unknown",
-    "runtime_class",
-    "split",
-    "structural_key",
-    "substitute",
-]
-
 _WRAPPERS = frozenset({"Final", "ClassVar", "Required", "NotRequired", "ReadOnly"})
 _STRUCTURAL_MODULES = frozenset({"builtins", "collections", "collections.abc", "typing"})
 _BOUNDS = ("ge", "gt", "le", "lt", "multiple_of", "min_length", "max_length", "pattern")

@@ -25,8 +25,6 @@ from pegboard._schema.nodes import render
 from pegboard._types.annotations import qualified_name, split, structural_key
 from pegboard.extension import TypeHandler, Types
 
-__all__ = ["from_cattrs", "make_converter"]
-
 Schemas: TypeAlias = Mapping[str, Any] | Mapping[Any, Mapping[str, Any]] | Callable[[Any], Mapping[str, Any]]
 _CHOOSING = ("configure_tagged_union", "_include_subclasses")
 """What the hooks of strategies are called that choose a class by the JSON: fields do not say what they read."""

@@ -50,9 +50,6 @@ from pegboard._types.json_kinds import (
     to_text,
 )
 
-__all__ = ["Writer", "emit", "structurer"]
-
-
 _MAX_BLOCKS = 8
 """Python allows 20 nested loops; code that deep is unreadable long before."""
 _MAX_LINES = 400

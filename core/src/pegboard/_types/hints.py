@@ -12,8 +12,6 @@ from typing import Any, Final, Literal, TypeAlias
 from pegboard._base.errors import RegistrationError, describe_exception
 from pegboard._base.markers import MISSING
 
-__all__ = ["Kind", "function_kind", "plain_function", "read_hints", "read_parameters"]
-
 Kind: TypeAlias = Literal["sync", "async", "generator", "async_generator"]
 
 _KIND: Final = inspect._ParameterKind

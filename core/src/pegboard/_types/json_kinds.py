@@ -15,26 +15,6 @@ from pegboard._model.shapes import Choice, Deferred, Nullable, Record, Scalar, S
 from pegboard._model.subschemas import TYPE_NAMES, comparable
 from pegboard._schema.nodes import SchemaRef
 
-__all__ = [
-    "JSON_TYPES",
-    "accepts_all",
-    "candidates",
-    "choice_table",
-    "choose",
-    "count_members",
-    "first_of",
-    "has_duplicates",
-    "is_one_way",
-    "kinds",
-    "passes_anything",
-    "plain",
-    "to_array",
-    "to_integer",
-    "to_number",
-    "to_object",
-    "to_text",
-]
-
 JSON_TYPES: tuple[type, ...] = tuple(TYPE_NAMES)
 """The Python types of decoded JSON values."""
 _LEAVES = frozenset(JSON_TYPES) - {list, dict}

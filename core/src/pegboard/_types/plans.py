@@ -15,6 +15,7 @@ from pegboard._model.shapes import (
     Check,
     FixedItems,
     Items,
+    JsonSchema,
     Mapped,
     Member,
     Nullable,
@@ -27,21 +28,10 @@ from pegboard._model.shapes import (
     identity,
 )
 from pegboard._model.subschemas import distinct
-from pegboard._schema.nodes import JsonSchema, SchemaNode, SchemaRef, extend, object_schema
+from pegboard._schema.nodes import SchemaNode, SchemaRef, extend, object_schema
 from pegboard._types.annotations import Metadata, qualified_name, read_metadata, split
 from pegboard._types.codegen import structurer
 from pegboard.extension import Types
-
-__all__ = [
-    "alternatives",
-    "json_default",
-    "optional_member",
-    "record_member",
-    "record_plan",
-    "record_schema",
-    "refine",
-    "shaped",
-]
 
 
 def shaped(schema: JsonSchema, shape: Shape, unstructure: Callable[[Any], Any] = identity) -> TypePlan:

@@ -26,8 +26,6 @@ from pegboard._types.codegen import structurer
 from pegboard._types.plans import refine
 from pegboard.extension import TypeHandler
 
-__all__ = ["Level", "TypeTable"]
-
 Level: TypeAlias = Literal["program", "plugin", "builtin"]
 _LEVELS: tuple[Level, ...] = ("program", "plugin", "builtin")
 

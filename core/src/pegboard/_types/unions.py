@@ -32,8 +32,6 @@ from pegboard._types.json_kinds import accepts_all, kinds
 from pegboard._types.plans import alternatives, shaped
 from pegboard.extension import Types
 
-__all__ = ["covers", "union_plan"]
-
 _ANNOTATIONS = frozenset({"title", "description", "examples", "default", "deprecated"})
 
 

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from pegboard._execution.threads import WorkerPool
 
-__all__ = ["InlineBackend", "ThreadBackend"]
-
 
 @final
 class ThreadBackend:

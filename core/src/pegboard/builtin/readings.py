@@ -15,9 +15,7 @@ from typing import Any, Final, TypeAlias
 from uuid import UUID
 
 from pegboard._base.errors import BareMismatch
-from pegboard._schema.nodes import JsonSchema
-
-__all__ = ["TEXTS"]
+from pegboard._model.shapes import JsonSchema
 
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _TIME = re.compile(

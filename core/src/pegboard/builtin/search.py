@@ -18,8 +18,6 @@ from pegboard._base.errors import PegboardError
 from pegboard._model.subschemas import subschemas
 from pegboard._model.tool import Tool
 
-__all__ = ["Index", "counted", "tool_index", "words"]
-
 SATURATION: Final = 1.2
 """How fast further occurrences of a word stop counting; the customary k1."""
 

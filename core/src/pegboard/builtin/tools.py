@@ -12,8 +12,6 @@ from pegboard import Param, Session, ToolError, tool
 from pegboard._base.errors import suggestion
 from pegboard.hookspecs import hookimpl
 
-__all__ = ["provide_tools", "read_output", "reset_equipped_tools", "search_tools"]
-
 
 @tool(idempotent=True, destructive=False, open_world=False)
 def reset_equipped_tools(

@@ -18,6 +18,7 @@ from pegboard._model.shapes import (
     Deferred,
     FixedItems,
     Items,
+    JsonSchema,
     Mapped,
     Record,
     Scalar,
@@ -27,14 +28,12 @@ from pegboard._model.shapes import (
     identity,
 )
 from pegboard._model.subschemas import TYPE_NAMES
-from pegboard._schema.nodes import JsonSchema, SchemaNode
+from pegboard._schema.nodes import SchemaNode
 from pegboard._types.annotations import is_union, qualified_name, refuse_unknown
 from pegboard._types.json_kinds import choice_table, kinds, plain
 from pegboard._types.plans import shaped
 from pegboard.extension import TypeHandler, Types
 from pegboard.hookspecs import hookimpl
-
-__all__ = ["provide_types"]
 
 # Types that JSON has itself ----------------------------------------------------------------------------------------
 

@@ -1,0 +1,24 @@
+"""Names in the core: no class shares its name with another."""
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator
+
+from tests.architecture.graph import modules
+from tests.workspace.project import CORE
+
+SOURCES = modules(CORE.path / "src")
+
+
+def nodes() -> Iterator[tuple[str, ast.AST]]:
+    """Every node of the core, with its module."""
+    for name, path in SOURCES.items():
+        yield from ((name, node) for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+
+
+def test_no_two_public_classes_have_one_name() -> None:
+    homes: dict[str, list[str]] = defaultdict(list)
+    for module, node in nodes():
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+            homes[node.name].append(module)
+    assert {name: found for name, found in homes.items() if len(found) > 1} == {}
