@@ -22,9 +22,6 @@ VARIABLE = "PEGBOARD_CHAOS_SEED"
 WAVE = 200
 WAVES = 25
 
-# An outcome that comes when nobody waits any more is dropped, and a coroutine in it complains.
-pytestmark = pytest.mark.filterwarnings("ignore:coroutine '_coroutine' was never awaited:RuntimeWarning")
-
 
 @pytest.fixture(autouse=True)
 def swept() -> Iterator[None]:

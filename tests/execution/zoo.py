@@ -43,7 +43,7 @@ FAILURES: dict[str, Callable[[], BaseException]] = {
 }
 
 
-async def _coroutine() -> str:
+async def _dropped_by_chaos() -> str:
     await asyncio.sleep(0)
     return "late"
 
@@ -63,10 +63,10 @@ GIFTS: dict[str, Callable[[], Any]] = {
     "exception": lambda: ValueError("given, not raised"),
     "base exception": lambda: SystemExit(1),
     "exception class": lambda: ValueError,
-    "coroutine": _coroutine,
+    "coroutine": _dropped_by_chaos,
     "generator": _generator,
     "async generator": _stream,
-    "function": lambda: _coroutine,
+    "function": lambda: _dropped_by_chaos,
     "object": object,
     "result": lambda: ToolResult("foreign", "foreign"),
     "much": lambda: "x" * 200_000,

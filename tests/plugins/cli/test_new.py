@@ -129,7 +129,7 @@ def test_two_minutes_to_a_published_pack(tmp_path: Path) -> None:
         "--no-deps",
         "--wheel-dir",
         str(wheels),
-        *(str(ROOT / part) for part in ("core", "plugins/cli")),
+        *(str(ROOT / part) for part in ("core", "plugins/cli", "plugins/testing")),
         cwd=tmp_path,
     )
     found = ["--find-links", str(wheels)]
@@ -138,7 +138,7 @@ def test_two_minutes_to_a_published_pack(tmp_path: Path) -> None:
     author.run("pegboard", "new", "acme-dice", cwd=tmp_path)
     pack = tmp_path / "acme-dice"
     assert (pack / ".github" / "workflows" / "ci.yml").is_file()
-    author.pip("install", *found, "-e", ".", "pytest", cwd=pack)
+    author.pip("install", *found, "-e", ".", "pegboard-testing", "pytest", cwd=pack)
     author.run("pytest", "-q", cwd=pack)
 
     module, tests = pack / "src" / "acme_dice" / "__init__.py", pack / "tests" / "test_acme_dice.py"
