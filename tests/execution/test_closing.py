@@ -310,6 +310,8 @@ class TestShutdown:
         started = time.monotonic()
         command = [sys.executable, "-W", "error", "-X", "dev", "-c", PRELUDE + SCRIPTS[script]]
         done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
-        assert done.stderr == ""
+        # `-X dev` also tells which callback of a loop took long, which on a busy machine any may.
+        said = [line for line in done.stderr.splitlines() if not line.startswith("Executing <")]
+        assert said == []
         assert (done.returncode, done.stdout.strip()) == (0, PRINTED.get(script, ""))
         assert time.monotonic() - started < 8
