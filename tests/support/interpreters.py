@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.support.waiting import PATIENCE
 
-__all__ = ["printed", "printed_under_two_hash_seeds"]
+__all__ = ["complained", "printed", "printed_under_two_hash_seeds"]
 
 
 def printed(code: str, *options: str, loud: bool = False, **popen: Any) -> str:
@@ -37,3 +37,8 @@ def printed_under_two_hash_seeds(code: str, *path: str) -> str:
     assert [process.returncode for process in processes] == [0, 0]
     assert first == second
     return first
+
+
+def complained(stderr: str) -> list[str]:
+    """What an interpreter under `-X dev` complains of, but for callbacks of a loop that took long: any may, if busy."""
+    return [line for line in stderr.splitlines() if not line.startswith("Executing ")]
