@@ -26,6 +26,8 @@ PYTHONS = ("3.11", "3.12", "3.13")
 # The core comes first: the packs need it, and it is on no index while it is developed.
 MEMBERS = ("core", *sorted(f"plugins/{pack.parent.name}" for pack in ROOT.glob("plugins/*/pyproject.toml")))
 EXAMPLES = Path("docs", "examples")
+# Extras without which a module of a distribution cannot be imported: the fixtures, which only pytest loads.
+NEEDED_EXTRAS = {"plugins/testing": "[pytest]"}
 # The tests of the core that need no pack, each folder named after a room.
 CORE_TESTS = ("arguments", "base", "injection", "loading", "results", "schema", "toolkit", "tools")
 
@@ -124,7 +126,7 @@ def docs(session: nox.Session) -> None:
 @nox.parametrize("member", MEMBERS, ids=[Path(member).name for member in MEMBERS])
 def packs(session: nox.Session, member: str) -> None:
     """Prove that a distribution works with only what it declares: import all of it, then run its tests."""
-    session.install(*editable(*dict.fromkeys(("core", member))))
+    session.install(*editable(*dict.fromkeys(("core", f"{member}{NEEDED_EXTRAS.get(member, '')}"))))
     package = next(Path(member, "src").glob("*/__init__.py")).parent.name
     # Before anything else is installed: the test runner's own dependencies must not help.
     session.run("python", str(Path("tests", "workspace", "import_all.py")), package)
