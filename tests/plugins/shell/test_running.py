@@ -141,8 +141,9 @@ class TestEnd:
 
     def test_signals_are_as_a_program_expects_them(self, unconfined: ShellTools) -> None:
         """Python ignores SIGPIPE, and what is ignored would be inherited."""
-        ignored = output(run(unconfined, "grep SigIgn /proc/self/status")).split()[1]
-        assert int(ignored, 16) == 0
+        ignored = int(output(run(unconfined, "grep SigIgn /proc/self/status")).split()[1], 16)
+        # 32 and 33 are the C library's own: what posix_spawn starts, as Python 3.13 does, has them ignored.
+        assert ignored & ~(1 << 31 | 1 << 32) == 0
 
     def test_no_descriptor_is_inherited(self, tools: ShellTools) -> None:
         look = "for n in 0 1 2 3 4 5 6 7 8 9; do if [ -e /proc/$$/fd/$n ]; then echo $n; fi; done"
