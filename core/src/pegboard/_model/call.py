@@ -8,7 +8,7 @@ import threading
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, Protocol, TypeAlias, final, runtime_checkable
 
-from attrs import define, field, frozen
+from attrs import define, field, frozen, setters
 
 from pegboard._base.errors import PegboardError
 from pegboard._base.records import Compared
@@ -207,7 +207,7 @@ def _given_or_empty(meta: Mapping[str, Any] | None) -> Mapping[str, Any]:
 
 
 @final
-@define(eq=False, repr=False)
+@define(eq=False, repr=False, on_setattr=setters.NO_OP)  # else each assignment to a call is a function call
 class ToolCall:
     """One request to run a tool, as the model sent it.
 
