@@ -14,9 +14,6 @@ from pegboard._base.errors import (
     PluginError as PluginError,
 )
 from pegboard._base.errors import (
-    ProcessDiedError as ProcessDiedError,
-)
-from pegboard._base.errors import (
     RegistrationError as RegistrationError,
 )
 from pegboard._base.errors import (
@@ -61,6 +58,9 @@ from pegboard._base.markers import (
 from pegboard._base.markers import (
     injectable as injectable,
 )
+from pegboard._base.redaction import (
+    Redaction as Redaction,
+)
 from pegboard._board.board import (
     Board as Board,
 )
@@ -88,15 +88,6 @@ from pegboard._model.declare import (
 from pegboard._model.declare import (
     toolset as toolset,
 )
-from pegboard._model.facts import (
-    Hints as Hints,
-)
-from pegboard._model.facts import (
-    Parameter as Parameter,
-)
-from pegboard._model.facts import (
-    ToolSchema as ToolSchema,
-)
 from pegboard._model.media import (
     AudioBlock as AudioBlock,
 )
@@ -111,6 +102,9 @@ from pegboard._model.media import (
 )
 from pegboard._model.media import (
     VideoBlock as VideoBlock,
+)
+from pegboard._model.plugin_record import (
+    NotOffered as NotOffered,
 )
 from pegboard._model.plugin_record import (
     PluginRecord as PluginRecord,
@@ -209,10 +203,19 @@ from pegboard._model.shapes import (
     Union as Union,
 )
 from pegboard._model.tool import (
+    Hints as Hints,
+)
+from pegboard._model.tool import (
     Origin as Origin,
 )
 from pegboard._model.tool import (
+    Parameter as Parameter,
+)
+from pegboard._model.tool import (
     Tool as Tool,
+)
+from pegboard._model.tool import (
+    ToolSchema as ToolSchema,
 )
 from pegboard._schema.foreign import (
     ForeignSchema as ForeignSchema,
@@ -257,6 +260,9 @@ from pegboard.extension import (
     Backend as Backend,
 )
 from pegboard.extension import (
+    BoundDialect as BoundDialect,
+)
+from pegboard.extension import (
     Command as Command,
 )
 from pegboard.extension import (
@@ -264,6 +270,9 @@ from pegboard.extension import (
 )
 from pegboard.extension import (
     Dialect as Dialect,
+)
+from pegboard.extension import (
+    EnteredCall as EnteredCall,
 )
 from pegboard.extension import (
     Injector as Injector,
@@ -305,6 +314,7 @@ __all__ = [
     "Backend",
     "Block",
     "Board",
+    "BoundDialect",
     "CancelToken",
     "Check",
     "Choice",
@@ -319,6 +329,7 @@ __all__ = [
     "Dialect",
     "Docstring",
     "Emitter",
+    "EnteredCall",
     "ExecutionPolicy",
     "Fault",
     "FileBlock",
@@ -339,6 +350,7 @@ __all__ = [
     "Member",
     "Middleware",
     "Mismatch",
+    "NotOffered",
     "Note",
     "Nullable",
     "Offer",
@@ -352,8 +364,8 @@ __all__ = [
     "PluginFailure",
     "PluginRecord",
     "PluginState",
-    "ProcessDiedError",
     "Record",
+    "Redaction",
     "RegistrationError",
     "Scalar",
     "SchemaRef",
@@ -365,7 +377,6 @@ __all__ = [
     "Status",
     "Suspend",
     "Tagged",
-    "Text",
     "TextBlock",
     "Tool",
     "ToolCall",
@@ -380,7 +391,6 @@ __all__ = [
     "TypeHandler",
     "TypePlan",
     "Types",
-    "Union",
     "UnknownNameError",
     "VideoBlock",
     "__version__",

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, cast, final, runtime_checkable
+from functools import cache
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol, TypeAlias, cast, final, runtime_checkable
 
 from attrs import field, frozen
+from attrs.converters import optional
 
-from pegboard._base.effects import AttemptTimeoutError
-from pegboard._base.names import listed, listed_if_given
+from pegboard._base.effects import AttemptTimeoutError, tried
+from pegboard._base.errors import PegboardError
+from pegboard._base.names import listed
 from pegboard._base.records import Shown
+from pegboard._base.redaction import Redaction
 from pegboard._model.call import CancelToken, Emitter, ToolCall
 from pegboard._model.policy import ExecutionPolicy
 from pegboard._model.result import Block, ToolResult
@@ -19,25 +24,10 @@ from pegboard._model.tool import Tool
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-__all__ = [
-    "Accelerator",
-    "Backend",
-    "Command",
-    "Converter",
-    "Dialect",
-    "Injector",
-    "Job",
-    "LiveSource",
-    "Matches",
-    "Middleware",
-    "Offer",
-    "ToolSource",
-    "TypeHandler",
-    "Types",
-]
+    from pegboard._model.program import Group
 
+# A class, or a predicate over annotations.
 Matches: TypeAlias = type | Callable[[Any], bool]
-"""A class, or a predicate over annotations."""
 
 
 class Types(Protocol):
@@ -45,6 +35,12 @@ class Types(Protocol):
 
     def plan(self, annotation: Any) -> TypePlan:
         """The plan of an inner annotation. Raises `RegistrationError` for a type that nobody maps."""
+
+    def contains(self, *inner: Any) -> None:
+        """Say what else the values of the planned type hold, of types that the handler reads without a plan of theirs.
+
+        A type that the program provides is refused in there, as it is where `plan` was asked for it.
+        """
 
     @property
     def converter(self) -> Any:
@@ -63,12 +59,14 @@ class TypeHandler(Shown):
     Of handlers of one origin the higher `priority` wins; between origins: program, then plugins, then built-in.
     With `whole`, a predicate is also asked about `Annotated` types as they are written, for metadata that only its
     library understands; bounds and predicates in there are then the handler's to enforce.
+    A pack's handler speaks for every tool on the board; with `scope="pack"` for the tools of its own pack alone.
     """
 
     matches: Matches | tuple[Any, ...]
     build: Callable[[Any, Types], TypePlan] = field(repr=False)
     priority: int = 0
     whole: bool = field(default=False, kw_only=True)
+    scope: Literal["board", "pack"] = field(default="board", kw_only=True)
 
 
 @frozen(eq=False, repr=False)
@@ -100,12 +98,31 @@ class Middleware(Shown):
 
     A sync function calls `proceed()`, an async one awaits it. `applies(tool)` is asked once, when a tool's
     call plan is assembled; lower `order` is further out.
+
+    With `whole` it runs around whole calls, for telemetry: of tools that do not exist, and with arguments that do not
+    fit, too. It is a plain function that gets an `EnteredCall` and has to return what `proceed()` does: the result or,
+    on an event loop, perhaps an awaitable that ends in it. What it raises leaves the call. In between, where the call
+    is made, `told(what, details)` hears of each `"retry"` and each answer to a request for `"approval"`.
     """
 
-    around: Callable[[ToolCall, Callable[[], Any]], ToolResult | Awaitable[ToolResult]] = field(repr=False)
+    around: Callable[[Any, Callable[[], Any]], ToolResult | Awaitable[ToolResult]] = field(repr=False)
     name: str = ""
     applies: Callable[[Tool], bool] | None = field(default=None, repr=False)
     order: int = 0
+    whole: bool = field(default=False, kw_only=True)
+    told: Callable[[str, Mapping[str, Any]], Any] = field(default=lambda what, details: None, repr=False, kw_only=True)
+
+
+class EnteredCall(NamedTuple):
+    """A call as middleware around whole calls gets it: its tool, if there is one, and what was sent.
+
+    `redact` takes the secrets of the call out of texts and data; None where these are not known.
+    """
+
+    tool: Tool | None
+    arguments: Any
+    agent: Any
+    redact: Redaction | None
 
 
 @final
@@ -115,25 +132,33 @@ class Job(Shown):
 
     `job()` runs the tool where it is called, draws a generator to its end, and returns or raises what the tool does.
     A backend that takes the work to another process or machine sends `function` and `arguments()` there instead, or
-    `tool_id` and `json_arguments` to where the same tool is installed; it hands what the tool reports there to `emit`,
-    and passes on that `token` was cancelled. `timeout` is in seconds; the engine stops waiting by itself, and then
-    cancels the future, but for a backend with `keeps_time`. `shown` are the parameters that the model knows: no message
-    may name another.
+    `tool_id` and `json_arguments` to where the same tool is installed: what the model sent, after repair and without
+    what the program provides; `typed` are the same as Python values, by parameter. It hands what the tool reports there
+    to `emit`, passes on that `token` was cancelled, and gives `result(value)` for a value that came back as data, or a
+    `ToolResult` made there. An error whose attribute `abandoned` is true says that a worker was lost with the job.
+    `timeout` is in seconds; the engine stops waiting by itself, and then cancels the future, but for a backend with
+    `keeps_time`. `shown` are the parameters that the model knows: no message may name another.
+    `has_secrets` says that one of the others is a `Secret`.
     """
 
     call: ToolCall
     tool: Tool
     policy: ExecutionPolicy = field(repr=False)
     json_arguments: Mapping[str, Any] = field(repr=False)
-    """What the model sent, after repair and without what the program provides."""
     typed: Mapping[str, Any] = field(repr=False)
-    """The same as Python values, by parameter."""
     emitter: Emitter = field(repr=False)
     token: CancelToken = field(repr=False)
     shown: frozenset[str] = field(repr=False)
+    has_secrets: bool = field(repr=False)
     _run: Callable[[], Any] = field(repr=False)
-    _bind: Callable[[], tuple[tuple[Any, ...], dict[str, Any]]] = field(repr=False)
-    _draw: Callable[[Generator[Any, Any, Any]], Any] = field(repr=False)
+    # What `function` is called with, by position and by name: presets and injected objects are in there too.
+    arguments: Callable[[], tuple[tuple[Any, ...], dict[str, Any]]] = field(repr=False)
+    # Draws a generator here, to its end: one that gives what the tool yields elsewhere, and returns what it does. What
+    # it yields is reported, and kept for the result.
+    draw: Callable[[Generator[Any, Any, Any]], Any] = field(repr=False)
+    # The result of a value that came here as data: as if the function had returned that, but without `value`.
+    result: Callable[[Any], ToolResult] = field(repr=False)
+    toolkit: Any = field(repr=False)  # that it is called in
 
     def __call__(self) -> Any:
         """Run the function and return what it returns."""
@@ -158,17 +183,6 @@ class Job(Shown):
         """Report text or a block as progress of the call."""
         self.emitter.emit(content)
 
-    def arguments(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """What `function` is called with, by position and by name: presets and injected objects are in there too."""
-        return self._bind()
-
-    def draw(self, stream: Generator[Any, Any, Any]) -> Any:
-        """Draw a generator here, to its end: one that gives what the tool yields elsewhere, and returns what it does.
-
-        What it yields is reported, and kept for the result.
-        """
-        return self._draw(stream)
-
     def timed_out(self) -> BaseException:
         """The exception that a backend with `keeps_time` ends a job with whose time is up."""
         return AttemptTimeoutError(self.timeout or 0.0)
@@ -180,7 +194,8 @@ class Backend(Protocol):
     What a backend may have besides, as an attribute: `keeps_time = True` says that it ends a job itself at its
     deadline, with `job.timed_out()`, and that nothing of the job runs on then; `remote = True` that jobs leave this
     machine; a method `check(tool)` raises `RegistrationError`, with the remedy, for a tool that cannot run there. It is
-    asked when the tool is registered.
+    asked when the tool is registered. `run_here(job)` gives or raises what a job comes to, with the help of the calling
+    thread, which would only wait for a future: of one with `keeps_time`, whose jobs `job.token` ends.
     """
 
     name: str
@@ -198,11 +213,113 @@ class Backend(Protocol):
 
 @frozen(eq=False, repr=False)
 class Dialect(Shown):
-    """A model provider's format: `tools(tools)` renders the offered tools as that provider's definitions."""
+    """A model provider's format: plain functions between what the provider's protocol holds and what Pegboard does.
+
+    `toolkit.dialect(name)` binds them to a board and says what each is for. All but `tools` may be left out. What is
+    keyword-only here is given to those that have a parameter of that name:
+
+    - `tools(tools, *, strict, groups)`: the definitions of the tools that are offered; `groups` are all that there are.
+    - `calls(response, *, tools)`: the `ToolCall`s in a response, or in a list of chunks.
+    - `results(results, *, tools, meta)`: messages to append; `meta` is the `provider_meta` of the calls by their ids.
+    - `tool_choice(choice, *, tools)`: the same choice as the provider writes it.
+    - `lint(tools, *, strict, groups)`: what `tools` does not carry, a sentence or a record each.
+    - `collector(*, read)`: an object with `feed(chunk)` and `calls()`. What `read(response)` returns is remembered.
+    - `external(definitions)`: anything that `register` takes.
+    """
 
     name: str
-    tools: Callable[[Iterable[Tool]], list[dict[str, Any]]] = field(repr=False)
-    description: str = ""
+    tools: Callable[..., Iterable[Any]] = field(repr=False)
+    calls: Callable[..., Iterable[ToolCall]] | None = field(default=None, repr=False)
+    results: Callable[..., Iterable[Any]] | None = field(default=None, repr=False)
+    tool_choice: Callable[..., Any] | None = field(default=None, repr=False)
+    lint: Callable[..., Iterable[Any]] | None = field(default=None, repr=False)
+    collector: Callable[..., Any] | None = field(default=None, repr=False)
+    external: Callable[..., Any] | None = field(default=None, repr=False)
+
+
+class Offering(Protocol):
+    """What a dialect is bound to: a toolkit, a session or a view."""
+
+    @property
+    def tools(self) -> list[Tool]:
+        """The tools offered now."""
+
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        """All groups."""
+
+
+@final
+class BoundDialect:
+    """A provider's format over what a toolkit, a session or a view offers now: `toolkit.dialect(name)`.
+
+    It remembers what came with the calls that it has read, for the answers to them: take one for each conversation.
+    Raises `PegboardError` for what its dialect does not have.
+    """
+
+    REMEMBERED: Final = 4096
+    """For how many calls it remembers what came with them; the oldest are forgotten."""
+
+    def __init__(self, dialect: Dialect, board: Offering) -> None:
+        self.dialect = dialect
+        self.name = dialect.name
+        self._board = board
+        self._meta: dict[str, Mapping[str, Any]] = {}
+
+    def tools(self, strict: bool = False) -> list[Any]:
+        """The definitions for the request; `strict` where the provider can hold the model to them."""
+        return list(self._ask("tools", self._board.tools, strict=strict))
+
+    def calls(self, response: Any) -> list[ToolCall]:
+        """The calls in a response, a message, or a list of stream chunks: SDK objects or dicts. In order, ids kept."""
+        calls = list(self._ask("calls", response))
+        self._meta.update((call.id, call.provider_meta) for call in calls if call.provider_meta)
+        self._meta = dict(list(self._meta.items())[-self.REMEMBERED :])
+        return calls
+
+    def messages(self, results: Iterable[ToolResult]) -> list[Any]:
+        """What to append to the conversation, in the order of the results. Raises `PegboardError` for anything else."""
+        answers: list[Any] = list(results) if hasattr(results, "__iter__") else [None]
+        if not all(isinstance(each, ToolResult) for each in answers):
+            raise PegboardError("messages(...) takes a list of ToolResults, such as toolkit.call_many(...) gives")
+        return list(self._ask("results", answers, meta=self._meta))
+
+    def tool_choice(self, choice: str) -> Any:
+        """`"auto"`, `"required"`, `"none"` or the name of a tool, as the provider writes it."""
+        return self._ask("tool_choice", choice)
+
+    def collector(self) -> Any:
+        """Collects the chunks of one streamed response: `feed(chunk)` each, then ask for `calls()`."""
+        chunks: list[Any] = []
+        plain = SimpleNamespace(feed=chunks.append, calls=lambda: self.calls(chunks))
+        return plain if self.dialect.collector is None else self._ask("collector", read=self.calls)
+
+    def lint(self, strict: bool = False) -> list[Any]:
+        """What `tools(strict)` does not carry."""
+        return [] if self.dialect.lint is None else list(self._ask("lint", self._board.tools, strict=strict))
+
+    def external(self, definitions: Any) -> Any:
+        """The provider's own definitions, of tools that run elsewhere, as one thing that `register` takes."""
+        return self._ask("external", definitions)
+
+    def _ask(self, what: str, *given: Any, **more: Any) -> Any:
+        function = getattr(self.dialect, what)
+        if function is None:
+            raise PegboardError(f"the dialect {self.name!r} has no {what}; its pack would have to bring it")
+        takes = _parameters(function)[len(given) :]
+        more |= {name: getattr(self._board, name) for name in ("tools", "groups") if name in takes}
+        return function(*given, **{name: value for name, value in more.items() if name in takes})
+
+    def __repr__(self) -> str:
+        return f"BoundDialect({self.name!r})"
+
+
+@cache
+def _parameters(function: Callable[..., Any]) -> list[str]:
+    from inspect import signature
+
+    found = tried(signature, function)
+    return [] if found is None else list(found.parameters)  # none of a built-in class
 
 
 @frozen(eq=False, repr=False)
@@ -228,8 +345,8 @@ class Accelerator(Shown):
       it likes, for text that it does not read or makes something else of. Text of fewer than `shortest` characters is
       not given to it. The core watches over depth and over keys that come twice.
     - kind `"validator"`: a function from a JSON Schema that the core has vetted to a predicate over values, or None for
-      a schema that it leaves to the core. True has to mean that jsonschema accepts the value, within the bounds of
-      `ForeignSchema.WORK`; whatever else the predicate says or raises, the core decides.
+      a schema that it leaves to the core. True has to mean that jsonschema accepts the value, and has to come soon,
+      whoever wrote the schema; whatever else the predicate says or raises, the core decides.
 
     Raises ValueError for another kind.
     """
@@ -265,11 +382,9 @@ class LiveSource(ToolSource, Protocol):
     @property
     def problems(self) -> Sequence[str]:
         """A sentence for each reason why tools are missing now."""
-        ...
 
     def watch(self, changed: Callable[[], None]) -> Callable[[], None]:
         """Call `changed()`, on any thread, whenever `tools()` has something new to say; what is returned ends that."""
-        ...
 
 
 @final
@@ -277,18 +392,18 @@ class LiveSource(ToolSource, Protocol):
 class Offer(Shown):
     """A source of tools and the terms on which it hangs: what `Toolkit.register` says, and packs in `provide_tools`.
 
-    Tools of a group that the program has not created are not offered.
+    Tools of a group that the program has not created are not offered. `presets` are `{tool: {parameter: value}}`, by
+    the source's own names, as everything here goes by them; `name` and `description` are for the one tool there is.
     """
 
     source: Any
     group: tuple[str, ...] = field(default=(), converter=listed)
     presets: Mapping[str, Any] = field(factory=dict, repr=False)
-    """`{tool: {parameter: value}}`, by the source's own names, as everything here goes by them."""
-    enable: tuple[str, ...] | None = field(default=None, converter=listed_if_given)
+    enable: tuple[str, ...] | None = field(default=None, converter=optional(listed))
     disable: tuple[str, ...] = field(default=(), converter=listed)
     prefix: str = ""
     rename: Mapping[str, str] | Callable[[str], str] | None = None
     name: str | None = field(default=None, kw_only=True)
-    """Of the one tool that there is."""
     description: str | None = field(default=None, kw_only=True)
     extended_model: Any = field(default=None, kw_only=True)
+    defer: bool = field(default=False, kw_only=True)

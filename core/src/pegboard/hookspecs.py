@@ -18,10 +18,7 @@ import pluggy
 
 from pegboard.extension import Accelerator, Command, Converter, Dialect, Injector, Middleware, TypeHandler
 
-__all__ = ["GROUP", "hookimpl", "hookspec"]
-
 GROUP = "pegboard"
-"""The entry-point group that plugins register under."""
 
 hookspec = pluggy.HookspecMarker(GROUP)
 hookimpl = pluggy.HookimplMarker(GROUP)
@@ -51,7 +48,8 @@ def provide_tools(settings: Any) -> Iterable[Any] | None:
     """The pack's tools: functions, `Tool`s, objects or classes with `@tool` methods, tool sources, or import strings.
 
     `settings` is an instance of what `settings_type` returned, else None. An import string `"pkg.module:attribute"`
-    is imported on the tool's first use only. A live source is followed; an `Offer` is a source with terms.
+    is imported on the tool's first use only. A live source is followed; an `Offer` is a source with terms; a
+    `NotOffered` names tools that are not offered here, and says why.
 
         import pegboard
 

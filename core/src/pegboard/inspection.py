@@ -3,25 +3,34 @@
 `Plugins` is what a toolkit loads its plugins with: `Plugins.load(imports=False)` says what is installed without
 importing any of it, `plugins.contributions(hook)` who contributes what, `plugins.settings.effective()` which settings
 hold and where each came from, `plugins.import_seconds` how long imports took.
+
+`write_file(path, text, what)` and `open(path, opener=regular)` are how Pegboard and its packs write files of their own.
+`spelled_out(text)` is for text from outside that goes to a terminal, `suggestion(name, known)` follows "unknown X".
+`tool_index(tools).search(words, limit)` names the tools that fit best, as `search_tools` does.
 """
 
 from __future__ import annotations
 
+from pegboard._base.errors import spelled_out, suggestion
 from pegboard._board.board import Board, Clash
+from pegboard._board.permissions import Lock, regular, write_file
 from pegboard._model.plugin_record import Contribution
 from pegboard._model.tool import Tool
 from pegboard._plugins.hooks import HookName
 from pegboard._plugins.manager import Plugins
 from pegboard._plugins.settings import Settings
 from pegboard._plugins.settings_values import Setting
+from pegboard._schema.nodes import render
 from pegboard._toolkit.toolkit import Toolkit
 from pegboard._types.hints import function_kind
+from pegboard.builtin.search import tool_index
 
 __all__ = [
     "Board",
     "Clash",
     "Contribution",
     "HookName",
+    "Lock",
     "Plugins",
     "Setting",
     "Settings",
@@ -29,6 +38,12 @@ __all__ = [
     "function_kind",
     "is_loaded",
     "plugins_of",
+    "regular",
+    "render",
+    "spelled_out",
+    "suggestion",
+    "tool_index",
+    "write_file",
 ]
 
 

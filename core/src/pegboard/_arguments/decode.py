@@ -10,40 +10,48 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import accumulate
 from typing import Any, Final, NoReturn, TypeAlias, final
 
-from pegboard._base.effects import is_interrupt
+from pegboard._base.effects import pass_interrupt, tried
 from pegboard._base.errors import describe_exception
+from pegboard._base.jsonable import carried_data, owned
 from pegboard._model.result import Note
 from pegboard._model.shapes import JsonSchema
 from pegboard._schema.problems import got, spell
 from pegboard._types.json_kinds import count_members
 from pegboard.extension import Accelerator
 
+# What a model's arguments may arrive as.
 Sent: TypeAlias = str | bytes | bytearray | Mapping[str, Any] | None
-"""What a model's arguments may arrive as."""
 
 
 class DecodeError(ValueError):
-    """Arguments that cannot be read; the message is written for the model."""
+    """Arguments that cannot be read; the message is written for the model, the `remedy` for the program."""
+
+    remedy = ""
 
 
+# How many characters of text are read.
 MAX_SIZE: Final = 16 * 1024 * 1024
-"""How many characters of text are read."""
+# How many levels of nesting are read.
 MAX_DEPTH: Final = 100
-"""How many levels of nesting are read."""
+# How many keys are read, in all objects together: no model writes as many, and each may have to be explained.
+MAX_KEYS: Final = 100_000
+# Characters: each level takes two, so no well-formed text that is as short is too deep.
 _FLAT: Final = 2 * MAX_DEPTH
-"""Characters: each level takes two, so no well-formed text that is as short is too deep."""
+ATOMS: Final = frozenset({int, bool, type(None)})
 
 # Possessive, so that a hostile text cannot make the expression itself slow.
 _NO_BRACKET: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"|[^][{}"]++', re.DOTALL)
+_HALF: Final = re.compile(r"\\u[dD][89a-fA-F]\w\w")
 _STRING: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
+_FENCE: Final = re.compile(r"\s*```[\w+-]*\s(.*?)\s*```\s*", re.DOTALL)
 _LEVELS: Final = {"[": 1, "{": 1, "]": -1, "}": -1, '"': 0}
 
 
 def decode(sent: Sent) -> dict[str, Any]:
     """The arguments that were sent: a JSON object as text, or a mapping; nothing at all stands for no arguments.
 
-    Raises `DecodeError` for text that is too long or too deep, malformed, no object, or that has duplicate keys,
-    NaN, Infinity or integers of more than 4,300 digits. A mapping is held to the same bounds.
+    Raises `DecodeError` for text that is too long or too deep, malformed, no object, or that has duplicate or too many
+    keys, NaN, Infinity, integers of more than 4,300 digits or lone surrogates. A mapping is held to the same bounds.
     """
     if isinstance(sent, Mapping):
         check_value(sent)
@@ -54,33 +62,26 @@ def decode(sent: Sent) -> dict[str, Any]:
     return value
 
 
-def owned(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """A copy of checked arguments that shares no dict and no list with them."""
-    copied = dict(arguments)
-    for name, value in copied.items():
-        if type(value) is dict or type(value) is list:
-            copied[name] = _owned(value)
-    return copied
-
-
-def _owned(value: Any) -> Any:
-    return owned(value) if type(value) is dict else [_owned(item) for item in value] if type(value) is list else value
-
-
 def fast_decode(text: str) -> tuple[dict[str, Any], int]:
     """`decode` of short text without the search for duplicate keys, and at most how many keys the text has.
 
     Where the arguments turn out to have fewer keys than that, ask `has_every_key`: keys that are not there came twice,
     which `decode(text)` then reports. Raises `DecodeError`.
     """
-    if len(text) <= _FLAT or (len(text) <= MAX_SIZE and text.count("{") + text.count("[") <= MAX_DEPTH):
+    keys = text.count(":")
+    if len(text) <= _FLAT or (
+        len(text) <= MAX_SIZE and keys <= MAX_KEYS and text.count("{") + text.count("[") <= MAX_DEPTH
+    ):
         try:
+            _ = text.isascii() or text.encode()
             value, end = _scan(text, 0)
         except (StopIteration, ValueError, RecursionError):
             pass  # read again below, for the message
         else:
             if end == len(text) and type(value) is dict:
-                return value, text.count(":")
+                if "\\" in text and _HALF.search(text):
+                    _check_text(value)
+                return value, keys
     value = decode(text)
     return value, count_members(value)
 
@@ -98,20 +99,19 @@ def exact_keys(text: str) -> int:
     return _STRING.sub("", text).count(":")
 
 
-def repair_text(sent: Sent, refused: DecodeError) -> tuple[dict[str, Any], Note]:
+def repair_text(sent: str | bytes | bytearray, refused: DecodeError) -> tuple[dict[str, Any], Note]:
     """Malformed text, mended by the json_repair package, and a note that says so; `refused` is what reading it raised.
 
     For read-only tools alone: a truncated path must not reach a tool that deletes. Raises `DecodeError` where
-    nothing can be mended, and where the package is not installed (the message names it).
+    nothing can be mended, and where the package is not installed (the remedy names it).
     """
-    if not isinstance(sent, str | bytes | bytearray):
-        raise refused
     text = _as_text(sent)
-    check_depth(text)
+    _check_bounds(text)
     try:
         repair_json = importlib.import_module("json_repair").repair_json
     except ImportError:
-        raise DecodeError(f"{refused}; the program can mend such text with `pip install json_repair`") from refused
+        refused.remedy = "such text can be mended: pip install json_repair"
+        raise refused from None
     mended = repair_json(text, return_objects=True)
     if not isinstance(mended, dict):
         raise refused
@@ -119,31 +119,37 @@ def repair_text(sent: Sent, refused: DecodeError) -> tuple[dict[str, Any], Note]
     return mended, Note(f"arguments: malformed JSON read as {spell(mended)} ({refused})", kind="repair")
 
 
-def decode_twice(sent: Sent) -> tuple[dict[str, Any], Note] | None:
-    """Arguments that were encoded twice (a JSON string that holds an object), and a note; None for anything else."""
-    if not isinstance(sent, str | bytes | bytearray):
-        return None
-    try:
-        inner = parse(_as_text(sent))
-        if not isinstance(inner, str) or not inner.strip():
-            return None
-        return decode(inner), Note("arguments: JSON text read as object", kind="repair")
-    except DecodeError:
-        return None
+def unfenced(text: str) -> str:
+    """The text inside a fenced code block, or the text itself."""
+    found = _FENCE.fullmatch(text) if text.lstrip().startswith("```") else None
+    return found[1] if found else text
+
+
+def decode_wrapped(sent: str | bytes | bytearray) -> tuple[dict[str, Any], Note]:
+    """Arguments in a fenced code block, or encoded twice, and a note. Raises `DecodeError` for anything else."""
+    inner = parse(unfenced(_as_text(sent)))
+    inner = parse(unfenced(inner)) if isinstance(inner, str) else inner
+    if not isinstance(inner, dict):
+        raise DecodeError("no object")
+    return inner, Note("arguments: JSON text read as object", kind="repair")
 
 
 def check_value(value: Any) -> None:
     """Refuse a program's mapping that is no JSON: too deep (or circular), with NaN, or with keys that are no strings.
 
-    Raises `DecodeError`. Objects of other types pass; whether they fit is for the type plan to say.
+    Also one with too many keys, and text that UTF-8 cannot carry. Raises `DecodeError`. Objects of other types pass;
+    whether they fit is for the type plan to say.
     """
-    level = [value]
-    depth = 0
+    level, depth, keys = [value], 0, 0
     while level:
         depth += 1
         if depth > MAX_DEPTH + 1:
             raise DecodeError(f"arguments are nested more than {MAX_DEPTH} levels deep")
-        level = [inner for outer in level for inner in _inside(outer)]
+        keys += sum(len(outer) for outer in level if isinstance(outer, Mapping))
+        _check_keys(keys)
+        inside = (inner for outer in level for inner in _inside(outer) if type(inner) not in ATOMS)
+        # By identity: a circle is no wider than its parts.
+        level = [*{id(inner): inner for inner in inside if type(inner) is not str or not inner.isascii()}.values()]
 
 
 def _inside(value: Any) -> list[Any]:
@@ -151,12 +157,26 @@ def _inside(value: Any) -> list[Any]:
         for key in value:
             if not isinstance(key, str):
                 raise DecodeError(f"arguments have a key that is no string: {got(key)}")
-        return list(value.values())
+        return [*value, *value.values()]
     if isinstance(value, list | tuple):
         return list(value)
-    if isinstance(value, float) and not math.isfinite(value):
+    if isinstance(value, str):
+        _check_text(value)
+    elif isinstance(value, float) and not math.isfinite(value):
         _refuse_constant(repr(value))
     return []
+
+
+def _check_keys(keys: int) -> None:
+    if keys > MAX_KEYS:
+        raise DecodeError(f"arguments have more than {MAX_KEYS} keys; send fewer at once")
+
+
+def _check_text(value: Any) -> None:
+    """Refuse text that UTF-8 cannot carry, at any depth. Raises `DecodeError`."""
+    if carried_data(value) is not value:
+        before = _HALF.split(ascii(value), maxsplit=1)[0][-30:]
+        raise DecodeError(f"arguments have half of a character after {before} (UTF-8 cannot carry it); send all of it")
 
 
 def _as_text(text: Sent) -> str:
@@ -176,9 +196,11 @@ def _as_text(text: Sent) -> str:
 
 def parse(text: str) -> Any:
     """Any JSON value, strictly. Raises `DecodeError`."""
-    check_depth(text)
+    _check_bounds(text)
     try:
-        return _STRICT.decode(text)
+        value = _STRICT.decode(text)
+        _check_text(value)
+        return value
     except DecodeError:
         raise
     except json.JSONDecodeError as error:
@@ -186,20 +208,20 @@ def parse(text: str) -> Any:
         ending = " (the text ends there)" if error.pos >= len(text.rstrip()) else ""
         raise DecodeError(f"arguments are not valid JSON: {error.msg} {where}{ending}") from None
     except ValueError:
-        raise DecodeError(
-            "arguments have an integer of more than 4300 digits; send such a number as a string"
-        ) from None
+        raise DecodeError("arguments have an integer of more than 4300 digits; send it as a string") from None
     except RecursionError:
         raise DecodeError("arguments are nested too deep") from None
 
 
-def check_depth(text: str) -> None:
-    """Refuse JSON text that is nested too deep. Raises `DecodeError`."""
-    # Only a text with that many brackets can be that deep.
+def _check_bounds(text: str) -> None:
+    """Refuse JSON text that is nested too deep, or has too many keys. Raises `DecodeError`."""
+    # Only a text with that many brackets can be that deep, and only one with that many colons have so many keys.
     if text.count("{") + text.count("[") > MAX_DEPTH:
         brackets = _NO_BRACKET.sub("", text)
         if max(accumulate(map(_LEVELS.__getitem__, brackets)), default=0) > MAX_DEPTH:
             raise DecodeError(f"arguments are nested more than {MAX_DEPTH} levels deep")
+    if text.count(":") > MAX_KEYS:
+        _check_keys(exact_keys(text))
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -224,9 +246,9 @@ FastDecode: TypeAlias = Callable[[str], tuple[dict[str, Any], int]]
 
 @final
 class Accelerators:
-    """The accelerators of one toolkit: the first of each kind. `decode` and `read` are the core's own where none is."""
+    """The accelerators of one toolkit: the first of each kind. `decode` is the core's own where there is none."""
 
-    __slots__ = ("_loaded", "decode", "offered", "problems", "read")
+    __slots__ = ("_failures", "_first", "_loaded", "decode", "offered")
 
     def __init__(self) -> None:
         self.use(())
@@ -234,106 +256,66 @@ class Accelerators:
     def use(self, offered: Iterable[Accelerator]) -> None:
         """Use these from now on."""
         self.offered = tuple(offered)
-        self.problems: list[str] = []
+        self._first: dict[str, Accelerator] = {each.kind: each for each in reversed(self.offered)}
+        self._loaded: dict[str, Callable[..., Any]] = {}
+        self._failures: dict[str, str] = {}
+        decoder = self._first.get("decode")
+        self.decode: FastDecode = _decoding(decoder.shortest, self._function) if decoder else fast_decode
+
+    def read(self, sent: Any) -> dict[str, Any]:
+        """The same as the function `decode`, faster. Raises `DecodeError`."""
+        if type(sent) is str:
+            value, keys = self.decode(sent)
+            if has_every_key(value, keys, sent):
+                return value
+        return decode(sent)
+
+    @property
+    def problems(self) -> list[str]:
         """A sentence for each accelerator that failed to load."""
-        self._loaded = {each.kind: _Loaded(each, self.problems) for each in reversed(self.offered)}
-        decoder = self._loaded.get("decode")
-        self.decode: FastDecode = _decoding(decoder) if decoder else fast_decode
-        """`_decode.fast_decode`, or the same through the accelerator."""
-        self.read: Callable[[Any], dict[str, Any]] = _reading(self.decode)
-        """`_decode.decode`, or the same through the accelerator."""
+        return [*self._failures.values()]
 
     @property
     def used(self) -> dict[str, str]:
         """The names of the accelerators by kind, without those that failed to load."""
-        return {kind: each.accelerator.name for kind, each in sorted(self._loaded.items()) if not each.failed}
+        return {kind: each.name for kind, each in sorted(self._first.items()) if kind not in self._failures}
 
     def quick(self, schema: JsonSchema) -> Callable[[Any], bool] | None:
         """A predicate that is true only for values that fit a foreign schema; None where there is none for it."""
-        validator = self._loaded.get("validator")
-        if validator is None:
+        if "validator" not in self._first:
             return None
-        try:
-            fits = validator.function()(schema)
-        except BaseException as error:  # whatever a library says of a schema, jsonschema has accepted it
-            if is_interrupt(error):
-                raise
-            return None
+        # Whatever a library in another language says of a schema, jsonschema has accepted it.
+        fits = tried(self._function("validator"), schema)
+        return None if fits is None else lambda value: tried(fits, value) is True
 
-        def surely_fits(value: Any) -> bool:
+    def _function(self, kind: str) -> Callable[..., Any]:
+        """What an accelerator loads on first use; where that failed, a function that raises."""
+        if kind not in self._loaded:
+            accelerator = self._first[kind]
             try:
-                return fits(value) is True
-            except BaseException as error:  # a library in another language may raise anything
-                if is_interrupt(error):
-                    raise
-                return False
-
-        return None if fits is None else surely_fits
-
-
-@final
-class _Loaded:
-    """An accelerator, and what it loads on first use."""
-
-    __slots__ = ("_function", "_problems", "accelerator", "failed")
-
-    def __init__(self, accelerator: Accelerator, problems: list[str]) -> None:
-        self.accelerator = accelerator
-        self.failed = False
-        self._problems = problems
-        self._function: Callable[..., Any] | None = None
-
-    def function(self) -> Callable[..., Any]:
-        """What `load` returned; where that failed, a function that raises."""
-        if self._function is None:
-            try:
-                self._function = self.accelerator.load()
-            except BaseException as error:  # a broken wheel may raise anything
-                if is_interrupt(error):
-                    raise
-                self.failed = True
-                self._problems.append(
-                    f"the accelerator {self.accelerator.name} cannot be used: {describe_exception(error)}"
-                )
-                self._function = _unusable
-        return self._function
+                self._loaded[kind] = accelerator.load()
+            except BaseException as error:  # noqa: BLE001 - a broken wheel may raise anything
+                pass_interrupt(error)
+                said = describe_exception(error)
+                self._failures[kind] = f"the accelerator {accelerator.name} cannot be used: {said}"
+                self._loaded[kind] = _refuse_constant  # it raises, whatever it is asked
+        return self._loaded[kind]
 
 
-def _unusable(text: Any) -> Any:
-    raise ValueError("this accelerator failed to load")
-
-
-def _decoding(decoder: _Loaded) -> FastDecode:
+def _decoding(shortest: int, function: Callable[[str], Callable[[str], Any]]) -> FastDecode:
     loads: Callable[[str], Any] | None = None
-    shortest = decoder.accelerator.shortest
 
     def fast_decode_with(text: str) -> tuple[dict[str, Any], int]:
         nonlocal loads
         size = len(text)
         if shortest <= size <= MAX_SIZE:
             if loads is None:
-                loads = decoder.function()
-            try:
-                if size > _FLAT:
-                    check_depth(text)
-                value = loads(text)
-            except BaseException as error:  # read again below, for the decision and the message
-                if is_interrupt(error):
-                    raise
-            else:
-                if type(value) is dict:
-                    return value, text.count(":")
-        return fast_decode(text)
+                loads = function("decode")
+            if size > _FLAT:
+                _check_bounds(text)
+            value = tried(loads, text)
+            if type(value) is dict:
+                return value, text.count(":")
+        return fast_decode(text)  # for the decision and the message
 
     return fast_decode_with
-
-
-def _reading(fast: FastDecode) -> Callable[[Any], dict[str, Any]]:
-    def read(sent: Any) -> dict[str, Any]:
-        if type(sent) is str:
-            value, keys = fast(sent)
-            if has_every_key(value, keys, sent):
-                return value
-        return decode(sent)
-
-    return read

@@ -1,4 +1,4 @@
-"""Examining: one walk over a value that does not fit, which mends what may be mended and tells what stays wrong.
+"""Examining: one walk over a refused value, which mends what may be mended and tells what stays wrong.
 
 The ladder of repairs puts right what models commonly get wrong, without losing or guessing anything, and leaves a note
 for each change. Nothing here runs for a value that fits as it is.
@@ -6,8 +6,6 @@ for each change. Nothing here runs for a value that fits as it is.
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from itertools import count, repeat
@@ -16,80 +14,62 @@ from typing import Any, Final, TypeAlias
 
 from attrs import define, evolve, field
 
-from pegboard._arguments.decode import DecodeError, parse
+from pegboard._arguments.decode import parse, unfenced
+from pegboard._arguments.readings import Digits, is_null, own_digits, readings
+from pegboard._base.effects import tried
 from pegboard._base.errors import BareMismatch, Mismatch
 from pegboard._base.markers import MISSING
+from pegboard._model import shapes
 from pegboard._model.result import Note
-from pegboard._model.shapes import (
-    Choice,
-    FixedItems,
-    Items,
-    Mapped,
-    Member,
-    Nullable,
-    Record,
-    Scalar,
-    Shape,
-    Tagged,
-    TypePlan,
-    Union,
-    identity,
-)
-from pegboard._schema.foreign import SchemaMismatch, schema_problems, shape_of
+from pegboard._model.shapes import TypePlan, identity
+from pegboard._model.subschemas import comparable, distinct
+from pegboard._schema import problems
+from pegboard._schema.foreign import ForeignPlan, ForeignSchema, schema_problems, shape_of
 from pegboard._schema.nodes import render
-from pegboard._schema.problems import (
-    MOST_PROBLEMS,
-    Problem,
-    expected,
-    got,
-    join,
-    mismatch,
-    missing,
-    one_of,
-    reason,
-    settled,
-    similar,
-    spell,
-    under,
-    unknown,
-)
+from pegboard._schema.problems import Problem, expected, got, join, mismatch, reason, settled, similar, spell
+from pegboard._schema.vet import TooMuchWorkError, UncheckedMismatch, budget
 from pegboard._types.codegen import structurer
-from pegboard._types.json_kinds import JSON_TYPES, kinds
+from pegboard._types.json_kinds import JSON_TYPES, choice_table, choose, kinds
 
 Redact: TypeAlias = Callable[[str], str]
-Container: TypeAlias = Record | Items | FixedItems | Mapped | Tagged
+Sketch: TypeAlias = shapes.Shape | None
+Container: TypeAlias = shapes.Record | shapes.Items | shapes.FixedItems | shapes.Mapped | shapes.Tagged
 
+# Stands for what would refuse a value that is looked into before anybody asks: asking costs as much.
 _UNASKED: Final[BaseException] = BareMismatch()
-"""Stands for what would refuse a value that is looked into before anybody asks: asking costs as much."""
+# What refuses a scalar of another type, and says nothing more.
 _BARE: Final[BaseException] = BareMismatch()
-"""What refuses a scalar of another type, and says nothing more."""
+# The types of JSON that a scalar refuses whatever the value: raising an exception for each would take long.
 _NEVER: Final[Mapping[type, frozenset[type]]] = {
-    kind: frozenset(JSON_TYPES) - kinds(TypePlan({}, identity, shape=Scalar(kind))).keys()
+    kind: frozenset(JSON_TYPES) - kinds(TypePlan({}, identity, shape=shapes.Scalar(kind))).keys()
     for kind in (NoneType, bool, int, float, str, object)
 }
-"""The types of JSON that a scalar refuses whatever the value: raising an exception for each would take long."""
-_NESTED: Final[Mapping[Any, Any]] = {FixedItems: list, Items: list, Mapped: dict, Record: dict, Tagged: dict}
-_ANYTHING: Final = TypePlan({}, identity, shape=Scalar(object))
+# Texts that stand for no value.
+_NOTHING: Final = frozenset({"", "null", "none"})
+# Nobody reads more, and each takes its time: what has to be mended as often was not meant for this type.
+MOST_REPAIRS: Final = 10_000
+_ANYTHING: Final = TypePlan({}, identity, shape=shapes.Scalar(object))
 _UNTOLD: Final = Problem("", "does not fit")
 
 
 def examine(
-    plan: TypePlan, value: Any, path: str = "", *, mends: bool = True, redact: Redact | None = None
+    plan: TypePlan, value: Any, path: str = "", *, mends: bool = True, redact: Redact | None = None, sent: Any = None
 ) -> tuple[Any, list[Problem], list[Note]]:
     """`value` with everything mended that can be mended, what keeps it from fitting then, and a note for each repair.
 
     There are problems exactly where the result does not fit; what stays wrong is left as it was sent. The input is
     never changed, and mending twice changes nothing more. `redact` goes over every text that is taken from the value
-    or from an exception, before it is shortened. The walk stops after 1,000 problems.
+    or from an exception, before it is shortened. `sent` is the text that the value was read from, for the digits of its
+    numbers. The walk stops after 1,000 problems.
     """
-    walk = _Walk(redact, mends)
+    walk = _Walk(redact, mends, own_digits(sent))
     return walk.visit(plan, value, path), walk.problems, walk.notes
 
 
 def refusal(plan: TypePlan, value: Any) -> BaseException | None:
     """What `plan.structure(value)` raised; None if the value fits."""
     shape = plan.shape
-    if type(shape) is Scalar:
+    if type(shape) is shapes.Scalar:
         kind = type(value)
         if kind in _NEVER[shape.type]:
             return _BARE
@@ -97,7 +77,7 @@ def refusal(plan: TypePlan, value: Any) -> BaseException | None:
             return None
     try:
         plan.structure(value)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, TooMuchWorkError):
         raise
     except BaseException as error:  # noqa: BLE001 - users' validators may raise anything, SystemExit included
         return error
@@ -110,24 +90,25 @@ class _Walk:
 
     redact: Redact | None
     mends: bool
-    most: int = MOST_PROBLEMS
-    """After so many problems nothing more is looked at."""
+    digits: Digits
+    # After so many problems nothing more is looked at.
+    most: int = problems.MOST_PROBLEMS
+    # Whether problems are only counted: words for what is discarded would take long.
     quiet: bool = False
-    """Whether problems are only counted: words for what is discarded would take long."""
-    wrapping: tuple[tuple[str, TypePlan], ...] = ()
-    """Where an array is being put around a value, and of what: a list of lists of lists has no end of its own."""
+    # Whether an array may be put around the value: once, outside, since around each item it would mean something else.
+    wraps: bool = True
     problems: list[Problem] = field(factory=list)
     notes: list[Note] = field(factory=list)
 
     def attempt(self, most: int = 1) -> _Walk:
         """A walk that may lead nowhere."""
-        return _Walk(self.redact, True, most, True, self.wrapping)
+        return _Walk(self.redact, True, self.digits, most, True, self.wraps)
 
     def visit(self, plan: TypePlan, value: Any, path: str) -> Any:
         error = _UNASKED if _is_nested(plan, value) else refusal(plan, value)
         return value if error is None else self.refused(plan, value, path, error)
 
-    def refused(self, plan: TypePlan, value: Any, path: str, error: BaseException, sketch: Shape | None = None) -> Any:
+    def refused(self, plan: TypePlan, value: Any, path: str, error: BaseException, sketch: Sketch = None) -> Any:
         """Go into a value that does not fit; one that nobody has asked may turn out to fit.
 
         `sketch` stands in for the shape that the plan has not: the plan has the last word.
@@ -137,13 +118,13 @@ class _Walk:
             return value
         mended = value
         match sketch or settled(plan).shape:
-            case Scalar() | Choice() as shape:
+            case shapes.Scalar() | shapes.Choice() | shapes.Text() as shape:
                 mended = self.scalar(shape, plan, value, path)
-            case Record() | Items() | FixedItems() | Mapped() | Tagged() as shape:
+            case shapes.Record() | shapes.Items() | shapes.FixedItems() | shapes.Mapped() | shapes.Tagged() as shape:
                 mended = self.container(shape, plan, value, path)
-            case Nullable(inner=inner):
+            case shapes.Nullable(inner=inner):
                 mended = self.nullable(inner, plan, value, path, error)
-            case Union(members=members):
+            case shapes.Union(members=members):
                 mended = self.union(members, plan, value, path)
             case None if self.mends:
                 mended = self.sketched(plan, value, path, error)
@@ -154,8 +135,8 @@ class _Walk:
                 self.whole(settled(plan), mended, path, refused)
         return mended
 
-    def scalar(self, shape: Scalar | Choice, plan: TypePlan, value: Any, path: str) -> Any:
-        for candidate in readings(shape, value) if self.mends else ():
+    def scalar(self, shape: shapes.Scalar | shapes.Choice | shapes.Text, plan: TypePlan, value: Any, path: str) -> Any:
+        for candidate in readings(shape, value, self.digits) if self.mends else ():
             if refusal(plan, candidate) is None:
                 self.note(path, value, got(candidate, self.redact))
                 return candidate
@@ -164,10 +145,14 @@ class _Walk:
     def sketched(self, plan: TypePlan, value: Any, path: str, error: BaseException) -> Any:
         """A type that comes without a shape: a sketch of one suggests repairs, the schema will say what is wrong."""
         sketch = shape_of(plan)
-        if sketch is None:
+        if sketch is None or isinstance(error, UncheckedMismatch):
             return value
-        attempt = self.attempt(MOST_PROBLEMS)
-        mended = attempt.refused(plan, value, path, error, sketch)
+        attempt = self.attempt(problems.MOST_PROBLEMS)
+        try:
+            with budget(ForeignSchema.WORK):
+                mended = attempt.refused(plan, value, path, error, sketch)
+        except UncheckedMismatch:
+            return value  # to look for repairs would take too long
         self.notes.extend(attempt.notes)
         return mended
 
@@ -184,101 +169,99 @@ class _Walk:
 
     def union(self, members: Sequence[TypePlan], plan: TypePlan, value: Any, path: str) -> Any:
         """Mend by the alternative that needs the fewest repairs, else explain by the one that was probably meant."""
-        best: tuple[Any, list[Note]] | None = None
+        found: list[tuple[int, Any, list[Note]]] = []
         for member in members if self.mends else ():
             attempt = self.attempt()
             mended = attempt.visit(member, value, path)
-            fits = attempt.notes and not attempt.problems and refusal(plan, mended) is None
-            if fits and (best is None or len(attempt.notes) < len(best[1])):
-                best = mended, attempt.notes
-                if len(attempt.notes) == 1:
-                    break
-        if best is not None:
-            self.notes.extend(best[1])
-            return best[0]
+            if attempt.notes and not attempt.problems and refusal(plan, mended) is None:
+                found.append((len(attempt.notes), mended, attempt.notes))
+        best = sorted(found, key=lambda each: each[0])[:2]
+        if len(best) == 1 or (best and (best[0][0] < best[1][0] or comparable(best[0][1]) == comparable(best[1][1]))):
+            self.notes.extend(best[0][2])
+            return best[0][1]
         meant = None if self.quiet else _closest(members, value)
         if meant is None:
             self.mismatch(path, expected(plan), value)
         else:
-            _Walk(self.redact, False, problems=self.problems).visit(meant, value, path)
+            _Walk(self.redact, False, self.digits, problems=self.problems).visit(meant, value, path)
         return value
 
     def container(self, shape: Container, plan: TypePlan, value: Any, path: str) -> Any:
         """Arrays and objects: out of JSON text first, then each thing inside."""
-        kind = _NESTED[type(shape)]
+        kind: Any = shape.json
         if self.mends and not isinstance(value, kind):
             value = self.opened(kind, value, path)
-            if isinstance(shape, Items) and not isinstance(value, list):
+            if isinstance(shape, shapes.Items) and not isinstance(value, list):
                 value = self.wrapped(shape.item, value, path)
-        if not isinstance(value, kind) or (isinstance(shape, FixedItems) and len(value) != len(shape.items)):
-            wanted = f"array of exactly {len(shape.items)} items" if isinstance(shape, FixedItems) else expected(plan)
-            self.mismatch(path, wanted, value)
+        if not isinstance(value, kind) or (isinstance(shape, shapes.FixedItems) and len(value) != len(shape.items)):
+            fixed = f"array of exactly {len(shape.items)} items" if isinstance(shape, shapes.FixedItems) else ""
+            form = ": write a JSON array, such as [..., ...]" if kind is list and isinstance(value, str) else ""
+            self.mismatch(path, fixed or expected(plan), value, form)
             return value
         match shape:
-            case Record():
+            case shapes.Record():
                 return self.record(shape, value, path)
-            case Tagged():
+            case shapes.Tagged():
                 return self.tagged(shape, value, path)
-            case Mapped():
+            case shapes.Mapped():
                 return self.mapped(shape, plan, value, path)
-            case Items() | FixedItems():
+            case shapes.Items() | shapes.FixedItems():
                 return self.items(shape, plan, value, path)
 
     def opened(self, kind: type, value: Any, path: str) -> Any:
         """The array or object that is written in a string."""
-        if not isinstance(value, str) or not value.lstrip().startswith(("[", "{")):
-            return value
-        try:
-            inner = parse(value)
-        except DecodeError:
-            return value
+        inner = tried(parse, unfenced(value)) if isinstance(value, str) else None
         if type(inner) is not kind:
             return value
         self.notes.append(_repair(path, f"JSON text read as {'array' if kind is list else 'object'}"))
         return inner
 
     def wrapped(self, item: TypePlan, value: Any, path: str) -> Any:
-        """One value where a list of such was wanted.
-
-        Text is wrapped only where it is one of some choices: any other may be several, written in a way of its own.
-        """
-        if value is None or (isinstance(value, str) and not isinstance(shape_of(settled(item)), Choice)):
-            return value
-        if (path, item) in self.wrapping:
+        """One value where a list of such was wanted; not what stands for nothing, nor a text that may be several."""
+        if not self.wraps or value in (None, {}) or (isinstance(value, str) and value.strip().lower() in _NOTHING):
             return value
         attempt = self.attempt()
-        attempt.wrapping = (*self.wrapping, (path, item))
+        attempt.wraps = False
         mended = attempt.visit(item, value, path)
-        if attempt.problems:
+        several = isinstance(mended, str) and not set(",;\n[]{}").isdisjoint(mended)  # which separate or enclose
+        if attempt.problems or (several and not isinstance(shape_of(settled(item)), shapes.Choice)):
             return value
         self.notes.extend(attempt.notes)
         self.note(path, mended, "array of one item")
         return [mended]
 
-    def items(self, shape: Items | FixedItems, plan: TypePlan, value: list[Any], path: str) -> Any:
+    def items(self, shape: shapes.Items | shapes.FixedItems, plan: TypePlan, value: list[Any], path: str) -> Any:
         known = len(self.problems)
-        plans = repeat(shape.item) if isinstance(shape, Items) else shape.items
-        changed = self.parts(zip(count(), plans, value, strict=False), path)
+        plans = repeat(shape.item) if isinstance(shape, shapes.Items) else shape.items
+        changed = self.parts(zip(count(), plans, value, strict=False), path, wraps=isinstance(shape, shapes.FixedItems))
         mended = [changed.get(index, item) for index, item in enumerate(value)] if changed else value
-        if isinstance(shape, Items) and (shape.checks or shape.unique):
+        if isinstance(shape, shapes.Items) and shape.unique and self.mends and len(self.problems) == known:
+            once = distinct(mended)
+            if len(once) < len(mended):
+                self.notes.append(_repair(path, "repeated items taken once"))
+                mended = once
+        if isinstance(shape, shapes.Items) and (shape.checks or shape.unique):
             self.size(evolve(shape, item=_ANYTHING, build=list), plan, mended, path, known)
         return mended
 
-    def parts(self, parts: Iterable[tuple[Any, TypePlan, Any]], path: str) -> dict[Any, Any]:
+    def parts(self, parts: Iterable[tuple[Any, TypePlan, Any]], path: str, *, wraps: bool = True) -> dict[Any, Any]:
         """What parts of an array or object are mended to, by their index or key."""
         changed: dict[Any, Any] = {}
         for key, plan, part in parts:
+            if len(self.notes) >= MOST_REPAIRS:
+                self.problems.append(Problem(path, f"more than {MOST_REPAIRS} values do not fit as they are"))
+            if len(self.problems) >= self.most:
+                break
             error = refusal(plan, part)
             if error is None:
                 continue
-            if len(self.problems) >= self.most:
-                break
+            self.wraps = wraps
             better = self.refused(plan, part, join(path, key), error)
             if better is not part:
                 changed[key] = better
         return changed
 
-    def size(self, bare: Items | Mapped, plan: TypePlan, value: Any, path: str, known: int) -> None:
+    def size(self, bare: shapes.Items | shapes.Mapped, plan: TypePlan, value: Any, path: str, known: int) -> None:
         """The bounds of the whole, told before the problems of its parts; alone they are told like any other."""
         parts = self.problems[known:]
         if parts and refusal(TypePlan({}, structurer(bare)), value) is not None:
@@ -286,13 +269,13 @@ class _Walk:
             self.mismatch(path, expected(plan), value)
             self.problems.extend(parts)
 
-    def mapped(self, shape: Mapped, plan: TypePlan, value: dict[str, Any], path: str) -> Any:
+    def mapped(self, shape: shapes.Mapped, plan: TypePlan, value: dict[str, Any], path: str) -> Any:
         known = len(self.problems)
         keys = self.keys(shape.key, value, path) if shape.key is not None and self.mends else {}
 
         def parts() -> Iterator[tuple[str, TypePlan, Any]]:
             for key, member in value.items():
-                if shape.key is not None:
+                if shape.key is not None and len(self.problems) < self.most:
                     self.key(shape.key, keys.get(key, key), path)
                 yield key, shape.value, member
 
@@ -308,8 +291,9 @@ class _Walk:
 
     def keys(self, plan: TypePlan, value: Iterable[str], path: str) -> dict[str, Any]:
         """What keys are mended to; nothing where a member would be lost by that."""
-        attempt = self.attempt(MOST_PROBLEMS)
-        mended = {key: attempt.visit(plan, key, join(path, key)) for key in value}
+        attempt = self.attempt(problems.MOST_PROBLEMS)
+        enough = attempt.most
+        mended = {key: attempt.visit(plan, key, join(path, key)) for key in value if len(attempt.problems) < enough}
         if not attempt.notes or len(set(mended.values())) < len(mended):
             return {}
         self.notes.extend(attempt.notes)
@@ -328,7 +312,7 @@ class _Walk:
             if first is not key:
                 self.problems.append(Problem(join(path, key), f"means the same key as {spell(first)}; send it once"))
 
-    def record(self, shape: Record, value: dict[str, Any], path: str) -> Any:
+    def record(self, shape: shapes.Record, value: dict[str, Any], path: str) -> Any:
         wrong = _wrong_members(shape, value)
         changed: dict[str, Any] = {}
         notes: dict[str, list[Note]] = {}
@@ -336,6 +320,7 @@ class _Walk:
         for member in shape.members:
             key = member.key
             if key in wrong:
+                self.wraps = True
                 first = len(self.notes)
                 there, given = join(path, key), value[key]
                 if self.mends and _means_omitted(member, given):
@@ -345,7 +330,7 @@ class _Walk:
                     changed[key] = better
                 notes[key] = self.notes[first:]
             elif member.required and key not in value:
-                self.problems.append(missing(join(path, key), expected(member.plan)))
+                self.problems.append(problems.missing(join(path, key), expected(member.plan)))
         if not shape.open:
             self.surplus(shape, value, path)
         if not changed:
@@ -354,27 +339,26 @@ class _Walk:
         mended = {**value, **changed}
         return {key: given for key, given in mended.items() if given is not MISSING}
 
-    def surplus(self, shape: Record, value: dict[str, Any], path: str) -> None:
+    def surplus(self, shape: shapes.Record, value: dict[str, Any], path: str) -> None:
         known = {member.key: None for member in shape.members}
         offered = [key for key in known if key not in shape.unlisted]
         for key in value:
             if key not in known and len(self.problems) < self.most:
-                self.problems.append(unknown(path, key, offered))
+                self.problems.append(problems.unknown(path, key, offered))
 
-    def tagged(self, shape: Tagged, value: dict[str, Any], path: str) -> Any:
+    def tagged(self, shape: shapes.Tagged, value: dict[str, Any], path: str) -> Any:
         there = join(path, shape.key)
         if shape.key not in value:
-            self.problems.append(missing(there, one_of(shape.members)))
+            self.problems.append(problems.missing(there, problems.one_of(shape.members)))
             return value
         given = value[shape.key]
-        plan = _tagged_member(shape, given)
-        if plan is None and self.mends and isinstance(given, str):
-            tags = [tag for tag in shape.members if str(tag).casefold() == given.casefold()]
-            if len(tags) == 1:
-                self.note(there, given, got(tags[0]))
-                plan, value = shape.members[tags[0]], {**value, shape.key: tags[0]}
+        plan = tried(choose, choice_table([*shape.members.items()]), given)
+        tags = shapes.Choice(tuple((tag, tag) for tag in shape.members))
+        for tag in readings(tags, given, self.digits) if plan is None and self.mends else ():
+            self.note(there, given, got(tag))
+            plan, value = shape.members[tag], {**value, shape.key: tag}
         if plan is None:
-            self.mismatch(there, one_of(shape.members), given, similar(given, shape.members))
+            self.mismatch(there, problems.one_of(shape.members), given, similar(given, shape.members))
             return value
         return self.visit(plan, value, path)
 
@@ -384,19 +368,19 @@ class _Walk:
             self.problems.append(_UNTOLD)
         elif isinstance(error, Mismatch) and error.located:
             # What a third party's judge found, part by part; its words may repeat the value.
-            for keys, text in error.located[: MOST_PROBLEMS - len(self.problems)]:
+            for keys, text in error.located[: problems.MOST_PROBLEMS - len(self.problems)]:
                 self.problems.append(Problem(reduce(join, keys, path), self.redact(text) if self.redact else text))
-        elif plan.shape is not None or not self.by_schema(plan, value, path, error):
+        elif plan.shape is not None or not self.by_schema(plan, value, path):
             hint = self.hint(plan, value, error)
             if hint and isinstance(value, list | dict):
                 self.problems.append(Problem(path, hint.removeprefix(": ")))
             else:
                 self.mismatch(path, expected(plan), value, hint)
 
-    def by_schema(self, plan: TypePlan, value: Any, path: str, error: BaseException) -> bool:
+    def by_schema(self, plan: TypePlan, value: Any, path: str) -> bool:
         """Whether the schema of a type without a shape says what is wrong."""
-        if isinstance(error, SchemaMismatch):
-            found = [evolve(problem, path=under(path, problem.path)) for problem in error.problems(self.redact)]
+        if isinstance(plan, ForeignPlan):
+            found = plan.whole.problems(value, path, redact=self.redact, part=plan.part)
         else:
             found = schema_problems(render(plan.schema), value, path, redact=self.redact)
         self.problems.extend(found)
@@ -404,10 +388,9 @@ class _Walk:
 
     def hint(self, plan: TypePlan, value: Any, error: BaseException) -> str:
         """What follows a mismatch: the nearest choice, or what the exception says."""
-        if isinstance(plan.shape, Choice):
+        if isinstance(plan.shape, shapes.Choice):
             return similar(value, [spelling for spelling, _ in plan.shape.pairs])
-        said = "" if error is _BARE else reason(error, self.redact)
-        return f": {said}" if said else ""
+        return f": {said}" if (said := reason(error, self.redact)) else problems.written(plan.schema)
 
     def mismatch(self, path: str, wanted: str, value: Any, detail: str = "") -> None:
         self.problems.append(_UNTOLD if self.quiet else mismatch(path, wanted, value, detail, self.redact))
@@ -421,24 +404,20 @@ class _Walk:
 
 def _is_nested(plan: TypePlan, value: Any) -> bool:
     """Whether a value is an array or object of the right kind, whose parts say best what is wrong with it."""
-    return type(value) is _NESTED.get(type(plan.shape))
+    return type(value) in (list, dict) and plan.shape is not None and type(value) is plan.shape.json
 
 
-def _wrong_members(shape: Record, values: Mapping[str, Any]) -> dict[str, BaseException]:
+def _wrong_members(shape: shapes.Record, values: Mapping[str, Any]) -> dict[str, BaseException]:
     """What refuses members; where nothing but the one nested member can be wrong, nobody need ask it."""
     wrong: dict[str, BaseException] = {}
-    nested: list[Member] = []
-    absent = present = 0
-    for member in shape.members:
-        if member.key not in values:
-            absent += member.required
-            continue
-        present += 1
+    nested: list[shapes.Member] = []
+    given = [member for member in shape.members if member.key in values]
+    for member in given:
         if _is_nested(member.plan, values[member.key]):
             nested.append(member)
-        elif (found := refusal(member.plan, values[member.key])) is not None:
-            wrong[member.key] = found
-    only = len(nested) == 1 and not wrong and not absent and (shape.open or present == len(values))
+        elif (error := refusal(member.plan, values[member.key])) is not None:
+            wrong[member.key] = error
+    only = len(nested) == 1 and not wrong and len(given) == len(shape.members) == len(values)
     for member in nested:
         error = _UNASKED if only else refusal(member.plan, values[member.key])
         if error is not None:
@@ -446,16 +425,12 @@ def _wrong_members(shape: Record, values: Mapping[str, Any]) -> dict[str, BaseEx
     return wrong
 
 
-def _means_omitted(member: Member, given: Any) -> bool:
-    """A null (or, where None is the default, a spelling of it) that does not fit a member that need not be there."""
-    return not member.required and (given is None or (member.default is None and is_null(given)))
-
-
-def _tagged_member(shape: Tagged, tag: Any) -> TypePlan | None:
-    """The plan that a tag stands for; True is not the tag 1."""
-    if not isinstance(tag, str | int):
-        return None
-    return next((plan for known, plan in shape.members.items() if known == tag and type(known) is type(tag)), None)
+def _means_omitted(member: shapes.Member, given: Any) -> bool:
+    """A null, or a text for it where no text is the default, that does not fit a member that need not be there."""
+    if member.required or given is None or not is_null(given):
+        return not member.required and given is None
+    is_text = member.default is not MISSING and isinstance(getattr(member.default, "value", member.default), str)
+    return member.default is None or not (is_text or refusal(member.plan, None) is None)
 
 
 def _closest(members: Iterable[TypePlan], value: Any) -> TypePlan | None:
@@ -469,15 +444,15 @@ def _closest(members: Iterable[TypePlan], value: Any) -> TypePlan | None:
     return candidates[0] if len(candidates) == 1 else None
 
 
-def _common_keys(shape: Shape | None, value: Mapping[str, Any]) -> int:
+def _common_keys(shape: shapes.Shape | None, value: Mapping[str, Any]) -> int:
     """How well a record's members match the keys of `value`; a constant member that agrees decides."""
     match shape:
-        case Record(members=members):
+        case shapes.Record(members=members):
             present = [member for member in members if member.key in value]
-            tags = [member for member in present if isinstance(member.plan.shape, Choice)]
+            tags = [member for member in present if isinstance(member.plan.shape, shapes.Choice)]
             agreed = sum(refusal(tag.plan, value[tag.key]) is None for tag in tags)
             return len(present) + 100 * agreed
-        case Tagged(key=key):
+        case shapes.Tagged(key=key):
             return int(key in value)
         case _:
             return 0
@@ -485,65 +460,3 @@ def _common_keys(shape: Shape | None, value: Mapping[str, Any]) -> int:
 
 def _repair(path: str, text: str) -> Note:
     return Note(f"{path}: {text}" if path else text, kind="repair", path=path)
-
-
-# What a scalar that does not fit was probably meant to be: one reading only, with nothing lost ----------------------
-
-# ASCII digits only, of a length that Python converts in no time.
-_INTEGER: Final = re.compile(r"\s*([+-]?[0-9]{1,400})(?:\.0*)?\s*", re.ASCII)
-_NUMBER: Final = re.compile(r"\s*[+-]?(?:[0-9]{1,400}(?:\.[0-9]{0,400})?|\.[0-9]{1,400})(?:[eE][+-]?[0-9]{1,4})?\s*")
-_BOOLEANS: Final = {"true": True, "false": False}
-_NULLS: Final = frozenset({"", "null"})
-
-
-def is_null(value: Any) -> bool:
-    """Whether a value is a text that stands for null."""
-    return isinstance(value, str) and value.strip().lower() in _NULLS
-
-
-def readings(shape: Scalar | Choice, value: Any) -> Iterable[Any]:
-    """What a scalar may have been meant to be; the plan decides whether it fits."""
-    if isinstance(shape, Choice):
-        return _choices(shape, value)
-    if isinstance(value, str):
-        reading = _read(shape.type, value)
-        return () if reading is value else (reading,)
-    if shape.type is str and type(value) is int and value.bit_length() < 4000:
-        return (str(value),)
-    return ()
-
-
-def _read(kind: type, text: str) -> Any:
-    if kind is int and (match := _INTEGER.fullmatch(text)):
-        return int(match[1])
-    if kind is float and _NUMBER.fullmatch(text) and math.isfinite(number := float(text)):
-        return number
-    if kind is bool:
-        return _BOOLEANS.get(text.strip().lower(), text)
-    return None if kind is NoneType and is_null(text) else text
-
-
-def _choices(shape: Choice, value: Any) -> Iterable[Any]:
-    """The choices that are spelled like `value`: by name, else by case where that leaves only one, else as JSON."""
-    if type(value) is int:
-        return [spelling for spelling, _ in shape.pairs if spelling == str(value)]
-    if not isinstance(value, str):
-        return []
-    if value in shape.names:
-        return [_spelling(shape, shape.names[value])]
-    spelled = {str(spelling): spelling for spelling, _ in shape.pairs if isinstance(spelling, str)}
-    named = {name: _spelling(shape, chosen) for name, chosen in shape.names.items()}
-    folded = value.strip().casefold()
-    alike = {_key(chosen): chosen for text, chosen in [*named.items(), *spelled.items()] if text.casefold() == folded}
-    if alike:
-        return list(alike.values()) if len(alike) == 1 else []
-    return [spelling for spelling, _ in shape.pairs if not isinstance(spelling, str) and spell(spelling) == folded]
-
-
-def _spelling(shape: Choice, chosen: Any) -> Any:
-    """The JSON scalar that stands for an enum member."""
-    return next((spelling for spelling, stands_for in shape.pairs if stands_for is chosen), chosen)
-
-
-def _key(chosen: Any) -> Any:
-    return type(chosen), chosen

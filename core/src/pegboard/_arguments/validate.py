@@ -3,28 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from attrs import field, frozen
 
-from pegboard._arguments.decode import DecodeError, decode, decode_twice, repair_text
-from pegboard._base.effects import is_interrupt
+from pegboard._arguments.decode import DecodeError, decode, decode_wrapped, repair_text
+from pegboard._base.effects import tried
 from pegboard._model.result import Note
-from pegboard._model.shapes import TypePlan
+from pegboard._model.tool import CallPlan
 from pegboard._schema.problems import Problem, message
 
 RepairMode: TypeAlias = Literal["off", "safe", "max"]
-
-
-class ValidationPlan(Protocol):
-    """What admission needs of a call plan."""
-
-    hidden: frozenset[str]
-    record: TypePlan
-    extra: TypePlan | None
-
-    def accept(self, arguments: dict[str, Any], keys: int, text: str | None, /) -> tuple[Any, ...]:
-        """Structure the arguments, or raise."""
 
 
 @frozen(eq=False, slots=False)  # half the time of slots
@@ -36,10 +25,11 @@ class Validation:
     notes: tuple[Note, ...] = ()
     refusal: str | None = None
     problems: Sequence[str] = ()
+    remedy: str = ""
 
 
 def admit(
-    plan: ValidationPlan,
+    plan: CallPlan,
     sent: Any,
     *,
     mode: RepairMode = "safe",
@@ -61,15 +51,18 @@ def admit(
         try:
             arguments = _without_hidden(plan, _decoded(sent, mode, read_only, notes, read), notes)
         except DecodeError as error:
-            return Validation(refusal=f"invalid arguments: {error}")
-        values = _accepted(plan, arguments)
+            return Validation(refusal=f"invalid arguments: {error}", remedy=error.remedy)
+        values = tried(plan.accept, arguments, -1, None)
+    given = arguments
     if values is None:
-        mended, problems, repairs = _examined(plan, arguments, mode != "off", redact)
-        values = None if problems else _accepted(plan, mended)
+        given, problems, repairs = _examined(plan, arguments, mode != "off", redact, sent)
+        values = None if problems else tried(plan.accept, given, -1, None)
         if values is None:
             texts = [str(problem) for problem in problems] or ["the arguments do not fit together"]
             return Validation(arguments, (), tuple(notes), f"invalid arguments:\n{message(texts)}", texts)
         notes += repairs
+    for name in filter(plan.overridable.__contains__, given):
+        notes.append(Note(f"the model set {name!r}, which the program has a preset for", kind="overridden", path=name))
     return Validation(arguments, values, tuple(notes))
 
 
@@ -79,18 +72,18 @@ def _decoded(
     try:
         return read(sent)
     except DecodeError as error:
-        twice = None if mode == "off" else decode_twice(sent)
-        if twice is None:
-            # A truncated path must not reach a tool that writes: malformed text is mended for read-only tools alone.
-            if mode != "max" or not read_only:
-                raise
-            twice = repair_text(sent, error)
-    arguments, note = twice
+        if mode == "off" or not isinstance(sent, str | bytes | bytearray):
+            raise
+        wrapped = tried(decode_wrapped, sent)
+        # A truncated path must not reach a tool that writes: malformed text is mended for read-only tools alone.
+        if wrapped is None and (mode != "max" or not read_only):
+            raise
+        arguments, note = wrapped or repair_text(sent, error)
     notes.append(note)
     return arguments
 
 
-def _without_hidden(plan: ValidationPlan, arguments: Mapping[str, Any], notes: list[Note]) -> dict[str, Any]:
+def _without_hidden(plan: CallPlan, arguments: Mapping[str, Any], notes: list[Note]) -> dict[str, Any]:
     """The model learns nothing of parameters that are not its own; the program's note counts the attempts."""
     dropped = [name for name in arguments if name in plan.hidden]
     if dropped:
@@ -99,27 +92,17 @@ def _without_hidden(plan: ValidationPlan, arguments: Mapping[str, Any], notes: l
     return {name: value for name, value in arguments.items() if name not in plan.hidden}
 
 
-def _accepted(plan: ValidationPlan, arguments: dict[str, Any]) -> tuple[Any, ...] | None:
-    """The structured arguments, if they fit."""
-    try:
-        return plan.accept(arguments, 0, None)
-    except BaseException as error:  # type handlers may raise anything for a value that does not fit
-        if is_interrupt(error):
-            raise
-        return None
-
-
 def _examined(
-    plan: ValidationPlan, arguments: dict[str, Any], mends: bool, redact: Callable[[str], str] | None
+    plan: CallPlan, arguments: dict[str, Any], mends: bool, redact: Callable[[str], str] | None, sent: Any
 ) -> tuple[dict[str, Any], list[Problem], list[Note]]:
     from pegboard._arguments.examine import examine  # for the first call that needs it
 
-    mended, problems, repairs = examine(plan.record, arguments, mends=mends, redact=redact)
+    mended, problems, repairs = examine(plan.record, arguments, mends=mends, redact=redact, sent=sent)
     if plan.extra is not None:
         known = {member.key for member in getattr(plan.record.shape, "members", ())}
         mended = dict(mended)
         for name in [name for name in mended if name not in known]:
-            mended[name], wrong, more = examine(plan.extra, mended[name], name, mends=mends, redact=redact)
+            mended[name], wrong, more = examine(plan.extra, mended[name], name, mends=mends, redact=redact, sent=sent)
             problems += wrong
             repairs += more
     return mended, problems, repairs

@@ -10,17 +10,18 @@ import sys
 import threading
 from collections.abc import Callable, Generator
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
+# What performing an effect came to: a value, or the exception that it ended with.
 Outcome: TypeAlias = tuple[Any, BaseException | None]
-"""What performing an effect came to: a value, or the exception that it ended with."""
+T = TypeVar("T")
 
 
+# The reason of a token that was set because the attempt's time is up.
 TIMED_OUT: Final = "timed out"
-"""The reason of a token that was set because the attempt's time is up."""
 
 
 class Await(NamedTuple):
@@ -78,20 +79,18 @@ class AttemptTimeoutError(TimeoutError):
         self.abandoned = abandoned
 
 
+class StaleError(Exception):
+    """What was decided of a call has changed while it waited, and its function has not begun."""
+
+
 class ClosedError(RuntimeError):
-    """The toolkit is closed, and with it what the call needs to run."""
+    """What the call needs to run is not there: the toolkit is closed, or the interpreter is shutting down."""
 
 
 def running_loop() -> Any:
     """The event loop that runs in this thread, or None. Never loads asyncio."""
     asyncio = sys.modules.get("asyncio")
     return None if asyncio is None else asyncio._get_running_loop()
-
-
-def current_driver() -> Any:
-    """Who drives steps here: the running event loop, else the thread."""
-    asyncio = sys.modules.get("asyncio")
-    return (asyncio is not None and asyncio._get_running_loop()) or threading.get_ident()
 
 
 def new_future() -> Future[Any]:
@@ -127,6 +126,19 @@ def is_interrupt(error: BaseException) -> bool:
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
-    if trace is None:
-        return True
-    return trace.tb_frame.f_code.co_code[trace.tb_lasti] != opcode.opmap["RAISE_VARARGS"]
+    return trace is None or trace.tb_frame.f_code.co_code[trace.tb_lasti] != opcode.opmap["RAISE_VARARGS"]
+
+
+def pass_interrupt(error: BaseException) -> None:
+    """Raise a real Ctrl-C: whoever may raise anything is contained here, the user at the keyboard is not."""
+    if is_interrupt(error):
+        raise error
+
+
+def tried(function: Callable[..., T], *args: Any) -> T | None:
+    """What a stranger's function gives; None where it raises, whatever it is but a real Ctrl-C."""
+    try:
+        return function(*args)
+    except BaseException as error:  # noqa: BLE001 - SystemExit too
+        pass_interrupt(error)
+        return None

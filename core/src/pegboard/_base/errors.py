@@ -2,18 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, Final
 
 from attrs import field, frozen
 
 
 class PegboardError(Exception):
-    """The base of every error that Pegboard raises towards the program (never out of a call)."""
+    """The base of every error that Pegboard raises towards the program (never out of a call).
+
+    `details` are for the program alone: where such an error becomes a result, a model reads the message.
+    """
+
+    def __init__(self, message: str = "", details: Mapping[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.details = dict(details or {})
 
 
 class RegistrationError(PegboardError):
     """Something cannot become a tool; the message names the tool, the parameter and the remedy."""
+
+
+class CulpritError(RegistrationError):
+    """Code that somebody supplied (`origin`) has failed while something of somebody else's was read with it."""
+
+    def __init__(self, message: str, origin: Any) -> None:
+        super().__init__(message)
+        self.origin = origin
+
+
+def culprit(error: BaseException | None) -> CulpritError | None:
+    """The failure of somebody else's code behind an exception, if that is why."""
+    while error is not None and not isinstance(error, CulpritError):
+        error = error.__cause__
+    return error
 
 
 class ConflictError(RegistrationError):
@@ -38,28 +61,6 @@ class SettingsError(PegboardError):
 class TransferError(PegboardError):
     """A value cannot be sent to a tool's process, or back; `details` name it for the program and say what to do."""
 
-    def __init__(self, message: str, details: Mapping[str, Any] | None = None) -> None:
-        super().__init__(message)
-        self.details = dict(details or {})
-
-
-class ProcessDiedError(Exception):
-    """The process of a tool ended before the tool did. `exit_code` is negative where a signal killed it."""
-
-    def __init__(self, exit_code: int) -> None:
-        super().__init__(exit_code)
-        self.exit_code = exit_code
-
-    def __str__(self) -> str:
-        if self.exit_code >= 0:
-            return f"the process of the tool ended with exit code {self.exit_code} before the tool did"
-        from signal import Signals
-
-        names = {number.value: number.name for number in Signals}
-        signal = names.get(-self.exit_code, f"signal {-self.exit_code}")
-        hint = ", perhaps because memory ran out" if signal == "SIGKILL" else ""
-        return f"the process of the tool was killed by {signal} (exit code {self.exit_code}){hint}"
-
 
 class ToolError(Exception):
     """Raised by a tool to tell the model something: the message is shown to the model exactly as it is."""
@@ -72,6 +73,13 @@ class Suspend(Exception):  # noqa: N818 - a request, not a failure; the contract
         super().__init__(reason)
         self.reason = reason
         self.details = details
+
+
+def check_options(of: str, given: Iterable[str], known: Collection[str]) -> None:
+    """Raises TypeError for an option that does not exist, with the nearest one that does."""
+    for name in given:
+        if name not in known:
+            raise TypeError(f"{of} has no option {name!r}. {suggestion(name, known, noun='options')}")
 
 
 class Mismatch(ValueError):  # noqa: N818 - control flow between compiled checks and the explainer, never shown
@@ -141,12 +149,29 @@ def _with_name(error: BaseException) -> str:
     return text if text.startswith(name) else f"{name}: {text}"
 
 
+# Letters that nobody sees, with the selectors of variants that make no emoji.
+_BLANK: Final = "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0d\uffa0\U000e0100-\U000e01ef]"
+
+
+def spelled_out(text: str) -> str:
+    r"""Text from outside, for a terminal: what moves a cursor, turns text around or is unseen reads as `\u202e`.
+
+    Letters, signs, blanks, line breaks and tabs stay as they are; whatever else there is in Unicode is spelled.
+    """
+    return re.sub("[^\n\t -~\xa0\u1680\u2000-\u200a\u202f\u205f\u3000]", _spelled, text)
+
+
+def _spelled(found: re.Match[str]) -> str:
+    letter = found.group()
+    return letter if letter.isprintable() and not re.match(_BLANK, letter) else letter.encode("unicode_escape").decode()
+
+
 def nearest(name: str, known: Iterable[str], limit: int = 3) -> list[str]:
     """The known names closest to `name`, best first, deterministic."""
     import difflib
 
     folded = {candidate.casefold(): candidate for candidate in sorted(known, reverse=True)}
-    return [folded[key] for key in difflib.get_close_matches(name.casefold(), sorted(folded), n=limit, cutoff=0.5)]
+    return [folded[key] for key in difflib.get_close_matches(str(name).casefold(), sorted(folded), n=limit, cutoff=0.5)]
 
 
 def suggestion(name: str, known: Iterable[str], *, noun: str = "names") -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import math
+import sys
 from collections.abc import Callable, Iterable, Mapping, Set
-from functools import cache
 from typing import Any, Final, TypeAlias, final
 
+# Finds the function that turns values of a class into JSON-able data, or None where nobody maps the class.
 Unstructure: TypeAlias = Callable[[type], Callable[[Any], Any] | None]
-"""Finds the function that turns values of a class into JSON-able data, or None where nobody maps the class."""
 
 MAX_DEPTH: Final = 100
 _PLAIN = (str, bool, type(None))
@@ -16,16 +17,17 @@ _SMALL: Final = 1 << 62
 _SPELLED_BITS: Final = 14_280  # 4,299 digits: Python spells no more
 
 
-def dump_json(data: Any) -> str:
-    """JSON text of JSON-able data: non-ASCII kept, members in their own order, never `NaN`."""
-    return _encoder()(data)
+# JSON text of JSON-able data: non-ASCII kept, members in their own order, never `NaN`. `json.dumps` would make an
+# encoder for each text.
+dump_json: Final[Callable[[Any], str]] = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 
 
-@cache
-def _encoder() -> Callable[[Any], str]:
-    import json  # `json.dumps` makes an encoder for each text
+def digest(data: Any) -> str:
+    """SHA-256 (hex) over the canonical JSON text of JSON-able data."""
+    import hashlib
 
-    return json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+    text = json.dumps(data, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def jsonable(value: Any, unstructure: Unstructure | None = None) -> Any:
@@ -36,6 +38,28 @@ def jsonable(value: Any, unstructure: Unstructure | None = None) -> Any:
     contains itself or is nested deeper than 100 levels.
     """
     return _Walk(unstructure).data(value)
+
+
+def carried(text: str) -> str:
+    """`text` as UTF-8 can carry it; the same object where it can as it is.
+
+    Two surrogates that are a pair become their character, as in JSON; a lone one becomes U+FFFD.
+    """
+    try:
+        _ = text.isascii() or text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
+
+
+def carried_data(data: Any) -> Any:
+    """JSON-able data with all text `carried`; the same object where it was so, or is no JSON."""
+    try:
+        text = dump_json(data)
+    except (TypeError, ValueError, RecursionError):
+        return data
+    fit = carried(text)
+    return data if fit is text else json.loads(fit)
 
 
 def spellable(value: int) -> int | str:
@@ -94,7 +118,8 @@ class _Walk:
 
             return base64.b64encode(bytes(value)).decode("ascii")
         if isinstance(value, Set):
-            return _in_order([self.data(item) for item in value])
+            items = [self.data(item) for item in value]
+            return sorted(items, key=lambda item: (type(item).__name__, dump_json(item)))
         if isinstance(value, Iterable) and not isinstance(value, type) and hasattr(value, "__len__"):
             return [self.data(item) for item in value]
         return _as_text(value)
@@ -110,25 +135,26 @@ class _Walk:
 
 
 def _key(key: Any, walk: _Walk) -> str:
-    if type(key) is str:
-        return key
     data = walk.data(key)
     return data if isinstance(data, str) else dump_json(data)
 
 
 def _record_fields(value: Any) -> Mapping[str, Any] | None:
-    """The fields of a dataclass, attrs, named tuple, msgspec or pydantic instance, none of which is imported for it."""
+    """The fields of a dataclass, attrs, named tuple, msgspec or pydantic instance, none of which is imported for it.
+
+    As pegboard-dataclasses has it, whose results must not differ: without what is None as its field's default is.
+    """
     cls = type(value)
-    names: Iterable[str] | None = getattr(cls, "__dataclass_fields__", None)
-    if names is None and hasattr(cls, "__attrs_attrs__"):
-        names = [attribute.name for attribute in cls.__attrs_attrs__]
-    if names is None:
-        names = getattr(cls, "model_fields", None) or getattr(cls, "__struct_fields__", None)
-    if names is None and isinstance(value, tuple):
-        names = getattr(cls, "_fields", None)
-    if names is None or isinstance(value, type):
+    is_dataclass = hasattr(cls, "__dataclass_fields__")
+    fields = sys.modules["dataclasses"].fields(cls) if is_dataclass else getattr(cls, "__attrs_attrs__", None)
+    names = getattr(cls, "_fields", None) if isinstance(value, tuple) else getattr(cls, "model_fields", None)
+    names = names or getattr(cls, "__struct_fields__", None)
+    if isinstance(value, type) or (fields is None and names is None):
         return None
-    return {name: getattr(value, name) for name in names if hasattr(value, name)}
+    own = [(name, name, getattr(cls, "_field_defaults", {}).get(name, ...)) for name in names or ()]
+    own += [(getattr(each, "alias", each.name), each.name, each.default) for each in fields or () if each.init]
+    read = [(key, getattr(value, name, ...), default) for key, name, default in own]
+    return {key: field for key, field, default in read if field is not ... and not (field is None is default)}
 
 
 def _as_text(value: Any) -> Any:
@@ -143,5 +169,17 @@ def _as_text(value: Any) -> Any:
     return str(value)
 
 
-def _in_order(items: list[Any]) -> list[Any]:
-    return sorted(items, key=lambda item: (type(item).__name__, dump_json(item)))
+_CONTAINERS: Final = frozenset({dict, list})
+
+
+def owned(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """A copy of checked arguments that shares no dict and no list with them."""
+    copied = {**arguments}
+    for name, value in copied.items():
+        if type(value) in _CONTAINERS:
+            copied[name] = _owned(value)
+    return copied
+
+
+def _owned(value: Any) -> Any:
+    return owned(value) if type(value) is dict else [_owned(item) for item in value] if type(value) is list else value

@@ -6,24 +6,25 @@ would be an invitation to register it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Final, NamedTuple
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, Final, NamedTuple
 
+from pegboard._base.errors import PegboardError
 from pegboard._base.names import normalise
 
 
 class KnownPack(NamedTuple):
-    """A pack of this project: the `name` of its entry point, and what it `gives` beside tools, in the hooks' words.
+    """A pack of this project: the `name` of its entry point, and what it `gives` beside tools.
 
-    One that gives types says by what their classes are known: the library that they or their bases come from
-    (`libraries`), an attribute that one of these has (`marks`), or a single class as `library.Class` (`classes`).
+    In the hooks' words, by its name on the face, or the dialect of its schemas. One with types says by which `signs`
+    their classes are known: the library that they or their bases come from, a single class as `library.Class`, or an
+    attribute that one of these has, behind a dot.
     """
 
     name: str
     gives: tuple[str, ...] = ()
-    libraries: tuple[str, ...] = ()
-    marks: tuple[str, ...] = ()
-    classes: tuple[str, ...] = ()
+    signs: tuple[str, ...] = ()
 
     @property
     def distribution(self) -> str:
@@ -33,27 +34,26 @@ class KnownPack(NamedTuple):
 
 # Of the packs that give types the one for one library comes first: its classes may be dataclasses too.
 KNOWN_PACKS: Final = (
-    KnownPack("pydantic", ("types",), libraries=("pydantic",), marks=("__pydantic_core_schema__",)),
-    KnownPack("msgspec", ("types",), libraries=("msgspec",), marks=("__struct_fields__",)),
+    KnownPack("pydantic", ("types",), ("pydantic", ".__pydantic_core_schema__")),
+    KnownPack("msgspec", ("types",), ("msgspec", ".__struct_fields__")),
     KnownPack(
-        "numpy",
-        ("types",),
-        classes=("PIL.Image", "numpy.generic", "numpy.ndarray", "pandas.DataFrame", "pandas.Series"),
+        "numpy", ("types",), ("PIL.Image", "numpy.generic", "numpy.ndarray", "pandas.DataFrame", "pandas.Series")
     ),
     KnownPack(
         "dataclasses",
-        ("types",),
-        marks=("__dataclass_fields__", "__attrs_attrs__", "_field_defaults", "__required_keys__"),
+        ("types", "from_cattrs"),
+        (".__dataclass_fields__", ".__attrs_attrs__", "._field_defaults", ".__required_keys__"),
     ),
     KnownPack("accelerators", ("accelerators",)),
     KnownPack("agent", ("commands",)),
     KnownPack("bridges"),
     KnownPack("cli"),
-    KnownPack("dialects", ("dialects",)),
+    KnownPack("dialects", ("dialects", "openapi-3.0")),
     KnownPack("files"),
     KnownPack("inspector", ("commands",)),
     KnownPack("mcp", ("commands",)),
     KnownPack("multimodal"),
+    KnownPack("openapi"),
     KnownPack("otel", ("middleware",)),
     KnownPack("process", ("backends",)),
     KnownPack("ray", ("backends",)),
@@ -68,19 +68,38 @@ def known_pack(name: str, gives: str | None = None) -> KnownPack | None:
     return next((pack for pack in KNOWN_PACKS if pack.name == short and (gives is None or gives in pack.gives)), None)
 
 
+def how_to_install(name: str, gives: str | None = None) -> str:
+    """The advice to somebody who misses a pack of ours, or what it gives; empty for what is not ours."""
+    pack = known_pack(name, gives)
+    return f"To install it: pip install {pack.distribution}" if pack else ""
+
+
 def pack_for_class(cls: type) -> KnownPack | None:
     """The pack that maps this kind of class."""
-    libraries = {base.__module__.partition(".")[0] for base in cls.__mro__}
-    marks = {name for base in cls.__mro__ for name in vars(base)}
-    classes = {f"{base.__module__.partition('.')[0]}.{base.__name__}" for base in cls.__mro__}
-    for pack in KNOWN_PACKS:
-        if libraries & {*pack.libraries} or marks & {*pack.marks} or classes & {*pack.classes}:
-            return pack
-    return None
+    signs = {f".{name}" for base in cls.__mro__ for name in vars(base)}
+    for base in cls.__mro__:
+        library = base.__module__.partition(".")[0]
+        signs |= {library, f"{library}.{base.__name__}"}
+    return next((pack for pack in KNOWN_PACKS if not signs.isdisjoint(pack.signs)), None)
 
 
-def to_install(gives: str, installed: Iterable[str]) -> str:
-    """The advice to somebody who looks for more of a kind; empty if every pack that gives it is `installed`."""
-    there = set(map(normalise, installed))
-    missing = [pack.distribution for pack in KNOWN_PACKS if gives in pack.gives and pack.name not in there]
+def to_install(gives: str) -> str:
+    """The advice to somebody who looks for more of a kind; empty if every pack that gives it is installed."""
+    packs = (pack for pack in KNOWN_PACKS if gives in pack.gives)
+    missing = [pack.distribution for pack in packs if find_spec(f"pegboard_{pack.name}") is None]
     return f"Install one with: pip install {' or '.join(missing)}" if missing else ""
+
+
+def provider(gives: str, absence: str) -> Any:
+    """The module of the pack that gives something. Raises `PegboardError`, with what its absence means, without it."""
+    pack = next((each.name for each in KNOWN_PACKS if gives in each.gives), "")
+    try:
+        return import_module(f"pegboard_{pack}")
+    except ModuleNotFoundError:
+        raise PegboardError(f"{absence} {how_to_install(pack)}".strip()) from None
+
+
+def write_schema(schema: dict[str, Any], dialect: str) -> dict[str, Any]:
+    """A schema in another dialect, as the pack that gives it writes it. Raises `PegboardError` without that pack."""
+    absence = f"nothing here writes schemas in the dialect {dialect!r}. It is 2020-12 or openapi-3.0."
+    return dict(provider(dialect, absence).write_schema(schema, dialect))

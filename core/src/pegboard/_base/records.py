@@ -14,11 +14,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import cache
 from operator import attrgetter
-from typing import Any, TypeAlias
+from typing import Any
 
 from attrs import fields
-
-_Values: TypeAlias = Callable[[Any], Any]
 
 
 def as_tuple(items: Iterable[Any]) -> tuple[Any, ...]:
@@ -33,11 +31,8 @@ class Shown:
 
     def __repr__(self) -> str:
         cls: Any = type(self)
-        shown = []
-        for each in fields(cls):
-            show = repr if each.repr is True else each.repr
-            if show:
-                shown.append(f"{each.name}={show(getattr(self, each.name))}")
+        shows = ((each.name, repr if each.repr is True else each.repr) for each in fields(cls))
+        shown = [f"{name}={show(getattr(self, name))}" for name, show in shows if show]
         return f"{cls.__name__}({', '.join(shown)})"
 
 
@@ -60,12 +55,12 @@ class Compared(Shown):
 
 
 @cache
-def _values(cls: Any) -> tuple[_Values, _Values]:
+def _values(cls: Any) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
     """What gives the values that a record compares by, and those that it hashes by."""
     compared = [each.name for each in fields(cls) if each.eq]
     hashed = [each.name for each in fields(cls) if (each.eq if each.hash is None else each.hash)]
     return _getter(compared), _getter(hashed)
 
 
-def _getter(names: list[str]) -> _Values:
+def _getter(names: list[str]) -> Callable[[Any], Any]:
     return attrgetter(*names) if names else lambda record: ()

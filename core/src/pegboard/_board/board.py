@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from types import MappingProxyType
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, final, ge
 from attrs import evolve, field, frozen
 
 from pegboard._base.errors import ConflictError, RegistrationError, UnknownNameError, suggestion
-from pegboard._base.names import Names, listed
+from pegboard._base.names import Names, legal_name, listed
 from pegboard._base.records import Compared, Shown
 from pegboard._model.policy import checked_capacity
 from pegboard._model.tool import Entry, Tool
@@ -87,7 +88,6 @@ def groups_of(tool: Tool) -> tuple[str, ...]:
     return tool.groups or tool.options.groups
 
 
-@final
 class Groups:
     """The groups of a toolkit, by name."""
 
@@ -114,10 +114,8 @@ class Groups:
         for name in given:
             if name not in known:
                 noun = "groups" if managed_by is None else f"groups managed by the {managed_by}"
-                raise UnknownNameError(
-                    f"there is no tool group {name!r}. {suggestion(str(name), known, noun=noun)} "
-                    f"Create it with create_group({name!r}, ...)"
-                )
+                remedy = f"{suggestion(str(name), known, noun=noun)} Create it with create_group({name!r}, ...)"
+                raise UnknownNameError(f"there is no tool group {name!r}. {remedy}")
         return given
 
     def of(self, tool: Tool) -> list[Group]:
@@ -139,7 +137,6 @@ class Groups:
         return everything if managed_by is None else tuple(each for each in everything if each.managed_by == managed_by)
 
 
-@final
 class Registry:
     """What packs and the program hung up, under one lock; `board` is rebuilt when somebody looks after a change."""
 
@@ -193,11 +190,7 @@ class Registry:
                 self._changed()
 
     def add(
-        self,
-        tools: Iterable[Tool],
-        toolsets: Iterable[Toolset],
-        on_conflict: OnConflict,
-        displaced: Iterable[str] = (),
+        self, tools: Iterable[Tool], toolsets: Iterable[Toolset], on_conflict: OnConflict, displaced: Iterable[str] = ()
     ) -> list[Tool | None]:
         """Register the program's tools, all or none: for each the tool that now hangs there, None if it was skipped.
 
@@ -209,7 +202,6 @@ class Registry:
         with self._lock:
             pending: dict[str, Tool] = {}
             added: list[Tool | None] = []
-
             own = self._hung[None]
 
             def hanging(name: str) -> Tool | None:
@@ -285,11 +277,12 @@ class Registry:
     def resolve(self, names: Iterable[str]) -> list[str]:
         """The names on the board that names and aliases stand for. Raises `UnknownNameError`."""
         board = self.board
-        found = {name: board.find(name) for name in names}
-        for name, tool in found.items():
+        entries = set()
+        for name in names:
+            tool = board.find(name)
             if tool is None:
                 raise UnknownNameError(board.absence(name))
-        entries = {tool.entry for tool in found.values() if tool is not None}
+            entries.add(tool.entry)
         return [name for name, tool in board.tools.items() if tool.entry in entries]
 
     def only_in(self, groups: Iterable[str]) -> list[str]:
@@ -350,7 +343,7 @@ class Registry:
             if winner is not None:
                 tools[name] = winner
                 continue
-            renamed = tuple(tool.evolve(name=f"{tool.pack}__{tool.name}") for tool in offers)
+            renamed = tuple(tool.evolve(name=legal_name(f"{tool.pack}__{tool.name}")) for tool in offers)
             clashes[name] = Clash(name, renamed)
             tools.update((tool.name, tool) for tool in renamed)
         return self._with_own(tools, aliases, clashes)
@@ -362,11 +355,20 @@ class Registry:
             tools[name] = tool
             if tool.pack is not None:
                 aliases[f"{tool.pack}__{name}"] = tool
-        aliases = {alias: tool for alias, tool in aliases.items() if alias not in tools}
+        aliases = {alias: tool for alias, tool in {**_illegal(tools), **aliases}.items() if alias not in tools}
         by_entry = {tool.entry: tool for tool in tools.values()}
         toolsets = (each for pack in (*self._packs(), None) for each in self._sets.get(pack, ()))
-        hanging = (_hanging(toolset, by_entry) for toolset in toolsets)
-        return Board(tools, aliases, clashes, tuple(toolset for toolset in hanging if toolset.tools))
+        # Without tools that are gone, under the names that they have on the board.
+        hanging = ((each, tuple(by_entry[t.entry] for t in each.tools if t.entry in by_entry)) for each in toolsets)
+        return Board(tools, aliases, clashes, tuple(evolve(each, tools=left) for each, left in hanging if left))
+
+
+def _illegal(tools: Mapping[str, Tool]) -> dict[str, Tool]:
+    """The tools by the names that others gave them and no provider accepts, where these are unique."""
+    named = [(tool.source_name or "", tool) for tool in tools.values()]
+    illegal = [(name, tool) for name, tool in named if name and name != legal_name(name)]
+    often = Counter(name for name, _ in illegal)
+    return {name: tool for name, tool in illegal if often[name] == 1}
 
 
 def _place(hanging: Callable[[str], Tool | None], tool: Tool, on_conflict: OnConflict) -> Tool | None:
@@ -401,9 +403,3 @@ def _replacing(offers: list[Tool]) -> Tool | None:
     replaced = {tool.replaces for tool in offers if tool.replaces in names}
     left = [tool for name, tool in names.items() if name not in replaced]
     return left[0] if len(left) == 1 else None
-
-
-def _hanging(toolset: Toolset, by_entry: Mapping[Entry, Tool]) -> Toolset:
-    """The toolset as it hangs on the board: without tools that are gone, under the names that they have there."""
-    found = (by_entry.get(tool.entry) for tool in toolset.tools)
-    return evolve(toolset, tools=tuple(tool for tool in found if tool is not None))

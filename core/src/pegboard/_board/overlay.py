@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, final
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 from weakref import WeakKeyDictionary
 
 from pegboard._base.names import SEARCH_TOOL
@@ -14,7 +15,7 @@ from pegboard._model.policy import DEFAULT_POLICY, ExecutionPolicy, Permission
 from pegboard._model.tool import Entry, Tool
 
 if TYPE_CHECKING:
-    from pegboard._board.permissions import PermissionFile
+    from pegboard._board.permissions import Lock, PermissionFile, Prints
     from pegboard._board.views import ViewRules
     from pegboard._model.program import Group, Manager
 
@@ -30,6 +31,7 @@ _NONE: Final = "There are no groups yet."
 Fact: TypeAlias = Literal["active", "found", "presets"]
 
 _Said: TypeAlias = Mapping[Fact, WeakKeyDictionary[Entry, Any]]
+
 _Permissions: TypeAlias = Mapping[str, tuple[Permission, object]]
 
 # What is said is replaced, never changed: whoever looks meanwhile sees all of it or nothing.
@@ -37,7 +39,6 @@ _NOTHING_SAID: Final[_Said] = {}
 _NOT_SAID: Final[_Permissions] = {}
 
 
-@final
 class Overlay:
     """One session's policy, approver, rules of its view, and what it says of tools and groups: the one chain there is.
 
@@ -53,6 +54,7 @@ class Overlay:
         approver: Callable[..., Any] | None = None,
         rules: ViewRules | None = None,
         permissions: str | os.PathLike[str] | None = None,
+        lock: str | os.PathLike[str] | None = None,
     ) -> None:
         self.groups = groups
         self.parent = parent
@@ -60,23 +62,34 @@ class Overlay:
         self._policy = policy
         self._rules = rules
         self._file: PermissionFile | None = None
+        self._pinned: Lock | None = None
         self._said = _NOTHING_SAID
         self._permissions = _NOT_SAID
+        self._allowed: dict[str, Prints] = {}  # as tools were when they were allowed, by name
         self._closed = False
         self._view: View | None = None
+        self.is_parent = False
         if parent is None:
             self._lock = threading.Lock()  # one for a toolkit
             self.is_view, self.search_name = False, SEARCH_TOOL
-            if permissions is not None:
-                from pegboard._board.permissions import PermissionFile
-
-                self._file = PermissionFile(permissions)
-                self._permissions = self._latest()
+            if permissions is not None or lock is not None:
+                self._read(permissions, lock)
         else:
+            parent.is_parent = True
+            self._pinned = parent._pinned
             self._lock = parent._lock
             self.is_view, self.search_name = parent.is_view, parent.search_name
             if rules is not None:
                 self.is_view, self.search_name = True, f"{rules.prefix}{parent.search_name}"
+
+    def _read(self, permissions: str | os.PathLike[str] | None, lock: str | os.PathLike[str] | None) -> None:
+        from pegboard._board.permissions import Lock, PermissionFile
+
+        if permissions is not None:
+            self._file = PermissionFile(permissions)
+            self._permissions = self._latest()
+        if lock is not None and Lock.enforced.get():
+            self._pinned = Lock(lock)
 
     def chain(self) -> Iterator[Overlay]:
         """This one and the wider ones, innermost first."""
@@ -137,33 +150,43 @@ class Overlay:
             self._say("found", fresh)
         return bool(fresh)
 
-    def forget_found(self) -> None:
-        """Forget what was found here."""
-        with self._lock:
-            self._said = {**self._said, "found": WeakKeyDictionary()}
-
     # Permissions -----------------------------------------------------------------------------------------------
 
-    def permission_of(self, tool: Tool) -> Permission | None:
-        """The permission that somebody set; None where nobody did.
+    def standing(self, tool: Tool) -> tuple[Permission | None, str]:
+        """The permission that somebody set, None where nobody did, and what has changed since the tool was allowed.
 
-        What a session allowed ends when the tool is taken down, so that a later namesake has to ask.
+        A tool that has changed has to ask. What a session allowed ends when the tool is taken down, so that a later
+        namesake has to ask.
         """
         for overlay in self.chain():
             permission, place = overlay._permissions.get(tool.name, (None, None))
-            if permission is not None and (permission is not Permission.ALWAYS or place in (None, tool.entry.place)):
-                return permission
-        return None
+            if permission in (Permission.PROMPT, Permission.NEVER):
+                return permission, ""
+            if permission is not None or tool.name in overlay._allowed:
+                from pegboard._board.permissions import allowed, changed
 
-    def set_permission(self, tool: Tool, permission: Permission) -> None:
-        """Set and, with a file, save. Raises `SettingsError` if that fails: nothing has changed then."""
-        # The toolkit is told when a tool goes (`forget`), its sessions are not.
+                now = allowed(tool)
+                # Of what a person wrote by hand, what is there when it counts first is what was allowed.
+                if other := changed(overlay._allowed.setdefault(tool.name, now), now):
+                    return Permission.PROMPT, other
+            if permission is not None and place in (None, tool.entry.place):
+                return permission, ""
+        return None, ""
+
+    def set_permission(self, tool: Tool, permission: Permission, read: Tool) -> None:
+        """Set and, with a file, save, for the tool as it was `read`.
+
+        Raises `SettingsError` if that fails: nothing has changed then.
+        """
+        from pegboard._board.permissions import allowed
+
+        # The toolkit is told when a tool goes (`forget_allowed`), its sessions are not.
         place = None if self.parent is None else tool.entry.place
         with self._lock:
-            self._permit({**self._latest(), tool.name: (permission, place)})
+            self._permit({**self._latest(), tool.name: (permission, place)}, {tool.name: allowed(read)})
 
     def forget_allowed(self, tools: Iterable[str]) -> None:
-        """Drop what tools that are taken down were allowed."""
+        """Drop what tools that are taken down were allowed; whoever comes back changed has to ask all the same."""
         gone = {name for name in tools if self._permissions.get(name, (None,))[0] is Permission.ALWAYS}
         if gone:
             with self._lock:
@@ -173,12 +196,15 @@ class Overlay:
         """With what another program may have saved meanwhile."""
         if self._file is None:
             return self._permissions
-        return {name: (permission, None) for name, permission in self._file.read().items()}
+        permissions, allowed = self._file.read()
+        self._allowed.update(allowed)
+        return {name: (permission, None) for name, permission in permissions.items()}
 
-    def _permit(self, said: _Permissions) -> None:
+    def _permit(self, said: _Permissions, fresh: Mapping[str, Prints] = MappingProxyType({})) -> None:
+        allowed = {**self._allowed, **fresh}
         if self._file is not None:
-            self._file.write({name: permission for name, (permission, _) in said.items()})
-        self._permissions = said
+            self._file.write({name: permission for name, (permission, _) in said.items()}, allowed)
+        self._permissions, self._allowed = said, allowed
 
     # Groups ----------------------------------------------------------------------------------------------------
 
@@ -197,9 +223,13 @@ class Overlay:
         return group.active
 
     def offers(self, tool: Tool) -> bool:
-        """Whether a tool is offered here: it is in no group, or one of its groups is active."""
+        """Whether a tool is offered here: in no group, or in an active one, and as the lock file has it."""
         groups = groups_of(tool)
-        return not groups or any(map(self.is_active, groups))
+        return (not groups or any(map(self.is_active, groups))) and not self.drift(tool)
+
+    def drift(self, tool: Tool) -> str:
+        """How a tool that hangs there is not as the toolkit's lock file has it; empty if it may be offered."""
+        return "" if self._pinned is None else self._pinned.drift(tool)
 
     def active_groups(self) -> tuple[str, ...]:
         """The names of the active groups."""
@@ -222,7 +252,6 @@ class Overlay:
             self._closed = True
 
 
-@final
 class GroupFace:
     """How the meta tool looks in one session: its function's schema, with the groups of now written into it."""
 

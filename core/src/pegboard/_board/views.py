@@ -4,23 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
-from typing import Final, TypeAlias, final
+from typing import Final
 
-from attrs import frozen
+from attrs import field, frozen
+from attrs.converters import optional
 
 from pegboard._base.errors import ConflictError, RegistrationError, UnknownNameError, suggestion
-from pegboard._base.names import check_name
+from pegboard._base.names import OWN, Rename, check_name, listed, renamed
 from pegboard._board.board import View
 from pegboard._model.tool import Tool
 
-Rename: TypeAlias = Mapping[str, str] | Callable[[str], str]
-"""Other names for tools: those that a mapping has, or what a function makes of every name."""
-
 _WILD: Final = frozenset("*?[")
-_OWN: Final = "pegboard"
 
 
-@final
 @frozen(eq=False)
 class ViewRules:
     """What a session shows of the wider view: a tool that fits everything that is asked, under its new name.
@@ -28,9 +24,9 @@ class ViewRules:
     The tool that pages through long output is always there and keeps its name: results speak of it.
     """
 
-    include: tuple[str, ...] | None
-    exclude: tuple[str, ...]
-    tags: frozenset[str] | None
+    include: tuple[str, ...] | None = field(converter=optional(listed))
+    exclude: tuple[str, ...] = field(converter=listed)
+    tags: tuple[str, ...] = field(converter=listed)
     prefix: str
     rename: Rename | None
     where: Callable[[Tool], bool] | None
@@ -38,9 +34,9 @@ class ViewRules:
     def check(self, wider: View, view: View) -> None:
         """Raise `UnknownNameError` for a name that names nothing, and the error of names that cannot be given."""
         known = {name for each, tool in wider.tools.items() for name in _names(wider, each, tool)}
-        renamed = list(self.rename) if isinstance(self.rename, Mapping) else []
-        for name in (*(self.include or ()), *self.exclude, *renamed):
-            if name not in known and (name in renamed or not _WILD & set(name)):
+        others = list(self.rename) if isinstance(self.rename, Mapping) else []
+        for name in (*(self.include or ()), *self.exclude, *others):
+            if name not in known and (name in others or not _WILD & set(name)):
                 hint = suggestion(name, wider.tools, noun="tools")
                 raise UnknownNameError(f"the view cannot find a tool {name!r}. {hint}")
         for error in view.refused.values():
@@ -50,10 +46,10 @@ class ViewRules:
         """What these rules show of a wider view."""
         by_name: dict[str, list[tuple[str, Tool]]] = {}
         for name, tool in wider.tools.items():
-            if _is_own(tool):
+            if tool.pack is None and tool.origin.plugin == OWN:
                 by_name.setdefault(name, []).append((name, tool))
             elif self._shows(_names(wider, name, tool), name, tool):
-                by_name.setdefault(self._renamed(name), []).append((name, tool))
+                by_name.setdefault(renamed(name, self.rename, self.prefix, name), []).append((name, tool))
         refused: dict[str, RegistrationError] = {}
         for name, candidates in by_name.items():
             error = _refusal(name, [wide for wide, _ in candidates])
@@ -66,17 +62,9 @@ class ViewRules:
         return (
             (self.include is None or _fits(names, self.include))
             and not _fits(names, self.exclude)
-            and (self.tags is None or not self.tags.isdisjoint(tool.tags))
+            and (not self.tags or not set(self.tags).isdisjoint(tool.tags))
             and (self.where is None or bool(self.where(tool if name == tool.name else tool.evolve(name=name))))
         )
-
-    def _renamed(self, name: str) -> str:
-        rename = self.rename
-        if isinstance(rename, Mapping):
-            name = rename.get(name, name)
-        elif rename is not None:
-            name = rename(name)
-        return f"{self.prefix}{name}"
 
 
 def _names(wider: View, name: str, tool: Tool) -> tuple[str, ...]:
@@ -86,10 +74,6 @@ def _names(wider: View, name: str, tool: Tool) -> tuple[str, ...]:
 
 def _fits(names: tuple[str, ...], patterns: tuple[str, ...]) -> bool:
     return any(fnmatchcase(name, pattern) for name in names for pattern in patterns)
-
-
-def _is_own(tool: Tool) -> bool:
-    return tool.pack is None and tool.origin.plugin == _OWN
 
 
 def _refusal(name: str, candidates: list[str]) -> RegistrationError | None:

@@ -6,29 +6,19 @@ import asyncio
 import concurrent.futures
 import threading
 import time
-from collections.abc import Callable, Coroutine, Iterator
+import types
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, TypeVar, final
 
-from pegboard._base.effects import (
-    Around,
-    AttemptTimeoutError,
-    Await,
-    ClosedError,
-    Effect,
-    Outcome,
-    Sleep,
-    Steps,
-    WaitForPermit,
-    Work,
-    is_interrupt,
-    running_loop,
-)
+from pegboard._base import effects
+from pegboard._base.effects import AttemptTimeoutError, Outcome, Steps, is_interrupt, running_loop
+from pegboard._base.errors import PegboardError
 from pegboard._execution.concurrency import blocking
 from pegboard._execution.loop_thread import LoopThread
-from pegboard._execution.threads import CLOSED, BackendPool, Pool, Ticket, WorkerPool, is_worker, lending, performed
-from pegboard._execution.timers import JobTimer, TaskGuard, bounded, continued, resumed, timers_of
+from pegboard._execution.threads import CLOSED, BackendPool, Pool, Ticket, WorkerPool, lending, local, performed
+from pegboard._execution.timers import AbandonedTasks, JobWait, TaskGuard, bounded, resumed, timers_of
 from pegboard._model.call import CancelToken
 
 T = TypeVar("T")
@@ -39,29 +29,25 @@ class Drivers:
     """The two drivers, over one pool of threads and one event loop of the library's own."""
 
     resumed = staticmethod(resumed)
-    continued = staticmethod(continued)
-    stopper = TaskGuard
-    """Cancels what the current task does, until it is retired: `cancel(reason)`, from any thread."""
 
     def __init__(self, pool: WorkerPool) -> None:
         self.pool = pool
-        self._loop = LoopThread()
+        self.abandoned = AbandonedTasks()
+        self._loop = LoopThread(self.abandoned)
+
+    def stopper(self) -> TaskGuard:
+        """Cancels what the current task does, until it is retired: `cancel(reason)`, from any thread."""
+        return TaskGuard(self.abandoned)
 
     def block_on(self, start: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """Run a coroutine on the library's own loop and wait for it; a worker that waits lends its slot."""
+        """Run a coroutine on the library's own loop and wait for it; a worker that waits lends its slot.
+
+        Raises `ClosedError` where that loop runs nothing.
+        """
         with self._standstill():
             return self.wait(lambda: self._loop.run(start))
 
-    @property
-    def available(self) -> bool:
-        """Whether the library's loop can run something."""
-        try:
-            self._loop.begin()
-        except RuntimeError:
-            return False
-        return True
-
-    def _pool_for(self, work: Work) -> tuple[Pool, float | None]:
+    def _pool_for(self, work: effects.Work) -> tuple[Pool, float | None]:
         """Where a job runs, and after how long its driver gives up.
 
         A backend may keep the time itself: who waits must not go on before a process is gone, for instance.
@@ -69,7 +55,7 @@ class Drivers:
         if isinstance(work.backend, str):
             return self.pool, work.timeout
         if self.pool.closed:
-            raise ClosedError(CLOSED)
+            raise effects.ClosedError(CLOSED)
         return BackendPool(work.backend), None if getattr(work.backend, "keeps_time", False) else work.timeout
 
     def close(self, stop: Callable[[], None]) -> None:
@@ -87,16 +73,18 @@ class Drivers:
 
     async def run(self, steps: Steps, token: CancelToken | None = None) -> Any:
         """Drive steps on the running loop. The caller's own cancellation leaves after the steps have cleaned up."""
-        stopper = TaskGuard()
+        stopper = TaskGuard(self.abandoned)
         if token is not None:
             token.on_cancel(stopper.cancel)
         interruption: BaseException | None = None
         try:
             effect = next(steps)
             while True:
-                value, error = await self._perform(effect)
-                if (error is not None and is_interrupt(error)) or stopper.caller_left():
-                    interruption = error if _is_exit(error) else asyncio.CancelledError()
+                value, error = await self._perform(effect, stopper)
+                interrupt = error is not None and is_interrupt(error)
+                if interrupt or (stopper.task and stopper.task.cancelling() and stopper.caller_left()):
+                    leaving = interrupt or isinstance(error, asyncio.CancelledError)
+                    interruption = error if leaving else asyncio.CancelledError()
                     stopper.retire()
                     if token is not None:
                         token.cancel("the caller was cancelled")
@@ -108,16 +96,24 @@ class Drivers:
         finally:
             stopper.retire()
 
-    async def _perform(self, effect: Effect) -> Outcome:
+    def _perform(self, effect: effects.Effect, guard: TaskGuard) -> Awaitable[Outcome]:
+        if isinstance(effect, effects.Work) and effect.backend == "thread":
+            return self.in_worker(effect.job, effect.timeout)
+        return self._performed(effect, guard)
+
+    async def _performed(self, effect: effects.Effect, guard: TaskGuard) -> Outcome:
         try:
-            if isinstance(effect, Await):
-                return await bounded(effect.start(), effect.timeout), None
-            if isinstance(effect, Sleep):
+            if isinstance(effect, effects.Await):
+                return await bounded(effect.start(), effect.timeout, guard), None
+            if isinstance(effect, effects.Sleep):
                 await asyncio.sleep(effect.seconds)
                 return None, None
-            if isinstance(effect, Around):
-                return await self._surround(effect)
-            if isinstance(effect, WaitForPermit):
+            if isinstance(effect, effects.Around):
+                if not effect.is_async:
+                    return await self._surround(effect)
+                around = effect.function(effect.call, lambda: self.run(effect.inner()))
+                return await bounded(around, None, guard), None
+            if isinstance(effect, effects.WaitForPermit):
                 with lending():
                     return await asyncio.wrap_future(effect.future), None
             if effect.backend == "inline":
@@ -127,9 +123,7 @@ class Drivers:
         except BaseException as error:  # noqa: BLE001 - the steps decide what an exception means
             return None, error
 
-    async def _surround(self, effect: Around) -> Outcome:
-        if effect.is_async:
-            return await effect.function(effect.call, lambda: self.run(effect.inner())), None
+    async def _surround(self, effect: effects.Around) -> Outcome:
         loop = asyncio.get_running_loop()
         inner: list[asyncio.Task[Any] | None] = []
         over = False
@@ -158,42 +152,27 @@ class Drivers:
             if left:
                 await asyncio.wait(left)
 
-    async def in_worker(
-        self,
-        job: Callable[[], Any],
-        timeout: float | None,  # noqa: ASYNC109
-        pool: Pool | None = None,
-        live: set[Any] | None = None,
-    ) -> Outcome:
-        """Run a job in a worker thread, or another pool. Raises `AttemptTimeoutError` and what cancels the caller.
+    @types.coroutine
+    def in_worker(
+        self, job: Callable[[], Any], timeout: float | None, pool: Pool | None = None, live: Any = None
+    ) -> Generator[Any, Any, Outcome]:
+        """Run a job in a worker thread, or another pool: what it came to, or why it was given up.
 
         While it runs, what is in `live` can cancel it: `cancel(reason)`, from any thread.
         """
-        pool = self.pool if pool is None else pool
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[Outcome] = loop.create_future()
-        timers, timer, ticket, lends = timers_of(loop), JobTimer(future, timeout or 0.0, pool), None, is_worker()
-        if timeout is not None:
-            timers.set(loop, timer, timeout)
-        if live is not None:
-            live.add(timer)
+        wait = JobWait(pool or self.pool, job)
+        wait.loop, wait.timeout, wait.live = asyncio.get_running_loop(), timeout, live
         try:
-            # The last thing before this thread sleeps: while it goes on, the worker waits for the interpreter.
-            timer.ticket = ticket = pool.submit(job, partial(_deliver, future))
-            if not lends:
-                return await future
-            with lending():
-                return await future
-        except BaseException as error:
-            future.cancel()  # where the job could not even be submitted, nothing is left to be cancelled
-            hanging = ticket is not None and pool.abandon(ticket)
-            if isinstance(error, AttemptTimeoutError):
-                error.abandoned = hanging
-            raise
+            if local.pool is None:  # no worker's
+                yield wait
+            else:
+                with lending():
+                    yield wait
+            return wait.outcome or (None, None)
+        except BaseException as error:  # noqa: BLE001 - as above
+            return None, error
         finally:
-            timers.forget(timer)
-            if live is not None:
-                live.discard(timer)
+            wait.close()
 
     # From plain code -------------------------------------------------------------------------------------------
 
@@ -230,31 +209,31 @@ class Drivers:
         finally:
             value = error = None  # what a tool raised keeps this frame, and would keep itself through it
 
-    def _perform_sync(self, effect: Effect, token: CancelToken | None) -> Outcome:
+    def _perform_sync(self, effect: effects.Effect, token: CancelToken | None) -> Outcome:
         try:
-            if isinstance(effect, Await):
+            if isinstance(effect, effects.Work):
+                return self._work(effect, token)
+            if isinstance(effect, effects.Await):
                 return self._await(effect, token)
-            if isinstance(effect, Sleep):
+            if isinstance(effect, effects.Sleep):
                 (token.wait if token else time.sleep)(effect.seconds)
                 return None, None
-            if isinstance(effect, Around):
+            if isinstance(effect, effects.Around):
                 return self._surround_sync(effect, token), None
-            if isinstance(effect, WaitForPermit):
-                return self._turn(effect, token)
-            return self._work(effect, token)
+            return self._turn(effect, token)
         except BaseException as error:  # noqa: BLE001 - the steps decide what an exception means
             return None, error
 
-    def _await(self, effect: Await, token: CancelToken | None) -> Outcome:
+    def _await(self, effect: effects.Await, token: CancelToken | None) -> Outcome:
         try:
-            return self.wait(lambda: self._loop.run(lambda: bounded(effect.start(), effect.timeout), token)), None
+            return self.wait(lambda: self._loop.run(effect.start, token, effect.timeout)), None
         except RuntimeError as error:
             if "different event loop" not in str(error) and "different loop" not in str(error):
                 raise
-            remedy = "what the tool uses belongs to a running event loop; there, use `await toolkit.call(...)`"
-            raise RuntimeError(f"{error}; {remedy}") from error
+            remedy = {"remedy": "use `await toolkit.call(...)`"}
+            raise PegboardError("its event loop waits for this call", remedy) from error
 
-    def _turn(self, effect: WaitForPermit, token: CancelToken | None) -> Outcome:
+    def _turn(self, effect: effects.WaitForPermit, token: CancelToken | None) -> Outcome:
         if token is not None:
             token.on_cancel(effect.future.cancel)
         try:
@@ -262,82 +241,45 @@ class Drivers:
         except concurrent.futures.CancelledError:
             raise asyncio.CancelledError(token.reason if token else "") from None
 
-    def _surround_sync(self, effect: Around, token: CancelToken | None) -> Any:
+    def _surround_sync(self, effect: effects.Around, token: CancelToken | None) -> Any:
         if not effect.is_async:
             return effect.function(effect.call, lambda: self.run_sync(effect.inner(), token))
         around = partial(effect.function, effect.call, lambda: self.run(effect.inner()))
         return self.wait(lambda: self._loop.run(around, token))
 
-    def _work(self, work: Work, token: CancelToken | None) -> Outcome:
+    def _work(self, work: effects.Work, token: CancelToken | None) -> Outcome:
         unbounded = not work.interruptible or work.timeout is None
-        in_caller = work.backend == "inline" or (work.backend == "thread" and unbounded)
-        if in_caller:
+        if work.backend == "inline" or (work.backend == "thread" and unbounded):
             return work.job(), None
         pool, timeout = self._pool_for(work)
+        if timeout is None and hasattr(work.backend, "run_here"):
+            return self.wait(partial(work.backend.run_here, work.job)), None
         return self.wait(lambda: self._in_pool(pool, work.job, timeout, token))
 
     @staticmethod
     def _in_pool(pool: Pool, job: Any, timeout: float | None, token: CancelToken | None) -> Outcome:
-        ready = threading.Event()
-        outcome: list[Outcome] = []
-
-        def done(result: Outcome) -> None:
-            outcome.append(result)
-            ready.set()
-
-        ticket = pool.submit(job, done)
-
-        def give_up() -> None:  # at once, in the thread that stops the call: a job that still queues never begins
-            if not ready.is_set():
-                pool.abandon(ticket)
-                ready.set()
-
+        ended = threading.Event()
+        ticket = Ticket(pool, job, lambda _: ended.set())
+        pool.submit(ticket)
         if token is not None:
-            token.on_cancel(give_up)
+            # At once, in the thread that stops the call: a job that still queues never begins.
+            token.on_cancel(lambda: ticket.give_up(asyncio.CancelledError(token.reason)))
+        left = timeout
         try:
-            late = not _in_time(ready, ticket, timeout)
-        except BaseException:
+            while not ended.wait(left if left is None else min(left, threading.TIMEOUT_MAX)):
+                left = max(0.0, (timeout or 0.0) - ticket.elapsed())
+                if not left:
+                    ticket.give_up(AttemptTimeoutError(timeout or 0.0, abandoned=True))
+        except BaseException:  # a real Ctrl-C
             pool.abandon(ticket)
             raise
-        hanging = not outcome and pool.abandon(ticket)
-        ready.set()  # nothing is left to give up
-        if outcome:
-            return outcome[0]
-        if late and timeout is not None:
-            raise AttemptTimeoutError(timeout, abandoned=hanging)
-        raise asyncio.CancelledError(token.reason if token else "")
+        return ticket.outcome or (None, None)
+
+    async def waited(self, future: concurrent.futures.Future[T]) -> T:
+        """What a future comes to that others wait for too, on a loop."""
+        return await asyncio.shield(asyncio.wrap_future(future))
 
     def wait(self, block: Callable[[], T]) -> T:
         """Block this thread. A worker lends its slot meanwhile, and nobody counts on the loop that stands still."""
-        if not is_worker() and not self._loop.is_here:
-            return block()
         with self._loop.blocked(), lending():
             return block()
-
-
-def _is_exit(error: BaseException | None) -> bool:
-    return error is not None and (is_interrupt(error) or isinstance(error, asyncio.CancelledError))
-
-
-def _deliver(future: asyncio.Future[Outcome], outcome: Outcome) -> None:
-    try:
-        future.get_loop().call_soon_threadsafe(_set, future, outcome)
-    except RuntimeError:
-        return  # the loop closed while the tool ran: nobody is left to hear
-
-
-def _set(future: asyncio.Future[Outcome], outcome: Outcome) -> None:
-    if not future.done():
-        future.set_result(outcome)
-
-
-def _in_time(ready: threading.Event, ticket: Ticket, timeout: float | None) -> bool:
-    """Whether a job is ready `timeout` seconds after a worker began it; queueing does not count."""
-    if timeout is None:
-        return ready.wait()
-    left = timeout
-    while not ready.wait(min(left, threading.TIMEOUT_MAX)):
-        left = timeout - ticket.elapsed()
-        if left <= 0:
-            return False
-    return True

@@ -6,24 +6,28 @@ import asyncio
 import threading
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from typing import Any, Final, TypeVar, cast, final
 
+from attrs import define, field
+
 from pegboard._base.effects import ClosedError, Outcome
-from pegboard._execution.concurrency import place_above
+from pegboard._execution.concurrency import permit_above
+from pegboard._execution.timers import AbandonedTasks, TaskGuard, bounded
 from pegboard._model.call import CancelToken
 
 T = TypeVar("T")
 
+# Seconds that what was told to stop has to do so when the loop ends.
 GRACE: Final = 2.0
-"""Seconds that what was told to stop has to do so when the loop ends."""
 
 
 @final
 class LoopThread:
     """An event loop in a daemon thread, begun on first use."""
 
-    def __init__(self) -> None:
+    def __init__(self, abandoned: AbandonedTasks) -> None:
+        self._abandoned = abandoned
         self._lock = threading.RLock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
@@ -31,30 +35,32 @@ class LoopThread:
         self._closed = False
         self._blocked = 0
 
-    def run(self, start: Callable[[], Coroutine[Any, Any, T]], token: CancelToken | None = None) -> T:
+    def run(
+        self,
+        start: Callable[[], Coroutine[Any, Any, T]],
+        token: CancelToken | None = None,
+        timeout: float | None = None,
+    ) -> T:
         """Run a coroutine there and wait until it has ended, however it ends; a token that is set cancels it.
 
-        While a tool blocks this very loop, a fresh one is used.
+        Raises `AttemptTimeoutError` after `timeout` seconds. While a tool blocks this very loop, a fresh one is used.
         """
         loop = self.begin()
-        place = place_above()
-        if self._is_blocked() if place is None else not place.lean(loop, self._is_blocked):
-            fresh = LoopThread()
-            try:
-                return fresh.run(start, token)
-            finally:
-                fresh.close()
+        permit = permit_above()
+        if self._is_blocked() if permit is None else not permit.require(loop, self._is_blocked):
+            with closing(LoopThread(self._abandoned)) as fresh:
+                return fresh.run(start, token, timeout)
         try:
-            value, error = self._wait(_Run(start), token)
+            value, error = self._wait(_Run(lambda guard: bounded(start(), timeout, guard), self._abandoned), token)
         finally:
-            if place is not None:
-                place.unlean(loop)
+            if permit is not None:
+                permit.release(loop)
         if error is not None:
             raise error
         return cast("T", value)
 
     def _is_blocked(self) -> bool:
-        return self._blocked > 0 or self.is_here
+        return self._blocked > 0 or threading.current_thread() is self._thread
 
     def _wait(self, run: _Run, token: CancelToken | None) -> Outcome:
         with self._lock:
@@ -75,15 +81,10 @@ class LoopThread:
         finally:
             self._runs.discard(run)
 
-    @property
-    def is_here(self) -> bool:
-        """Whether the current thread is the one of this loop."""
-        return threading.current_thread() is self._thread
-
     @contextmanager
     def blocked(self) -> Iterator[None]:
         """While the current thread waits: if it is the one of this loop, nothing runs there."""
-        if not self.is_here:
+        if threading.current_thread() is not self._thread:
             yield
             return
         self._blocked += 1
@@ -93,7 +94,7 @@ class LoopThread:
             self._blocked -= 1
 
     def begin(self) -> asyncio.AbstractEventLoop:
-        """The loop, begun now if it was not before. Raises RuntimeError after `close`, and if no thread can start."""
+        """The loop, begun now if it was not before. Raises `ClosedError` after `close`, and if no thread can start."""
         with self._lock:
             if self._closed:
                 raise ClosedError("the toolkit is closed; its event loop runs nothing more")
@@ -102,9 +103,9 @@ class LoopThread:
                 thread = threading.Thread(target=self._serve, args=(loop,), name="pegboard-loop", daemon=True)
                 try:
                     thread.start()
-                except RuntimeError:
+                except RuntimeError as error:
                     loop.close()
-                    raise
+                    raise ClosedError(str(error)) from error
                 self._loop, self._thread = loop, thread
             return self._loop
 
@@ -114,10 +115,10 @@ class LoopThread:
             loop.run_forever()
         finally:
             loop.run_until_complete(self._wind_up())
-            loop.run_until_complete(loop.shutdown_asyncgens())
-            loop.close()
             for run in list(self._runs):  # nobody waits for what ignored that it was to stop
                 run.end((None, asyncio.CancelledError("the toolkit was closed")))
+            loop.run_until_complete(loop.shutdown_asyncgens())
+            loop.close()
 
     async def _wind_up(self) -> None:
         """Give what was told to stop the time to do so; then cancel whatever is left, tasks of tools too."""
@@ -143,36 +144,37 @@ class LoopThread:
 
 
 @final
+@define(eq=False)
 class _Run:
     """A coroutine that somebody outside of the loop waits for; `ended` is its outcome once it has ended."""
 
-    __slots__ = ("_start", "ended", "task")
-
-    def __init__(self, start: Callable[[], Coroutine[Any, Any, Any]]) -> None:
-        self._start = start
-        self.task: asyncio.Task[Outcome] | None = None
-        self.ended: Future[Outcome] = Future()
+    _start: Callable[[TaskGuard], Coroutine[Any, Any, Any]]
+    _abandoned: AbandonedTasks
+    _stoppable: Any = None
+    task: asyncio.Task[Outcome] | None = None
+    ended: Future[Outcome] = field(factory=Future)
 
     def begin(self, loop: asyncio.AbstractEventLoop) -> None:
         """Begin; on the loop."""
-        self.task = loop.create_task(self._outcome())
+        self._stoppable = self.task = loop.create_task(self._outcome())
         self.task.add_done_callback(self._done)
 
     def stop(self, loop: asyncio.AbstractEventLoop) -> None:
         """Cancel it; from any thread."""
         with suppress(RuntimeError):  # the loop is closed, and this has ended
-            loop.call_soon_threadsafe(lambda: self.task and self.task.cancel())
+            loop.call_soon_threadsafe(lambda: self._stoppable.cancel())  # noqa: PLW0108 - whichever it is by then
 
     async def _outcome(self) -> Outcome:
         # A SystemExit that left a task would end the loop that everybody shares.
+        self._stoppable = guard = TaskGuard(self._abandoned)
         try:
-            return await self._start(), None
+            return await self._start(guard), None
         except BaseException as error:  # noqa: BLE001 - carried to whoever waits
             return None, error
 
     def _done(self, task: asyncio.Task[Outcome]) -> None:
-        cancelled = task.cancelled()  # before it began
-        self.end((None, asyncio.CancelledError()) if cancelled else task.result())
+        # One that is cancelled was so before it began.
+        self.end((None, asyncio.CancelledError()) if task.cancelled() else task.result())
 
     def end(self, outcome: Outcome) -> None:
         """Say what it came to; only the first word counts."""
@@ -182,20 +184,13 @@ class _Run:
 
 async def aside(work: Callable[[], None]) -> None:
     """Do what blocks in a thread of its own, while the running loop goes on."""
-    loop, done = asyncio.get_running_loop(), asyncio.Event()
-
-    def run() -> None:
-        try:
-            work()
-        finally:
-            with suppress(RuntimeError):  # the caller was cancelled, and its loop is closed
-                loop.call_soon_threadsafe(done.set)
-
-    thread = threading.Thread(target=run, name="pegboard-aside", daemon=True)
     try:
-        thread.start()
-    except RuntimeError:  # the interpreter is shutting down
+        from concurrent.futures import ThreadPoolExecutor  # none is there while the interpreter is shutting down
+
+        pool = ThreadPoolExecutor(1, "pegboard-aside")
+        working = asyncio.get_running_loop().run_in_executor(pool, work)
+    except RuntimeError:
         work()
         return
-    await done.wait()
-    thread.join()
+    await asyncio.shield(working)
+    pool.shutdown()

@@ -3,50 +3,31 @@
 from __future__ import annotations
 
 import inspect
+import math
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Mapping
-from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Protocol, final
+from copy import copy
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any, Final, final
 
-from pegboard._arguments.decode import owned
-from pegboard._base.effects import (
-    TIMED_OUT,
-    Around,
-    AttemptTimeoutError,
-    Await,
-    ClosedError,
-    Outcome,
-    Sleep,
-    Steps,
-    WaitForPermit,
-    Work,
-    is_cancellation,
-)
+from pegboard._base import effects
+from pegboard._base.effects import AttemptTimeoutError, Outcome, StaleError, Steps, is_cancellation
 from pegboard._base.errors import MissingContextError, PegboardError, Suspend, ToolError
-from pegboard._execution.bound_tool import BoundTool
-from pegboard._execution.concurrency import ConcurrencyLimits
+from pegboard._base.jsonable import owned
+from pegboard._execution.engine import BoundTool, Engine, Unavailable
 from pegboard._injection.injectors import release, resolve
 from pegboard._injection.invocation import Invocation
-from pegboard._model.call import ToolCall
+from pegboard._model.call import Unseen
 from pegboard._model.policy import ExecutionPolicy, Permission
 from pegboard._model.result import Status, ToolResult
+from pegboard._model.subschemas import SCALARS
 from pegboard._results.converters import drain, drain_async
-from pegboard._results.factory import ResultFactory, finished, redacted, shortened
+from pegboard._results.factory import finished, redacted, shortened
 from pegboard.extension import Job
 
 if TYPE_CHECKING:
     from pegboard._model.program import ApprovalRequest
-
-
-class Caller(Protocol):
-    """What the steps need of the engine."""
-
-    outcomes: ResultFactory
-    limits: ConcurrencyLimits
-
-    def readmitted(self, invocation: Invocation, edited: Any) -> ToolResult | None:
-        """Read the arguments of an approved call anew."""
 
 
 MAX_RETRIES_TOLD: Final = 100  # of one call, the last ones; a policy may ask for any number
@@ -60,150 +41,171 @@ _FINAL: Final = (Suspend, MissingContextError, PegboardError, KeyboardInterrupt)
 class CallSteps:
     """One run of a prepared call. `steps()` ends in its result and never raises for what a tool does."""
 
-    __slots__ = ("_attempts", "_engine", "_outcomes", "_retries", "_yielded", "invocation", "policy", "ready", "token")
+    __slots__ = ("_agreed", "_engine", "_log", "_results", "_said", "_tries", "invocation", "policy", "ready", "token")
 
-    def __init__(self, engine: Caller, invocation: Invocation, policy: ExecutionPolicy) -> None:
+    def __init__(self, engine: Engine, invocation: Invocation, policy: ExecutionPolicy) -> None:
         self._engine = engine
-        self._outcomes = engine.outcomes
+        self._results = engine.results
         self.invocation = invocation
         self.token = invocation.stopper  # stops the run; a tool gets a token of its own for each attempt
         self.ready: BoundTool = invocation.ready
         self.policy = policy
-        self._attempts = 0
-        self._yielded: list[Any] = []  # in this attempt
-        self._retries: deque[Mapping[str, Any]] | None = None
-
-    @property
-    def call(self) -> ToolCall:
-        """The call, which most steps can do without."""
-        return self.invocation.call
+        self._agreed: Any = None  # the definition of the tool that somebody agreed to, with these arguments
+        self._tries = 0
+        self._said: list[Any] = []  # what the tool has yielded in this attempt
+        self._log: deque[Mapping[str, Any]] | None = None
 
     def steps(self) -> Steps:
         """Approval, locks, middleware, attempts; the result with its duration."""
-        # As it is now: what was said of the tool since the call was prepared holds for it too.
-        now = self.invocation.session.ready(self.ready.name)
-        if type(now) is not BoundTool:
-            now = self.ready
-        if now.permission is Permission.NEVER:
-            return self._outcomes.not_permitted(self.invocation.said)
-        if now.may_ask:
-            refusal = yield from self._approve(now)
+        if self.ready.may_ask or self.token._cancelled or not self.invocation.session.holds(self.ready):
+            refusal = yield from self._decide()
             if refusal is not None:
                 return refusal
-        if self.token.cancelled:
-            return self._cancelled()
         return (yield from (self._limited() if self.ready.limits else self._timed()))
+
+    def _unapproved(self) -> str | None:
+        """Why somebody still has to agree to this call."""
+        ready = self.ready
+        if not ready.may_ask or self._agreed is ready.tool.definition:
+            return None
+        return ready.approval_reason(self.invocation.typed)
+
+    def _decide(self) -> Steps:
+        """Why the call may not run as things are now, its refusal; None if it may, with arguments as taken now."""
+        session, refusal = self.invocation.session, None
+        while refusal is None:
+            if not session.holds(self.ready):
+                refusal = self._bind(session.ready(self.ready.name))
+            elif (reason := self._unapproved()) is not None:
+                refusal = yield from self._approve(reason)
+            elif self.token._cancelled:
+                refusal = self._cancelled()
+            else:
+                break
+        return refusal
+
+    def _bind(self, now: BoundTool | Unavailable) -> ToolResult | None:
+        """Go on with the tool as it is now; the refusal if it cannot be called any more, or not so."""
+        invocation = self.invocation
+        if not isinstance(now, BoundTool):
+            return self._results.refusal(invocation.said, *now)
+        if now.permission is Permission.NEVER:
+            return self._results.not_permitted(invocation.said)
+        self.ready = invocation.ready = now
+        invocation.presets = now.presets
+        if now.computed:
+            invocation.compute()
+        return self._engine.readmitted(invocation, None)
 
     def late(self, value: Any, error: BaseException | None) -> Steps:
         """The same for a call on the fast path whose function has come to that: what is still to be done."""
-        outcome = (None, error) if error is not None else (yield from self._attempt(partial(self._settled, value)))
-        return self._finished(0.0, (yield from self._try(outcome)))
+        return finished((yield from self._try((value, error))), 0.0, self._tries, self._log or ())
 
     def _cancelled(self) -> ToolResult:
-        return self._outcomes.refusal(self.invocation.said, Status.CANCELLED, "cancelled", "the call was cancelled")
+        return self._results.refusal(self.invocation.said, Status.CANCELLED, "cancelled", "the call was cancelled")
 
     def _timed(self) -> Steps:
-        call = self.invocation.seen
-        if call is not None:
-            call.status = Status.RUNNING
+        if self.invocation.seen is not None:
+            self.invocation.seen.status = Status.RUNNING
         started = time.perf_counter()
         result = yield from (self._through(0) if self.ready.middleware else self._try())
-        return self._finished(time.perf_counter() - started, result)
-
-    def _finished(self, seconds: float, result: ToolResult) -> ToolResult:
-        return finished(result, seconds, max(self._attempts, 1), self._retries or ())
+        return finished(result, time.perf_counter() - started, max(self._tries, 1), self._log or ())
 
     # Approval --------------------------------------------------------------------------------------------------
 
-    def _approve(self, now: BoundTool) -> Steps:
-        reason = now.approval_reason(self.invocation.typed)
-        if reason is None:
-            return None
+    def _approve(self, reason: str) -> Steps:
         approver = self.invocation.session.approver
         if approver is None:
-            told = "" if now.permission is Permission.PROMPT else f" ({reason})"
-            return self._denied(
-                f"it needs approval{told} and nobody can give it",
-                f'pass approver= to Toolkit or session, or toolkit.set_permission({self.ready.name!r}, "always")',
-            )
-        from pegboard._model.program import ApprovalRequest
-
+            told = "" if self.ready.permission is Permission.PROMPT else f" ({reason})"
+            remedy = f'pass approver= to Toolkit or session, or toolkit.set_permission({self.ready.name!r}, "always")'
+            return self._denied(f"it needs approval{told} and nobody is there to give it; go on without it", remedy)
         if self.invocation.seen is not None:
             self.invocation.seen.status = Status.AWAITING_APPROVAL
-        request = ApprovalRequest(self.ready.tool, self.invocation.call_id, owned(self.invocation.arguments), reason)
-        with self.ready.stats.waits():
-            answer, error = yield from self._ask(approver, request)
-        if self.token.cancelled or (error is not None and is_cancellation(error)):
+        shown = owned(self.invocation.arguments)
+        request = _approval_request()(self.ready.tool, self.invocation.call_id, shown, reason)
+        ask = partial(approver, request)
+        if is_async(approver):
+            answer, error = yield from self._idle(effects.Await(ask))
+        else:
+            answer, error = yield from self._idle(effects.Work(ask))
+            if error is None and answer is not True and inspect.isawaitable(answer):
+                answer, error = yield from self._idle(effects.Await(lambda: answer))
+        if self.token._cancelled or (error is not None and is_cancellation(error)):
             return self._cancelled()
         if error is not None:
-            return self._denied(
-                f"asking for approval failed{self._outcomes.because(error, self.invocation.secrets)}", cause=error
-            )
-        return self._answered(answer)
+            why = self._results.because(error, self.invocation.redact)
+            return self._denied(f"asking for approval failed{why}", cause=error)
+        self._agreed = self.ready.tool.definition
+        refused = self._answered(answer)
+        self._engine.tell("approval", {"answer": "approved" if refused is None else refused.status.value})
+        return refused
 
-    def _ask(self, approver: Callable[[ApprovalRequest], Any], request: ApprovalRequest) -> Steps:
-        if is_async(approver):
-            return (yield Await(lambda: approver(request)))
-        answer, error = yield Work(lambda: approver(request))
-        if error is None and answer is not True and inspect.isawaitable(answer):
-            return (yield Await(lambda: answer))
-        return answer, error
+    def _idle(self, effect: effects.Effect) -> Steps:
+        """Wait while the call has nothing running."""
+        stats = self.ready.stats
+        stats.waiting += 1
+        try:
+            return (yield effect)
+        finally:
+            stats.waiting -= 1
 
     def _answered(self, answer: Any) -> ToolResult | None:
+        # Read anew from what was shown: nothing that changed since then may run.
+        if answer is True:
+            fixed = self.invocation.seen is None and SCALARS.issuperset(map(type, self.invocation.values))
+            return None if fixed else self._engine.readmitted(self.invocation, None)
         from pegboard._model.program import Approval
 
-        decision = answer.decision if isinstance(answer, Approval) else None
-        if answer is True or decision in ("approve", "edit"):
-            # Read anew from what was shown: nothing that changed since then may run.
-            return self._engine.readmitted(self.invocation, answer.arguments if decision == "edit" else None)
+        if isinstance(answer, Approval) and answer.decision != "deny":
+            return self._engine.readmitted(self.invocation, answer.arguments)
         if answer is False or isinstance(answer, Approval):
-            why = answer.reason if isinstance(answer, Approval) else ""
-            return self._denied(why or "it was not approved")
-        return self._denied("the approver gave no answer", f"it returned {answer!r}, not True, False or an Approval")
+            return self._denied((answer and answer.reason) or "it was not approved")
+        return self._denied("asking brought no answer", f"it returned {answer!r}, not True, False or an Approval")
 
     def _denied(self, why: str, remedy: str = "", cause: BaseException | None = None) -> ToolResult:
         details = {"remedy": remedy} if remedy else {}
-        message = f"{self.call.name} was not run: {why}{f' (to allow it: {remedy})' if remedy else ''}"
-        return self._outcomes.refusal(self.call, Status.DENIED, "denied", message, details, cause)
+        message = f"{self.invocation.call.name} was not run: {why}"
+        return self._results.refusal(self.invocation.call, Status.DENIED, "denied", message, details, cause)
 
     # Limits and middleware --------------------------------------------------------------------------------------
 
     def _limited(self) -> Steps:
         limits = self._engine.limits
         try:
-            place = limits.take(self.ready.limits)
+            permit = limits.take(self.ready.limits)
         except PegboardError as error:
-            return self._outcomes.refusal(self.invocation.said, Status.ERROR, "deadlock", str(error), exception=error)
-        if place is None:
+            said = self.invocation.said
+            return self._results.refusal(said, Status.ERROR, "deadlock", str(error), error.details, error)
+        if permit is None:
             return (yield from self._timed())
         try:
-            if place.turn is not None:
+            if permit.turn is not None:
                 if self.invocation.seen is not None:
                     self.invocation.seen.status = Status.PENDING
-                with self.ready.stats.waits():
-                    _, left = yield WaitForPermit(place.turn)
+                _, left = yield from self._idle(effects.WaitForPermit(permit.turn))
                 if left is not None:
-                    return self._outcomes.failure(self.invocation.said, left)
-            limits.enter(place)
+                    return self._results.failure(self.invocation.said, left)
+            limits.enter(permit)
             return (yield from self._timed())
         finally:
-            limits.leave(place)
-            limits.enter(place.above)
+            limits.leave(permit)
+            limits.enter(permit.above)
 
     def _through(self, index: int) -> Steps:
         if index == len(self.ready.middleware):
-            return (yield from self._try())
-        middleware = self.ready.middleware[index]
+            return redacted((yield from self._try()), self.invocation.redact)
+        middleware, call = self.ready.middleware[index], self.invocation.call
         awaited = is_async(middleware.around)
-        value, error = yield Around(middleware.around, self.call, lambda: self._through(index + 1), awaited)
+        value, error = yield effects.Around(middleware.around, call, lambda: self._through(index + 1), awaited)
         if error is not None:
-            return self._outcomes.failure(self.call, error, self.invocation.secrets)
+            return self._results.failure(call, error, self.invocation.redact)
         if isinstance(value, ToolResult):
-            foreign = value.call_id != self.call.id  # from a cache, for instance
-            return self._outcomes.success(self.call, value, self.ready.renderers) if foreign else value
+            foreign = value.call_id != call.id  # from a cache, for instance
+            return self._results.success(call, value, self.ready.renderers) if foreign else value
         name = middleware.name or getattr(middleware.around, "__qualname__", "middleware")
-        message = f"middleware {name!r} returned a {type(value).__name__}, not a ToolResult; it must return proceed()'s"
-        return self._outcomes.refusal(self.call, Status.ERROR, "middleware", message)
+        remedy = f"middleware {name!r} returned a {type(value).__name__}, not a ToolResult; it must return proceed()'s"
+        message = f"what the program has put around {call.name} gave no result"
+        return self._results.refusal(call, Status.ERROR, "middleware", message, {"remedy": remedy})
 
     # Attempts --------------------------------------------------------------------------------------------------
 
@@ -211,45 +213,52 @@ class CallSteps:
         """Attempts until one is the last; `outcome` is what a first one has come to."""
         attempt = 0  # of this round: middleware may go on to a second one
         while True:
-            if outcome is None and self.token.cancelled:  # while middleware was at work
-                return self._cancelled()
-            attempt += 1
-            self._attempts += 1
-            value, error = outcome or (yield from self._attempt(self._perform))
+            if outcome is None:
+                outcome = (yield from self._provided()) if self.ready.plan.managed else (yield self._effect())
+            value, error = outcome
             outcome = None
+            if error is None and type(value) not in self.ready.renderers.by_type:  # those before were finished
+                value, error = yield from self._settled(value)
+            if type(error) is StaleError:
+                refusal = yield from self._decide()
+                if refusal is not None:
+                    return refusal
+                continue
+            attempt += 1
+            self._tries += 1
             if isinstance(error, AttemptTimeoutError):
-                self.invocation.end_attempt(TIMED_OUT)  # an abandoned thread can see that nobody waits for it
+                self.invocation.end_attempt(effects.TIMED_OUT)  # an abandoned thread can see that nobody waits for it
             if error is None or not self._may_retry(error, attempt):
                 return self._conclude(value, error)
             wait = self.policy.backoff(attempt)
-            wait = _spread(wait) if self.policy.jitter else wait
-            if self._retries is None:
-                self._retries = deque(maxlen=MAX_RETRIES_TOLD)
-            self._retries.append(self._told(error, wait))
-            with self.ready.stats.waits():
-                _, stopped = yield Sleep(wait)
+            wait = max(_spread(wait) if self.policy.jitter else wait, _asked_for(error))
+            self._log = self._log or deque(maxlen=MAX_RETRIES_TOLD)
+            self._log.append(told := self._told(error, wait))
+            self._engine.tell("retry", told)
+            _, stopped = yield from self._idle(effects.Sleep(wait))
             if stopped is not None or self.token.cancelled:
                 return self._cancelled()
+            self._said = []
 
     def _told(self, error: BaseException, wait: float) -> Mapping[str, Any]:
         """What a program learns of an attempt that was followed by another."""
-        message = shortened(self._outcomes.said(error, self.invocation.secrets), MAX_TOLD)
-        return {"attempt": self._attempts, "type": type(error).__qualname__, "error": message, "wait": wait}
+        message = shortened(self._results.said(error, self.invocation.redact), MAX_TOLD)
+        return {"attempt": self._tries, "type": type(error).__qualname__, "error": message, "wait": wait}
 
-    def _attempt(self, perform: Callable[[], Steps]) -> Steps:
+    def _provided(self) -> Steps:
+        """An attempt with what its resolvers provide, and what they close afterwards."""
         cleanup: list[Any] = []
-        self._yielded = []
         outcome: Outcome = (None, None)
         try:
             for provider in self.ready.plan.managed:
                 yield from resolve(provider, self.invocation, cleanup)
-            outcome = yield from perform()
+            outcome = yield self._effect()
+            if outcome[1] is None:
+                outcome = yield from self._settled(outcome[0])
         except GeneratorExit:
             raise
         except BaseException as error:  # noqa: BLE001 - a resolver may raise anything
             outcome = (None, error)
-        if not cleanup:
-            return outcome
         try:
             yield from release(cleanup)
         except GeneratorExit:
@@ -259,51 +268,58 @@ class CallSteps:
         self.invocation.resolved.clear()
         return outcome
 
-    def _perform(self) -> Steps:
-        invoke = partial(_invoked, self.ready.plan, self.invocation.values, self.invocation)
-        timeout = self.policy.timeout
-        if self.ready.plan.kind == "async":
-            value, error = yield Await(invoke, timeout)
-        elif self.ready.plan.kind == "async_generator":
-            return (yield self._drained(invoke))
-        else:
-            value, error = yield self._work(invoke, self.ready.backend)
-        return (None, error) if error is not None else (yield from self._settled(value))
+    def _invoke(self, bind: bool = False) -> Any:
+        """Begin the function, or `bind` what begins elsewhere. Raises `StaleError` if something was decided anew."""
+        ready, invocation = self.ready, self.invocation
+        # As `_unapproved` asks, without a frame for calls that have been agreed to.
+        unapproved = ready.may_ask and self._agreed is not ready.tool.definition and self._unapproved() is not None
+        if unapproved or self.token._cancelled or not invocation.session.holds(ready):
+            raise StaleError
+        plan = ready.plan
+        if bind:
+            return plan.bind(invocation.values, invocation)
+        return plan.invoke(invocation.values, plan.provide(invocation) if plan.fetches else invocation.presets)
+
+    def _effect(self) -> effects.Await | effects.Work:
+        """What runs the function."""
+        kind, backend, timeout = self.ready.plan.kind, self.ready.backend, self.policy.timeout
+        if kind == "async":
+            return effects.Await(self._invoke, timeout)
+        if kind == "async_generator":
+            return self._drained(self._invoke)
+        if kind == "sync" and backend == "thread":
+            return effects.Work(self._invoke, backend, timeout, "timeout" in self.policy.given)
+        return self._work(self._invoke, backend)
 
     def _settled(self, value: Any) -> Steps:
         """Whatever a callable gives may still have to be awaited or drawn from, a wrapped async function's say."""
-        if type(value) in self.ready.renderers.by_type:  # as those before it, which were finished
-            return value, None
         timeout = self.policy.timeout
         if inspect.isawaitable(value):
-            pending = value
-            value, error = yield Await(lambda: pending, timeout)
+            value, error = yield effects.Await(lambda: value, timeout)
             if error is not None:
                 return None, error
         if inspect.isasyncgen(value):
-            stream = value
-            return (yield self._drained(lambda: stream))
+            return (yield self._drained(lambda: value))
         if inspect.isgenerator(value):
             return (yield self._work(lambda: value, "thread"))
         return value, None
 
-    def _drained(self, begin: Callable[[], Any]) -> Await:
-        emitter, yielded = self.invocation.emitter, self._yielded
-        return Await(lambda: drain_async(begin(), emitter, yielded), self.policy.timeout)
+    def _drained(self, begin: Callable[[], Any]) -> effects.Await:
+        emitter, yielded = self.invocation.heard, self._said
+        return effects.Await(lambda: drain_async(begin(), emitter, yielded), self.policy.timeout)
 
     def _conclude(self, value: Any, error: BaseException | None) -> ToolResult:
-        if isinstance(error, ClosedError) and self.token.cancelled:
+        if isinstance(error, effects.ClosedError) and self.token.cancelled:
             return self._cancelled()
         limit = self.ready.max_output
         if error is not None:
-            failure = self._outcomes.failure(self.invocation.said, error, self.invocation.secrets)
-            return redacted(self._outcomes.with_partial(failure, self._yielded, limit), self.invocation.secrets)
-        result = self._outcomes.success(self.invocation.said, value, self.ready.renderers, limit)
-        return redacted(result, self.invocation.secrets)
+            failure = self._results.failure(self.invocation.said, error, self.invocation.redact)
+            return self._results.with_partial(failure, self._said, limit, self.invocation.redact)
+        return self._results.success(self.invocation.said, value, self.ready.renderers, limit)
 
-    def _work(self, invoke: Callable[[], Any], backend: Any) -> Work:
+    def _work(self, invoke: Callable[[], Any], backend: Any) -> effects.Work:
         invocation = self.invocation
-        emitter, yielded = invocation.emitter, self._yielded
+        emitter, yielded = invocation.heard, self._said
 
         def draw(stream: Generator[Any, Any, Any]) -> Any:
             return drain(stream, emitter, invocation.token, yielded)
@@ -313,12 +329,13 @@ class CallSteps:
             return draw(value) if inspect.isgenerator(value) else value
 
         job = run if isinstance(backend, str) else self._job(run, draw)
-        return Work(job, backend, self.policy.timeout, "timeout" in self.policy.given)
+        return effects.Work(job, backend, self.policy.timeout, "timeout" in self.policy.given)
 
     def _job(self, run: Callable[[], Any], draw: Callable[[Generator[Any, Any, Any]], Any]) -> Job:
         invocation, plan = self.invocation, self.ready.plan
+        unseen = Unseen(invocation.call_id, self.ready.name)
         return Job(
-            self.call,
+            self.invocation.call,
             self.ready.tool,
             self.policy,
             json_arguments=invocation.arguments,
@@ -326,15 +343,18 @@ class CallSteps:
             emitter=invocation.emitter,
             token=invocation.token,
             shown=frozenset(plan.names) - invocation.presets.keys(),
+            has_secrets=self.ready.redact is not None,
             run=run,
-            bind=partial(plan.bind, invocation.values, invocation),
+            arguments=partial(self._invoke, bind=True),
             draw=draw,
+            # Copied as to another process, without the value. Who makes the call's own result cuts what is too long.
+            result=lambda value: copy(self._results.success(unseen, value, self.ready.renderers, 1 << 62)),
+            toolkit=invocation.session.toolkit,
         )
 
     def _may_retry(self, error: BaseException, attempt: int) -> bool:
-        if attempt >= self.policy.max_attempts or self.token.cancelled:
-            return False
-        if is_cancellation(error) or isinstance(error, _FINAL):
+        final = is_cancellation(error) or isinstance(error, _FINAL)
+        if final or attempt >= self.policy.max_attempts or self.token.cancelled:
             return False
         retried = self.policy.retry_on
         if isinstance(error, ToolError):  # what the tool has to say, unless the policy names it
@@ -342,15 +362,29 @@ class CallSteps:
         if not isinstance(error, (*retried, AttemptTimeoutError)):
             return False
         hints = self.ready.tool.hints
-        if isinstance(error, AttemptTimeoutError) and error.abandoned and not hints.idempotent:
-            return False  # the abandoned thread may still be at work
+        if getattr(error, "abandoned", False) and not hints.idempotent:
+            return False  # the abandoned thread may still be at work; a lost worker may have done its work
+        if math.isinf(_asked_for(error)) or _asked_for(error) > self.policy.max_backoff:
+            return False
         own = self.ready.tool.options.policy
         asked = own is not None and "max_attempts" in own.given
         return asked or not (hints.idempotent is False or hints.destructive is True)
 
 
-def _invoked(plan: Any, values: tuple[Any, ...], invocation: Invocation) -> Any:
-    return plan.invoke(values, plan.provide(invocation))
+@cache
+def _approval_request() -> type[ApprovalRequest]:
+    from pegboard._model.program import ApprovalRequest
+
+    return ApprovalRequest
+
+
+def _asked_for(error: BaseException) -> float:
+    """The seconds that an exception's `retry_after` asks for, as servers do; infinity: no second attempt at all.
+
+    Of an attempt whose time is up, what the tool's own cancellation came to.
+    """
+    asked = getattr(error.__cause__ if isinstance(error, AttemptTimeoutError) else error, "retry_after", None)
+    return float(asked) if isinstance(asked, int | float) else 0.0
 
 
 def _spread(delay: float) -> float:

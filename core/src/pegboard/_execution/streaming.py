@@ -5,29 +5,31 @@ from __future__ import annotations
 import inspect
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, closing, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 
-from pegboard._base.effects import is_interrupt, new_future, running_loop
+from pegboard._base.effects import is_interrupt, new_future, pass_interrupt, running_loop
 from pegboard._base.errors import PegboardError
+from pegboard._execution.engine import Engine
 from pegboard._execution.telemetry import logger
 from pegboard._injection.invocation import Invocation
-from pegboard._model.call import CancelToken, Chunk, Listener, ToolCall
-from pegboard._model.result import ToolResult
+from pegboard._model.call import CancelToken, Chunk, Given, Listener, ToolCall, Unseen, new_call_id
+from pegboard._model.result import Status, ToolResult
 
 if TYPE_CHECKING:
+    import asyncio
     from concurrent.futures import Future
 
-T = TypeVar("T")
-_Start: TypeAlias = Callable[[], Coroutine[Any, Any, T]]
+_Call: TypeAlias = "tuple[Any, Any, str | None]"  # name, arguments, id
+_Told: TypeAlias = Callable[[ToolResult], object]
 _Deliver: TypeAlias = Callable[[Chunk], None]
 
+# What a stream yields: chunks while calls run, and each call's result.
 Event: TypeAlias = Chunk | ToolResult
-"""What a stream yields: chunks while calls run, and each call's result."""
 
+# Chunks that may be on their way. A thread that sends one more waits; so does a generator, before it is drawn on.
 ROOM: Final = 1_024
-"""Chunks that may be on their way. A thread that sends one more waits; so does a generator, before it is drawn on."""
 
 
 @final
@@ -52,7 +54,10 @@ class ChunkChannel:
         here = threading.get_ident() == self._home
         with self._changed:
             if not here and not self._has_room(token) and running_loop() is None:
-                self._wait_for_room(token)
+                from pegboard._execution.threads import lending
+
+                with lending():
+                    self._changed.wait_for(lambda: self._has_room(token))
             if self._closed or (token.cancelled and not here):
                 return
             self._open += 1
@@ -61,12 +66,6 @@ class ChunkChannel:
             return
         with suppress(RuntimeError):  # the loop is closed
             self._loop.call_soon_threadsafe(self._deliver, chunk)
-
-    def _wait_for_room(self, token: CancelToken) -> None:
-        from pegboard._execution.threads import lending
-
-        with lending():
-            self._changed.wait_for(lambda: self._has_room(token))
 
     async def drain(self, token: CancelToken) -> None:
         """Wait until there is room, on any event loop."""
@@ -106,38 +105,34 @@ class ChunkChannel:
             self.wake()
 
 
-@final
-class _Outlet:
-    """What one attempt reports to; who waits there wakes up when `token` says that the attempt is over."""
-
-    __slots__ = ("_channel", "_token")
-
-    def __init__(self, channel: ChunkChannel, token: CancelToken) -> None:
-        self._channel = channel
-        self._token = token
-        token.on_cancel(channel.wake)
-
-    def __call__(self, chunk: Chunk) -> None:
-        """Send a chunk."""
-        self._channel.send(chunk, self._token)
-
-    async def drain(self) -> None:
-        """Wait until there is room for more."""
-        await self._channel.drain(self._token)
-
-
 def listen(invocation: Invocation, listener: Any) -> None:
     """Let a channel or a function hear what a call reports."""
     if isinstance(listener, ChunkChannel):
-        invocation.outlet = partial(_Outlet, listener)
+        invocation.channel = listener
     else:
         invocation.listener = partial(_tell, listener)
 
 
-def check_listener(listener: Any) -> None:
-    """Raise `PegboardError` for a listener that plain code cannot call."""
-    if is_async_listener(listener):
+def heard(start: Callable[[Given, bool], Any], given: Given, on_loop: bool) -> Any:
+    """What `start` comes to for a call with a listener, which hears everything on the loop that runs here.
+
+    Raises `PegboardError` for a listener that plain code cannot call.
+    """
+    listener = given[2]
+    if on_loop and not isinstance(listener, ChunkChannel):
+        return _heard(start, given)
+    if not on_loop and is_async_listener(listener):
         raise PegboardError("an async on_chunk is awaited on an event loop; use `await toolkit.call(...)`")
+    return start(given, on_loop)
+
+
+async def _heard(start: Callable[[Given, bool], Any], given: Given) -> Any:
+    context, agent, listener, policy = given
+    async with heard_by(listener) as channel:
+        result = start((context, agent, channel, policy), True)
+        while not isinstance(result, ToolResult):
+            result = await result
+        return result
 
 
 def is_async_listener(listener: Any) -> bool:
@@ -158,31 +153,27 @@ async def heard_by(listener: Listener) -> AsyncIterator[ChunkChannel]:
         return
 
     def deliver(chunk: Chunk) -> None:
-        try:
-            _tell(listener, chunk)
-        finally:
-            channel.taken()
+        _tell(listener, chunk)
+        channel.taken()
 
     channel = ChunkChannel(deliver)
-    try:
+    with closing(channel):
         yield channel
-    finally:
-        channel.close()
 
 
 @asynccontextmanager
 async def _pumped(listener: Listener) -> AsyncIterator[ChunkChannel]:
     import asyncio
 
+    from pegboard._execution.timers import GRACE
+
     chunks: asyncio.Queue[Chunk | None] = asyncio.Queue()
     channel = ChunkChannel(chunks.put_nowait)
 
     async def pump() -> None:
         while (chunk := await chunks.get()) is not None:
-            try:
-                await _tell_later(listener, chunk)
-            finally:
-                channel.taken()
+            await _tell_later(listener, chunk)
+            channel.taken()
 
     task = asyncio.create_task(pump())
     try:
@@ -192,16 +183,15 @@ async def _pumped(listener: Listener) -> AsyncIterator[ChunkChannel]:
     finally:
         channel.close()
         task.cancel()
-        await asyncio.wait([task])
+        await asyncio.wait([task], timeout=GRACE)
 
 
 def _tell(listener: Listener, chunk: Chunk) -> None:
     """A listener that fails must not break the tool that reports to it."""
     try:
         answer = listener(chunk)
-    except BaseException as error:
-        if is_interrupt(error):
-            raise
+    except BaseException as error:  # noqa: BLE001 - as said above
+        pass_interrupt(error)
         logger().warning("on_chunk failed for call %s", chunk.call_id, exc_info=True)
         return
     if inspect.iscoroutine(answer):
@@ -221,27 +211,75 @@ async def _tell_later(listener: Listener, chunk: Chunk) -> None:
         logger().warning("on_chunk failed for call %s", chunk.call_id, exc_info=True)
 
 
-@final
+_MEMBERS: Final = frozenset({"name", "arguments", "id"})
+_MEANT: Final = {
+    **dict.fromkeys(("input", "args", "argument", "kwargs", "parameters", "params"), "arguments"),
+    **dict.fromkeys(("tool", "tool_name"), "name"),
+    **dict.fromkeys(("call_id", "tool_call_id", "tool_use_id"), "id"),
+}
+"""What members are called elsewhere."""
+
+
+def _normalised(call: Any) -> _Call:
+    if isinstance(call, (tuple, list)) and len(call) == 2:  # `tuple | list` would be made for each call
+        return call[0], call[1], new_call_id()
+    if isinstance(call, (ToolCall, str)):
+        return call, None, new_call_id()
+    if isinstance(call, Mapping) and "name" in call and call.keys() <= _MEMBERS:
+        return call["name"], call.get("arguments"), call.get("id") or new_call_id()
+    raise _no_call(call)
+
+
+def _no_call(call: Any) -> PegboardError:
+    """The error for what is none, with what was meant."""
+    known = "a call is a ToolCall, a (name, arguments) pair or a mapping with 'name', 'arguments' and perhaps 'id'"
+    if not isinstance(call, Mapping):
+        return PegboardError(f"{known}; got a {type(call).__name__}")
+    if not call.keys().isdisjoint(("type", "function", "function_call", "functionCall", "jsonrpc")):
+        remedy = "a provider's own format is read by toolkit.dialect(...).calls(response)"
+    else:
+        remedy = ", ".join(f"{name!r} is called {_MEANT[name]!r} here" for name in call if name in _MEANT)
+    return PegboardError(f"{known}; got one with {', '.join(map(repr, call))}{remedy and ': '}{remedy}")
+
+
+# By hand: attrs makes one in three times as long, and a batch may be of one call.
 class Batch:
     """Some calls of one session with the options that they share."""
 
     def __init__(
-        self, session: Any, calls: Iterable[Any], options: Mapping[str, Any], on_chunk: Listener | None, parallel: bool
+        self,
+        call: Callable[..., Coroutine[Any, Any, ToolResult]],
+        calls: Iterable[Any],
+        options: Mapping[str, Any],
+        on_chunk: Listener | None,
+        parallel: bool,
+        engine: Engine,
     ) -> None:
-        self._session = session
-        self._calls = [_normalised(call) for call in calls]
+        if type(calls) is not list and isinstance(calls, (str, bytes, Mapping, ToolCall)):
+            raise PegboardError(f"several calls are a list; got a lone {type(calls).__name__}: put it into a list")
+        self._call = call
+        self._calls = [_normalised(each) for each in calls]
         self._options = options
         self._on_chunk = on_chunk
-        self._gather = _together if parallel else _in_turn
+        self._parallel = parallel
+        self._engine = engine
 
     async def run(self) -> list[ToolResult]:
         """All results, in call order. Cancelling the caller cancels every call, and leaves when all have ended."""
-        return await self._gather([partial(self._one, call, self._on_chunk) for call in self._calls])
+        if len(self._calls) == 1:  # in the caller's own task, as that call by itself
+            return [await self._one(self._calls[0], self._on_chunk)]
+        return await self.run_apart()
 
-    def run_one_by_one(self) -> list[ToolResult]:
+    async def run_apart(self, told: _Told | None = None) -> list[ToolResult]:
+        """The same, each call in a task of its own: a tool that cancels its task ends its call and no other one."""
+        if self._parallel and self._calls:
+            return await self._together(self._calls, told)
+        return [result for call in self._calls for result in await self._together([call], told)]
+
+    def run_one_by_one(self, call_sync: Callable[..., ToolResult]) -> list[ToolResult]:
         """All results, in call order, from plain code: where no loop can be had."""
         options = {**self._options, "on_chunk": self._on_chunk}
-        return [self._session.call_sync(name, sent, call_id=call_id, **options) for name, sent, call_id in self._calls]
+        return [call_sync(name, sent, call_id=call_id, **options) for name, sent, call_id in self._calls]
 
     async def stream(self) -> AsyncIterator[Event]:
         """Chunks and results as they come; leaving the iteration cancels what still runs.
@@ -251,14 +289,11 @@ class Batch:
         import asyncio
 
         events: asyncio.Queue[Event | None] = asyncio.Queue()
-        channel = ChunkChannel(events.put_nowait)
-
-        async def one(call: Any) -> None:
-            events.put_nowait(await self._one(call, channel))
+        self._on_chunk = channel = ChunkChannel(events.put_nowait)  # type: ignore[assignment]  # a listener of our own
 
         async def everything() -> None:
             try:
-                await self._gather([partial(one, call) for call in self._calls])
+                await self.run_apart(events.put_nowait)
             finally:
                 events.put_nowait(None)
 
@@ -274,57 +309,51 @@ class Batch:
             running.cancel()
             await asyncio.wait([running])
 
-    def _one(self, call: tuple[Any, Any, str | None], on_chunk: Any) -> Coroutine[Any, Any, ToolResult]:
+    def _one(self, call: _Call, on_chunk: Any) -> Coroutine[Any, Any, ToolResult]:
         name, arguments, call_id = call
-        running: Coroutine[Any, Any, ToolResult] = self._session.call(
-            name, arguments, call_id=call_id, on_chunk=on_chunk, **self._options
-        )
-        return running
+        return self._call(name, arguments, call_id=call_id, on_chunk=on_chunk, **self._options)
 
+    async def _together(self, calls: list[_Call], told: _Told | None) -> list[ToolResult]:
+        """All results, as of `asyncio.gather`; if one raises, or the caller is cancelled, nothing stays running."""
+        import asyncio
 
-async def _in_turn(calls: list[_Start[T]]) -> list[T]:
-    return [await call() for call in calls]
+        tasks = {asyncio.create_task(self._one(call, self._on_chunk)): call for call in calls}
+        over = asyncio.get_running_loop().create_future()
+        failed: list[asyncio.Task[ToolResult]] = []
+        running = len(tasks)
 
+        def ended(task: asyncio.Task[ToolResult]) -> None:
+            nonlocal running
+            running -= 1
+            if not task.cancelled() and task.exception() is not None:
+                failed.append(task)
+            elif told is not None and not over.done():
+                told(self._result(task, tasks[task]))
+            if (failed or not running) and not over.done():
+                over.set_result(None)
 
-async def _together(calls: list[_Start[T]]) -> list[T]:
-    """All results, as of `asyncio.gather`, but when one raises, or the caller is cancelled, nothing stays running."""
-    if len(calls) < 2:
-        return await _in_turn(calls)
-    import asyncio
+        for task in tasks:
+            task.add_done_callback(ended)
+        try:
+            await over  # not `asyncio.gather`, which would cancel those that are cleaning up once more
+        finally:
+            left = [task for task in tasks if not task.done()]
+            for task in left:
+                task.cancel()
+            if left:
+                from pegboard._execution.timers import GRACE
 
-    tasks = [asyncio.create_task(call()) for call in calls]
-    over = asyncio.get_running_loop().create_future()
-    failed: list[asyncio.Task[T]] = []
-    running = len(tasks)
+                _, ignoring = await asyncio.wait(left, timeout=GRACE)
+                self._engine.drivers.abandoned.leave(ignoring)
+        if failed:
+            failed[0].result()
+        return [self._result(task, call) for task, call in tasks.items()]
 
-    def ended(task: asyncio.Task[T]) -> None:
-        nonlocal running
-        running -= 1
-        if not task.cancelled() and task.exception() is not None:
-            failed.append(task)
-        if (failed or not running) and not over.done():
-            over.set_result(None)
-
-    for task in tasks:
-        task.add_done_callback(ended)
-    try:
-        await over  # not `asyncio.gather`, which would cancel those that are cleaning up once more
-    finally:
-        left = [task for task in tasks if not task.done()]
-        for task in left:
-            task.cancel()
-        if left:
-            await asyncio.wait(left)
-    return [task.result() for task in failed or tasks]
-
-
-def _normalised(call: Any) -> tuple[Any, Any, str | None]:
-    if isinstance(call, tuple | list) and len(call) == 2:
-        return call[0], call[1], None
-    if isinstance(call, ToolCall | str):
-        return call, None, None
-    if isinstance(call, Mapping) and "name" in call:
-        return call["name"], call.get("arguments"), call.get("id")
-    raise PegboardError(
-        f"a call is a ToolCall, a (name, arguments) pair or a mapping with 'name'; got a {type(call).__name__}"
-    )
+    def _result(self, task: asyncio.Task[ToolResult], call: _Call) -> ToolResult:
+        """What a call came to whose task was cancelled by nobody but its tool, if it was."""
+        if not task.cancelled():
+            return task.result()
+        known = call[0]
+        said = known if isinstance(known, ToolCall) else Unseen(call[2] or "", str(known))
+        why = f"{said.name} cancelled the task that it ran in"
+        return getattr(known, "result", None) or self._engine.results.refusal(said, Status.CANCELLED, "cancelled", why)

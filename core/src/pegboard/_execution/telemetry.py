@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, final
 
+from pegboard._base.redaction import Redaction
 from pegboard._model.result import Status, ToolResult
-from pegboard._results.factory import masked, shortened, written
+from pegboard._results.factory import shortened, written
 
 if TYPE_CHECKING:
     import logging
@@ -41,16 +41,6 @@ class ToolStats:
         self.seconds = 0.0
         self.by_status: dict[Status, int] = dict.fromkeys(Status, 0)  # successes are those that are left over
         self.histogram = [0] * 48
-
-    def waits(self) -> ToolStats:
-        """While a call has nothing running: to be used in a `with` statement."""
-        return self
-
-    def __enter__(self) -> None:
-        self.waiting += 1
-
-    def __exit__(self, *_: object) -> None:
-        self.waiting -= 1
 
     def ended(self, status: Status, seconds: float) -> None:
         """Count a call however it ended; the fast path does so itself for most.
@@ -89,7 +79,7 @@ class Stats(dict[str, ToolStats]):
         """The counts of a tool."""
         return self.get(tool) or self.setdefault(tool, ToolStats())
 
-    def to_dict(self, *, abandoned_threads: int = 0, queued: int = 0) -> dict[str, Any]:
+    def to_dict(self, abandoned_threads: int = 0, abandoned_tasks: int = 0, queued: int = 0) -> dict[str, Any]:
         """Everything as JSON-able data. `queued` calls wait for a worker thread, which no tool's counts can tell."""
         tools = sorted(self.items())
         waiting = sum(stats.waiting for _, stats in tools) + queued
@@ -97,6 +87,7 @@ class Stats(dict[str, ToolStats]):
             "running": max(0, sum(stats.open for _, stats in tools) - waiting),
             "waiting": waiting,
             "abandoned_threads": abandoned_threads,
+            "abandoned_tasks": abandoned_tasks,
             "tools": {name: stats.to_dict() for name, stats in tools if stats.calls},
         }
 
@@ -111,19 +102,15 @@ def logger() -> logging.Logger:
     return found
 
 
-def listened() -> logging.Logger | None:
-    """The logger; None while nobody has loaded `logging`, for then nobody can be listening."""
-    return logger() if "logging" in sys.modules else None
-
-
-def log_call(result: ToolResult, secrets: Iterable[str] = ()) -> None:
+def log_call(result: ToolResult, redact: Redaction | None = None) -> None:
     """Log a call that ended: DEBUG for one without error, INFO with the message and the traceback for any other.
 
     The record has `tool`, `call_id`, `status`, `duration` (seconds) and `attempts` as attributes, for programs that
     keep structured logs. Neither arguments nor returned values are logged.
     """
     level = DEBUG if result._fault is None else INFO  # not `error`, which perhaps nobody will ever ask for
-    log = listened()
+    # While nobody has loaded `logging`, nobody can be listening.
+    log = logger() if "logging" in sys.modules else None
     if log is None or not log.isEnabledFor(level):
         return
     line, details = "%s %s: %s in %.6f s", [_one_line(result.name, _MAX_NAME), _one_line(result.call_id, _MAX_NAME)]
@@ -136,11 +123,11 @@ def log_call(result: ToolResult, secrets: Iterable[str] = ()) -> None:
     }
     arguments = (*details, result.status.value, result.duration)
     if result.error is not None:
-        line, arguments = f"{line}: %s", (*arguments, _one_line(masked(result.error.message, secrets), _MAX_MESSAGE))
+        line, arguments = f"{line}: %s", (*arguments, _one_line(result.error.message, _MAX_MESSAGE))
     record = log.makeRecord(log.name, level, "(pegboard)", 0, line, arguments, None, "log_call", facts)
     if result.error is not None and result.error.kind == "exception" and result.error.exception is not None:
         # Written here, not by the formatter: there secrets are not known, and a broken exception would break the log.
-        record.exc_text = written(result.error.exception, secrets)
+        record.exc_text = written(result.error.exception, redact)
     log.handle(record)
 
 

@@ -9,42 +9,41 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 
-from pegboard._base.effects import ClosedError, Outcome, cancellation, new_future
+from pegboard._base.effects import AttemptTimeoutError, ClosedError, Outcome, cancellation
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-Done: TypeAlias = Callable[[Outcome], None]
-"""Called once, in the worker, with what a job came to."""
-
 CLOSED: Final = "the toolkit is closed; its threads run nothing more"
 
 _numbers = itertools.count(1)
-_tickets = threading.Lock()
-"""Guards the state of every ticket: it is held for an instant, and a lock for each would cost more."""
+# Guards the state of every ticket: it is held for an instant, and a lock for each would cost more. A signal handler may
+# give up a job in between, as asyncio's does on a Ctrl-C: this lock and that of a pool can be taken again.
+_tickets = threading.RLock()
 
 
-@final
 class Ticket:
-    """One job on its way through the pool. `deliver(outcome)` hands over what it came to."""
+    """One job on its way through a pool; `done` is called once with what it came to, or why it was given up.
 
-    __slots__ = ("_since", "abandoned", "context", "deliver", "finished", "job", "thread")
+    Not where whoever waits has left, and abandons it.
+    """
 
-    def __init__(self, job: Callable[[], Any], done: Done) -> None:
+    outcome: Outcome | None = None
+    thread: threading.Thread | None = None  # that it runs in, once it has begun
+    _since = 0.0
+
+    def __init__(self, pool: Pool, job: Callable[[], Any], done: Callable[[Outcome], object] | None = None) -> None:
+        self.pool = pool
         self.job = job
         self.context = contextvars.copy_context()
-        self.deliver = done
-        self._since = 0.0
-        self.thread: threading.Thread | None = None
-        self.finished = False
-        self.abandoned = False
+        self._done = done
 
     def start(self, thread: threading.Thread | None = None) -> bool:
         """Whether the job is still wanted when a worker picks it up."""
         with _tickets:
-            if self.abandoned:
+            if self.outcome is not None:
                 return False
             self._since = time.monotonic()
             self.thread = thread or threading.current_thread()
@@ -54,29 +53,30 @@ class Ticket:
         """Seconds since a worker began; 0 while the job still queues."""
         return 0.0 if self.thread is None else time.monotonic() - self._since
 
-    def finish(self) -> bool:
-        """Whether somebody still waits for the outcome when the job is done."""
+    def end(self, outcome: Outcome) -> bool:
+        """Say what it came to; only the first word counts, and who has it has to `tell`."""
         with _tickets:
-            self.finished = True
-            return not self.abandoned
+            first = self.outcome is None
+            if first:
+                self.outcome = outcome
+            return first
 
-    def abandon(self) -> bool:
-        """Stop waiting. Whether the job is running in a thread that is now left to itself."""
-        with _tickets:
-            self.abandoned = True
-            return self.thread is not None and not self.finished
+    def tell(self) -> None:
+        """Let whoever waits know that the job has ended."""
+        if self._done is not None and self.outcome is not None:
+            self._done(self.outcome)
 
+    def settle(self, outcome: Outcome) -> None:
+        """Say what it came to, and let whoever waits know."""
+        if self.end(outcome):
+            self.tell()
 
-class Pool(Protocol):
-    """Where jobs run that a driver waits for: threads, processes, a plugin's backend."""
-
-    def submit(self, job: Any, done: Done) -> Ticket:
-        """Queue a job; `done` is called once, from any thread, unless the job is abandoned before."""
-        ...
-
-    def abandon(self, ticket: Ticket) -> bool:
-        """Stop waiting for a job, and end it if that can be done; whether it runs on all the same."""
-        ...
+    def give_up(self, error: BaseException) -> bool:
+        """End with that error, unless it is over; whether it was not. From any thread."""
+        ended = self.pool.abandon(self, error)
+        if ended:
+            self.tell()
+        return ended
 
 
 @final
@@ -93,11 +93,11 @@ class WorkerPool:
         self.size = size
         self.max_abandoned = max_abandoned
         self._jobs: queue.SimpleQueue[Ticket | None] = queue.SimpleQueue()
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._threads: set[threading.Thread] = set()
         self._lost: set[threading.Thread] = set()
         self._idle = 0  # threads without a job that are not promised one
-        self._backlog = 0  # queued jobs that are not promised a thread
+        self.queued = 0  # queued jobs that are not promised a thread
         self._lending: set[threading.Thread] = set()
         self._leaving = 0  # threads that deliver their last outcome, and take no other job
         self.closed = False
@@ -108,14 +108,8 @@ class WorkerPool:
         """How many threads hang in jobs that nobody waits for."""
         return len(self._lost)
 
-    @property
-    def queued(self) -> int:
-        """How many jobs wait for a thread."""
-        return self._backlog
-
-    def submit(self, job: Callable[[], Any], done: Done) -> Ticket:
+    def submit(self, ticket: Ticket) -> None:
         """Queue a job. Raises RuntimeError when the pool is closed or no thread can be started."""
-        ticket = Ticket(job, done)
         with self._lock:
             if self.closed:
                 raise ClosedError(CLOSED)
@@ -124,9 +118,8 @@ class WorkerPool:
             if self._idle > 0:
                 self._idle -= 1
             elif not self._grow():
-                self._backlog += 1
+                self.queued += 1
             self._jobs.put(ticket)
-        return ticket
 
     def _grow(self) -> bool:
         # Called under the lock. Lent slots, leaving and abandoned threads do not count.
@@ -139,26 +132,27 @@ class WorkerPool:
 
     def _relieve(self) -> None:
         # Called under the lock, when a slot has come free.
-        if self._backlog and not self.closed:
+        if self.queued and not self.closed:
             with suppress(RuntimeError):  # no thread can be started: the job waits for one of those that are there
                 if self._grow():
-                    self._backlog -= 1
+                    self.queued -= 1
 
     def _work(self) -> None:
-        _local.pool = self
+        local.pool = self
         me, leaving = threading.current_thread(), False
         while not leaving:
             ticket = self._jobs.get()
             if ticket is None:
                 break
-            outcome = performed(ticket.context.run, ticket.job) if ticket.start(me) else None
+            began = ticket.start(me)
+            outcome = performed(ticket.context.run, ticket.job) if began else (None, None)
             # Before anybody hears of the outcome: who calls again at once finds this thread idle and starts no other.
             with self._lock:
-                if outcome is not None and not ticket.finish():
+                if began and not ticket.end(outcome):
                     break  # the caller left long ago: this thread was counted as lost, and ends now that it is back
                 leaving = not self._stays()
-            if outcome is not None:
-                ticket.deliver(outcome)
+            if began:
+                ticket.tell()
             del ticket, outcome
         with self._lock:
             self._threads.discard(me)
@@ -173,20 +167,20 @@ class WorkerPool:
             # Said under the same lock that was asked under: two that both saw one too many would both go.
             self._leaving += 1
             return False
-        if self._backlog:
-            self._backlog -= 1
+        if self.queued:
+            self.queued -= 1
         else:
             self._idle += 1
         return True
 
-    def abandon(self, ticket: Ticket) -> bool:
-        """Give up on a job; whether its thread is now left to itself (a job that had not begun simply never runs)."""
+    def abandon(self, ticket: Ticket, error: BaseException | None = None) -> bool:
+        """Give up on a job that has not ended; whether it had not. One that had not begun simply never runs."""
         with self._lock:
-            hanging = ticket.abandon()
-            if hanging and ticket.thread is not None:
+            ended = ticket.end((None, error))
+            if ended and ticket.thread is not None:
                 self._lose(ticket.thread)
                 self._relieve()
-            return hanging
+            return ended
 
     def _lose(self, thread: threading.Thread) -> None:
         # Called under the lock.
@@ -201,7 +195,7 @@ class WorkerPool:
 
         A worker that runs an event loop may wait for several things at once; it lends its one slot as long.
         """
-        _local.waits = waits = _local.waits + 1
+        local.waits = waits = local.waits + 1
         me = threading.current_thread()
         if waits == 1:
             with self._lock:
@@ -211,8 +205,8 @@ class WorkerPool:
         try:
             yield
         finally:
-            _local.waits -= 1
-            if _local.waits == 0:
+            local.waits -= 1
+            if local.waits == 0:
                 with self._lock:
                     self._lending.discard(me)
 
@@ -229,7 +223,7 @@ class WorkerPool:
             with suppress(queue.Empty):
                 while ticket := self._jobs.get_nowait():
                     queued.append(ticket)
-            self._backlog = 0
+            self.queued = 0
             threads = self._threads - {threading.current_thread()}
             for _ in self._threads:
                 self._jobs.put(None)
@@ -240,8 +234,7 @@ class WorkerPool:
                 self._lose(thread)
             ended = threads - self._lost
         for ticket in queued:
-            if ticket.start() and ticket.finish():
-                ticket.deliver((None, ClosedError(CLOSED)))
+            ticket.settle((None, ClosedError(CLOSED)))
         for thread in ended:  # they have said that they end
             thread.join(seconds)
 
@@ -252,25 +245,28 @@ class BackendPool:
 
     def __init__(self, backend: Any) -> None:
         self._backend = backend
-        self._future: Future[Any] = new_future()
+        self._future: Any = None
 
-    def submit(self, job: Any, done: Done) -> Ticket:
+    def submit(self, ticket: Ticket) -> None:
         """Hand the job over. Raises what the backend raises."""
-        ticket = Ticket(job, done)
         ticket.start()
-        self._future = self._backend.submit(job)
-        self._future.add_done_callback(lambda future: ticket.deliver(_outcome(future)) if ticket.finish() else None)
-        return ticket
+        self._future = self._backend.submit(ticket.job)
+        self._future.add_done_callback(lambda future: ticket.settle(_outcome(future)))
 
-    def abandon(self, ticket: Ticket) -> bool:
-        """Cancel the future; whether the job runs on all the same."""
-        return ticket.abandon() and not self._future.cancel()
+    def abandon(self, ticket: Ticket, error: BaseException | None = None) -> bool:
+        """Give up on a job that has not ended, and cancel its future."""
+        ended = ticket.end((None, error))
+        if ended and self._future and self._future.cancel() and isinstance(error, AttemptTimeoutError):
+            error.abandoned = False
+        return ended
+
+
+# Where jobs run that a driver waits for.
+Pool: TypeAlias = WorkerPool | BackendPool
 
 
 def _outcome(future: Future[Any]) -> Outcome:
-    if future.cancelled():
-        return None, cancellation()
-    error = future.exception()
+    error = cancellation() if future.cancelled() else future.exception()
     return (None, error) if error is not None else (future.result(), None)
 
 
@@ -281,17 +277,12 @@ class _Local(threading.local):
     waits = 0
 
 
-_local = _Local()
-
-
-def is_worker() -> bool:
-    """Whether the current thread is one of a pool's."""
-    return _local.pool is not None
+local = _Local()
 
 
 def lending() -> AbstractContextManager[None]:
     """Lends the slot of the current thread, if it is a worker's."""
-    pool = _local.pool
+    pool = local.pool
     return nullcontext() if pool is None else pool.lent()
 
 

@@ -11,79 +11,133 @@ import math
 import threading
 import types
 import weakref
-from collections.abc import Coroutine, Generator, Iterator
+from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, TypeAlias, final
+from typing import Any, Final, TypeAlias, final
 from weakref import WeakKeyDictionary
 
-from pegboard._base.effects import TIMED_OUT, AttemptTimeoutError, Outcome
-from pegboard._execution.threads import Pool, Ticket
+from pegboard._base.effects import TIMED_OUT, AttemptTimeoutError, running_loop
+from pegboard._execution.threads import Ticket
+
+# Seconds that a coroutine has to end after it was cancelled. Counted in steps, which take longer where a machine is so
+# busy that the loop hardly runs.
+GRACE: Final = 2.0
+_STEPS: Final = 4
+_STEP: Final = GRACE / _STEPS
 
 
 @final
-class JobTimer:
-    """Ends the wait for the job of a `ticket` `timeout` seconds after a worker began it; queueing does not count.
+class JobWait(Ticket):
+    """A job that a task waits for, `timeout` seconds at most after a worker began it; queueing does not count.
 
-    Until then somebody may `cancel` it.
+    Its task takes it for a future, as `asyncio.isfuture` does, and goes on with the `outcome`. What has ended the job
+    wakes the task itself: a future would take another turn of the loop, which is a fifth of the whole way.
     """
 
-    __slots__ = ("_future", "_pool", "_timeout", "ticket")
+    loop: asyncio.AbstractEventLoop  # of the task
+    timeout: float | None = None
+    live: dict[Any, Any] | None = None  # where it is found by whoever cancels all jobs
+    _asyncio_future_blocking = True  # as of a future that is awaited
+    _callback: Any
+    _context: Any
+    _timers: Timers | None = None
 
-    ticket: Ticket
+    def get_loop(self) -> asyncio.AbstractEventLoop:
+        """The loop of the task."""
+        return self.loop
 
-    def __init__(self, future: asyncio.Future[Outcome], timeout: float, pool: Pool) -> None:
-        self._future = future
-        self._timeout = timeout
-        self._pool = pool
+    def add_done_callback(self, callback: Callable[[JobWait], object], *, context: Any) -> None:
+        """Begin, for the task sleeps now: while its thread goes on, the worker waits for the interpreter."""
+        self._callback, self._context = callback, context
+        if self.timeout is not None:
+            self._timers = timers_of(self.loop)
+            self._timers.set(self.loop, self, self.timeout)
+        if self.live is not None:
+            self.live[self] = self
+        try:
+            self.pool.submit(self)
+        except BaseException as error:  # noqa: BLE001 - a plugin's backend may raise anything
+            self.give_up(error)
 
-    def cancel(self, reason: str = "") -> None:
-        """The job is given up and its wait ends, as cancelled; from any thread."""
-        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
-            self._future.get_loop().call_soon_threadsafe(self._stop, reason)
+    def tell(self) -> None:
+        """Wake the task."""
+        # In its own thread the loop need not wake.
+        soon = self.loop.call_soon if running_loop() is self.loop else self.loop.call_soon_threadsafe
+        try:
+            soon(self._callback, self, context=self._context)
+        except RuntimeError:  # the loop is closed: nobody waits any more
+            return
 
-    def _stop(self, reason: str) -> None:
-        if not self._future.done():
-            self._pool.abandon(self.ticket)
-            self._future.set_result((None, asyncio.CancelledError(reason)))
+    def result(self) -> None:
+        """Nothing is raised in the task; it looks at the outcome."""
+
+    def cancel(self, msg: Any = None) -> bool:
+        """Give the job up, as cancelled; from any thread."""
+        return self.give_up(asyncio.CancelledError() if msg is None else asyncio.CancelledError(msg))
 
     def ring(self) -> float:
-        """The wait ends with `AttemptTimeoutError`."""
-        left = self._timeout - self.ticket.elapsed()
-        if left > 0:
-            return left
-        if not self._future.done():
-            self._future.set_exception(AttemptTimeoutError(self._timeout))
-        return 0.0
-
-    def ring_unheard(self) -> float:
-        """The job is given up; its wait ends when the loop goes on."""
-        left = self._timeout - self.ticket.elapsed()
+        """The job is given up if its time is up; from any thread, for the loop may stand still."""
+        left = (self.timeout or 0.0) - self.elapsed()
         if left <= 0:
-            self._pool.abandon(self.ticket)
-        return left
+            self.give_up(AttemptTimeoutError(self.timeout or 0.0, abandoned=True))
+        return max(left, 0.0)
+
+    def close(self) -> None:
+        """Nobody waits any more."""
+        if self.outcome is None:  # the task goes another way
+            self.pool.abandon(self)
+        if self._timers is not None:
+            self._timers.forget(self)
+        if self.live is not None:
+            self.live.pop(self, None)
+
+
+@final
+class AbandonedTasks(set["asyncio.Task[Any]"]):
+    """The tasks that did not end when they were cancelled, as long as they go on; `count` is how many there were."""
+
+    count = 0
+
+    def leave(self, tasks: Iterable[asyncio.Task[Any]]) -> None:
+        """Wait no longer for these."""
+        for task in tasks:
+            self.count += 1
+            self.add(task)
+            task.add_done_callback(self.discard)
 
 
 @final
 class TaskGuard:
     """Cancels the current task, when its time is up or when somebody stops it, and takes that cancellation back.
 
-    So the caller's own cancellation can be told from these, as `asyncio.timeout` tells it.
+    So the caller's own cancellation can be told from these, as `asyncio.timeout` tells it. A coroutine that is waited
+    for then has `GRACE` seconds to end before it is given up.
     """
 
-    __slots__ = ("_stopped", "expected", "rang", "task")
+    __slots__ = ("_abandoned", "_given_up", "_patience", "cancels", "expected", "late", "task", "timeout", "waits")
 
-    def __init__(self) -> None:
-        self.task = task = asyncio.current_task()
-        self.expected = task.cancelling() if task else 0
-        self.rang = False
-        self._stopped = False
+    def __init__(self, abandoned: AbandonedTasks) -> None:
+        self._abandoned = abandoned
+        self.task: Any = asyncio.current_task()
+        self.expected = self.task.cancelling() if self.task else 0
+        self.timeout = 0.0
+        self.waits = False  # for a coroutine
+        self.cancels = 0  # those of ours that are not yet taken back
+        self._patience = 0
+        self.late = self._given_up = False
 
     def ring(self) -> float:
-        """The time is up: the task is cancelled, and told why; who set the timer takes that back."""
-        self.rang = True
-        if self.task is not None:
-            self.task.cancel(TIMED_OUT)
-        return 0.0
+        """The time is up: the task is cancelled, and told why; if it goes on, its coroutine is given up."""
+        if not self._patience:
+            self.late = True
+            self._cancel(TIMED_OUT)
+        else:
+            self._patience -= 1
+            if not self._patience:
+                self._given_up = True
+                self._cancel()
+                return 0.0
+        return _STEP
 
     def cancel(self, reason: str = "") -> None:
         """Cancel the task, from any thread."""
@@ -94,18 +148,27 @@ class TaskGuard:
 
     def _stop(self) -> None:
         if self.task is not None and not self.task.done():
-            self._stopped = True
-            self.task.cancel()
+            self._cancel()
+            if self.waits:
+                loop = self.task.get_loop()
+                timers_of(loop).set(loop, self, _STEP)
+
+    def _cancel(self, *message: str) -> None:
+        self._patience = self._patience or _STEPS
+        self.cancels += 1
+        self.task.cancel(*message)
 
     def caller_left(self) -> bool:
         """Whether the caller has been cancelled, whatever a tool made of it: one that swallows it holds nobody."""
         task = self.task
         if task is None:
             return False
-        if self._stopped:
-            self._stopped = False
-            task.uncancel()
-        return task.cancelling() > self.expected
+        if self.cancels:  # the next wait begins afresh
+            for _ in range(self.cancels):
+                task.uncancel()
+            self.cancels = self._patience = 0
+            self.late = self._given_up = False
+        return bool(task.cancelling() > self.expected)
 
     def retire(self) -> bool:
         """The task goes on to other things: a late stop must not hit it, nor one leave its mark. As `caller_left`."""
@@ -113,9 +176,25 @@ class TaskGuard:
         self.task = None
         return left
 
+    def throw(self, coroutine: Coroutine[Any, Any, Any], error: BaseException) -> Any:
+        """Throw into a coroutine; what it yields then. One that is given up is not waited for any longer."""
+        if not self._given_up:
+            return coroutine.throw(error)
+        # It is closed first: what it has open may hold this very task, and would cancel it later, in its caller's code.
+        # Only what survives that goes on, in a task of its own.
+        first, hanging = None, True
+        try:
+            for kind in (asyncio.CancelledError, GeneratorExit, GeneratorExit):
+                first = coroutine.throw(kind())
+            self._abandoned.leave([asyncio.create_task(_going_on(coroutine, first, self._abandoned))])
+        except BaseException:  # noqa: BLE001 - it has ended, and nobody waits for how
+            self._abandoned.count += 1
+            hanging = False
+        raise AttemptTimeoutError(self.timeout, abandoned=hanging) if self.late else asyncio.CancelledError
 
-Timer: TypeAlias = JobTimer | TaskGuard
-"""`ring()` ends a wait, or gives the seconds after which to ring again, if the time is not up after all."""
+
+# `ring()` ends a wait, or gives the seconds after which to ring again, if the time is not up after all.
+Timer: TypeAlias = JobWait | TaskGuard
 
 
 @final
@@ -144,7 +223,7 @@ class Timers:
     @contextmanager
     def handed_over(self) -> Iterator[None]:
         """While the loop stands still, another thread gives up jobs whose time is up: the loop may wait for theirs."""
-        jobs = [timer for timer in self._waiting if isinstance(timer, JobTimer)]
+        jobs = [timer for timer in self._waiting if isinstance(timer, JobWait)]
         back = threading.Event()
         if jobs:
             with suppress(RuntimeError):  # the interpreter is shutting down
@@ -171,10 +250,10 @@ class Timers:
             self._arm(loop, min(self._waiting.values()))
 
 
-def _ring_unheard(jobs: list[JobTimer], back: threading.Event) -> None:
+def _ring_unheard(jobs: list[JobWait], back: threading.Event) -> None:
     left = dict.fromkeys(jobs, 0.0)
     while left and not back.wait(min(left.values())):
-        left = {job: seconds for job in left if (seconds := job.ring_unheard()) > 0}
+        left = {job: seconds for job in left if (seconds := job.ring()) > 0}
 
 
 _by_loop: WeakKeyDictionary[asyncio.AbstractEventLoop, Timers] = WeakKeyDictionary()
@@ -195,35 +274,14 @@ def timers_of(loop: asyncio.AbstractEventLoop) -> Timers:
     return found
 
 
-async def bounded(awaitable: Any, timeout: float | None) -> Any:  # noqa: ASYNC109 - this is what implements it
-    """Await, for at most `timeout` seconds. Raises `AttemptTimeoutError`."""
-    if timeout is None:
-        return await awaitable
-    coroutine = awaitable if isinstance(awaitable, Coroutine) else _awaited(awaitable)
+async def bounded(awaitable: Any, timeout: float | None, guard: TaskGuard) -> Any:
+    """Await, for at most `timeout` seconds, or until the guard stops it. Raises `AttemptTimeoutError`."""
+    coroutine = awaitable if isinstance(awaitable, (types.CoroutineType, Coroutine)) else _awaited(awaitable)
     try:
         first = coroutine.send(None)
     except StopIteration as stop:
         return stop.value
-    return await resumed(coroutine, first, timeout, TaskGuard())
-
-
-@types.coroutine
-def continued(coroutine: Coroutine[Any, Any, Any], first: Any) -> Generator[Any, Any, Any]:
-    """A coroutine that was sent its first None and yielded `first`, as one that can be awaited."""
-    while True:
-        thrown: BaseException | None = None
-        try:
-            yield first  # event loops send nothing but None
-        except BaseException as error:  # noqa: BLE001 - everything thrown in belongs to the coroutine
-            thrown = error
-        if thrown is None:
-            return (yield from coroutine)
-        try:
-            first = coroutine.throw(thrown)
-        except StopIteration as stop:
-            return stop.value
-        finally:
-            thrown = None  # which holds this very frame
+    return await resumed(coroutine, first, timeout, guard)
 
 
 @types.coroutine
@@ -235,23 +293,40 @@ def resumed(
     `guard` is that of the current task. Raises `AttemptTimeoutError`.
     """
     task = guard.task
-    if task is None:
-        raise RuntimeError("a call with a timeout runs in a task of an event loop")
-    loop = task.get_loop()
-    timers = timers_of(loop)
     if timeout is not None:
-        timers.set(loop, guard, timeout)
+        guard.timeout = timeout
+        loop = task.get_loop()
+        timers_of(loop).set(loop, guard, timeout)
+    guard.waits = True
+    thrown: BaseException | None = None
     try:
-        return (yield from continued(coroutine, first))
+        while True:  # not `yield from`: who gives up has to come in between
+            try:
+                yield first  # event loops send nothing but None
+            except BaseException as error:  # noqa: BLE001 - everything thrown in belongs to the coroutine
+                thrown = error
+            if thrown is None:
+                first = coroutine.send(None)
+            else:
+                first = guard.throw(coroutine, thrown)
+                thrown = None
+    except StopIteration as stop:
+        return stop.value
     except asyncio.CancelledError as error:
-        if timeout is not None and guard.rang and task.cancelling() - 1 <= guard.expected:
-            raise AttemptTimeoutError(timeout) from error
+        if guard.late and task.cancelling() - guard.cancels <= guard.expected:
+            raise AttemptTimeoutError(guard.timeout) from error
         raise
     finally:
-        timers.forget(guard)
-        if guard.rang:
-            guard.rang = False
-            task.uncancel()
+        thrown = None  # which holds this very frame
+        guard.waits = False
+        if timeout is not None or guard.cancels:  # else nobody has set a timer
+            timers_of(task.get_loop()).forget(guard)
+            guard.caller_left()
+
+
+async def _going_on(coroutine: Coroutine[Any, Any, Any], first: Any, abandoned: AbandonedTasks) -> None:
+    with suppress(BaseException):
+        await resumed(coroutine, first, None, TaskGuard(abandoned))
 
 
 async def _awaited(awaitable: Any) -> Any:

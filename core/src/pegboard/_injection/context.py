@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, ValuesView
 from typing import Any, Final, final, get_origin
 
+from pegboard._base.effects import tried
 from pegboard._base.errors import MissingContextError, PegboardError
 from pegboard._base.markers import MISSING
 
@@ -19,18 +20,23 @@ class Scope:
     """The context objects of one level (call, session or toolkit) and the wider level behind it.
 
     `context` is one object, an iterable of objects, or a mapping: names to objects (`{"replica": db}`), or classes to
-    the objects that stand for them. Raises `PegboardError` for a mapping whose object is not an instance of its class.
+    the objects that stand for them. Another call's scope stands for all that it finds. Raises `PegboardError` for a
+    mapping whose object is not an instance of its class.
     """
 
-    __slots__ = ("_found", "_named", "_objects", "level", "wider")
+    __slots__ = ("_found", "_named", "_objects", "_passed_on", "level", "wider")
 
     def __init__(self, context: Any = (), *, level: str = "toolkit", wider: Scope | None = None) -> None:
         self.level = level
         self.wider = wider
         self._found: dict[tuple[Any, str | None], Any] = {}
         self._named, self._objects = _NO_NAMES, _NO_OBJECTS
+        self._passed_on: Scope | None = None
         if type(context) is tuple and not context:
             return  # as most sessions: to ask whether this is a Mapping takes as long as all the rest
+        if type(context) is Scope:
+            self._passed_on = context
+            return
         self._named, self._objects = {}, []
         if isinstance(context, Mapping):
             self._add_mapping(context)
@@ -44,13 +50,11 @@ class Scope:
             if isinstance(key, str):
                 self._named[key] = given
                 self._objects.append((type(given), given))
-            elif isinstance(key, type) and (_is_instance(given, key) or is_unseen_protocol(key)):
+            elif isinstance(key, type) and (is_instance(given, key) or is_unseen_protocol(key)):
                 self._objects.append((key, given))
             else:
-                raise PegboardError(
-                    f"context keys are names, or classes of their objects; {key!r} does not stand for a "
-                    f"{type(given).__name__}"
-                )
+                kind = type(given).__name__
+                raise PegboardError(f"context keys are names, or classes of their objects; {key!r} fits no {kind}")
 
     def find(self, wanted: Any, name: str | None = None) -> Any:
         """The object for a parameter of class `wanted` (and the name `name`), or MISSING.
@@ -74,14 +78,20 @@ class Scope:
             return self.wider.find(wanted, name)
         return found
 
+    def within(self, context: Any) -> Scope:
+        """A scope in which `context` comes first and this one after it."""
+        return Scope(context, level=self.level, wider=self)
+
     def _here(self, wanted: Any, name: str | None) -> Any:
+        if self._passed_on is not None:
+            return self._passed_on.find(wanted, name)
         cls = get_origin(wanted) or wanted
         if name is not None:
             candidate = self._named.get(name, MISSING)
-            fits = candidate is MISSING or is_unseen_protocol(cls) or _is_instance(candidate, cls)
+            fits = candidate is MISSING or is_unseen_protocol(cls) or is_instance(candidate, cls)
             return candidate if fits else MISSING
         exact = [given for known, given in self._objects if known is cls]
-        fitting = exact or [given for _, given in self._objects if _is_instance(given, cls)]
+        fitting = exact or [given for _, given in self._objects if is_instance(given, cls)]
         distinct = list({id(given): given for given in fitting}.values())
         if len(distinct) > 1:
             raise MissingContextError(self._ambiguity(cls, distinct))
@@ -104,17 +114,12 @@ class Scope:
         if self.wider is not None:
             yield from self.wider.levels()
 
-    def __repr__(self) -> str:
-        return f"Scope({self.level}, {[known.__name__ for known, _ in self._objects]})"
-
 
 def is_unseen_protocol(cls: Any) -> bool:
     """Whether `cls` is a protocol that `isinstance` cannot check: its objects are taken at the program's word."""
     return bool(getattr(cls, "_is_protocol", False)) and not getattr(cls, "_is_runtime_protocol", False)
 
 
-def _is_instance(candidate: Any, cls: Any) -> bool:
-    try:
-        return isinstance(candidate, cls)
-    except TypeError:  # a protocol that is not runtime-checkable, or no class at all
-        return False
+def is_instance(candidate: Any, cls: Any) -> bool:
+    """`isinstance`, which says no where that raises: for a protocol that is not runtime-checkable, say."""
+    return tried(isinstance, candidate, cls) is True

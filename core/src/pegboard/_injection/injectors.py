@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Final, get_args, get_origin
 
-from attrs import define, evolve, field, frozen
+from attrs import evolve, field, frozen
 
 from pegboard._base.effects import Await, Steps
-from pegboard._base.errors import ConflictError, MissingContextError, RegistrationError
+from pegboard._base.errors import CulpritError, MissingContextError, RegistrationError
 from pegboard._base.markers import MISSING, Inject
 from pegboard._injection.context import is_unseen_protocol
 from pegboard._injection.invocation import Invocation
 from pegboard._model.call import Agent
-from pegboard._model.tool import Origin
-from pegboard._types.table import Level
+from pegboard._types.annotations import is_union
+from pegboard._types.table import Ranking
 from pegboard.extension import Injector
 
 if TYPE_CHECKING:
-    from pegboard._model.facts import Source
-
-Cleanup: TypeAlias = list[Any]
+    from pegboard._model.tool import Source
 
 _EMPTY_HANDED: Final = "its injector gave nothing; give the parameter a default, or allow None"
 
@@ -30,6 +27,8 @@ _EMPTY_HANDED: Final = "its injector gave nothing; give the parameter a default,
 @frozen(eq=False, repr=False)
 class Provider:
     """Provides one parameter. `fetch(invocation)` answers at once, unless the provider is `managed`.
+
+    Where that is MISSING, `otherwise(invocation)` gives the parameter's default or raises `MissingContextError`.
 
     A managed provider runs a resolver that may await, may need other providers first (`needs`) and may have to be
     closed after the call: it is resolved by `resolve` before the tool runs, and `fetch` then only looks it up.
@@ -42,144 +41,151 @@ class Provider:
     needs: Mapping[str, Provider] = field(factory=dict)
     managed: bool = False
     standing: bool = False
+    otherwise: Callable[[Invocation], Any] = field(default=lambda invocation: MISSING)
+
+    def give(self, invocation: Invocation) -> Any:
+        """What the parameter becomes. Raises `MissingContextError`."""
+        value = self.fetch(invocation)
+        return self.otherwise(invocation) if value is MISSING else value
 
 
-@define
-class InjectorTable:
-    """The injectors of one toolkit: program > plugins > built-in, then priority, then exact class before predicate."""
+class InjectorTable(Ranking):
+    """The injectors of one toolkit: program > plugins > built-in, then priority, then exact class before predicate.
 
-    context_only: set[type] = field(factory=set)
-    """Classes whose parameters always come from the context."""
-    _levels: dict[Level, list[tuple[Injector, Origin]]] = field(
-        factory=lambda: {"program": [], "plugin": [], "builtin": []}
-    )
-    _providers: dict[int, Provider] = field(factory=dict)
-    _compiling: list[Injector] = field(factory=list)
-    _left_to_model: set[type] = field(factory=set)
-    """Classes that no injector claims: most parameters of most tools."""
+    `context_only` are classes whose parameters always come from the context.
+    """
 
-    def add(self, injector: Injector, origin: Origin, level: Level) -> None:
-        """Register one; its level says whether the program, a plugin or Pegboard itself brings it."""
-        self._levels[level].append((injector, origin))
-        self._left_to_model.clear()
+    # Classes that no injector claims, as most parameters are of, with None; injectors with their providers.
+    _known: dict[Any, Provider | None]
 
-    def declare_context_only(self, cls: type) -> None:
-        """Parameters of this class come from the context from now on."""
+    def __init__(self, context_only: Iterable[type] = ()) -> None:
+        super().__init__()
+        self.context_only = {*context_only}
+        self._compiling: list[Injector] = []
+
+    def declare_context_only(self, cls: type) -> Callable[[], None]:
+        """Parameters of this class come from the context from now on. What is returned takes that back."""
         if not isinstance(cls, type):
             raise RegistrationError(f"injectable() takes a class, got {cls!r}")
-        self.context_only.add(cls)
-        self._left_to_model.clear()
+        before = self.context_only
+        self._declare({*before, cls})
+        return lambda: self._declare(before)
+
+    def _declare(self, classes: set[type]) -> None:
+        self.context_only = classes
+        self._known.clear()
 
     def provider_for(self, annotation: Any, default: Any = MISSING) -> Provider | None:
         """The provider of a parameter, or None when it is the model's. Raises `ConflictError` for a tie of plugins."""
-        if type(annotation) is type and annotation in self._left_to_model:
+        if type(annotation) is type and annotation in self._known and not _is_marked(annotation):
             return None
         inner, inject, optional = unwrap(annotation)
         fallback = None if optional and default is MISSING else default
-        if inject is None:
-            injector = self._injector(inner)
-            if injector is not None:
-                return _guarded(self._special(injector), fallback, inner)
-            if not self._is_context_only(inner):
-                if type(annotation) is type:
-                    self._left_to_model.add(annotation)
-                return None
         name = None if inject is None else inject.name
-        return Provider("context", _context_fetcher(inner, name, fallback), standing=True)
-
-    def _is_context_only(self, annotation: Any) -> bool:
-        cls = get_origin(annotation) or annotation
-        if not isinstance(cls, type):
-            return False
-        marked = bool(getattr(cls, "__pegboard_injectable__", False))
-        return marked or any(base in self.context_only for base in cls.__mro__)
-
-    def _injector(self, annotation: Any) -> Injector | None:
-        for level in self._levels.values():
-            fitting = [(injector, origin) for injector, origin in level if _matches(injector, annotation)]
-            if fitting:
-                return _best(fitting, annotation)
-        return None
+        injector = None if name else self.best(lambda each: _fit(each, inner), f"injectors provide {inner!r}")
+        if inject is None:
+            if injector is not None:
+                return evolve(self._special(injector), otherwise=_otherwise(inner, None, fallback, _EMPTY_HANDED))
+            cls = get_origin(inner) or inner
+            if not isinstance(cls, type) or not (_is_marked(cls) or not self.context_only.isdisjoint(cls.__mro__)):
+                if type(annotation) is type:
+                    self._known[annotation] = None
+                return None
+        fetch, otherwise = _context_fetcher(inner, name), _otherwise(inner, name, fallback)
+        if injector is None:
+            return Provider("context", fetch, standing=True, otherwise=otherwise)
+        behind = evolve(self._special(injector), otherwise=otherwise)
+        return evolve(behind, fetch=fetch, otherwise=behind.give)
 
     def _special(self, injector: Injector) -> Provider:
-        if id(injector) not in self._providers:
+        provider = self._known.get(injector)
+        if provider is None:
             if injector in self._compiling:
                 around = " -> ".join(_label(each.resolve) for each in (*self._compiling, injector))
                 raise RegistrationError(f"injectors need each other in a circle: {around}")
             self._compiling.append(injector)
             try:
-                self._providers[id(injector)] = self._compile(injector)
+                provider = self._known[injector] = self._compile(injector)
+            except RegistrationError as error:
+                raise CulpritError(str(error), self.origin_of(injector)) from error
             finally:
                 self._compiling.pop()
-        return self._providers[id(injector)]
+        return provider
 
     def _compile(self, injector: Injector) -> Provider:
-        import inspect
-
-        from pegboard._types.hints import read_hints
+        from pegboard._types.hints import read_hints, read_parameters
 
         function = injector.resolve
         hints = read_hints(function)
         needs: dict[str, Provider] = {}
-        for name, parameter in inspect.signature(function).parameters.items():
+        for name, _, default in read_parameters(function):
             annotation = hints.get(name, MISSING)
-            if annotation is Invocation:
-                needs[name] = _ITSELF
-                continue
-            default = MISSING if parameter.default is parameter.empty else parameter.default
-            provider = None if annotation is MISSING else self.provider_for(annotation, default)
+            provider = _ITSELF if annotation is Invocation else None
+            if provider is None and annotation is not MISSING:
+                provider = self.provider_for(annotation, default)
             if provider is None:
-                raise RegistrationError(
-                    f"injector {_label(function)}: nothing provides its parameter {name!r}; annotate it with ToolCall, "
-                    "Injected[T] or a type of another injector"
-                )
+                how = "annotate it with ToolCall, Injected[T] or a type of another injector"
+                raise RegistrationError(f"injector {_label(function)}: nothing provides its parameter {name!r}; {how}")
             needs[name] = provider
         return _provider_of(function, needs)
 
 
+def _is_marked(cls: type) -> bool:
+    return bool(getattr(cls, "__pegboard_injectable__", False))
+
+
+# Provides the invocation.
 _ITSELF: Final = Provider("injected", lambda invocation: invocation)
-"""Provides the invocation."""
 
 
-def _guarded(provider: Provider, default: Any, wanted: Any) -> Provider:
-    """A provider whose MISSING becomes the parameter's default, or the error that says what is not there."""
+def _otherwise(wanted: Any, name: str | None, default: Any, remedy: str = "") -> Callable[[Invocation], Any]:
+    """Gives the default of a parameter for which nothing is there, or raises the error that says what is not."""
     label = getattr(wanted, "__qualname__", str(wanted))
 
-    def fetch(invocation: Invocation) -> Any:
-        value = provider.fetch(invocation)
-        if value is not MISSING:
-            return value
+    def otherwise(invocation: Invocation) -> Any:
         if default is not MISSING:
             return default
-        absence = _absence(label, None, invocation)
-        absence["remedy"] = _EMPTY_HANDED if wanted is not Agent else absence["remedy"].replace("context=", "agent=")
+        registered = f'context={{"{name}": <{label}>}}' if name else f"context=<{label}>"
+        if label == Agent.__name__:
+            registered = "agent=<the agent>"
+        absence: dict[str, Any] = {
+            "type": label,
+            "name": name,
+            "searched": list(invocation.scope.levels()),
+            "remedy": f"pass {registered} to the call, to toolkit.session(...) or to Toolkit(...)",
+        }
+        if remedy and wanted is not Agent:
+            absence["remedy"] = remedy
+        elif not remedy and any(is_unseen_protocol(get_origin(choice) or choice) for choice in _choices(wanted)):
+            absence["remedy"] += (
+                f"; {label} is a protocol that is not @typing.runtime_checkable, so its object is not recognised: "
+                f"mark it, or pass context={{{label}: <object>}}"
+            )
         raise MissingContextError(absence)
 
-    return evolve(provider, fetch=fetch)
+    return otherwise
 
 
 def _provider_of(function: Callable[..., Any], needs: dict[str, Provider]) -> Provider:
     import inspect
 
-    # A callable object answers as its method does.
-    answers = (function, getattr(type(function), "__call__", None))  # noqa: B004 - the method itself is wanted
-    waits = (inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction)
-    managed = any(provider.managed for provider in needs.values())
-    if managed or any(asks(answer) for asks in waits for answer in answers):
+    from pegboard._types.hints import function_kind, read_parameters
+
+    if function_kind(function) != "sync" or any(provider.managed for provider in needs.values()):
         return Provider("injected", lambda invocation: invocation.resolved[function], function, needs, managed=True)
 
     if list(needs.values()) == [_ITSELF]:  # as the built-in ones: nothing else has to be asked
-        kinds = [parameter.kind for parameter in inspect.signature(function).parameters.values()]
+        kinds = [kind for _, kind, _ in read_parameters(function)]
         if kinds == [inspect.Parameter.POSITIONAL_OR_KEYWORD]:
             return Provider("injected", function, function, needs)
 
     def fetch(invocation: Invocation) -> Any:
-        return function(**{name: provider.fetch(invocation) for name, provider in needs.items()})
+        return function(**{name: provider.give(invocation) for name, provider in needs.items()})
 
     return Provider("injected", fetch, function, needs)
 
 
-def resolve(provider: Provider, invocation: Invocation, cleanup: Cleanup) -> Steps:
+def resolve(provider: Provider, invocation: Invocation, cleanup: list[Any]) -> Steps:
     """Run a managed provider and those it needs, once for each call; what must be closed is added to `cleanup`."""
     import inspect
 
@@ -188,7 +194,7 @@ def resolve(provider: Provider, invocation: Invocation, cleanup: Cleanup) -> Ste
     for needed in provider.needs.values():
         yield from resolve(needed, invocation, cleanup)
     assert provider.function is not None  # noqa: S101 - managed providers are made with their function
-    value = provider.function(**{name: needed.fetch(invocation) for name, needed in provider.needs.items()})
+    value = provider.function(**{name: needed.give(invocation) for name, needed in provider.needs.items()})
     if inspect.isasyncgen(value):
         cleanup.append(value)
         value = yield from _awaited(partial(anext, value, MISSING))
@@ -201,7 +207,7 @@ def resolve(provider: Provider, invocation: Invocation, cleanup: Cleanup) -> Ste
     invocation.resolved[provider.function] = value
 
 
-def release(cleanup: Cleanup) -> Steps:
+def release(cleanup: list[Any]) -> Steps:
     """Close what resolvers opened, last first; every one is closed, and the first failure is raised afterwards."""
     import inspect
 
@@ -243,7 +249,7 @@ def unwrap(annotation: Any) -> tuple[Any, Inject | None, bool]:
                 found = Inject() if marker is Inject else marker
                 if isinstance(found, Inject) and (inject is None or inject.name is None):
                     inject = found
-        elif _is_union(annotation) and type(None) in get_args(annotation):
+        elif is_union(annotation) and type(None) in get_args(annotation):
             rest = [member for member in get_args(annotation) if member is not type(None)]
             if len(rest) != 1:
                 return annotation, inject, True
@@ -252,56 +258,25 @@ def unwrap(annotation: Any) -> tuple[Any, Inject | None, bool]:
             return annotation, inject, optional
 
 
-def _context_fetcher(wanted: Any, name: str | None, default: Any) -> Callable[[Invocation], Any]:
-    choices = [member for member in get_args(wanted) if member is not type(None)] if _is_union(wanted) else [wanted]
-    label = getattr(wanted, "__qualname__", str(wanted))
+def _context_fetcher(wanted: Any, name: str | None) -> Callable[[Invocation], Any]:
+    choices = _choices(wanted)
 
     def fetch(invocation: Invocation) -> Any:
         for choice in choices:
             found = invocation.scope.find(choice, name)
             if found is not MISSING:
                 return found
-        if default is not MISSING:
-            return default
-        absence = _absence(label, name, invocation)
-        if any(is_unseen_protocol(get_origin(choice) or choice) for choice in choices):
-            absence["remedy"] += (
-                f"; {label} is a protocol that is not @typing.runtime_checkable, so its object is not recognised: "
-                f"mark it, or pass context={{{label}: <object>}}"
-            )
-        raise MissingContextError(absence)
+        return MISSING
 
     return fetch
 
 
-def _absence(label: str, name: str | None, invocation: Invocation) -> dict[str, Any]:
-    registered = f'context={{"{name}": <{label}>}}' if name else f"context=<{label}>"
-    if label == Agent.__name__:
-        registered = "agent=<the agent>"
-    return {
-        "type": label,
-        "name": name,
-        "searched": list(invocation.scope.levels()),
-        "remedy": f"pass {registered} to the call, to toolkit.session(...) or to Toolkit(...)",
-    }
+def _choices(wanted: Any) -> list[Any]:
+    return [member for member in get_args(wanted) if member is not type(None)] if is_union(wanted) else [wanted]
 
 
-def _is_union(annotation: Any) -> bool:
-    return get_origin(annotation) in (Union, types.UnionType)
-
-
-def _matches(injector: Injector, annotation: Any) -> bool:
+def _fit(injector: Injector, annotation: Any) -> bool | None:
+    """Whether it is for that very class, and no predicate; None if it does not fit."""
     if isinstance(injector.matches, type):
-        return isinstance(annotation, type) and annotation is injector.matches
-    return bool(injector.matches(annotation))
-
-
-def _best(fitting: list[tuple[Injector, Origin]], annotation: Any) -> Injector:
-    rank = [(injector.priority, isinstance(injector.matches, type)) for injector, _ in fitting]
-    best = [entry for entry, its in zip(fitting, rank, strict=True) if its == max(rank)]
-    if len(best) > 1:
-        sides = sorted(str(origin) for _, origin in best)
-        raise ConflictError(
-            f"two injectors provide {annotation!r}: {' and '.join(sides)}; block one, or give one a higher priority"
-        )
-    return best[0][0]
+        return True if annotation is injector.matches else None
+    return False if injector.matches(annotation) else None

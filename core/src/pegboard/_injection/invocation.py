@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
-from operator import attrgetter
+from functools import cached_property, partial
+from threading import get_ident
 from typing import TYPE_CHECKING, Any, Final, final
 
-from attrs import Factory, define, field
-
+from pegboard._base.jsonable import owned
+from pegboard._base.redaction import Redaction
 from pegboard._injection.context import Scope
-from pegboard._injection.presets import secret_texts
-from pegboard._model.call import Called, CancelToken, Emitter, Listener, Runner, ToolCall, Unseen
+from pegboard._model.call import Called, CallerSession, CancelToken, Emitter, Listener, Runner, ToolCall, Unseen
+from pegboard._model.result import Status
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-_stoppers: Final = threading.RLock()
-"""Guards the making of stoppers: a call may be stopped from any thread, and by a signal handler."""
+_RUNNING: Final = Status.RUNNING  # a member of an enum is looked up slowly
 
 
+# By hand: attrs makes one in twice the time.
 @final
-@define(eq=False, repr=False)
 class Invocation:
     """One call of a tool: its values, its surroundings, and where it stands.
 
@@ -29,34 +27,63 @@ class Invocation:
     `ready` the tool with all that its session decides about it.
     """
 
-    session: Any
-    ready: Any
-    call_id: str
-    arguments: Any
-    values: tuple[Any, ...]
-    scope: Scope
-    runner: Runner
+    # What few calls have; the others would pay for it, if it were written below.
     agent: Any = None
-    name: str = field(default=Factory(attrgetter("ready.name"), takes_self=True), init=False)
-    presets: dict[str, Any] = field(default=Factory(attrgetter("ready.presets"), takes_self=True), init=False)
-    listener: Listener | None = field(default=None, init=False)
-    outlet: Callable[[CancelToken], Any] | None = field(default=None, init=False)
-    resolved: dict[Any, Any] = field(factory=dict, init=False)
-    # Who runs it: an event loop or a thread, once it has begun.
-    driver: Any = field(default=None, init=False)
+    listener: Listener | None = None
+    channel: Any = None  # to a listener on an event loop
     # The future of its result, made by the first who waits for a call that runs.
-    waiter: Future[Any] | None = field(default=None, init=False)
-    # The call, if anybody asked for it.
-    seen: ToolCall | None = field(default=None, init=False)
-    # The `stopper`, if anybody asked for it.
-    stops: CancelToken | None = field(default=None, init=False)
-    _emitter: Emitter | None = field(default=None, init=False)
-    _token: CancelToken | None = field(default=None, init=False)
+    waiter: Future[Any] | None = None
+    _token: CancelToken | None = None
+
+    def __init__(
+        self,
+        session: CallerSession,
+        ready: Any,
+        call_id: str,
+        arguments: Any,
+        values: tuple[Any, ...],
+        scope: Scope,
+        runner: Runner,
+    ) -> None:
+        self.session = session
+        self.ready = ready
+        self.call_id = call_id
+        self.arguments = arguments
+        self.values = values
+        self.scope = scope
+        self.runner = runner
+        self.name: str = ready.name
+        self.presets: dict[str, Any] = ready.presets
+        # The thread that drives it, once it has begun.
+        self.driver: Any = None
+        # The call, if anybody asked for it.
+        self.seen: ToolCall | None = None
+        # The `stopper`, if anybody asked for it.
+        self.stops: CancelToken | None = None
+        self._emitter: Emitter | None = None
+
+    @cached_property
+    def resolved(self) -> dict[Any, Any]:
+        """What managed providers have found, by their function."""
+        return {}
 
     @property
     def call(self) -> ToolCall:
         """The call as a tool or an injector sees it."""
-        return self.seen or self.runner.opened(self)
+        call = self.seen
+        if call is None:
+            self.seen = call = ToolCall(self.call_id, self.name, owned(self.arguments))
+            call.status = _RUNNING
+            call._runner = self.runner
+            call._state = self
+            if self.driver is None:
+                self.driver = get_ident()
+        return call
+
+    def compute(self) -> None:
+        """Ask for the presets that are computed for each call. Raises whatever they do."""
+        call, ready = self.call, self.ready
+        self.presets = {**ready.presets, **{name: compute(call) for name, compute in ready.computed.items()}}
 
     @property
     def typed(self) -> dict[str, Any]:
@@ -73,21 +100,24 @@ class Invocation:
     def emitter(self) -> Emitter:
         """Reports progress to whoever listens."""
         if self._emitter is None:
-            if self.outlet is None:
-                self._emitter = Emitter(self.call_id, self.name, self.listener)
-            else:
-                outlet = self.outlet(self.token)
-                self._emitter = Emitter(self.call_id, self.name, outlet, outlet.drain)
+            send, drain, channel = self.listener, None, self.channel
+            if channel is not None:
+                send, drain = partial(channel.send, token=self.token), partial(channel.drain, self.token)
+                self.token.on_cancel(channel.wake)  # who waits there looks again: the attempt is over
+            self._emitter = Emitter(self.call_id, self.name, send, drain)
         return self._emitter
+
+    @property
+    def heard(self) -> Emitter | None:
+        """The emitter, if anybody listens."""
+        return None if self.channel is None and self.listener is None else self.emitter
 
     @property
     def stopper(self) -> CancelToken:
         """Stops the run with all its attempts; until it has `ended`, closing the toolkit does so too."""
         if self.stops is None:
-            with _stoppers:
-                if self.stops is None:
-                    self.stops = CancelToken()
-                    self.runner.live.add(self.stops)
+            # One for all who ask, from any thread and in a signal handler: it is stored in one step, without a lock.
+            self.stops = self.runner.live.setdefault(self, CancelToken())
         return self.stops
 
     @property
@@ -100,13 +130,13 @@ class Invocation:
         return self._token
 
     @property
-    def secrets(self) -> tuple[str, ...]:
-        """The texts that nothing about this call may show."""
-        ready = self.ready
-        known: tuple[str, ...] = ready.secrets
-        if ready.computed_secrets:
-            known += secret_texts(self.presets[name] for name in ready.computed_secrets if name in self.presets)
-        return known
+    def redact(self) -> Redaction | None:
+        """Takes out of texts what nothing about this call may show."""
+        known: Redaction | None = self.ready.redact
+        if known is None:
+            return None
+        computed = [self.presets[name] for name in self.ready.computed_secrets if name in self.presets]
+        return Redaction((*known.values, *computed)) if computed else known
 
     def end_attempt(self, reason: str) -> None:
         """Tell an attempt to stop that may still run; the next one gets a token of its own."""
@@ -118,4 +148,4 @@ class Invocation:
         """The run is over: nothing is left to be stopped."""
         self.seen = None  # it holds this in turn
         if self.stops is not None:
-            self.runner.live.discard(self.stops)
+            self.runner.live.pop(self, None)

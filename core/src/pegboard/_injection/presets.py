@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from pegboard._base.errors import PegboardError, RegistrationError, suggestion
@@ -39,10 +39,8 @@ def _read(target: Definition, name: str, given: Any, override: bool) -> Preset:
     if not isinstance(value, Computed):
         return Preset(target.structure_preset(name, value), locked, secret)
     if inspect.iscoroutinefunction(value.function):
-        raise RegistrationError(
-            f"the preset of {name!r} is computed by an async function; Computed takes a plain one, an Injector may be "
-            "async"
-        )
+        remedy = "Computed takes a plain one, an Injector may be async"
+        raise RegistrationError(f"the preset of {name!r} is computed by an async function; {remedy}")
     target.structure_preset(name, None)  # the name must be known, whatever will be computed
     return Preset(None, locked, secret, _structured(target, name, value.function))
 
@@ -76,10 +74,8 @@ def for_tools(
     flat = len(tools) == 1 and set(given) <= parameters
     if nested and flat:
         name = next(iter(tools))
-        raise RegistrationError(
-            f"presets: {name!r} is a tool and also a parameter of it; register it without presets, then call "
-            f"set_presets({name!r}, {{parameter: value}})"
-        )
+        remedy = f"register it without presets, then call set_presets({name!r}, {{parameter: value}})"
+        raise RegistrationError(f"presets: {name!r} is a tool and also a parameter of it; {remedy}")
     if nested:
         return dict(given)
     if flat:
@@ -87,51 +83,16 @@ def for_tools(
     raise _unfit(given, tools, parameters)
 
 
-_NESTED = "presets={tool: {parameter: value}}"
-
-
 def _unfit(given: Mapping[str, Any], tools: Mapping[str, Tool], parameters: set[str]) -> RegistrationError:
-    unknown = sorted(set(given) - set(tools), key=str)
-    if not unknown:
-        return RegistrationError(f"presets take a mapping for each tool: write {_NESTED}")
-    name = unknown[0]
+    name = min(set(given) - set(tools), key=str, default=None)
+    if name is None:
+        return RegistrationError("presets take a mapping for each tool: write presets={tool: {parameter: value}}")
     if len(tools) == 1:
         known = suggestion(str(name), {*tools, *parameters})
         return RegistrationError(f"presets: nothing is called {name!r}. {known}")
     if name in parameters:
-        owners = sorted(
-            tool for tool, each in tools.items() if any(name == parameter.name for parameter in each.params)
-        )
-        return RegistrationError(
-            f"presets: {name!r} is a parameter, and {len(tools)} tools are registered at once; write "
-            f"presets={{{owners[0]!r}: {{{name!r}: ...}}}}"
-        )
-    known = suggestion(str(name), tools, noun="tools")
-    return RegistrationError(f"presets: {name!r} is no tool of this registration. {known} Write {_NESTED}")
-
-
-def secret_texts(values: Iterable[Any]) -> tuple[str, ...]:
-    """The texts that must not be shown, longest first so that one inside another is masked too."""
-    texts = {spelling for value in values for text in _texts(value) for spelling in _spellings(text)}
-    return tuple(sorted((text for text in texts if text), key=lambda text: (-len(text), text)))
-
-
-def _texts(value: Any) -> Iterator[str]:
-    """Every text in a secret: a record or a container is as secret as its parts."""
-    if value is None or isinstance(value, bool):
-        return
-    if isinstance(value, Mapping):
-        yield from (text for part in value.values() for text in _texts(part))
-    elif isinstance(value, list | tuple | set | frozenset):
-        yield from (text for part in value for text in _texts(part))
-    elif isinstance(value, bytes):
-        yield value.decode("utf-8", "replace")
-    elif not isinstance(value, str | int | float) and hasattr(value, "__dict__"):
-        yield from (text for part in vars(value).values() for text in _texts(part))
-    else:
-        yield str(value)
-
-
-def _spellings(text: str) -> tuple[str, str]:
-    """As it is, and as an exception that quotes it would write it."""
-    return text, repr(text)[1:-1]
+        owner = min(tool for tool, each in tools.items() if name in (parameter.name for parameter in each.params))
+        known = f"{len(tools)} tools are registered at once; write presets={{{owner!r}: {{{name!r}: ...}}}}"
+        return RegistrationError(f"presets: {name!r} is a parameter, and {known}")
+    known = f"{suggestion(str(name), tools, noun='tools')} Write presets={{tool: {{parameter: value}}}}"
+    return RegistrationError(f"presets: {name!r} is no tool of this registration. {known}")

@@ -6,9 +6,9 @@ import itertools
 import os
 import threading
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Final, Protocol, TypeAlias, final, runtime_checkable
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias, final, runtime_checkable
 
-from attrs import define, field, frozen, setters
+from attrs import define, frozen
 
 from pegboard._base.errors import PegboardError
 from pegboard._base.records import Compared
@@ -53,13 +53,24 @@ class Agent(Protocol):
         """The agent's name."""
 
 
+class Progress(NamedTuple):
+    """How much is done, and of how much if that is known."""
+
+    done: float
+    total: float | None = None
+
+
 @frozen(eq=False, repr=False)
 class Chunk(Compared):
-    """A piece of progress of a running call: it reaches `on_chunk` and `stream()`, never the model."""
+    """A piece of progress of a running call: it reaches `on_chunk` and `stream()`, never the model.
+
+    `progress` is how far the work has come, where the tool told that.
+    """
 
     call_id: str
     name: str
     content: Block
+    progress: Progress | None = None
 
     @property
     def text(self) -> str:
@@ -91,10 +102,16 @@ class Emitter:
 
     def emit(self, content: str | Block) -> None:
         """Send text or a block to whoever listens; without a listener nothing happens."""
-        if self._listener is None:
-            return
-        block = content if isinstance(content, Block) else TextBlock(str(content))
-        self._listener(Chunk(self._call_id, self._name, block))
+        if content is None:
+            raise TypeError("emit(None) says nothing; emit text or a block")
+        if self._listener is not None:
+            block = content if isinstance(content, Block) else TextBlock(str(content))
+            self._listener(Chunk(self._call_id, self._name, block.carried))
+
+    def progress(self, done: float, total: float | None = None, text: str = "") -> None:
+        """Tell how far the work has come, as `emit` does: `done` of `total`, if that is known."""
+        if self._listener is not None:
+            self._listener(Chunk(self._call_id, self._name, TextBlock(text).carried, Progress(done, total)))
 
     async def drain(self) -> None:
         """Wait until whoever listens has caught up, as far as to leave room for more."""
@@ -102,11 +119,9 @@ class Emitter:
             await self._drain()
 
 
+# Guards the state of every token: it is held for an instant, and a lock for each would cost more. A signal handler may
+# stop a call in between.
 _tokens: Final = threading.RLock()
-"""Guards the state of every token: it is held for an instant, and a lock for each would cost more.
-
-A signal handler may stop a call in between.
-"""
 
 
 @final
@@ -143,9 +158,7 @@ class CancelToken:
         """Run `callback` when the call is asked to stop, at once if it already was."""
         with _tokens:
             if not self._cancelled:
-                if self._callbacks is None:
-                    self._callbacks = []
-                self._callbacks.append(callback)
+                self._callbacks = [*(self._callbacks or ()), callback]
                 return
         callback()
 
@@ -161,53 +174,48 @@ class CancelToken:
         return f"CancelToken({'cancelled: ' + self.reason if self.cancelled else 'live'})"
 
 
+_PENDING: Final = Status.PENDING  # a member of an enum is looked up slowly
+
+# What a caller gives a call: context, agent, listener, policy.
+Given: TypeAlias = tuple[Any, Any, Any, Any]
+
+
 class Runner(Protocol):
-    """What a `ToolCall` runs on; the engine hands it in."""
+    """What a `ToolCall` runs on."""
 
-    live: set[Any]
-    """What `close` stops: `cancel(reason)` of each call that can be stopped."""
+    # What `close` stops: `cancel(reason)` of each call that can be stopped, by whoever has to be stopped.
+    live: dict[Any, Any]
 
-    def opened(self, invocation: Any) -> ToolCall:
-        """The call of an invocation whose tool, or whose program, asks for it."""
-        ...
-
-    def run(self, call: ToolCall, options: Mapping[str, Any]) -> Awaitable[ToolResult]:
-        """Run on the current event loop."""
-        ...
-
-    def run_sync(self, call: ToolCall, options: Mapping[str, Any]) -> ToolResult:
-        """Run from plain code."""
-        ...
+    def execute(self, call: ToolCall, given: Given, on_loop: bool) -> Any:
+        """Run a call: gives its result or, `on_loop`, perhaps what has to be awaited for it."""
 
     def stop(self, call: ToolCall) -> None:
         """Ask a running call to stop."""
-        ...
 
 
-class Surroundings(Protocol):
-    """What a tool by hand reaches through its call."""
+class CallerSession(Protocol):
+    """The session in whose name a call is made, as far as those rooms need it that the session's own room joins."""
 
-    @property
-    def emitter(self) -> Emitter:
-        """Reports progress."""
-        ...
+    scope: Any  # what the context of a call is looked up in
+    agent: Any
 
     @property
-    def session(self) -> Any:
-        """The session that the tool is called in."""
-        ...
+    def toolkit(self) -> Any:
+        """The toolkit that it is a session of."""
+
+    @property
+    def approver(self) -> Callable[..., Any] | None:
+        """Answers requests for approval."""
+
+    def ready(self, name: Any, /) -> Any:
+        """The tool made ready for calls, or why it cannot be called. Never raises."""
+
+    def holds(self, bound: Any, /) -> bool:
+        """Whether nothing was decided anew since that tool was made ready."""
 
 
-def _own_or_new(call_id: str) -> str:
-    return call_id or new_call_id()
-
-
-def _given_or_empty(meta: Mapping[str, Any] | None) -> Mapping[str, Any]:
-    return {} if meta is None else meta
-
-
+# By hand: attrs makes one in three times as long.
 @final
-@define(eq=False, repr=False, on_setattr=setters.NO_OP)  # else each assignment to a call is a function call
 class ToolCall:
     """One request to run a tool, as the model sent it.
 
@@ -216,19 +224,27 @@ class ToolCall:
     untouched for the provider's adapter. `result` is None until the call has ended; `status` tells where it stands.
     """
 
-    id: str = field(default="", converter=_own_or_new)
-    name: str = ""
-    arguments: Any = None
-    provider_meta: Mapping[str, Any] = field(default=None, converter=_given_or_empty)
-    result: ToolResult | None = field(default=None, init=False)
-    status: Status = field(default=Status.PENDING, init=False)
-    notes: list[Note] = field(factory=list, init=False)
-    logs: list[str] = field(factory=list, init=False)
-    attachments: list[Block] = field(factory=list, init=False)
-    _typed: Mapping[str, Any] | None = field(default=None, init=False)
-    _runner: Runner | None = field(default=None, init=False)
-    _state: Any = field(default=None, init=False)  # the engine's own record of this call
-    _invocation: Surroundings | None = field(default=None, init=False)  # what surrounds the call of a tool by hand
+    _typed: Mapping[str, Any] | None = None
+    _invocation: Any = None  # what surrounds the call of a tool by hand: it has an `emitter` and a `session`
+
+    def __init__(
+        self,
+        id: str = "",  # noqa: A002 - its name in every provider's API
+        name: str = "",
+        arguments: Any = None,
+        provider_meta: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.id = id or new_call_id()
+        self.name = name
+        self.arguments = arguments
+        self.provider_meta: Mapping[str, Any] = {} if provider_meta is None else provider_meta
+        self.notes: list[Note] = []
+        self.logs: list[str] = []
+        self.attachments: list[Block] = []
+        self.result: ToolResult | None = None
+        self.status = _PENDING
+        self._runner: Runner | None = None
+        self._state: Any = None  # its invocation, for the runner
 
     @property
     def typed(self) -> Mapping[str, Any]:
@@ -242,29 +258,23 @@ class ToolCall:
         self._typed = values
 
     async def execute(
-        self,
-        context: Any = (),
-        agent: Any = None,
-        on_chunk: Listener | None = None,
-        policy: Any = None,
+        self, context: Any = (), agent: Any = None, on_chunk: Listener | None = None, policy: Any = None
     ) -> ToolResult:
         """Run the call once; a second time returns the same result.
 
         Raises `PegboardError` for a call that no toolkit prepared.
         """
-        options = {"context": context, "agent": agent, "on_chunk": on_chunk, "policy": policy}
-        return await self._prepared().run(self, options)
+        result = self._prepared().execute(self, (context, agent, on_chunk, policy), True)
+        while not isinstance(result, ToolResult):
+            result = await result
+        return result
 
     def execute_sync(
-        self,
-        context: Any = (),
-        agent: Any = None,
-        on_chunk: Listener | None = None,
-        policy: Any = None,
+        self, context: Any = (), agent: Any = None, on_chunk: Listener | None = None, policy: Any = None
     ) -> ToolResult:
         """`execute` for plain code."""
-        options = {"context": context, "agent": agent, "on_chunk": on_chunk, "policy": policy}
-        return self._prepared().run_sync(self, options)
+        result: ToolResult = self._prepared().execute(self, (context, agent, on_chunk, policy), False)
+        return result
 
     def stop(self) -> None:
         """Ask the call to stop: its `CancelToken` is set and its task cancelled; one that has not begun never will."""
@@ -280,8 +290,13 @@ class ToolCall:
         """The `Session` that a tool by hand is called in; None for any other call."""
         return None if self._invocation is None else self._invocation.session
 
-    def surround(self, surroundings: Surroundings) -> None:
-        """Let a tool by hand reach these: for a backend that makes its call anew elsewhere."""
+    @property
+    def context(self) -> Any:
+        """What this call finds in its context, to be passed on as `context=`; nothing for a call that has not begun."""
+        return getattr(self._state or self._invocation, "scope", ())
+
+    def surround(self, surroundings: Any) -> None:
+        """Let a tool by hand reach the emitter and session of these: for a backend that makes its call elsewhere."""
         self._invocation = surroundings
 
     def log(self, message: str) -> None:
@@ -294,9 +309,7 @@ class ToolCall:
 
     def _prepared(self) -> Runner:
         if self._runner is None:
-            raise PegboardError(
-                f"this call of {self.name!r} belongs to no toolkit; get one from toolkit.prepare(name, arguments)"
-            )
+            raise PegboardError(f"this call of {self.name!r} belongs to no toolkit; get one from toolkit.prepare(...)")
         return self._runner
 
     def __repr__(self) -> str:
@@ -304,19 +317,15 @@ class ToolCall:
 
 
 @final
-class Unseen:
+class Unseen(NamedTuple):
     """What a result says of a call that nobody asked for: nothing was added to it."""
 
-    __slots__ = ("id", "name", "notes")
-
+    id: str
+    name: str
+    notes: tuple[Note, ...] = ()
     logs: tuple[str, ...] = ()
     attachments: tuple[Block, ...] = ()
 
-    def __init__(self, id: str, name: str, notes: tuple[Note, ...] = ()) -> None:  # noqa: A002 - as in ToolCall
-        self.id = id
-        self.name = name
-        self.notes = notes
 
-
+# What a result says of its call.
 Called: TypeAlias = ToolCall | Unseen
-"""What a result says of its call."""

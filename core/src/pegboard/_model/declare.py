@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple, TypeVar, overload
+from functools import partial
+from typing import Any, NamedTuple, TypedDict, TypeVar, Unpack, overload
 
-from pegboard._base.errors import RegistrationError
+from pegboard._base.errors import RegistrationError, check_options
 from pegboard._base.names import listed
 from pegboard._model.policy import ExecutionPolicy
 from pegboard._model.tool import ToolOptions
@@ -29,35 +30,39 @@ class ToolsetOptions(NamedTuple):
     prefix: str = ""
 
 
+class ToolTerms(TypedDict, total=False):
+    """The options of `@tool`."""
+
+    name: str | None
+    description: str | None
+    group: str | Iterable[str] | None
+    tags: Iterable[str]
+    requires_approval: bool | Callable[..., Any]
+    read_only: bool | None
+    destructive: bool | None
+    idempotent: bool | None
+    open_world: bool | None
+    timeout: float | None
+    policy: ExecutionPolicy | None
+    exclusive: bool
+    locks: str | Iterable[str]
+    backend: str | None
+    resources: Mapping[str, Any] | None
+    strict: bool | None
+    converter: Callable[[Any], Any] | None
+    examples: Iterable[Any]
+    extended_model: Any
+    defer: bool
+    replaces: str | None
+    max_output: int | None
+
+
 @overload
 def tool(function: F, /) -> F: ...
 
 
 @overload
-def tool(
-    *,
-    name: str | None = None,
-    description: str | None = None,
-    group: str | Iterable[str] | None = None,
-    tags: Iterable[str] = (),
-    requires_approval: bool | Callable[..., Any] = False,
-    read_only: bool | None = None,
-    destructive: bool | None = None,
-    idempotent: bool | None = None,
-    open_world: bool | None = None,
-    timeout: float | None = None,
-    policy: ExecutionPolicy | None = None,
-    exclusive: bool = False,
-    locks: str | Iterable[str] = (),
-    backend: str | None = None,
-    strict: bool | None = None,
-    converter: Callable[[Any], Any] | None = None,
-    examples: Iterable[Any] = (),
-    extended_model: Any = None,
-    defer: bool = False,
-    replaces: str | None = None,
-    max_output: int | None = None,
-) -> Callable[[F], F]: ...
+def tool(**options: Unpack[ToolTerms]) -> Callable[[F], F]: ...
 
 
 def tool(function: Any = None, /, **options: Any) -> Any:
@@ -65,18 +70,23 @@ def tool(function: Any = None, /, **options: Any) -> Any:
 
     Bare (`@tool`) or with options (`@tool(name="search", read_only=True)`), on functions, methods, classmethods,
     staticmethods, async functions and generators. `timeout` is in seconds. `requires_approval` is a bool or a
-    predicate over the arguments. `replaces` names another pack's tool as `<pack>__<name>`.
+    predicate over the arguments. `resources` are what its backend has to find for it. `replaces` names another
+    pack's tool as `<pack>__<name>`.
 
     Raises `RegistrationError` for something that is not callable.
     """
-    namespace = _local_names(sys._getframe(1))
-    if function is not None:
-        return _mark(function, ToolOptions(), namespace)
+    return marking(sys._getframe(1), function, options)
+
+
+def marking(frame: Any, function: Any, options: dict[str, Any]) -> Any:
+    """What `tool` does for whoever decorates in `frame`."""
+    namespace = _local_names(frame)
+    check_options("@tool", options, ToolOptions.__annotations__)
     for name in ("tags", "examples", "locks", "group"):
         if options.get(name) is not None:
             options[name] = listed(options[name])
-    declared = ToolOptions(**options)
-    return lambda target: _mark(target, declared, namespace)
+    mark = partial(_mark, options=ToolOptions(**options), namespace=namespace)
+    return mark if function is None else mark(function)
 
 
 @overload
@@ -124,8 +134,7 @@ def _mark(target: Any, options: ToolOptions, namespace: Callable[[Any], dict[str
         remedy = "use @toolset for classes" if isinstance(target, type) else "put @tool on a function or method"
         raise RegistrationError(f"@tool cannot mark {target!r}; {remedy}")
     setattr(inner, _OPTIONS, options)
-    local_names = namespace(inner)
-    if local_names:
+    if local_names := namespace(inner):
         setattr(inner, _NAMESPACE, local_names)
     return target
 

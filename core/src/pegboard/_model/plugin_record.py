@@ -2,34 +2,54 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from attrs import frozen
+from attrs import field, frozen
 
-from pegboard._base.records import Compared
+from pegboard._base.names import listed
+from pegboard._base.records import Compared, Shown
 from pegboard._model.tool import Origin
 
 
 class PluginState(StrEnum):
     """How far a plugin came; everything but `active` has its reason on the record."""
 
+    # Installed, but not asked for.
     FOUND = "found"
-    """Installed, but not asked for."""
     BLOCKED = "blocked"
+    # Requires another version of Pegboard; it was not imported.
     INCOMPATIBLE = "incompatible"
-    """Requires another version of Pegboard; it was not imported."""
     FAILED = "failed"
+    # Another distribution offers a plugin of the same name, and that one counts.
     SHADOWED = "shadowed"
-    """Another distribution offers a plugin of the same name, and that one counts."""
     ACTIVE = "active"
+
+
+@frozen(eq=False, repr=False)
+class NotOffered(Shown):
+    """Tools that a pack has and does not offer here; `reason` says what they need, `remedy` what the program may do.
+
+    One of the things that `provide_tools` may give. A call of such a tool says why, and the program finds the remedy in
+    `error.details`; the command line says both.
+    """
+
+    names: tuple[str, ...] = field(converter=listed)
+    reason: str
+    remedy: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.reason}: {self.remedy}" if self.remedy else self.reason
 
 
 @frozen(eq=False, repr=False)
 class PluginRecord(Compared):
     """One plugin: `name` is its entry point's name, `entry_point` that one's value (`module` or `module:attribute`).
 
-    `reason` is a sentence; on an active plugin it says what is remarkable, and is mostly empty.
+    `reason` is a sentence; on an active plugin it says what is remarkable, and is mostly empty. `not_offered` is what
+    it does not offer here, `faults` says of what it offers and cannot be a tool what is wrong, by the tool's name.
     """
 
     name: str
@@ -38,6 +58,8 @@ class PluginRecord(Compared):
     entry_point: str | None = None
     state: PluginState = PluginState.FOUND
     reason: str = ""
+    not_offered: tuple[NotOffered, ...] = ()
+    faults: Mapping[str, str] = MappingProxyType({})
 
     @property
     def origin(self) -> Origin:

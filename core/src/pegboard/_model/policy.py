@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from enum import StrEnum
-from typing import Any, Final, NoReturn, final
+from typing import Any, Final, NoReturn, Self, final
 
 from attrs import define, field
 
+from pegboard._base.errors import check_options
 from pegboard._base.markers import MISSING
 from pegboard._base.records import Compared
 
@@ -30,6 +31,10 @@ class Permission(StrEnum):
     ALWAYS = "always"
     PROMPT = "prompt"
     NEVER = "never"
+
+    @classmethod
+    def _missing_(cls, value: object) -> NoReturn:
+        raise ValueError(f'a permission is "always", "prompt" or "never", got {value!r}')
 
 
 _UNSAID: Final[Any] = MISSING
@@ -66,6 +71,11 @@ class ExecutionPolicy(Compared):
     retry_on: tuple[type[BaseException], ...] = field(default=_UNSAID, converter=_classes)
     given: frozenset[str] = field(init=False)
 
+    def __new__(cls, *_: Any, **options: Any) -> Self:
+        if not options.keys() <= _DEFAULTS.keys():
+            check_options("ExecutionPolicy", options, _DEFAULTS)
+        return super().__new__(cls)
+
     def __attrs_post_init__(self) -> None:
         given = frozenset(name for name in _DEFAULTS if getattr(self, name) is not _UNSAID)
         object.__setattr__(self, "given", given)
@@ -88,10 +98,9 @@ class ExecutionPolicy(Compared):
         if self.initial_backoff == 0:
             return 0.0
         try:
-            grown = float(self.initial_backoff) * float(self.backoff_multiplier) ** (attempt - 1)
+            return min(float(self.initial_backoff) * float(self.backoff_multiplier) ** (attempt - 1), limit)
         except OverflowError:
             return limit
-        return min(grown, limit)
 
     def __repr__(self) -> str:
         given = [f"{name}={getattr(self, name)!r}" for name in _DEFAULTS if name in self.given]
@@ -101,23 +110,19 @@ class ExecutionPolicy(Compared):
 def _validate(name: str, value: Any) -> None:
     if name == "retry_on" or (name == "timeout" and value is None):
         return
+    least = 1 if name in ("max_attempts", "backoff_multiplier") else 0
     if name == "jitter":
-        if not isinstance(value, bool):
-            raise ValueError(f"jitter must be True or False, got {value!r}")
-        return
-    if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
-        raise ValueError(f"{name} must be a number, got {value!r}")
-    if name == "max_attempts" and not isinstance(value, int):
-        raise ValueError(f"max_attempts must be a whole number, got {value!r}")
-    if math.isinf(value) and name not in ("timeout", "max_backoff"):
-        raise ValueError(f"{name} must be finite, got {value!r}")
-    floor, inclusive = {
-        "timeout": (0, False),
-        "max_attempts": (1, True),
-        "backoff_multiplier": (1.0, True),
-    }.get(name, (0, True))
-    if value < floor or (value == floor and not inclusive):
-        raise ValueError(f"{name} must be {'>=' if inclusive else '>'} {floor}, got {value!r}")
+        fits, wanted = isinstance(value, bool), "True or False"
+    elif isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
+        fits, wanted = False, "a number"
+    elif name == "max_attempts" and not isinstance(value, int):
+        fits, wanted = False, "a whole number"
+    elif math.isinf(value) and name not in ("timeout", "max_backoff"):
+        fits, wanted = False, "finite"
+    else:
+        fits, wanted = (value > 0, "> 0") if name == "timeout" else (value >= least, f">= {least}")
+    if not fits:
+        raise ValueError(f"{name} must be {wanted}, got {value!r}")
 
 
 DEFAULT_POLICY: Final = ExecutionPolicy()

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from enum import StrEnum
-from typing import Any, Final, NoReturn, TypeAlias, final
+from typing import Any, Final, NoReturn, Self, TypeAlias, cast, final
 
-from attrs import asdict, field, frozen
+from attrs import asdict, evolve, field, frozen
 
-from pegboard._base.errors import Fault
+from pegboard._base.errors import Fault, PegboardError
+from pegboard._base.jsonable import carried, carried_data
 from pegboard._base.records import Compared, as_tuple
 
 
@@ -25,6 +26,13 @@ class Block(Compared):
     def text(self) -> str:
         """The text that this block contributes to `ToolResult.text`; empty for binary blocks."""
         return ""
+
+    @property
+    def carried(self) -> Self:
+        """The block with text that UTF-8 can carry."""
+        members = asdict(self, recurse=False)
+        fit = carried_data(members)
+        return self if fit is members else evolve(self, **fit)
 
     def to_dict(self) -> dict[str, Any]:
         """The block as JSON-able data, with its `type` first and empty fields left out."""
@@ -50,15 +58,20 @@ class DataBlock(Block):
         return {"type": "data", "data": self.data}
 
 
+# What a value becomes: its content blocks and its JSON-able data.
 Rendering: TypeAlias = tuple[tuple[Block, ...], Any]
-"""What a value becomes: its content blocks and its JSON-able data."""
+# What gives the rendering of a value on first use, or what gives it in turn; a text is a block of it and no data.
 Unrendered: TypeAlias = Callable[[Any], Any] | str
-"""What gives the rendering of a value on first use, or what gives it in turn; a text is a block of it and no data."""
+# What went wrong; the members of a `Fault` stand for the one that is made on first use. No details stand for those of
+# an exception.
 Unread: TypeAlias = Fault | tuple[str, str, Mapping[str, Any] | None, BaseException | None] | None
-"""What went wrong; the members of a `Fault` stand for the one that is made on first use.
 
-No details stand for those of an exception.
-"""
+
+def rendered(value: Any, found: Rendering | Unrendered) -> Rendering:
+    """What a renderer found for a value, or left for whoever looks."""
+    while not isinstance(found, tuple):
+        found = ((TextBlock(found),), None) if isinstance(found, str) else found(value)
+    return found
 
 
 class Status(StrEnum):
@@ -112,13 +125,13 @@ class _Draft:
 
     _fault: Unread
     _rendered: Rendering | Unrendered
-    _value: Any
+    value: Any
     call_id: str
     name: str
     status: Status
     duration: float
     attempts: int
-    notes: tuple[Note, ...]
+    _notes: tuple[Note, ...]
     logs: tuple[str, ...]
     attachments: tuple[Block, ...]
     metadata: Mapping[str, Any]
@@ -126,6 +139,13 @@ class _Draft:
     __slots__ = tuple(__annotations__)
 
 
+class _Carried(tuple[Any, ...]):
+    """A rendering with text that UTF-8 can carry."""
+
+    __slots__ = ()
+
+
+_REPLACED: Final = Note("text that UTF-8 cannot carry (lone surrogates) was replaced by U+FFFD", kind="replaced")
 _NO_METADATA: Final[Mapping[str, Any]] = {}
 
 
@@ -133,7 +153,8 @@ _NO_METADATA: Final[Mapping[str, Any]] = {}
 class ToolResult(_Draft):
     """How a call ended. Immutable; `content`, `data` and `text` of immutable values render on first use.
 
-    `status` is one of the outcomes of `Status`; `value` is what the function returned, `data` the same as JSON-able
+    `status` is one of the outcomes of `Status`; `value` is what the function returned (None for failures and across
+    processes), `data` the same as JSON-able
     data, `content` the blocks for the model and `text` all their text; `error` is a `Fault` or None; `duration` is in
     seconds; `attempts` counts runs of the function; `notes` (remarks such as repairs), `logs`, `attachments` and
     `metadata` are for the program.
@@ -170,17 +191,22 @@ class ToolResult(_Draft):
         raise AttributeError(f"a ToolResult is frozen; {name!r} cannot be deleted")
 
     def _render(self) -> Rendering:
-        rendered = self._rendered
-        if not isinstance(rendered, tuple):
-            while not isinstance(rendered, tuple):
-                rendered = ((TextBlock(rendered),), None) if isinstance(rendered, str) else rendered(self._value)
-            object.__setattr__(self, "_rendered", rendered)
-        return rendered
+        if type(self._rendered) is not _Carried:
+            found: Any = rendered(self.value, self._rendered)
+            content, data, *redact = found
+            # What is rendered only now has its data in its text.
+            if found is self._rendered or not all(block.text.isascii() for block in content):
+                content, data = tuple(block.carried for block in content), carried_data(data)
+                if data is not found[1] or content != found[0]:
+                    object.__setattr__(self, "_notes", (*self._notes, _REPLACED))
+            object.__setattr__(self, "_rendered", _Carried((content, data, *redact)))
+        return cast("Rendering", self._rendered)
 
     @property
-    def value(self) -> Any:
-        """What the function returned; None for failures and across processes."""
-        return self._value
+    def notes(self) -> tuple[Note, ...]:
+        """Remarks for the program: repairs, dropped arguments, text that had to be replaced."""
+        self._render()
+        return self._notes
 
     @property
     def content(self) -> tuple[Block, ...]:
@@ -195,7 +221,7 @@ class ToolResult(_Draft):
     @property
     def text(self) -> str:
         """All text content, joined by line breaks."""
-        if isinstance(self._rendered, str):
+        if isinstance(self._rendered, str) and self._rendered.isascii():
             return self._rendered
         return "\n".join(block.text for block in self.content if block.text)
 
@@ -205,8 +231,10 @@ class ToolResult(_Draft):
         fault = self._fault
         if isinstance(fault, tuple):
             kind, message, details, exception = fault
-            details = {"type": type(exception).__qualname__} if details is None else details
-            fault = Fault(kind, message, details, exception)
+            if details is None:
+                own = exception.details if isinstance(exception, PegboardError) else {}
+                details = {"type": type(exception).__qualname__, **own}
+            fault = Fault(kind, carried(message), carried_data(details), exception)
             object.__setattr__(self, "_fault", fault)
         return fault
 
@@ -218,7 +246,7 @@ class ToolResult(_Draft):
     def to_dict(self) -> dict[str, Any]:
         """The result as JSON-able data. Without the value itself and the exception; metadata is the program's own."""
         error = self.error
-        return {
+        members = {
             "call_id": self.call_id,
             "name": self.name,
             "status": self.status.value,
@@ -233,9 +261,12 @@ class ToolResult(_Draft):
             "attachments": [block.to_dict() for block in self.attachments],
             "metadata": dict(self.metadata),
         }
+        return cast("dict[str, Any]", carried_data(members))
 
     def __repr__(self) -> str:
-        shown = self.text if len(self.text) <= 60 else f"{self.text[:57]}..."
+        rendered: Any = self._render()
+        shown = self.text if len(rendered) == 2 else rendered[2](self.text)
+        shown = shown if len(shown) <= 60 else f"{shown[:57]}..."
         return f"ToolResult({self.name!r}, {self.status.value}, {shown!r})"
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -269,11 +300,11 @@ def filled(
     draft.name = name
     draft.status = status
     draft._rendered = rendered
-    draft._value = value
+    draft.value = value
     draft._fault = fault
     draft.duration = duration
     draft.attempts = attempts
-    draft.notes = notes
+    draft._notes = notes
     draft.logs = logs
     draft.attachments = attachments
     draft.metadata = metadata

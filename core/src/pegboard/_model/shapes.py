@@ -40,10 +40,13 @@ class TypePlan(Shown):
 
 @frozen(eq=False, repr=False)
 class Shape(Shown):
-    """The base of all shapes; `parts()` are the plans directly inside."""
+    """The base of all shapes; `parts()` are the plans directly inside.
+
+    `json` is the Python type of the JSON that it takes, if that is always the same: list for an array, dict for an
+    object.
+    """
 
     json: ClassVar[type | None] = None
-    """The Python type of the JSON that it takes, if that is always the same: list for an array, dict for an object."""
 
     def parts(self) -> tuple[TypePlan, ...]:
         """The plans directly inside."""
@@ -69,20 +72,35 @@ class Scalar(Shape):
 
 @frozen(eq=False, repr=False)
 class Text(Shape):
-    """A JSON string that `parse` turns into a value; `parse` raises for text that the schema refuses."""
+    """A JSON string that `parse` turns into a value; `parse` raises for text that the schema refuses.
+
+    `example` is what messages show. `mend` is for repair: the text that a value of another spelling stands for (a
+    number with a fraction comes as a `Decimal` with its own digits); it raises for what it does not read, and gives a
+    `MendedText` where the schema would refuse the text all the same.
+    """
 
     json = str
     parse: Callable[[str], Any]
     checks: tuple[Check, ...] = ()
+    example: str = ""
+    mend: Callable[[Any], str] | None = None
+
+
+class MendedText(str):
+    """A text that only a repair may hand to `parse`: what it means is certain, but the schema asks for more."""
+
+    __slots__ = ()
 
 
 @frozen(eq=False, repr=False)
 class Choice(Shape):
-    """One of some JSON scalars, each with the Python value that it stands for (Literal, Enum)."""
+    """One of some JSON scalars, each with the Python value that it stands for (Literal, Enum).
+
+    `names` are other spellings that repair may accept, such as an enum's member names.
+    """
 
     pairs: tuple[tuple[str | int | float | bool | None, Any], ...]
     names: Mapping[str, Any] = field(factory=dict)
-    """Other spellings that repair may accept, such as an enum's member names."""
 
 
 @frozen(eq=False, repr=False)
@@ -127,19 +145,25 @@ class Mapped(Shape):
 
 @frozen(eq=False, repr=False)
 class Member(Shown):
-    """One member of a record: `key` in JSON, `name` as the keyword of the record's `build`."""
+    """One member of a record: `key` in JSON, `name` as the keyword of the record's `build`.
+
+    `default` is for the explainer and repair: an absent optional member is simply not passed to `build`.
+    """
 
     name: str
     key: str
     plan: TypePlan
     required: bool = True
     default: Any = MISSING
-    """Only for the explainer and repair; an absent optional member is simply not passed to `build`."""
 
 
 @frozen(eq=False, repr=False)
 class Record(Shape):
-    """A JSON object with named members, built by `build(**members)`; surplus keys are refused unless `open`."""
+    """A JSON object with named members, built by `build(**members)`; surplus keys are refused unless `open`.
+
+    `unlisted` keys are accepted, but no message offers them: the model does not know of them. It is `one_way` if
+    instances are written otherwise than they are read, so that no schema of results can be promised.
+    """
 
     json = dict
     build: Callable[..., Any]
@@ -147,9 +171,7 @@ class Record(Shape):
     name: str = "object"
     open: bool = False
     unlisted: frozenset[str] = frozenset()
-    """Keys that are accepted but that no message offers: the model does not know of them."""
     one_way: bool = False
-    """Whether instances are written otherwise than they are read, so that no schema of results can be promised."""
 
     def parts(self) -> tuple[TypePlan, ...]:
         return tuple(member.plan for member in self.members)

@@ -9,6 +9,7 @@ from typing import Any, Final, TypeAlias
 
 JsonSchema: TypeAlias = dict[str, Any]
 
+# The Python types of decoded JSON values, each before those that it is a subclass of, and their names in schemas.
 TYPE_NAMES: Final[Mapping[type, str]] = {
     NoneType: "null",
     bool: "boolean",
@@ -18,12 +19,11 @@ TYPE_NAMES: Final[Mapping[type, str]] = {
     list: "array",
     dict: "object",
 }
-"""The Python types of decoded JSON values, each before those that it is a subclass of, and their names in schemas."""
 
 # Asked first: whether a dict is one of the abstract Mappings takes ten times as long.
 _MAPPING = (dict, Mapping)
-_SCHEMA = (*_MAPPING, bool)
-_ATOMS = frozenset({str, int, float, bool, type(None)})
+_SCHEMA = (bool, *_MAPPING)
+SCALARS = frozenset({str, int, float, bool, type(None)})
 
 _SCHEMAS: Final = {
     "schema": "additionalItems additionalProperties contains contentSchema else if items not propertyNames then "
@@ -53,11 +53,9 @@ def _by_word(table: Mapping[str, str]) -> dict[str, str]:
 
 
 _HOLDS: Final[Mapping[str, str]] = _by_word(_SCHEMAS)
+# What the value of each keyword is: a schema, schemas, named schemas, or data of some kind. In old dialects `items` may
+# be several schemas, and `dependencies` may name members instead of schemas.
 KEYWORDS: Final[Mapping[str, str]] = {**_HOLDS, **_by_word(_DATA)}
-"""What the value of each keyword is: a schema, schemas, named schemas, or data of some kind.
-
-In old dialects `items` may be several schemas, and `dependencies` may name members instead of schemas.
-"""
 
 
 def map_subschemas(schema: Mapping[str, Any], convert: Callable[[Any], Any]) -> JsonSchema:
@@ -69,7 +67,7 @@ def map_subschemas(schema: Mapping[str, Any], convert: Callable[[Any], Any]) -> 
     for keyword, value in schema.items():
         holds = _HOLDS.get(keyword)
         if holds is None:
-            mapped[keyword] = value if type(value) in _ATOMS else copied(value)
+            mapped[keyword] = value if type(value) in SCALARS else copied(value)
         elif holds == "named schemas" and isinstance(value, _MAPPING):
             mapped[keyword] = {
                 name: copied(inner) if type(inner) is list else convert(inner) for name, inner in value.items()
@@ -98,11 +96,6 @@ def subschemas(schema: Mapping[str, Any]) -> Iterator[tuple[str, str | int | Non
                 yield keyword, index, inner
         elif holds == "schema" and isinstance(value, _SCHEMA):
             yield keyword, None, value
-
-
-def has_subschemas(keywords: Mapping[str, Any]) -> bool:
-    """Whether one of these keywords can hold a schema."""
-    return not _HOLDS.keys().isdisjoint(keywords)
 
 
 def comparable(value: Any) -> Any:
@@ -142,13 +135,13 @@ def measured(value: Any, most: int, deepest: int) -> tuple[int, int]:
 
 def copied(value: Any) -> Any:
     """A deep copy of JSON-able data, in plain dicts and lists."""
-    if type(value) in _ATOMS:
+    if type(value) in SCALARS:
         return value
     # Most members are atoms, which need no call of their own.
-    if isinstance(value, _MAPPING):
-        return {key: inner if type(inner) in _ATOMS else copied(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):
-        return [inner if type(inner) in _ATOMS else copied(inner) for inner in value]
+        return [inner if type(inner) in SCALARS else copied(inner) for inner in value]
+    if isinstance(value, _MAPPING):
+        return {key: inner if type(inner) in SCALARS else copied(inner) for key, inner in value.items()}
     return value
 
 

@@ -2,20 +2,62 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple, NoReturn, Protocol, Self, cast, final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple, Protocol, Self, cast, final
 
 from attrs import evolve, field, frozen
 
 from pegboard._base.errors import PegboardError
+from pegboard._base.jsonable import digest
+from pegboard._base.markers import MISSING
 from pegboard._base.names import listed
 from pegboard._base.records import Compared
 from pegboard._model.policy import ExecutionPolicy, Permission
 from pegboard._model.subschemas import packed, unpacked
 
 if TYPE_CHECKING:
-    from pegboard._model.facts import Hints, Parameter, ToolSchema
+    from pegboard._model.shapes import TypePlan
+
+# Where a parameter's value comes from.
+Source = Literal["model", "preset", "context", "injected"]
+
+
+@frozen(eq=False, repr=False)
+class Parameter(Compared):
+    """One parameter of a tool's function. `source` says who provides it: only `model` parameters are in the schema."""
+
+    name: str
+    description: str
+    annotation: Any
+    required: bool
+    default: Any = MISSING
+    source: Source = "model"
+
+
+@frozen(eq=False, repr=False)
+class Hints(Compared):
+    """What a tool says about its effects; None where it says nothing. Hints are advice, not enforcement."""
+
+    read_only: bool | None = None
+    destructive: bool | None = None
+    idempotent: bool | None = None
+    open_world: bool | None = None
+
+
+@frozen(eq=False, repr=False)
+class ToolSchema(Compared):
+    """A tool as a model sees it."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
+    returns: dict[str, Any] | None = None
+    strict: bool | None = None
+    examples: tuple[Any, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """`name`, `description` and `parameters`, the three members that every provider has."""
+        return {"name": self.name, "description": self.description, "parameters": self.parameters}
 
 
 @frozen(eq=False, repr=False)
@@ -51,6 +93,7 @@ class ToolOptions(Compared):
     exclusive: bool = False
     locks: tuple[str, ...] = ()
     backend: str | None = None
+    resources: Mapping[str, Any] | None = None
     strict: bool | None = None
     converter: Callable[[Any], Any] | None = None
     examples: tuple[Any, ...] = ()
@@ -62,8 +105,6 @@ class ToolOptions(Compared):
     @property
     def hints(self) -> Hints:
         """The four effects together."""
-        from pegboard._model.facts import Hints
-
         return Hints(self.read_only, self.destructive, self.idempotent, self.open_world)
 
     @property
@@ -86,16 +127,17 @@ _RETURNS: Final = SchemaRequest(of="returns")
 
 
 class CallPlan(Protocol):
-    """A tool compiled for calls: decode, structure, inject, invoke, convert."""
+    """A tool compiled for calls: `accept` structures arguments, or raises; `invoke` calls the function with them."""
 
+    # The generated code, for reading; empty where nothing was generated.
     source: str
-    """The generated code, for reading; empty where nothing was generated."""
     kind: Literal["sync", "async", "generator", "async_generator"]
     accept: Callable[[dict[str, Any], int, str | None], tuple[Any, ...]]
     invoke: Callable[[tuple[Any, ...], Mapping[str, Any]], Any]
-    managed: tuple[Any, ...]
-    fetches: bool
-    standing: bool
+    hidden: frozenset[str]
+    overridable: frozenset[str]
+    record: TypePlan
+    extra: TypePlan | None
 
 
 class Face(Protocol):
@@ -104,67 +146,47 @@ class Face(Protocol):
     @property
     def description(self) -> str:
         """The text for the model."""
-        ...
 
     def schema(self, schema: dict[str, Any]) -> dict[str, Any]:
         """The schema of the parameters, made from that of the tool itself."""
-        ...
 
 
 class Definition(Protocol):
     """What a tool is made from, as the rooms that do not make tools see it."""
 
     @property
-    def face(self) -> Face | None:
-        """How it looks in one session; None where it is the same in all."""
-        ...
-
-    @property
     def is_loaded(self) -> bool:
         """Whether the source was read; that of a lazy tool is read on first use."""
-        ...
 
     @property
     def description(self) -> str:
         """The text for the model."""
-        ...
 
     @property
     def options(self) -> ToolOptions:
         """What the tool declares."""
-        ...
 
     @property
     def function(self) -> Callable[..., Any] | None:
         """The function behind the tool; None for external tools."""
-        ...
-
-    def facing(self, face: Face) -> Definition:
-        """The same tool as another session's model sees it."""
-        ...
 
     def schema(self, request: SchemaRequest, hidden: frozenset[str]) -> dict[str, Any] | None:
         """The JSON Schema without the `hidden` parameters, rendered anew for each reader.
 
         None where nothing is known of the return value.
         """
-        ...
 
     def parameters(self, hidden: frozenset[str]) -> tuple[Parameter, ...]:
         """All parameters, whoever provides them; `hidden` ones have the source `preset`."""
-        ...
 
     def plan(self, presets: frozenset[str], locked: frozenset[str]) -> CallPlan:
         """The call plan for a tool with these preset and locked parameters; compiled once for each combination."""
-        ...
 
     def renderers(self) -> Any:
         """How returned values become content."""
-        ...
 
     def structure_preset(self, name: str, value: Any) -> Any:
         """A preset value as the parameter's annotated type. Raises `RegistrationError`."""
-        ...
 
 
 @final
@@ -192,11 +214,12 @@ class Tool:
     """A tool: frozen, described by a name, a description and a schema, and made to be called through a `Toolkit`.
 
     Schema, docstring and call plan are read on first use. `hidden` names the parameters that presets take away from
-    the model's view.
+    the model's view, `source_name` is what its source calls it where others chose that name, and a `face` is how it
+    looks where that differs from session to session.
     """
 
-    _factory: ClassVar[Callable[..., Tool]]
-    _external_factory: ClassVar[Callable[..., Tool]]
+    # Reading stands floors above this record: the toolkit's room, where `pegboard.Tool` leads, hands it down.
+    _reader: ClassVar[Callable[..., Tool]]
 
     name: str
     definition: Definition
@@ -206,6 +229,8 @@ class Tool:
     hidden: frozenset[str] = frozenset()
     pack: str | None = None
     entry: Entry = field(factory=Entry)
+    source_name: str | None = None
+    face: Face | None = None
     _memo: dict[Any, Any] = field(factory=dict, init=False)
 
     @classmethod
@@ -213,12 +238,12 @@ class Tool:
         cls, function: Callable[..., Any], *, name: str | None = None, description: str | None = None
     ) -> Tool:
         """Read a typed function. Raises `RegistrationError` naming the parameter, the annotation and the remedy."""
-        return cls._factory(function, name=name, description=description)
+        return cls._reader(function, name, description)
 
     @classmethod
     def external(cls, name: str, description: str = "", parameters: Mapping[str, Any] | None = None) -> Tool:
         """A tool that runs elsewhere: a call of it is `suspended` until `toolkit.resume(call_id, value)`."""
-        return cls._external_factory(name, description, parameters)
+        return cls._reader(None, name, description, parameters)
 
     @property
     def options(self) -> ToolOptions:
@@ -233,7 +258,8 @@ class Tool:
     @property
     def description(self) -> str:
         """The text for the model; may be empty."""
-        description: str = self._remember("description", lambda: self.definition.description)
+        shown = self.definition if self.face is None else self.face
+        description: str = self._remember("description", lambda: shown.description)
         return description
 
     @property
@@ -280,9 +306,8 @@ class Tool:
 
     @property
     def schema_hash(self) -> str:
-        """SHA-256 (hex) over the canonical JSON of name, description and parameters: what a lock file pins."""
-        digest: str = self._remember("hash", self._hash)
-        return digest
+        """SHA-256 (hex) over the canonical JSON of name, description and parameters: of what a model is shown."""
+        return cast("str", self._remember("hash", lambda: digest(self.schema().to_dict())))
 
     @property
     def plan(self) -> CallPlan:
@@ -308,8 +333,6 @@ class Tool:
 
     def schema(self) -> ToolSchema:
         """The tool as a model sees it."""
-        from pegboard._model.facts import ToolSchema
-
         examples = tuple(self.options.examples)
         return ToolSchema(self.name, self.description, self.parameters, self.returns, self.options.strict, examples)
 
@@ -318,29 +341,19 @@ class Tool:
         return evolve(self, **changes)
 
     def _schema(self, request: SchemaRequest) -> dict[str, Any] | None:
-        # A copy for each reader: a caller that edits its schema must not edit everybody's.
-        kept = self._remember(request, lambda: packed(self.definition.schema(request, self.hidden)))
-        return cast("dict[str, Any] | None", unpacked(kept))
+        if request in self._memo:
+            # A copy for each reader: a caller that edits its schema must not edit everybody's.
+            return cast("dict[str, Any] | None", unpacked(self._memo[request]))
+        rendered = self.definition.schema(request, self.hidden)
+        if self.face is not None and rendered is not None and request.of == "parameters":
+            rendered = self.face.schema(rendered)
+        self._memo[request] = packed(rendered)
+        return rendered
 
     def _remember(self, key: Any, compute: Callable[[], Any]) -> Any:
         if key not in self._memo:
             self._memo[key] = compute()
         return self._memo[key]
 
-    def _hash(self) -> str:
-        import hashlib
-
-        view = {"name": self.name, "description": self.description, "parameters": self.parameters}
-        text = json.dumps(view, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
     def __repr__(self) -> str:
         return f"Tool({self.name!r}, from {self.origin})"
-
-
-def _no_reader(*said: object, **terms: object) -> NoReturn:
-    raise PegboardError("import Tool from pegboard, not from its inner modules: `from pegboard import Tool`")
-
-
-# Reading a signature stands floors above this record; the toolkit hands the readers down (see `_toolkit`).
-Tool._factory = Tool._external_factory = _no_reader

@@ -26,25 +26,19 @@ _WILDCARDS = frozenset("*?[")
 class Rule:
     """Names that one source allows or blocks: entry-point or distribution names, `*` stands for anything."""
 
-    __slots__ = ("_exact", "_patterns", "names", "source")
-
     def __init__(self, source: str, names: tuple[str, ...]) -> None:
         self.source = source
         self.names = names
-        normalised = [normalise(name) for name in names]
-        # Those with wildcards have to be tried; the others are looked up.
-        self._patterns = [name for name in normalised if set(name) & _WILDCARDS]
-        self._exact = frozenset(normalised) - frozenset(self._patterns)
+        meant = {normalise(name) for name in names}
+        self._patterns = {name for name in meant if not _WILDCARDS.isdisjoint(name)}
+        self._plain = meant - self._patterns
 
     def matches(self, *candidates: str | None) -> bool:
         """Whether one of the candidates' names is meant."""
-        known = [normalise(name) for name in candidates if name]
-        exact = not self._exact.isdisjoint(known)
-        if exact or not self._patterns:
-            return exact
         from fnmatch import fnmatchcase
 
-        return any(fnmatchcase(name, each) for name in known for each in self._patterns)
+        asked = {normalise(name) for name in candidates if name}
+        return any(name in self._plain or any(fnmatchcase(name, each) for each in self._patterns) for name in asked)
 
     def __str__(self) -> str:
         return f"{self.source}={','.join(self.names)}"
@@ -57,8 +51,8 @@ class Selection(NamedTuple):
     block: tuple[Rule, ...]
     objects: tuple[Any, ...]
     requested: tuple[str, ...]
+    # Whether installed plugins are wanted at all.
     scan: bool
-    """Whether installed plugins are wanted at all."""
 
     @classmethod
     def read(
@@ -81,7 +75,7 @@ class Selection(NamedTuple):
             allow=tuple(allow),
             block=tuple(rule for rule in blocked if rule.names),
             objects=objects,
-            requested=tuple(sorted({name for name in names if not set(name) & _WILDCARDS})),
+            requested=tuple(sorted({name for name in names if _WILDCARDS.isdisjoint(name)})),
             scan=everything or bool(names),
         )
 
@@ -103,8 +97,6 @@ def _from_environment(environ: Mapping[str, str]) -> Iterator[tuple[str, str, tu
 
 class Candidate:
     """A plugin and what has become of it. `plugin` is the object behind it, None until it is imported."""
-
-    __slots__ = ("exception", "loadable", "notes", "pack", "plugin", "record", "seconds", "traceback")
 
     def __init__(self, record: PluginRecord, pack: str, plugin: Any = None) -> None:
         self.record = record
@@ -194,7 +186,9 @@ def _installed(found: FoundPlugin, selection: Selection, core: str | None) -> Ca
     _decide(slot, selection.blocks(*names), selection.leaves_out(*names))
     if not slot.loadable:
         return slot
-    asked = _conflicts(found.requires, core) if core and found.requires else []
+    from pegboard._plugins.discovery import conflicts  # which has found it
+
+    asked = conflicts(found.requires, "pegboard", core) if core else []
     if found.problem:
         slot.become(PluginState.FAILED, found.problem)
     elif found.hidden:
@@ -203,12 +197,6 @@ def _installed(found: FoundPlugin, selection: Selection, core: str | None) -> Ca
         remedy = f"pip install --upgrade pegboard {found.distribution}"
         slot.become(PluginState.INCOMPATIBLE, f"requires pegboard{asked[0]}, but {core} is installed; try: {remedy}")
     return slot
-
-
-def _conflicts(requires: tuple[str, ...], core: str) -> list[str]:
-    from pegboard._plugins.discovery import conflicts
-
-    return conflicts(requires, "pegboard", core)
 
 
 def _decide(slot: Candidate, blocked: str, left_out: str) -> None:
@@ -227,10 +215,9 @@ def _missing(selection: Selection, slots: list[Candidate]) -> Iterator[Candidate
     for name in selection.requested:
         if normalise(name) not in meant:
             hint = suggestion(name, names, noun="installed plugins")
-            from pegboard._base.known_packs import known_pack
+            from pegboard._base.known_packs import how_to_install
 
-            ours = known_pack(name)
-            advice = f"To install it: pip install {ours.distribution}" if ours else "Install what offers it."
+            advice = how_to_install(name) or "Install what offers it."
             slot = Candidate(PluginRecord(name), pack_name(name))
             slot.become(PluginState.FAILED, f"not installed. {hint} {advice}")
             yield slot

@@ -8,14 +8,14 @@ a version lies in a range (PEP 440).
 from __future__ import annotations
 
 import itertools
+import math
 import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
-from attrs import evolve, field, frozen
-
+from pegboard._base.effects import tried
 from pegboard._base.errors import describe_exception
 from pegboard._base.names import normalise, pack_name
 from pegboard.hookspecs import GROUP
@@ -100,31 +100,23 @@ def _installed(unreadable: set[str]) -> Iterator[Any]:
     context = DistributionFinder.Context(path=path)  # type: ignore[no-untyped-call]  # the library's own
     for finder in list(sys.meta_path):
         try:
-            yield from getattr(finder, "find_distributions", _none)(context)
+            yield from getattr(finder, "find_distributions", lambda context: ())(context)
         except Exception as error:  # noqa: BLE001 - an import hook that cannot list its distributions
             name = finder.__name__ if isinstance(finder, type) else type(finder).__name__
             reason = describe_exception(error)
             unreadable.add(f"the import hook {name} stopped listing its distributions early: {reason}")
 
 
-def _none(context: Any) -> tuple[Any, ...]:
-    return ()
-
-
 def _folder_name(distribution: Any, place: str) -> str:
-    try:
-        # The library's own name for this purpose; `name` would open and parse a file for each distribution.
-        return normalise(str(distribution._normalized_name))
-    except Exception:  # noqa: BLE001 - without a readable name it is a copy of nothing
-        return place
+    # The library's own name for this purpose; `name` would open and parse a file for each distribution. Without a
+    # readable name it is a copy of nothing.
+    return tried(lambda: str(distribution._normalized_name)) or place
 
 
 def _place(distribution: Any) -> str:
     # Only the distribution knows where it lies, and only under this name; without it the folder has to do.
-    try:
-        return str(getattr(distribution, "_path", None) or distribution.locate_file(""))
-    except Exception:  # noqa: BLE001 - a distribution that lies in no folder
-        return "a distribution of unknown place"
+    place = tried(lambda: str(getattr(distribution, "_path", None) or distribution.locate_file("")))
+    return place or "a distribution of unknown place"
 
 
 def _entry_points(distribution: Any, place: str, unreadable: set[str]) -> str:
@@ -219,95 +211,59 @@ def _problem(name: str, value: str, facts: _Facts | None, place: str) -> str:
     return ""
 
 
-# Versions and version ranges (PEP 440), as far as a plugin's requirement on the core needs them ----------------------
+# Versions and version ranges (PEP 440), as build tools write them and a requirement on the core needs them ------------
 # As text: most programs never need them compiled.
 
-_VERSION = (
-    r"(?ai)\s*v?(?:(?P<epoch>\d+)!)?(?P<release>\d+(?:\.\d+)*)"
-    r"(?:[-_.]?(?P<phase>alpha|beta|preview|pre|rc|a|b|c)[-_.]?(?P<pre>\d*))?"
-    r"(?:-(?P<implicit>\d+)|[-_.]?(?P<is_post>post|rev|r)[-_.]?(?P<post>\d*))?"
-    r"(?:[-_.]?(?P<is_dev>dev)[-_.]?(?P<dev>\d*))?"
-    r"(?P<local>\+[a-z0-9]+(?:[-_.][a-z0-9]+)*)?\s*"
-)
-_SPECIFIER = r"\s*(~=|==|!=|<=|>=|<|>)\s*([^\s,]+?)(\.\*)?\s*"
+_VERSION = r"(?ai)v?(\d+(?:\.\d+)*)(?:(a|b|rc)(\d+))?(?:\.post(\d+))?(?:\.dev(\d+))?(?:\+[a-z0-9.]+)?"
+_SPECIFIER = r"\s*(~=|==|!=|<=|>=|<|>)\s*([^\s,+]+?)(\.\*)?\s*"
 _REQUIREMENT = r"(?a)\s*([A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?)\s*(?:\[[^\]]*\])?\s*([^;]*?)\s*(;.*)?"
-_PHASES = {"alpha": 0, "a": 0, "beta": 1, "b": 1, "c": 2, "rc": 2, "pre": 2, "preview": 2}
-_FINAL = 3
+# Where a version stands among those of its release: 1.0.dev1 comes before 1.0a1, but 1.0.post1.dev1 after 1.0.
+_EARLY, _FINAL = ("", 0), ("z", 0)
 
 
-@frozen
-class Version:
-    """A parsed version. Its local part (`+cpu`) takes no part in comparisons: a range speaks of public versions."""
+class Version(NamedTuple):
+    """A parsed version, without its local part (`+cpu`): a range speaks of public versions."""
 
-    epoch: int
     release: tuple[int, ...]
-    pre: tuple[int, int] | None = None
-    post: int | None = None
-    dev: int | None = None
-    local: str = field(default="", eq=False)
+    phase: tuple[str, int]
+    post: int
+    dev: float
+    written: tuple[int, ...]
 
     @classmethod
     def parse(cls, text: str) -> Version | None:
-        """Read a version; None for text that is none."""
-        found = re.fullmatch(_VERSION, text)
+        """Read a version; None for text that is none, or is not in the normal form."""
+        found = re.fullmatch(_VERSION, text.strip())
         if found is None:
             return None
-        part = found.groupdict()
-        return cls(
-            epoch=int(part["epoch"] or 0),
-            release=tuple(int(number) for number in part["release"].split(".")),
-            pre=(_PHASES[part["phase"].lower()], int(part["pre"] or 0)) if part["phase"] else None,
-            post=int(part["implicit"] or part["post"] or 0) if part["implicit"] or part["is_post"] else None,
-            dev=int(part["dev"] or 0) if part["is_dev"] else None,
-            local=part["local"] or "",
-        )
-
-    @property
-    def is_prerelease(self) -> bool:
-        """Whether this is an alpha, beta, candidate or development version."""
-        return self.pre is not None or self.dev is not None
+        numbers, phase, number, post, dev = found.groups()
+        written = tuple(map(int, numbers.split(".")))
+        # Zeros at the end say nothing.
+        end = max((place for place, each in enumerate(written) if each), default=0) + 1
+        among = (phase.lower(), int(number)) if phase else _EARLY if dev and not post else _FINAL
+        return cls(written[:end], among, int(post or -1), int(dev) if dev else math.inf, written)
 
     @property
     def key(self) -> tuple[Any, ...]:
         """Orders versions: development, alpha, beta, candidate, final, post."""
-        if self.pre is not None:
-            phase = self.pre
-        else:
-            # 1.0.dev1 comes before 1.0a1, but 1.0.post1.dev1 after 1.0.
-            phase = (-1, 0) if self.dev is not None and self.post is None else (_FINAL, 0)
-        post = -1 if self.post is None else self.post
-        return (*self.base, phase, post, self.dev is None, self.dev or 0)
+        return self[:-1]
 
-    @property
-    def base(self) -> tuple[int, tuple[int, ...]]:
-        """Epoch and release; trailing zeros say nothing."""
-        release = self.release
-        while len(release) > 1 and release[-1] == 0:
-            release = release[:-1]
-        return self.epoch, release
-
-    def starts_with(self, other: Version) -> bool:
-        """Whether this is a version of the series `other.*`."""
-        padded = self.release + (0,) * (len(other.release) - len(self.release))
-        return self.epoch == other.epoch and padded[: len(other.release)] == other.release
+    def starts_with(self, series: tuple[int, ...]) -> bool:
+        """Whether this is a version of a series such as `1.4.*`."""
+        return (*self.written, *(0,) * len(series))[: len(series)] == series
 
 
 def _below(version: Version, limit: Version) -> bool:
     # <2 does not mean 2.0a1: what comes before 2 ends where the first development version of 2 begins.
-    bound = limit if limit.is_prerelease else evolve(limit, dev=0)
-    return version.key < bound.key
+    if limit.phase == _FINAL and limit.dev == math.inf:
+        limit = limit._replace(phase=_FINAL if limit.post >= 0 else _EARLY, dev=0)
+    return version.key < limit.key
 
 
 def _above(version: Version, limit: Version) -> bool:
     # >1 does not mean 1.post1, nor >1a1 1a1.post1.
-    same = (version.base, version.pre) == (limit.base, limit.pre)
-    late = same and version.post is not None and limit.post is None and limit.dev is None
+    late = version[:2] == limit[:2] and version.post >= 0 > limit.post and limit.dev == math.inf
     return version.key > limit.key and not late
-
-
-def _compatible(version: Version, limit: Version) -> bool:
-    series = Version(limit.epoch, limit.release[:-1])
-    return version.key >= limit.key and version.starts_with(series)
 
 
 _OPERATORS: dict[str, Callable[[Version, Version], bool]] = {
@@ -317,7 +273,7 @@ _OPERATORS: dict[str, Callable[[Version, Version], bool]] = {
     ">=": lambda version, limit: version.key >= limit.key,
     "<": _below,
     ">": _above,
-    "~=": _compatible,
+    "~=": lambda version, limit: version.key >= limit.key and version.starts_with(limit.written[:-1]),
 }
 
 
@@ -336,14 +292,14 @@ def allows(specifiers: str, version: str) -> bool | None:
 def _test(specifier: str) -> Callable[[Version], bool] | None:
     found = re.fullmatch(_SPECIFIER, specifier)
     limit = Version.parse(found[2]) if found else None
-    if found is None or limit is None or limit.local:
+    if found is None or limit is None:
         return None
-    operator, wildcard = found[1], bool(found[3])
-    if wildcard:
-        if operator not in ("==", "!=") or limit.is_prerelease or limit.post is not None:
+    operator = found[1]
+    if found[3]:
+        if operator not in ("==", "!=") or limit[1:4] != (_FINAL, -1, math.inf):
             return None
-        return lambda version: version.starts_with(limit) is (operator == "==")
-    if operator == "~=" and len(limit.release) < 2:
+        return lambda version: version.starts_with(limit.written) is (operator == "==")
+    if operator == "~=" and len(limit.written) < 2:
         return None
     return lambda version: _OPERATORS[operator](version, limit)
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from inspect import Parameter, isasyncgenfunction, iscoroutinefunction
 from types import FunctionType, MethodType, ModuleType
 from typing import Any, Literal, TypeAlias
 
 import pluggy
 
 from pegboard import hookspecs
-from pegboard._base.errors import PluginError, nearest
+from pegboard._base.errors import PluginError, suggestion
+from pegboard._base.markers import MISSING
+from pegboard._types.hints import read_parameters
 from pegboard.extension import Accelerator, Command, Converter, Dialect, Injector, Middleware, TypeHandler
 
 HookName: TypeAlias = Literal[
@@ -47,23 +50,20 @@ class _Manager(pluggy.PluginManager):
     """Passes over the names of a module that can be no hooks: pluggy looks at each with a care that costs its time."""
 
     def parse_hookimpl_opts(self, plugin: Any, name: str) -> Any:
-        if not _may_be_hook(plugin, name, _IMPLEMENTATION):
-            return None
-        return super().parse_hookimpl_opts(plugin, name)
-
-    def parse_hookspec_opts(self, module_or_class: Any, name: str) -> Any:
-        if not _may_be_hook(module_or_class, name, _SPEC):
-            return None
-        return super().parse_hookspec_opts(module_or_class, name)
+        options = super().parse_hookimpl_opts(plugin, name) if _may_be_hook(plugin, name) else None
+        # Before pluggy judges it, which shows a set in its message: its order differs from run to run.
+        problem = _misuse(getattr(plugin, name), name, options) if options else ""
+        if problem:
+            raise PluginError(problem)
+        return options
 
 
-def _may_be_hook(plugin: Any, name: str, mark: str) -> bool:
+def _may_be_hook(plugin: Any, name: str) -> bool:
     if type(plugin) is not ModuleType:
         return True
     value = vars(plugin).get(name)
-    if type(value) is FunctionType:
-        return hasattr(value, mark)
-    return isinstance(value, (classmethod, staticmethod, MethodType, FunctionType))
+    is_plain = type(value) is FunctionType
+    return hasattr(value, _IMPLEMENTATION) if is_plain else isinstance(value, (classmethod, staticmethod, MethodType))
 
 
 class Hooks:
@@ -71,8 +71,6 @@ class Hooks:
 
     Being asked one by one, `tryfirst` and `trylast` say nothing here: plugins are asked in the order of their names.
     """
-
-    __slots__ = ("_implementations", "_manager")
 
     def __init__(self) -> None:
         self._implementations: dict[str, dict[str, list[Any]]] = {}
@@ -83,26 +81,19 @@ class Hooks:
         """Hang a plugin up. Raises `PluginError`, saying what to change, for one that implements no hook rightly."""
         twin = self._manager.get_name(plugin)
         if twin is not None:
-            raise PluginError(
-                f"it equals the plugin {twin!r}; register one of them, or declare its class with eq=False"
-            )
+            raise PluginError(f"it equals the plugin {twin!r}; register one of them, or give its class eq=False")
         try:
-            registered = self._manager.register(plugin, name)
-        except pluggy.PluginValidationError as error:
-            raise PluginError(self._diagnose(plugin) or str(error)) from error
-        # A plugin of None registers as nothing.
-        callers = [] if registered is None else self._manager.get_hookcallers(plugin) or []
-        own = {caller.name: [i for i in caller.get_hookimpls() if i.plugin is plugin] for caller in callers}
-        problem = self._refuse(own) if own else _no_hooks(plugin)
-        if problem:
-            if registered is not None:
+            self._manager.register(plugin, name)
+            callers = self._manager.get_hookcallers(plugin)
+            if not callers:
+                raise PluginError(_no_hooks(plugin))
+        except PluginError:
+            if self._manager.has_plugin(name):
                 self._manager.unregister(name=name)
-            raise PluginError(problem)
-        self._implementations[name] = own
-
-    def plugin(self, name: str) -> Any:
-        """The object that is registered under this name."""
-        return self._manager.get_plugin(name)
+            raise
+        self._implementations[name] = {
+            caller.name: [each for each in caller.get_hookimpls() if each.plugin is plugin] for caller in callers
+        }
 
     def implements(self, name: str, hook: HookName) -> bool:
         """Whether the plugin of this name has an implementation of `hook`."""
@@ -112,17 +103,15 @@ class Hooks:
         """The attrs class of the plugin's settings; None if it has none. Raises what the plugin raises."""
         import attrs
 
-        for answer in self._answers(name, "settings_type", {}):
-            if not (isinstance(answer, type) and attrs.has(answer)):
-                raise PluginError(f"settings_type returned {_a(answer)}; return an attrs class")
-            return answer
-        return None
+        answer = next(self._answers(name, "settings_type", {}), None)
+        if answer is not None and not (isinstance(answer, type) and attrs.has(answer)):
+            raise PluginError(f"settings_type returned {_a(answer)}; return an attrs class")
+        return answer
 
     def tools_from(self, name: str, source: Any) -> tuple[Any, ...] | None:
         """What the plugin makes of `source`; None if it passes. Raises what the plugin raises."""
-        for answer in self._answers(name, "tools_from", {"source": source}):
-            return _items("tools_from", answer)
-        return None
+        answer = next(self._answers(name, "tools_from", {"source": source}), None)
+        return None if answer is None else _items("tools_from", answer)
 
     def provide(self, name: str, hook: HookName, **arguments: Any) -> tuple[Any, ...]:
         """What the plugin contributes through one of the `provide_...` hooks, checked.
@@ -132,7 +121,7 @@ class Hooks:
         answers = self._answers(name, hook, arguments)
         return tuple(item for answer in answers for item in _items(hook, answer))
 
-    def _answers(self, name: str, hook: HookName, arguments: Mapping[str, Any]) -> Iterable[Any]:
+    def _answers(self, name: str, hook: HookName, arguments: Mapping[str, Any]) -> Iterator[Any]:
         for implementation in self._implementations.get(name, {}).get(hook, ()):
             by_position = [arguments[argument] for argument in implementation.argnames]
             by_name = {key: arguments[key] for key in implementation.kwargnames if key in arguments}
@@ -140,44 +129,10 @@ class Hooks:
             if answer is not None:
                 yield answer
 
-    def _refuse(self, own: Mapping[str, list[Any]]) -> str:
-        for hook, implementations in sorted(own.items()):
-            for implementation in implementations:
-                problem = self._misspelt(hook, implementation.optionalhook) or _odd(hook, implementation)
-                if problem:
-                    return problem
-        return ""
 
-    def _diagnose(self, plugin: Any) -> str:
-        # pluggy's own message shows a set, whose order differs from run to run.
-        for attribute in sorted(dir(plugin)):
-            options = self._manager.parse_hookimpl_opts(plugin, attribute)
-            if options is None:
-                continue
-            hook = options.get("specname") or attribute
-            problem = self._misspelt(hook, options.get("optionalhook", False)) or _wrong_arguments(
-                hook, getattr(plugin, attribute)
-            )
-            if problem:
-                return problem
-        return ""
-
-    def _misspelt(self, hook: str, optional: bool) -> str:
-        if optional or hook in _SPECS:
-            return ""
-        close = nearest(hook, _SPECS, limit=1)
-        remedy = f"did you mean {close[0]!r}?" if close else f"the hooks are {', '.join(sorted(_SPECS))}"
-        return f"there is no hook {hook!r}; {remedy}"
-
-
-def _specs() -> dict[str, tuple[str, ...]]:
-    marked = {name: value for name, value in vars(hookspecs).items() if hasattr(value, _SPEC)}
-    return {name: value.__code__.co_varnames[: value.__code__.co_argcount] for name, value in sorted(marked.items())}
-
-
-_SPECS = _specs()
+_CODES = {name: value.__code__ for name, value in sorted(vars(hookspecs).items()) if hasattr(value, _SPEC)}
+_SPECS = {name: code.co_varnames[: code.co_argcount] for name, code in _CODES.items()}
 CONFIGURED = frozenset(name for name, arguments in _SPECS.items() if "settings" in arguments)
-"""The hooks that are asked with the plugin's settings."""
 
 
 def _no_hooks(plugin: Any) -> str:
@@ -185,33 +140,28 @@ def _no_hooks(plugin: Any) -> str:
     return f"{what} implements no hook; mark a function such as provide_tools(settings) with @pegboard.hookimpl"
 
 
-def _odd(hook: str, implementation: Any) -> str:
-    """What pluggy accepts and we do not."""
-    import inspect
-
-    function = implementation.function
-    if implementation.wrapper or implementation.hookwrapper:
+def _misuse(function: Any, name: str, options: Mapping[str, Any]) -> str:
+    """What is wrong with one implementation, in what pluggy accepts too."""
+    hook = options["specname"] or name
+    if hook not in _SPECS and not options["optionalhook"]:
+        return f"there is no hook {hook!r}. {suggestion(hook, _SPECS, noun='hooks')}"
+    if options["wrapper"] or options["hookwrapper"]:
         return f"{hook} is a hook wrapper, and hooks here are called one by one; return a list instead"
-    if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
+    if iscoroutinefunction(function) or isasyncgenfunction(function):
         return f"{hook} is async, and hooks are sync; make only the tools async"
-    if hook not in _SPECS:
-        return ""
-    return _wrong_arguments(hook, function)
+    return _wrong_arguments(hook, function) if hook in _SPECS else ""
 
 
 def _wrong_arguments(hook: str, function: Callable[..., Any]) -> str:
-    import inspect
-
-    wanted = _SPECS.get(hook, ())
+    wanted = _SPECS[hook]
     remedy = f"write it as {hook}({', '.join(wanted)})"
-    for parameter in inspect.signature(function).parameters.values():
-        optional = parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
-        if optional or parameter.default is not parameter.empty:
+    for name, kind, default in read_parameters(function):
+        if kind in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD) or default is not MISSING:
             continue
-        if parameter.kind is parameter.KEYWORD_ONLY:
-            return f"{hook} takes {parameter.name!r} by keyword only; {remedy}"
-        if parameter.name not in wanted:
-            return f"{hook} takes an argument {parameter.name!r} that the hook does not have; {remedy}"
+        if kind is Parameter.KEYWORD_ONLY:
+            return f"{hook} takes {name!r} by keyword only; {remedy}"
+        if name not in wanted:
+            return f"{hook} takes an argument {name!r} that the hook does not have; {remedy}"
     return ""
 
 
@@ -232,11 +182,12 @@ def _items(hook: HookName, answer: Any) -> tuple[Any, ...]:
 
 def _unfit(hook: HookName, kind: type | None, item: Any) -> str:
     if kind is not None:
-        return "" if isinstance(item, kind) else _a(item)
+        rank = getattr(item, "priority", getattr(item, "order", 0))
+        unranked = "" if isinstance(rank, int | float) else f"{_a(item)} whose priority or order is {_a(rank)}"
+        return unranked if isinstance(item, kind) else _a(item)
     if hook == "provide_backends":
-        fits = isinstance(getattr(item, "name", None), str) and all(
-            callable(getattr(item, method, None)) for method in ("submit", "close")
-        )
+        methods = getattr(item, "submit", None), getattr(item, "close", None)
+        fits = isinstance(getattr(item, "name", None), str) and all(map(callable, methods))
         return "" if fits else f"{_a(item)} without name, submit(job) and close()"
     if isinstance(item, str):
         module, colon, attribute = item.partition(":")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import re
 import sys
 import time
 from collections.abc import Callable
@@ -10,8 +11,10 @@ from contextlib import redirect_stdout
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from pegboard._base.effects import is_interrupt
+from pegboard._base.effects import pass_interrupt, tried
 from pegboard._base.errors import PluginError, describe_exception
+from pegboard._base.known_packs import known_pack
+from pegboard._base.names import normalise
 from pegboard._model.plugin_record import PluginRecord
 
 # Modules that everybody's code leans on: a plugin that replaces a part of them changes other plugins' behaviour.
@@ -36,15 +39,14 @@ def isolated(action: Callable[[], Any], *, watch: bool = False) -> IsolatedRun:
     """
     spill = _Spill()
     path, entries = sys.path, list(sys.path)
-    shared = _shared() if watch else []
+    shared = [(module, dict(vars(module))) for module in map(sys.modules.get, _SHARED if watch else ()) if module]
     value, error = None, None
     started = time.perf_counter()
     try:
         with redirect_stdout(spill):
             value = action()
-    except BaseException as raised:  # a plugin may raise anything, and must take nobody down
-        if is_interrupt(raised):
-            raise
+    except BaseException as raised:  # noqa: BLE001 - a plugin may raise anything, and must take nobody down
+        pass_interrupt(raised)
         error = raised
     seconds = time.perf_counter() - started
     notes = ["printed to standard output (shown on standard error instead)"] if spill.used else []
@@ -59,8 +61,7 @@ def isolated(action: Callable[[], Any], *, watch: bool = False) -> IsolatedRun:
 class _Spill:
     """Stands in for standard output: standard error that remembers whether it was written to."""
 
-    def __init__(self) -> None:
-        self.used = False
+    used = False
 
     def write(self, text: str) -> int:
         """Write to standard error, where there is one."""
@@ -73,10 +74,6 @@ class _Spill:
     def __getattr__(self, name: str) -> Any:
         # For code that wants `buffer`, `encoding`, `reconfigure`; without a console (pythonw) there is none of them.
         return getattr(sys.stderr, name)
-
-
-def _shared() -> list[tuple[ModuleType, dict[str, Any]]]:
-    return [(module, dict(vars(module))) for name in _SHARED if (module := sys.modules.get(name)) is not None]
 
 
 def _replaced(before: list[tuple[ModuleType, dict[str, Any]]]) -> list[str]:
@@ -116,14 +113,26 @@ def load_plugin(entry_point: str) -> Any:
     return plugin
 
 
+def _remedy(module: str, distribution: str | None) -> str:
+    """What to install for a module that is missing: what the pack itself requires, or a pack of ours; never a guess."""
+    from importlib_metadata import distribution as installed
+    from importlib_metadata import requires
+
+    required = {line: re.split(r"[^\w.-]", line, maxsplit=1)[0] for line in tried(requires, distribution or "") or ()}
+    absent = {line: name for line, name in required.items() if name != "pegboard" and not tried(installed, name)}
+    named = [name for name in absent.values() if normalise(name) == normalise(module)]
+    known = known_pack(module) if module.startswith("pegboard_") else None
+    wanted = named or ([known.distribution] if known else [name for line, name in absent.items() if ";" not in line])
+    return f"; pip install {' '.join(sorted(wanted))}" if wanted else ""
+
+
 def failure(error: BaseException, where: str, record: PluginRecord) -> str:
     """A plugin's failure as a sentence on one line."""
     if isinstance(error, PluginError):
         return str(error)
     if isinstance(error, ModuleNotFoundError) and error.name:
         missing = error.name.partition(".")[0]
-        again = f" (or reinstall {record.distribution})" if record.distribution else ""
-        return f"needs the module {missing!r} {where}, which is not installed; pip install {missing}{again}"
+        return f"needs the module {missing!r} {where}, which is not installed{_remedy(missing, record.distribution)}"
     name = type(error).__name__
     message = " ".join(describe_exception(error).removeprefix(f"{name}: ").split())
     if len(message) > _LONGEST_REASON:

@@ -4,20 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Container, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, TypeAlias
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, TypeAlias, get_args
 
 from attrs import evolve
 
-from pegboard._base.errors import (
-    PegboardError,
-    PluginError,
-    SettingsError,
-    UnknownNameError,
-    suggestion,
-    traceback_text,
-)
-from pegboard._base.names import pack_name
-from pegboard._model.plugin_record import Contribution, PluginRecord, PluginState
+from pegboard._base.errors import PegboardError, PluginError, SettingsError, traceback_text
+from pegboard._base.names import OWN, pack_name
+from pegboard._model.plugin_record import Contribution, NotOffered, PluginRecord, PluginState
 from pegboard._model.tool import Origin
 from pegboard._plugins.candidates import INSTALLED, Candidate, Selection, groups, roster, shadow
 from pegboard._plugins.hooks import CONFIGURED, HookName, Hooks
@@ -30,21 +24,12 @@ if TYPE_CHECKING:
 OnError = Literal["collect", "raise"]
 
 _PROBLEMS = (PluginState.FAILED, PluginState.INCOMPATIBLE, PluginState.SHADOWED)
-_ASSEMBLED: tuple[HookName, ...] = (
-    "provide_types",
-    "provide_injectors",
-    "provide_converters",
-    "provide_middleware",
-    "provide_backends",
-    "provide_dialects",
-    "provide_accelerators",
-    "provide_tools",
-)
+# A toolkit needs no commands.
+_ASSEMBLED = [hook for hook in get_args(HookName) if hook.startswith("provide_") and hook != "provide_commands"]
 _LONG_IMPORT = 2.0
 _Answers: TypeAlias = dict[tuple[HookName, Any], tuple[Contribution, ...]]
+# What the core's own plugins answer where no settings are: asked once, for it is the same for all toolkits.
 _ALIKE: _Answers = {}
-"""What the core's own plugins answer where no settings are: asked once, for it is the same for all toolkits."""
-_NO_SETTINGS = IsolatedRun()
 
 
 class _Request(NamedTuple):
@@ -62,21 +47,19 @@ class _Request(NamedTuple):
 class Plugins:
     """The plugins of one toolkit. Hooks are asked on demand, once each; a plugin that fails stays out from then on."""
 
-    __slots__ = ("_answers", "_configured", "_hooks", "_request", "_slots", "settings", "takes_sources", "unreadable")
-
     def __init__(
         self, settings: Settings, unreadable: tuple[str, ...], request: _Request, slots: list[Candidate]
     ) -> None:
         self.settings = settings
+        # A sentence for each installed distribution whose entry points could not be read.
         self.unreadable = unreadable
-        """A sentence for each installed distribution whose entry points could not be read."""
         self._request = request
         self._slots = slots
         self._hooks = Hooks()
         self._answers: _Answers = {}
         self._configured: dict[str, Any] = {}
-        self.takes_sources = False
-        """Whether a plugin that is not the core's own wants to be asked how something becomes tools."""
+        # Those that want to be asked how something becomes tools.
+        self.askers: list[Candidate] = []
 
     @classmethod
     def load(
@@ -103,8 +86,7 @@ class Plugins:
         """
         selected = selection if isinstance(selection, str) else tuple(selection)
         blocked = block if isinstance(block, str) else tuple(block)
-        request = _Request(selected, blocked, on_error, settings, config, environ, tuple(builtin))
-        plugins = cls._found(request)
+        plugins = cls._found(_Request(selected, blocked, on_error, settings, config, environ, tuple(builtin)))
         if imports and plugins._slots:
             plugins._import_all()
         return plugins
@@ -115,7 +97,7 @@ class Plugins:
         read = Settings.read(request.settings, request.config, environment)
         chosen = Selection.read(request.selection, request.block, environment, read.rules)
         slots, unreadable = _rostered(chosen)
-        known = (*installed_before, *(slot.pack for slot in slots))
+        known = (OWN, *installed_before, *(slot.pack for slot in slots))
         read.check_sections(known, only_argument=not chosen.scan)
         plugins = cls(read, unreadable, request, slots)
         for module in request.builtin:
@@ -137,14 +119,11 @@ class Plugins:
         for slot in fresh._slots:
             before = running.get((slot.pack, slot.record.distribution))
             if before is not None and slot.loadable:
-                fresh._carry(self, before, slot)
+                fresh._hooks.register(before.plugin, slot.pack)
+                fresh._answers.update({key: found for key, found in self._answers.items() if key[1] == slot.pack})
+                slot.carry(before)
         fresh._import_all()
         return fresh
-
-    def _carry(self, source: Plugins, before: Candidate, slot: Candidate) -> None:
-        self._hooks.register(source._hooks.plugin(slot.pack), slot.pack)
-        self._answers.update({key: found for key, found in source._answers.items() if key[1] == slot.pack})
-        slot.carry(before)
 
     @property
     def records(self) -> tuple[PluginRecord, ...]:
@@ -163,6 +142,14 @@ class Plugins:
         """The prefixes of the plugins that are active."""
         return frozenset(slot.pack for slot in self._active())
 
+    @cached_property
+    def chosen(self) -> dict[str, str]:
+        """The pack that maps a type for all tools, by the type's full name, as the settings of Pegboard itself say.
+
+        Raises `SettingsError`.
+        """
+        return self.settings.chosen_packs([each.value for each in self._built_in("provide_types")])
+
     @property
     def errors(self) -> tuple[PluginFailure, ...]:
         """The plugins that failed, each with the exception and its traceback where there is one."""
@@ -177,8 +164,9 @@ class Plugins:
 
         Then those of the distributions that could not be read.
         """
-        found = (record for record in self.records if record.state in (*_PROBLEMS, PluginState.ACTIVE))
-        return (*(f"{record.label}: {record.reason}" for record in found if record.reason), *self.unreadable)
+        found = [record for record in self.records if record.state in (*_PROBLEMS, PluginState.ACTIVE)]
+        said = [(record.label, text) for record in found for text in (record.reason, *record.faults.values()) if text]
+        return (*(f"{label}: {text}" for label, text in said), *self.unreadable)
 
     @property
     def import_seconds(self) -> dict[str, float]:
@@ -220,43 +208,63 @@ class Plugins:
 
         A `PegboardError` is a plugin's word on this source and goes to the caller; anything else fails the plugin.
         """
-        for slot in self._active():
-            if slot.pack in passed or not self._hooks.implements(slot.pack, "tools_from"):
-                continue
-            outcome = self._run(slot, lambda slot=slot: self._hooks.tools_from(slot.pack, source))  # type: ignore[misc]
-            if isinstance(outcome.error, PegboardError) and not isinstance(outcome.error, PluginError):
-                raise outcome.error
-            if outcome.error is not None:
-                self._failed(slot, outcome.error, "in tools_from")
-            elif outcome.value is not None:
-                return Contribution(slot.record.origin, slot.pack, outcome.value)
-        for module in self._request.builtin:
+        answer = self.from_packs(source, passed)
+        for module in () if answer else self._request.builtin:
             tools = self._hooks.tools_from(module.__name__, source)
             if tools is not None:
                 return Contribution(Origin(module.__name__), None, tools, builtin=True)
+        return answer
+
+    def from_packs(self, source: Any, passed: Container[str] = ()) -> Contribution | None:
+        """The same, of those that are not the core's own."""
+        asked = [slot for slot in self.askers if slot.pack not in passed and slot.record.state is PluginState.ACTIVE]
+        for slot in asked:
+            outcome = self._run(slot, partial(self._hooks.tools_from, slot.pack, source))
+            if isinstance(outcome.error, PegboardError) and not isinstance(outcome.error, PluginError):
+                raise outcome.error
+            if outcome.error is not None:
+                self._fail(slot, failure(outcome.error, "in tools_from", slot.record), outcome.error)
+            elif outcome.value is not None:
+                return Contribution(slot.record.origin, slot.pack, outcome.value)
         return None
 
-    def fail(self, plugin: Origin | str, reason: str, exception: BaseException | None = None) -> None:
-        """Mark an active plugin as failed: none of its contributions are handed out from now on.
+    def fail(self, plugin: Origin, reason: str, exception: BaseException | None = None) -> None:
+        """Mark a plugin, if it is active, as failed: none of its contributions are handed out from now on.
 
-        Raises `UnknownNameError` for a plugin that is not active, and `PluginError` with `on_error="raise"`.
+        Raises `PluginError` with `on_error="raise"`.
         """
-        name = plugin if isinstance(plugin, str) else plugin.plugin or ""
-        active = {slot.pack: slot for slot in self._active()}
-        slot = active.get(pack_name(name))
-        if slot is None:
-            known = [slot.record.name for slot in active.values()]
-            raise UnknownNameError(f"no active plugin {name!r}. {suggestion(name, known, noun='active plugins')}")
-        self._fail(slot, reason, exception)
+        for slot in self._active():
+            if slot.record.name == plugin.plugin:
+                self._fail(slot, reason, exception)
 
-    def explain_absent(self, name: str) -> str | None:
-        """A sentence for the message that there is no tool `name`, if a plugin that is not active may be why."""
+    def find_faults(self, plugin: Origin, faults: Mapping[str, str]) -> None:
+        """Say what is wrong with tools of an active plugin that cannot be tools. Raises as `fail` does."""
+        said = {name: fault if repr(name) in fault else f"tool {name!r}: {fault}" for name, fault in faults.items()}
+        for slot in self._active():
+            if slot.record.name == plugin.plugin:
+                slot.record = evolve(slot.record, faults={name: self.settings.redact(said[name]) for name in said})
+                if self._request.on_error == "raise" and said:
+                    raise PluginError("; ".join(said.values()))
+
+    def explain_absent(self, name: str, *, brief: bool = False) -> str | None:
+        """A sentence for the message that there is no tool `name`, if a plugin may be why that is so.
+
+        A `brief` one is for a model, which can change nothing of it.
+        """
+        for slot in self._active():
+            own, broken = name.removeprefix(f"{slot.pack}__"), slot.record.faults
+            unfit = [NotOffered(own, "it cannot be used here", broken[own])] if own in broken else []
+            for each in (*slot.record.not_offered, *unfit):
+                if own in each.names:
+                    why = each.reason if brief else each
+                    return f"The plugin {slot.record.label} does not offer it: {why}."
         absent = [slot for slot in self._slots if slot.record.state is not PluginState.ACTIVE]
         pack, separator, _ = name.partition("__")
         for slot in absent:
             if separator and slot.pack == pack_name(pack):
                 record = slot.record
-                return f"The plugin {record.label}, whose tool this may be, is {_state(record)}: {record.reason}"
+                why = "." if brief else f": {record.reason}"
+                return f"The plugin {record.label}, whose tool this may be, is {_state(record)}{why}"
         # One that nobody asked for is not missed.
         missed = [slot.record for slot in absent if slot.record.state is not PluginState.FOUND]
         # Who was blocked on purpose is the least likely reason.
@@ -277,7 +285,7 @@ class Plugins:
                 for slot in claimants:
                     if slot.loadable:
                         shadow(slot, active)
-        self.takes_sources = any(self._hooks.implements(slot.pack, "tools_from") for slot in self._active())
+        self.askers = [slot for slot in self._active() if self._hooks.implements(slot.pack, "tools_from")]
         if self._request.on_error == "raise":
             for slot in self._slots:
                 if slot.record.state in _PROBLEMS:
@@ -297,23 +305,28 @@ class Plugins:
 
     def _hang_up(self, slot: Candidate) -> None:
         plugin = load_plugin(slot.record.entry_point or "") if slot.plugin is None else slot.plugin
-        self._hooks.register(plugin() if isinstance(plugin, type) else plugin, slot.pack)
+        slot.plugin = plugin() if isinstance(plugin, type) else plugin
+        self._hooks.register(slot.plugin, slot.pack)
 
     def _answer(self, slot: Candidate, hook: HookName) -> tuple[Contribution, ...]:
         if (hook, slot.pack) not in self._answers:
-            self._answers[hook, slot.pack] = tuple(self._contributed(slot, hook))
+            self._answers[hook, slot.pack] = self._contributed(slot, hook)
         return self._answers[hook, slot.pack]
 
-    def _contributed(self, slot: Candidate, hook: HookName) -> list[Contribution]:
+    def _contributed(self, slot: Candidate, hook: HookName) -> tuple[Contribution, ...]:
         arguments = {"settings": self._settings_of(slot)} if hook in CONFIGURED else {}
         # Its settings may have shown that the plugin does not work.
         if slot.record.state is not PluginState.ACTIVE or not self._hooks.implements(slot.pack, hook):
-            return []
+            return ()
         outcome = self._run(slot, lambda: self._hooks.provide(slot.pack, hook, **arguments))
         if outcome.error is not None:
-            self._failed(slot, outcome.error, f"in {hook}")
+            self._fail(slot, failure(outcome.error, f"in {hook}", slot.record), outcome.error)
+        given = outcome.value or ()
+        not_offered = tuple(value for value in given if isinstance(value, NotOffered))
+        if not_offered:
+            slot.record = evolve(slot.record, not_offered=not_offered)
         origin = slot.record.origin
-        return [Contribution(origin, slot.pack, value) for value in outcome.value or ()]
+        return tuple(Contribution(origin, slot.pack, value) for value in given if not isinstance(value, NotOffered))
 
     def _settings_of(self, slot: Candidate) -> Any:
         if slot.pack not in self._configured:
@@ -321,7 +334,7 @@ class Plugins:
         return self._configured[slot.pack]
 
     def _read_settings(self, slot: Candidate) -> Any:
-        outcome = _NO_SETTINGS
+        outcome = IsolatedRun()
         if self._hooks.implements(slot.pack, "settings_type"):
             outcome = self._run(slot, lambda: self._hooks.settings_type(slot.pack))
         if outcome.error is None:
@@ -334,7 +347,7 @@ class Plugins:
             if isinstance(outcome.error, SettingsError):
                 raise outcome.error
         if outcome.error is not None:
-            self._failed(slot, outcome.error, "in settings_type")
+            self._fail(slot, failure(outcome.error, "in settings_type", slot.record), outcome.error)
         return outcome.value
 
     def _built_in(self, hook: HookName) -> tuple[Contribution, ...]:
@@ -352,12 +365,9 @@ class Plugins:
     def _run(self, slot: Candidate, action: Callable[[], Any], *, watch: bool = False) -> IsolatedRun:
         outcome = isolated(action, watch=watch)
         slot.notes.extend(note for note in outcome.notes if note not in slot.notes)
-        if slot.record.state is PluginState.ACTIVE:
+        if outcome.notes and slot.record.state is PluginState.ACTIVE:
             slot.record = evolve(slot.record, reason="; ".join(slot.notes))
         return outcome
-
-    def _failed(self, slot: Candidate, error: BaseException, where: str) -> None:
-        self._fail(slot, failure(error, where, slot.record), error)
 
     def _fail(self, slot: Candidate, reason: str, error: BaseException | None) -> None:
         self._set_failed(slot, reason, error)

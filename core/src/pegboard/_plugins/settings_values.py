@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-import types as python_types
-import typing
 from collections import abc
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 import attrs
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from pegboard._base.records import Compared
 from pegboard._model.shapes import Member, Record, Scalar, TypePlan, Union
 from pegboard._model.tool import Origin
+from pegboard._types.annotations import is_union
 from pegboard._types.plans import shaped
 from pegboard._types.table import TypeTable
 from pegboard.extension import TypeHandler, Types
@@ -30,6 +29,13 @@ class Setting(Compared):
     key: str
     value: Any
     source: str
+
+
+@frozen
+class OwnSettings:
+    """Those of Pegboard itself: which pack's handler maps a type for all tools, by the type's full name."""
+
+    types: dict[str, str] = field(factory=dict)
 
 
 _BOOLEANS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
@@ -50,7 +56,7 @@ def type_table(handlers: Iterable[TypeHandler]) -> TypeTable:
     """What structures settings: these handlers and attrs classes; besides JSON they take Python objects that fit."""
     table = TypeTable()
     frozen_arrays = (TypeHandler(cls, _tuple) for cls in (abc.Sequence, abc.Collection, abc.Iterable))
-    for handler in (TypeHandler(attrs.has, _record), TypeHandler(_is_union, _union), *frozen_arrays, *handlers):
+    for handler in (TypeHandler(attrs.has, _record), TypeHandler(is_union, _union), *frozen_arrays, *handlers):
         table.add(evolve(handler, build=partial(_or_instance, handler.build)), Origin(), "builtin")
     return table
 
@@ -145,10 +151,6 @@ def _record(cls: Any, types: Types) -> TypePlan:
 
 def _tuple(annotation: Any, types: Types) -> TypePlan:
     return types.plan(tuple[(*(get_args(annotation) or (Any,)), ...)])  # type: ignore[misc]  # made at run time
-
-
-def _is_union(annotation: Any) -> bool:
-    return get_origin(annotation) in (typing.Union, python_types.UnionType)
 
 
 def _union(annotation: Any, types: Types) -> TypePlan:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import AsyncGenerator, Callable, Generator
+from copy import copy
 from functools import partial
-from typing import Any, Final, TypeAlias, final
+from typing import Any, Final, TypeAlias, cast, final
 
-from pegboard._base.effects import cancellation
-from pegboard._base.errors import ConflictError
+from pegboard._base.effects import cancellation, tried
 from pegboard._base.jsonable import Unstructure, dump_json, jsonable, spellable
+from pegboard._base.redaction import Redaction
 from pegboard._model.call import CancelToken, Emitter
-from pegboard._model.result import Block, DataBlock, Rendering, TextBlock, ToolOutput, ToolResult, Unrendered
+from pegboard._model.result import Block, DataBlock, Rendering, TextBlock, ToolOutput, ToolResult, Unrendered, rendered
 from pegboard._model.shapes import FixedItems, Items, Nullable, Record, TypePlan, Union
-from pegboard._model.tool import Origin
-from pegboard._types.table import Level
+from pegboard._types.table import Ranking
 from pegboard.extension import Converter
 
 Renderer: TypeAlias = Callable[[Any], Rendering | Unrendered]
@@ -34,34 +34,15 @@ def is_content(plan: TypePlan) -> bool:
     return False
 
 
-class ConverterTable:
+class ConverterTable(Ranking):
     """The converters of one toolkit: program > plugins > built-in, then priority, then the nearest class."""
-
-    __slots__ = ("_found", "_levels")
-
-    def __init__(self) -> None:
-        self._levels: dict[Level, list[tuple[Converter, Origin]]] = {"program": [], "plugin": [], "builtin": []}
-        self._found: dict[type, Convert | None] = {}
-
-    def add(self, converter: Converter, origin: Origin, level: Level) -> None:
-        """Register one; its level says whether the program, a plugin or Pegboard itself brings it."""
-        self._levels[level].append((converter, origin))
-        self._found = {}
 
     def find(self, cls: type) -> Convert | None:
         """The converter for values of `cls`, or None. Raises `ConflictError` for a tie of plugins."""
-        found = self._found
-        if cls not in found:
-            found[cls] = self._choose(cls)
-        return found[cls]
-
-    def _choose(self, cls: type) -> Convert | None:
-        for level in self._levels.values():
-            ranked = [((item.priority, _nearness(item, cls)), item, origin) for item, origin in level]
-            fitting = [entry for entry in ranked if entry[0][1] is not None]
-            if fitting:
-                return _best(fitting, cls)
-        return None
+        if cls not in self._known:
+            best = self.best(lambda each: _nearness(each, cls), f"converters claim {cls.__qualname__}")
+            self._known[cls] = None if best is None else best.convert
+        return cast("Convert | None", self._known[cls])
 
 
 @final
@@ -71,7 +52,7 @@ class Renderers:
     `convert` is the tool's own converter, `promised` writes what its annotation promises.
     """
 
-    __slots__ = ("_convert", "_promised", "_table", "_unstructure", "by_type")
+    __slots__ = ("_convert", "_promised", "_table", "_unstructure", "by_type", "redact")
 
     def __init__(
         self, table: ConverterTable, unstructure: Unstructure, convert: Convert | None, promised: Convert | None
@@ -80,19 +61,28 @@ class Renderers:
         self._unstructure = unstructure
         self._convert = convert
         self._promised = promised
+        self.redact: Redaction | None = None
         self.by_type: dict[type, tuple[Renderer, bool]] = {}
+
+    def guarded(self, redact: Redaction) -> Renderers:
+        """The same for a tool that has secrets, which no repr of its results may show."""
+        made = copy(self)
+        made.redact, made.by_type = redact, {}
+        return made
 
     def of(self, cls: type) -> tuple[Renderer, bool]:
         """The renderer of a class, and whether its values may wait until somebody looks."""
         known = self.by_type.get(cls)
         if known is None:
-            known = self.by_type[cls] = self._choose(cls)
+            render, lazy = self._choose(cls)
+            known = render if self.redact is None else partial(guarded, render, self.redact), lazy
+            self.by_type[cls] = known
         return known
 
     def _choose(self, cls: type) -> tuple[Renderer, bool]:
         convert = self._convert or self._table.find(cls)
         if convert is not None:
-            return self._converting(convert), False
+            return (lambda value: self._render_any(convert(value))), False
         if issubclass(cls, Block):
             return _render_block, False
         if self._promised is not None and cls is not str:
@@ -100,9 +90,6 @@ class Renderers:
         if cls in _IMMUTABLE:
             return _render_scalar, True
         return self._render_any, False
-
-    def _converting(self, convert: Convert) -> Renderer:
-        return lambda value: self._render_any(convert(value))
 
     def _unstructuring(self, unstructure: Convert) -> Renderer:
         def render(value: Any) -> Rendering | Unrendered:
@@ -123,18 +110,12 @@ class Renderers:
             items = [rendered(item, self._render_any(item)) for item in value]
             return tuple(block for blocks, _ in items for block in blocks), None
         data = jsonable(value, self._unstructure)  # as it is now; its text can wait until somebody reads it
-        return _render_scalar(data) if type(data) is str else partial(_render_data, data)
+        return _render_scalar(data) if type(data) is str else (lambda _: ((TextBlock(dump_json(data)),), data))
 
 
-def rendered(value: Any, found: Rendering | Unrendered) -> Rendering:
-    """What a renderer found for a value, or left for whoever looks."""
-    while not isinstance(found, tuple):
-        found = ((TextBlock(found),), None) if isinstance(found, str) else found(value)
-    return found
-
-
-def _render_data(data: Any, value: Any) -> Rendering:
-    return (TextBlock(dump_json(data)),), data
+def guarded(found: Rendering | Unrendered, redact: Redaction, value: Any) -> Any:
+    """The rendering, and with it what takes secrets out of its text where people look at it."""
+    return *rendered(value, found)[:2], redact
 
 
 def _render_scalar(value: Any) -> Rendering:
@@ -155,32 +136,20 @@ def _render_block(block: Block) -> Rendering:
 def _nearness(converter: Converter, cls: type) -> int | None:
     """How well a converter fits: 0 for the class itself, less for a base, least for a predicate; None if not at all."""
     if not isinstance(converter.matches, type):
-        return -1000 if converter.matches(cls) else None
+        return -1000 if tried(lambda: bool(converter.matches(cls))) else None
     return -cls.__mro__.index(converter.matches) if converter.matches in cls.__mro__ else None
-
-
-def _best(fitting: list[Any], cls: type) -> Convert:
-    top = max(rank for rank, _, _ in fitting)
-    best = [(converter, origin) for rank, converter, origin in fitting if rank == top]
-    if len(best) > 1:
-        sides = sorted(str(origin) for _, origin in best)
-        raise ConflictError(
-            f"two converters claim {cls.__qualname__}: {' and '.join(sides)}; block one, or give one a higher priority"
-        )
-    convert: Convert = best[0][0].convert
-    return convert
 
 
 # Tools that yield: each yield is a chunk; the result is the returned value, else what was yielded --------------------
 
 
-def drain(stream: Generator[Any, Any, Any], emitter: Emitter, token: CancelToken, yielded: list[Any]) -> Any:
+def drain(stream: Generator[Any, Any, Any], emitter: Emitter | None, token: CancelToken, yielded: list[Any]) -> Any:
     """Draw a generator to its end, or until it is asked to stop; its return value, or what it yielded.
 
     What it yields is added to `yielded`, for whoever wants to know how far it came.
     """
     while True:
-        if token.cancelled:
+        if token._cancelled:  # as `cancelled`, without its frame
             stream.close()
             raise cancellation(token.reason)
         try:
@@ -188,16 +157,16 @@ def drain(stream: Generator[Any, Any, Any], emitter: Emitter, token: CancelToken
         except StopIteration as stop:
             return joined(yielded) if stop.value is None else stop.value
         yielded.append(item)
-        if emitter.heard:
+        if emitter is not None:
             emitter.emit(_chunk(item))
 
 
-async def drain_async(stream: AsyncGenerator[Any, Any], emitter: Emitter, yielded: list[Any]) -> Any:
+async def drain_async(stream: AsyncGenerator[Any, Any], emitter: Emitter | None, yielded: list[Any]) -> Any:
     """Draw an async generator to its end; what it yielded, as above. It is not drawn on while nobody takes that."""
     try:
         async for item in stream:
             yielded.append(item)
-            if emitter.heard:
+            if emitter is not None:
                 emitter.emit(_chunk(item))
                 await emitter.drain()
     finally:

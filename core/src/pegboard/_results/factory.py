@@ -7,30 +7,14 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any, Final, Literal, TypeAlias, final
 
-from pegboard._base.effects import AttemptTimeoutError, is_cancellation, is_interrupt
-from pegboard._base.errors import (
-    Fault,
-    MissingContextError,
-    Suspend,
-    ToolError,
-    TransferError,
-    describe_exception,
-    traceback_text,
-)
+from pegboard._base import errors
+from pegboard._base.effects import AttemptTimeoutError, is_cancellation, pass_interrupt, tried
+from pegboard._base.errors import Fault, Suspend, ToolError, describe_exception, traceback_text
+from pegboard._base.redaction import Redaction
+from pegboard._model import result as results
 from pegboard._model.call import Called
-from pegboard._model.result import (
-    Block,
-    Note,
-    Rendering,
-    Status,
-    TextBlock,
-    ToolOutput,
-    ToolResult,
-    Unread,
-    Unrendered,
-    filled,
-)
-from pegboard._results.converters import Renderers, joined, rendered, shown
+from pegboard._model.result import Block, Note, Rendering, Status, TextBlock, ToolOutput, ToolResult, Unread, filled
+from pegboard._results.converters import Renderers, guarded, joined, shown
 
 _SUCCESS: Final = Status.SUCCESS  # a member of an enum is looked up slowly
 
@@ -38,13 +22,13 @@ _SUCCESS: Final = Status.SUCCESS  # a member of an enum is looked up slowly
 ExposeErrors: TypeAlias = Literal["message", "redacted", "traceback"]
 Overflow: TypeAlias = Literal["truncate", "spill"]
 
+# Characters of a page where only single tools bound their output.
 SPILL_PAGE: Final = 20_000
-"""Characters of a page where only single tools bound their output."""
 
 MAX_ERROR_TEXT: Final = 20_000
 PARTIAL: Final = "Its output until then:"
-_MEANINGFUL: Final = (Suspend, ToolError, AttemptTimeoutError, MissingContextError, TransferError)
-"""What is raised to say more than that the tool failed."""
+# What is raised to say more than that the tool failed.
+_MEANINGFUL: Final = (Suspend, ToolError, AttemptTimeoutError, errors.MissingContextError, errors.TransferError)
 MISSING_VALUE: Final = "this tool cannot run here: a value that the program must provide is missing"
 
 
@@ -56,10 +40,7 @@ class ResultFactory:
     """
 
     def __init__(
-        self,
-        expose_errors: ExposeErrors = "message",
-        max_output: int | None = None,
-        overflow: Overflow = "truncate",
+        self, expose_errors: ExposeErrors = "message", max_output: int | None = None, overflow: Overflow = "truncate"
     ) -> None:
         if expose_errors not in ("message", "redacted", "traceback"):
             raise ValueError(f'expose_errors takes "message", "redacted" or "traceback", got {expose_errors!r}')
@@ -75,105 +56,100 @@ class ResultFactory:
     def success(self, call: Called, value: Any, renderers: Renderers, max_output: int | None = None) -> ToolResult:
         """The result of a call that returned."""
         if isinstance(value, ToolResult):
-            return self._adopted(call, value, max_output or self.max_output)
+            clean = value if value.status is _SUCCESS else redacted(value, renderers.redact)
+            return self._adopted(call, clean, max_output or self.max_output)
         if isinstance(value, BaseException):
-            return self.failure(call, value)
+            return self.failure(call, value, renderers.redact)
         metadata: Mapping[str, Any] = {}
         attachments: tuple[Block, ...] = ()
         if isinstance(value, ToolOutput):
             metadata, attachments, value = value.metadata, value.attachments, value.value
         try:
             found = self._rendered(value, renderers, max_output or self.max_output)
-        except BaseException as error:  # a converter, or a value's own methods, may raise anything
-            if is_interrupt(error):
-                raise
-            return self._unconvertible(call, value, error)
+        except BaseException as error:  # noqa: BLE001 - a converter, or a value's own methods, may raise anything
+            pass_interrupt(error)
+            kind = type(value).__qualname__
+            # Which packs are at odds is for the program, not for the model.
+            tie, why = isinstance(error, errors.ConflictError), self.because(error, renderers.redact)
+            message = f"the tool returned a {kind} that cannot be turned into a result{'' if tie else why}"
+            details = {"reason": str(error)} if tie else None
+            return self.refusal(call, Status.ERROR, "conversion", message, details, error)
         said = tuple(call.notes), tuple(call.logs), (*call.attachments, *attachments)
         return filled(call.id, call.name, _SUCCESS, found, value, None, 0.0, 1, *said, metadata)
 
-    def _rendered(self, value: Any, renderers: Renderers, limit: int | None) -> Rendering | Unrendered:
+    def _rendered(self, value: Any, renderers: Renderers, limit: int | None) -> Rendering | results.Unrendered:
         render, lazy = renderers.of(type(value))
         if lazy and (limit is None or is_short(value, limit)):
             return render
         found = render(value)
         if limit is None:
             return found
-        content, data = rendered(value, found)
-        return tuple(self._bounded(block, limit) for block in content), data
+        content, *rest = results.rendered(value, found)
+        return self._bounded(content, limit), *rest
 
-    def _bounded(self, block: Block, limit: int) -> Block:
+    def _bounded(self, content: tuple[Block, ...], limit: int | None) -> tuple[Block, ...]:
+        return content if limit is None else tuple(self._bounded_block(block, limit) for block in content)
+
+    def _bounded_block(self, block: Block, limit: int) -> Block:
         long = isinstance(block, TextBlock) and len(block.text) > limit
         return TextBlock(self._overflow(block.text, limit)) if long else block
 
     def _adopted(self, call: Called, result: ToolResult, limit: int | None) -> ToolResult:
         """A result that the tool made itself, under this call's id and name, and within its bounds."""
-        return ToolResult(
-            call.id,
-            call.name,
-            result.status,
-            result.content if limit is None else tuple(self._bounded(block, limit) for block in result.content),
-            result.data,
-            result.error,
-            notes=(*call.notes, *result.notes),
-            logs=(*call.logs, *result.logs),
-            attachments=(*call.attachments, *result.attachments),
-            metadata=result.metadata,
-            value=result.value,
-        )
+        content, value, error = self._bounded(result.content, limit), result.value, result.error
+        said = (*call.notes, *result.notes), (*call.logs, *result.logs), (*call.attachments, *result.attachments)
+        rendered = content, result.data
+        return filled(call.id, call.name, result.status, rendered, value, error, 0.0, 1, *said, result.metadata)
 
-    def because(self, error: BaseException, secrets: Iterable[str] = ()) -> str:
+    def because(self, error: BaseException, redact: Redaction | None = None) -> str:
         """What follows "it failed": a colon and the message of `error`, as far as the model may see it."""
-        return "" if self.expose_errors == "redacted" else f": {self.said(error, secrets)}"
+        return "" if self.expose_errors == "redacted" else f": {self.said(error, redact)}"
 
-    def said(self, error: BaseException, secrets: Iterable[str] = ()) -> str:
+    def said(self, error: BaseException, redact: Redaction | None = None) -> str:
         """The message of `error`, as far as the model may see it."""
         if self.expose_errors == "redacted" and not isinstance(error, ToolError | AttemptTimeoutError):
             return "the tool failed"
         message = describe_exception(error)
-        if secrets:
-            message = masked(message, secrets)
+        if redact is not None:
+            message = redact(message)  # before it is cut: half a secret is no longer recognised
         return message if len(message) <= MAX_ERROR_TEXT else shortened(message, MAX_ERROR_TEXT)
 
-    def _unconvertible(self, call: Called, value: Any, error: BaseException) -> ToolResult:
-        kind = type(value).__qualname__
-        message = f"the tool returned a {kind} that cannot be turned into a result{self.because(error)}"
-        return self.refusal(call, Status.ERROR, "conversion", message, exception=error)
-
-    def failure(self, call: Called, error: BaseException, secrets: Iterable[str] = ()) -> ToolResult:
+    def failure(self, call: Called, error: BaseException, redact: Redaction | None = None) -> ToolResult:
         """The result of a call that raised."""
         if self.has_meaning(error):
-            return self._meant(call, error, secrets)
-        return self._result(call, Status.ERROR, *self.told(error, secrets))
+            return self._meant(call, error, redact)
+        return self._result(call, Status.ERROR, *self.told(error, redact))
 
     def has_meaning(self, error: BaseException) -> bool:
         """Whether an exception says more than that the tool failed."""
-        return isinstance(error, _MEANINGFUL) or is_cancellation(error)
+        return isinstance(error, _MEANINGFUL) or (not isinstance(error, Exception) and is_cancellation(error))
 
-    def told(self, error: BaseException, secrets: Iterable[str] = ()) -> tuple[Unread, str]:
+    def told(self, error: BaseException, redact: Redaction | None = None) -> tuple[Unread, str]:
         """The fault of any other exception, as far as a result keeps it, and what the model reads of it."""
-        message = self.said(error, secrets)
-        text = written(error, secrets) if self.expose_errors == "traceback" else f"Error: {message}"
+        message = self.said(error, redact)
+        text = written(error, redact) if self.expose_errors == "traceback" else f"Error: {message}"
         return ("exception", message, None, error), text
 
-    def _meant(self, call: Called, error: BaseException, secrets: Iterable[str]) -> ToolResult:
+    def _meant(self, call: Called, error: BaseException, redact: Redaction | None) -> ToolResult:
         """The result of a call that raised something with a meaning of its own."""
         if isinstance(error, Suspend):
-            return self._suspended(call, error)
-        if isinstance(error, MissingContextError):
+            text = error.reason or f"the answer of {call.name} comes later"
+            return self._result(call, Status.SUSPENDED, None, text, error.details)
+        if isinstance(error, errors.MissingContextError):
             return self.refusal(call, Status.INVALID, "missing_context", MISSING_VALUE, error.details, error)
-        if isinstance(error, TransferError):
+        if isinstance(error, errors.TransferError):
             return self.refusal(call, Status.ERROR, "transfer", str(error), error.details, error)
-        message = self.said(error, secrets)
+        message = self.said(error, redact)
         details = {"type": type(error).__qualname__}
         if isinstance(error, AttemptTimeoutError):
             details["timeout"] = f"{error.seconds:g}"
-            return self._result(call, Status.TIMEOUT, Fault("timeout", message, details, error), f"Error: {message}")
+            return self._result(call, Status.TIMEOUT, ("timeout", message, details, error), f"Error: {message}")
         if is_cancellation(error):
-            fault = Fault("cancelled", "the call was cancelled", details, error)
+            fault = "cancelled", "the call was cancelled", details, error
             return self._result(call, Status.CANCELLED, fault, "Error: the call was cancelled")
-        return self._result(call, Status.ERROR, Fault("tool_error", message, details, error), message)
+        return self._result(call, Status.ERROR, ("tool_error", message, details, error), message)
 
-    def with_partial(self, result: ToolResult, yielded: Iterable[Any], limit: int | None = None) -> ToolResult:
+    def with_partial(self, result: ToolResult, yielded: Any, limit: int | None, redact: Redaction | None) -> ToolResult:
         """A failure with what the tool had yielded until then: for the model after the error, as `metadata["partial"]`.
 
         An abandoned thread may go on and yield more: that is not in it.
@@ -182,12 +158,9 @@ class ResultFactory:
         if not so_far or not result.is_error:
             return result
         value = joined(so_far)
-        try:
-            blocks = shown(value)
-        except Exception:  # noqa: BLE001 - the value's own methods; the program has it, the model has the error
-            blocks = ()
-        limit = limit or self.max_output
-        bounded = blocks if limit is None else tuple(self._bounded(block, limit) for block in blocks)
+        value = value if redact is None else redact.deep(value)
+        # The value's own methods may raise: the program has it, the model has the error.
+        bounded = self._bounded(tried(shown, value) or (), limit or self.max_output)
         said = (TextBlock(f"{result.text}\n{PARTIAL}"),) if bounded else result.content
         object.__setattr__(result, "_rendered", ((*said, *bounded), result.data))
         object.__setattr__(result, "metadata", {**result.metadata, "partial": value})
@@ -209,10 +182,6 @@ class ResultFactory:
         """The result of a call of a tool whose permission is `never`."""
         remedy = {"remedy": f'toolkit.set_permission({call.name!r}, "always") or "prompt"'}
         return self.refusal(call, Status.DENIED, "denied", f"{call.name} is not permitted", remedy)
-
-    def _suspended(self, call: Called, request: Suspend) -> ToolResult:
-        text = request.reason or f"the answer of {call.name} comes later"
-        return self._result(call, Status.SUSPENDED, None, text, request.details)
 
     def _result(
         self, call: Called, status: Status, fault: Unread, text: str, metadata: Mapping[str, Any] | None = None
@@ -240,31 +209,26 @@ def finished(
     return result
 
 
-def masked(text: str, secrets: Iterable[str]) -> str:
-    """`text` without the secrets in it."""
-    for secret in secrets:
-        text = text.replace(secret, "***")
-    return text
+def redacted(result: ToolResult, redact: Redaction | None) -> ToolResult:
+    """The same result without secrets: in its logs, its notes and its repr, and, if it is none of success, anywhere.
 
-
-def redacted(result: ToolResult, secrets: Iterable[str]) -> ToolResult:
-    """The same result without secrets in its logs, its notes and its error; what a tool returns is its own affair."""
-    if not secrets:
+    What a tool returns is its own affair.
+    """
+    if redact is None:
         return result
-    clean = partial(masked, secrets=secrets)
-    object.__setattr__(result, "logs", tuple(map(clean, result.logs)))
-    notes = tuple(Note(clean(note), kind=note.kind, path=note.path) for note in result.notes)
-    object.__setattr__(result, "notes", notes)
+    object.__setattr__(result, "logs", redact.deep(result.logs))
+    notes = tuple(Note(redact(note), kind=note.kind, path=note.path) for note in result.notes)
+    object.__setattr__(result, "_notes", notes)
     if result.status is Status.SUCCESS:
+        object.__setattr__(result, "_rendered", partial(guarded, result._rendered, redact))
         return result
-    content = tuple(TextBlock(clean(each.text)) if isinstance(each, TextBlock) else each for each in result.content)
-    object.__setattr__(result, "_rendered", (content, result.data))
-    metadata = {name: clean(value) if isinstance(value, str) else value for name, value in result.metadata.items()}
-    object.__setattr__(result, "metadata", metadata)
+    for name in ("attachments", "metadata", "value"):
+        object.__setattr__(result, name, redact.deep(getattr(result, name)))
+    object.__setattr__(result, "_rendered", redact.deep((result.content, result.data)))
     error = result.error
     if error is not None:
-        details = {name: clean(value) if isinstance(value, str) else value for name, value in error.details.items()}
-        object.__setattr__(result, "_fault", Fault(error.kind, clean(error.message), details, error.exception))
+        fault = Fault(error.kind, redact(error.message), redact.deep(error.details), error.exception)
+        object.__setattr__(result, "_fault", fault)
     return result
 
 
@@ -276,13 +240,14 @@ def shortened(text: str, limit: int) -> str:
     return f"{text[:head]}\n[... {len(text) - head - tail} of {len(text)} characters cut here ...]\n{text[-tail:]}"
 
 
-def written(error: BaseException, secrets: Iterable[str] = ()) -> str:
+def written(error: BaseException, redact: Redaction | None = None) -> str:
     """The traceback of an exception, without secrets, at a length that somebody can read."""
-    return shortened(masked(traceback_text(error), secrets), MAX_ERROR_TEXT)
+    text = traceback_text(error)
+    return shortened(text if redact is None else redact(text), MAX_ERROR_TEXT)
 
 
+# How much text is kept in all; the oldest goes first.
 KEPT_CHARACTERS: Final = 64_000_000
-"""How much text is kept in all; the oldest goes first."""
 
 
 @final
@@ -305,10 +270,8 @@ class Spill:
             self._texts[handle] = text
             while len(self._texts) > 1 and sum(map(len, self._texts.values())) > self._kept:
                 del self._texts[next(iter(self._texts))]
-        return (
-            f"{text[:limit]}\n[{limit} of {len(text)} characters; the rest: "
-            f'read_output(handle="{handle}", offset={limit})]'
-        )
+        rest = f'the rest: read_output(handle="{handle}", offset={limit})'
+        return f"{text[:limit]}\n[{limit} of {len(text)} characters; {rest}]"
 
     def read(self, handle: str, offset: int) -> str:
         """A page of a kept text, and where the rest is to be had. Raises `ToolError` for a text that is not kept."""
@@ -319,6 +282,5 @@ class Spill:
         page = text[offset:end]
         if end >= len(text):
             return page
-        return (
-            f'{page}\n[up to {end} of {len(text)} characters; the rest: read_output(handle="{handle}", offset={end})]'
-        )
+        rest = f'the rest: read_output(handle="{handle}", offset={end})'
+        return f"{page}\n[up to {end} of {len(text)} characters; {rest}]"

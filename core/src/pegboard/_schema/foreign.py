@@ -4,57 +4,41 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from contextvars import ContextVar
-from functools import lru_cache
+from functools import cached_property
 from itertools import islice
-from typing import Any, ClassVar, Final, TypeAlias, final
+from typing import Any, ClassVar, Final, TypeAlias, TypeVar, final
 
 from attrs import field, frozen
 
-from pegboard._base.errors import Mismatch, describe_exception
+from pegboard._base.errors import Mismatch
 from pegboard._base.markers import MISSING
 from pegboard._model.shapes import Choice, Items, JsonSchema, Member, Nullable, Record, Scalar, Shape, TypePlan, Union
-from pegboard._model.subschemas import TYPE_NAMES, distinct, measured
-from pegboard._schema.problems import (
-    BOUNDS,
-    MOST_PROBLEMS,
-    Problem,
-    expectation,
-    got,
-    join,
-    mismatch,
-    missing,
-    similar,
-    spell,
-    unknown,
-)
-from pegboard._schema.vet import dialect, follow, read_pattern, vet
+from pegboard._model.subschemas import TYPE_NAMES, measured
+from pegboard._schema import problems
+from pegboard._schema.problems import Problem, expectation, got, join, mismatch, missing, one_of, similar, spell
+from pegboard._schema.vet import Keywords, UncheckedMismatch, bounded, budget, dialect, follow, parts, spend, vet
 
+T = TypeVar("T")
 Redact: TypeAlias = Callable[[str], str]
 Predicate: TypeAlias = Callable[[Any], bool]
 
 
-class SchemaMismatch(Mismatch):
-    """A value that a foreign schema refuses, with all the reasons."""
-
-    def __init__(self, problems: Callable[[Redact | None], list[Problem]]) -> None:
-        super().__init__("the value does not fit its schema")
-        self.problems = problems
-
-
 @final
 class ForeignSchema:
-    """A JSON Schema that a stranger wrote: `where` says in errors whose it is.
+    """A JSON Schema that the library did not make: `where` says in errors whose it is.
 
-    Raises `RegistrationError` naming the keyword and its path for a schema that is invalid, too large or too deep,
-    refers to other documents or to itself without end, or has a pattern that may never finish. `quick` may find, for
-    the schema, a predicate that is true only for values that fit.
+    Raises `RegistrationError` naming the keyword and its path for a schema that is invalid, too large or too deep, or
+    refers to other documents or to itself without end. `quick` may find, for the schema, a predicate that is true only
+    for values that fit.
+
+    `keywords` says that it is a stranger's: what is done for each keyword, made from what jsonschema does. Who brings
+    such a schema matches its patterns by an engine that is linear. Without it the schema is trusted as code is.
     """
 
-    WORK: ClassVar = 10_000
-    """How many references and combinations one validation may follow, beside four for each part of the value."""
-    COUNTED: ClassVar = ("$ref", "$dynamicRef", "$recursiveRef", "allOf", "anyOf", "oneOf", "not", "if", "contains")
-    """The keywords that count as one."""
+    # How many steps one check may take, beside 32 for each part of the value.
+    WORK: ClassVar = 5_000
+    # How many a stranger's schema may ask for, whatever the value.
+    MOST_WORK: ClassVar = 30_000
 
     def __init__(
         self,
@@ -62,141 +46,102 @@ class ForeignSchema:
         where: str = "the schema",
         *,
         quick: Callable[[JsonSchema], Predicate | None] | None = None,
+        keywords: Keywords | None = None,
     ) -> None:
-        vet(schema, where)
+        vet(schema, where, strange=keywords is not None)
         self.schema: JsonSchema = dict(schema)
-        self._validator: Any = None
+        self._keywords = keywords
         self._quick = quick
-        self._surely_fits: Predicate = self._first_check if quick else _unsure
 
-    def problems(self, value: Any, path: str = "", *, redact: Redact | None = None) -> list[Problem]:
-        """Everything that keeps `value` from fitting; never raises for what a schema or a value can contain."""
-        return [] if self._surely_fits(value) else self._check(None, value, path, redact)
+    def like(self, schema: JsonSchema, quick: Callable[[JsonSchema], Predicate | None]) -> ForeignSchema:
+        """Another schema by the same hand."""
+        return ForeignSchema(schema, quick=quick, keywords=self._keywords)
+
+    def problems(
+        self, value: Any, path: str = "", *, redact: Redact | None = None, part: JsonSchema | None = None
+    ) -> list[Problem]:
+        """Everything that keeps `value` from fitting; never raises for what a schema or a value can contain.
+
+        `part` is what of the schema the value is held against, by default the whole.
+        """
+        if part is None and self._surely_fits(value):
+            return []
+        try:
+            return self._checked(value, part, lambda errors: _told(errors, path, redact))
+        except UncheckedMismatch as error:
+            return [Problem(path, error.located[0][1], unchecked=True)]
 
     def plan(self, part: JsonSchema | None = None) -> ForeignPlan:
         """The schema (or a part of it, whose references lead into the whole) as a type plan: values pass unchanged."""
-        schema = self.schema if part is None else part
+        spend(1)
 
         def structure(value: Any) -> Any:
             if part is None and self._surely_fits(value):
                 return value
-            if self._check(part, value, "", None):
-                raise SchemaMismatch(lambda redact: self._check(part, value, "", redact))
+            if self._checked(value, part, lambda errors: next(errors, None)) is not None:
+                raise Mismatch("the value does not fit its schema")
             return value
 
-        return ForeignPlan(schema, structure, whole=self, part=schema)
+        return ForeignPlan(self.schema if part is None else part, structure, whole=self, part=part)
 
-    def _first_check(self, value: Any) -> bool:
-        self._surely_fits = (self._quick(self.schema) if self._quick else None) or _unsure
-        return self._surely_fits(value)
+    def _checked(self, value: Any, part: JsonSchema | None, read: Callable[[Iterator[Any]], T]) -> T:
+        """What `read` makes of the errors. Raises `UncheckedMismatch`."""
+        validator = self._validator if part is None else self._validator.evolve(schema=part)
+        steps = self.WORK + 32 * parts(value)
+        with budget(steps if self._keywords is None else min(steps, self.MOST_WORK)):
+            return read(validator.iter_errors(value))
 
-    def _check(self, part: JsonSchema | None, value: Any, path: str, redact: Redact | None) -> list[Problem]:
-        try:
-            if self._validator is None:
-                self._validator = _validator(self.schema)
-            validator = self._validator if part is None else self._validator.evolve(schema=part)
-            return _problems(validator, value, path, redact)
-        except (RecursionError, _TooMuchWorkError, ArithmeticError, ValueError, re.error) as error:
-            # Integers too large to divide or to spell, values too deep, text too long for a pattern.
-            return [Problem(path, f"cannot be checked against its schema: {describe_exception(error)}")]
+    @cached_property
+    def _surely_fits(self) -> Predicate:
+        # To compile code takes long for what is large, and strangers' schemas may be so on purpose.
+        is_fit = self._keywords is None or measured(self.schema, _MOST_COMPILED, 100)[0] <= _MOST_COMPILED
+        return (is_fit and self._quick and self._quick(self.schema)) or (lambda value: False)
+
+    @cached_property
+    def _validator(self) -> Any:
+        return _validator(self.schema, self._keywords)
 
 
 @final
 @frozen(eq=False)
 class ForeignPlan(TypePlan):
-    """A plan that stands on a foreign schema, or on a part of one."""
+    """A plan that stands on a foreign schema, or on a part of one; `one_way` as a `Record` may be."""
 
     whole: ForeignSchema = field(kw_only=True)
-    part: JsonSchema = field(kw_only=True)
+    part: JsonSchema | None = field(kw_only=True)
     one_way: bool = field(default=False, kw_only=True)
-    """As `Record.one_way`."""
-
-
-def _unsure(value: Any) -> bool:
-    return False
 
 
 def schema_problems(schema: JsonSchema, value: Any, path: str, *, redact: Redact | None = None) -> list[Problem]:
     """What a trusted schema says against a value; nothing where it cannot be used alone."""
     try:
-        return _problems(_validator(schema), value, path, redact)
+        return _told(_validator(schema).iter_errors(value), path, redact)
     except Exception:  # noqa: BLE001 - the caller knows of another reason why the value was refused
         return []
 
 
-class _TooMuchWorkError(Exception):
-    """A validation that would not end in time."""
+def _told(errors: Iterator[Any], path: str, redact: Redact | None) -> list[Problem]:
+    found = (problem for each in islice(errors, problems.MOST_PROBLEMS) for problem in _translated(each, path, redact))
+    return list(dict.fromkeys(islice(found, problems.MOST_PROBLEMS)))
 
 
-_work: ContextVar[list[int]] = ContextVar("_work")
-
-
-def _problems(validator: Any, value: Any, path: str, redact: Redact | None) -> list[Problem]:
-    token = _work.set([ForeignSchema.WORK + 4 * measured(value, 10**7, 10**7)[0]])
-    try:
-        errors = list(islice(validator.iter_errors(value), MOST_PROBLEMS))
-    finally:
-        _work.reset(token)
-    return list(dict.fromkeys(problem for error in errors for problem in _translated(error, path, redact)))
-
-
-def _validator(schema: JsonSchema) -> Any:
+def _validator(schema: JsonSchema, keywords: Keywords | None = None) -> Any:
     from referencing import Registry
 
-    # Without `$schema`, or jsonschema would go back to its own class for it; an empty registry fetches nothing.
-    plain = {keyword: value for keyword, value in schema.items() if keyword != "$schema"}
-    bounded = _bounded(dialect(schema))
-    return bounded(plain, registry=Registry(), format_checker=bounded.FORMAT_CHECKER)
-
-
-@lru_cache(maxsize=16)
-def _bounded(cls: Any) -> Any:
-    """A validator class that counts its work and never backtracks for long."""
-    from jsonschema.validators import extend
-
-    counted = {word: _counted(cls.VALIDATORS[word]) for word in ForeignSchema.COUNTED if word in cls.VALIDATORS}
-    return extend(  # type: ignore[no-untyped-call]  # jsonschema has no hints of its own
-        cls, {**counted, "pattern": _pattern, "uniqueItems": _unique_items}
-    )
-
-
-def _counted(check: Callable[..., Any]) -> Callable[..., Any]:
-    def counting(validator: Any, limit: Any, value: Any, schema: Any) -> Any:
-        left = _work.get()
-        left[0] -= 1
-        if left[0] < 0:
-            raise _TooMuchWorkError("the value is too large for a schema with so many alternatives")
-        return check(validator, limit, value, schema)
-
-    return counting
-
-
-def _pattern(validator: Any, pattern: str, value: Any, schema: Any) -> Iterator[Any]:
-    from jsonschema import ValidationError
-
-    if not isinstance(value, str):
-        return
-    longest = read_pattern(pattern).longest
-    if len(value) > longest:
-        raise _TooMuchWorkError(f"text that must match a pattern may have at most {longest} characters here")
-    if not re.search(pattern, value):
-        yield ValidationError("does not match")
-
-
-def _unique_items(validator: Any, unique: Any, value: Any, schema: Any) -> Iterator[Any]:
-    from jsonschema import ValidationError
-
-    if unique and isinstance(value, list) and len(distinct(value)) < len(value):
-        yield ValidationError("has non-unique elements")
+    cls = bounded(dialect(schema), keywords)
+    # An empty registry fetches nothing.
+    return cls(schema, registry=Registry(), format_checker=cls.FORMAT_CHECKER)
 
 
 def _translated(error: Any, path: str, redact: Redact | None) -> Iterator[Problem]:
+    spend(4)  # words take time too
     for step in error.absolute_path:
         path = join(path, step)
     schema = error.schema if isinstance(error.schema, Mapping) else {}
     if error.validator == "required":
         for name in error.validator_value:
             if name not in error.instance:
+                spend(4)
                 wanted = expectation(schema.get("properties", {}).get(name, True))
                 yield missing(join(path, name), wanted)
     elif error.validator == "additionalProperties" and error.validator_value is False:
@@ -208,11 +153,13 @@ def _translated(error: Any, path: str, redact: Redact | None) -> Iterator[Proble
 
 
 def _surplus(schema: Mapping[str, Any], value: Mapping[str, Any], path: str) -> Iterator[Problem]:
-    known = list(schema.get("properties", {}))
+    members = schema.get("properties", {})
+    known = list(islice(members, _MOST_COMPARED))
     patterns = list(schema.get("patternProperties", {}))
     for key in value:
-        if key not in known and not any(re.search(pattern, key) for pattern in patterns):
-            yield unknown(path, key, known)
+        if key not in members and not any(re.search(pattern, key) for pattern in patterns):
+            spend(4 + 2 * len(known))
+            yield problems.unknown(path, key, known)
 
 
 def _alternatives(error: Any, schema: Mapping[str, Any], path: str, redact: Redact | None) -> Iterator[Problem]:
@@ -225,12 +172,39 @@ def _alternatives(error: Any, schema: Mapping[str, Any], path: str, redact: Reda
         yield Problem(path, f"fits more than one of the alternatives {expectation(schema)}; exactly one is allowed")
         return
     typed = [found for found in branches.values() if not any(_is_wrong_type(each) for each in found)]
-    if len(typed) == 1:
-        for inner in typed[0]:
+    tags = list(map(_tags, typed))
+    meant = [found for found, wanted in zip(typed, tags, strict=True) if not wanted] if len(typed) > 1 else typed
+    if len(meant) == 1:
+        for inner in meant[0]:
             inner.parent = None  # whose path is already known
             yield from _translated(inner, path, redact)
         return
+    for name in sorted(set.intersection(*map(set, tags)) if tags else ())[:1]:
+        choices = [choice for wanted in tags for choice in wanted[name]]
+        if name not in error.instance:
+            yield missing(join(path, name), one_of(choices))
+        else:
+            value = error.instance[name]
+            yield mismatch(join(path, name), one_of(choices), value, similar(value, choices), redact)
+        return
     yield _mismatch(error, schema, path, redact)
+
+
+def _tags(errors: list[Any]) -> dict[str, list[Any]]:
+    """What an alternative wants of the members that tell it from others, where the value says something else."""
+    found: dict[str, list[Any]] = {}
+    for error in errors:
+        if error.validator in ("const", "enum") and [*map(type, error.relative_path)] == [str]:
+            found[error.relative_path[0]] = _choices(error.schema)
+        elif error.validator == "required" and not error.relative_path:
+            members = error.schema.get("properties", {})
+            absent = [name for name in error.validator_value if name not in error.instance]
+            found |= {name: _choices(members.get(name)) for name in absent}
+    return {name: choices for name, choices in found.items() if choices}
+
+
+def _choices(part: Any) -> list[Any]:
+    return [part["const"]] if "const" in (part or ()) else (part or {}).get("enum", [])
 
 
 def _is_wrong_type(error: Any) -> bool:
@@ -244,11 +218,19 @@ def _mismatch(error: Any, schema: Mapping[str, Any], path: str, redact: Redact |
     wanted = expectation(schema)
     if error.validator not in _WORDED:
         wanted = f"a value that satisfies {error.validator} {spell(error.validator_value)}"
-    hint = similar(error.instance, schema["enum"]) if error.validator == "enum" else ""
+    hint = problems.written(schema)
+    if error.validator == "enum":
+        compared = schema["enum"][:_MOST_COMPARED]
+        spend(2 * len(compared))
+        hint = similar(error.instance, compared)
     return mismatch(path, wanted, error.instance, hint, redact)
 
 
-_WORDED: Final = frozenset({"anyOf", "const", "enum", "format", "oneOf", "type", *BOUNDS})
+# Of a stranger's schema, so many parts are compiled.
+_MOST_COMPILED: Final = 1_000
+# Of many names, so many are looked at for the one that was meant.
+_MOST_COMPARED: Final = 500
+_WORDED: Final = frozenset({"anyOf", "const", "enum", "format", "oneOf", "type", *problems.BOUNDS})
 
 
 _SCALARS: Final[Mapping[Any, type]] = {name: kind for kind, name in TYPE_NAMES.items() if kind not in (list, dict)}
@@ -259,23 +241,29 @@ def shape_of(plan: TypePlan) -> Shape | None:
 
     A sketch only suggests repairs: whether a mended value fits is always for the schema itself to say.
     """
-    if not isinstance(plan, ForeignPlan):
-        return plan.shape or _scalar(plan.schema)
-    schema = follow(plan.whole.schema, plan.part)
+    if isinstance(plan, ForeignPlan):
+        whole = plan.whole
+        return sketch(follow(whole.schema, whole.schema if plan.part is None else plan.part), whole.plan)
+    return plan.shape or _scalar(plan.schema)
+
+
+def sketch(schema: Mapping[str, Any], inner: Callable[[JsonSchema], TypePlan]) -> Shape | None:
+    """The shape nearest to a schema; `inner` plans what is inside."""
+    spend(sum(len(said) for said in schema.values() if isinstance(said, (list, dict))) // 2)
     choices = [schema["const"]] if "const" in schema else schema.get("enum")
     if isinstance(choices, list):
         scalars = [choice for choice in choices if choice is None or isinstance(choice, str | int | float)]
         return Choice(tuple((choice, choice) for choice in scalars))
     several = schema.get("anyOf") or schema.get("oneOf")
     if isinstance(several, list):
-        return _union([plan.whole.plan(member) for member in several if isinstance(member, dict)])
+        return _union([inner(member) for member in several if isinstance(member, dict)])
     kind = schema.get("type", "object" if "properties" in schema else None)
     if isinstance(kind, list):
-        return _union([plan.whole.plan({**schema, "type": each}) for each in kind])
+        return _union([inner({**schema, "type": each}) for each in kind])
     if kind == "array":
         items = schema.get("items", True)
-        return Items(plan.whole.plan(items if isinstance(items, dict) else {}))
-    return _record(plan, schema) if kind == "object" else Scalar(_SCALARS[kind]) if kind in _SCALARS else None
+        return Items(inner(items if isinstance(items, dict) else {}), unique=schema.get("uniqueItems") is True)
+    return _record(schema, inner) if kind == "object" else Scalar(_SCALARS[kind]) if kind in _SCALARS else None
 
 
 def _scalar(schema: Mapping[str, Any]) -> Shape | None:
@@ -291,11 +279,11 @@ def _union(members: list[TypePlan]) -> Shape:
     return Union(tuple(members))
 
 
-def _record(plan: ForeignPlan, schema: Mapping[str, Any]) -> Record:
+def _record(schema: Mapping[str, Any], inner: Callable[[JsonSchema], TypePlan]) -> Record:
     required = schema.get("required", ())
     members = (
-        Member(key, key, plan.whole.plan(part), key in required, part.get("default", MISSING))
+        Member(key, key, inner(part), key in required, part.get("default", MISSING))
         for key, part in schema.get("properties", {}).items()
         if isinstance(part, dict)
     )
-    return Record(dict, tuple(members), open=True)
+    return Record(dict, tuple(members), open=schema.get("additionalProperties") is not False)

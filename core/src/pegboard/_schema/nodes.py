@@ -8,14 +8,14 @@ JSON Schema 2020-12 or as OpenAPI 3.0.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Any, Literal, NamedTuple, TypeAlias, cast
+from typing import Any, Final, NamedTuple, cast
 
 from pegboard._base.errors import PegboardError
-from pegboard._model.subschemas import JsonSchema, has_subschemas, map_subschemas, packed, subschemas, unpacked
+from pegboard._model.subschemas import JsonSchema, map_subschemas, measured, packed, subschemas, unpacked
+from pegboard._model.tool import SchemaRequest
 
-Titles: TypeAlias = Literal["none", "qualified"]
-Dialect: TypeAlias = Literal["2020-12", "openapi-3.0"]
-Refs: TypeAlias = Literal["defs", "inline"]
+_PLAIN: Final = SchemaRequest()
+_MOST_INLINED: Final = 100_000
 
 
 class SchemaNode(dict[str, Any]):
@@ -35,13 +35,6 @@ class SchemaNode(dict[str, Any]):
         if self._references is None:
             self._references = tuple(_references(self))
         return self._references
-
-    def refers_as(self, other: JsonSchema) -> None:
-        """Take over what `other` refers to, as an extension by mere words does."""
-        if isinstance(other, SchemaRef) and isinstance(self, SchemaRef):
-            self._references = (self, *other.references()[1:])
-        elif isinstance(other, SchemaNode):
-            self._references = other.references()
 
     def reach(self) -> tuple[frozenset[int], bool]:
         """The types that are mentioned inside at any depth, by `id`, and whether each of them just once."""
@@ -114,10 +107,17 @@ def extend(schema: JsonSchema, keywords: Mapping[str, Any]) -> JsonSchema:
     if not keywords:
         return schema
     extended = schema.copy()
-    extended.update(keywords)
-    if isinstance(extended, SchemaNode) and not has_subschemas(keywords):
-        extended.refers_as(schema)
+    extended.update(_beside(schema, keywords))
     return extended
+
+
+def _beside(schema: Mapping[str, Any], keywords: Mapping[str, Any]) -> JsonSchema:
+    """Keywords that stand beside a schema win, but its own description is kept behind theirs."""
+    merged = {**schema, **keywords}
+    own, said = merged.get("description", ""), schema.get("description", "")
+    if said not in own:
+        merged["description"] = said if own in said else f"{own} ({said})"
+    return merged
 
 
 def object_schema(properties: Mapping[str, JsonSchema], required: list[str], *, surplus: bool = False) -> JsonSchema:
@@ -126,24 +126,24 @@ def object_schema(properties: Mapping[str, JsonSchema], required: list[str], *, 
     return members if surplus else {**members, "additionalProperties": False}
 
 
-def render(
-    root: JsonSchema, *, titles: Titles = "none", dialect: Dialect = "2020-12", refs: Refs = "defs"
-) -> JsonSchema:
-    """`root` as plain dicts that stand on their own.
+def render(root: JsonSchema, wanted: SchemaRequest = _PLAIN) -> JsonSchema:
+    """`root` as plain dicts that stand on their own, in the form that is wanted.
 
     Types used once are inlined; repeated and recursive ones become `$defs` of the root under short names. OpenAPI 3.0
     has no `$defs`, so everything is inlined there. Renderings share nothing, each is its reader's own.
-    Raises `PegboardError` where a recursive type would be inlined.
+    Raises `PegboardError` where a recursive type would be inlined, or so many that 100,000 parts were not enough.
     """
-    renderer = _Renderer(titles == "qualified")
-    if refs == "defs" and dialect == "2020-12":
+    renderer = _Renderer(wanted.titles == "qualified")
+    if wanted.refs == "defs" and wanted.dialect == "2020-12":
         renderer.share(root)
+    else:
+        renderer.left = _MOST_INLINED
     rendered = renderer.document(root)
-    if dialect == "2020-12":
+    if wanted.dialect == "2020-12":
         return rendered
-    from pegboard._schema.openapi import to_openapi
+    from pegboard._base.known_packs import write_schema
 
-    return to_openapi(rendered)
+    return write_schema(rendered, wanted.dialect)
 
 
 def embed(schema: Mapping[str, Any], name: str = "Schema") -> JsonSchema:
@@ -185,6 +185,8 @@ class _Renderer:
         self._titles = titles
         self._shared: dict[int, tuple[str, JsonSchema]] = {}
         self._open: list[int] = []
+        # How many parts may still be inlined, where what is met twice is written twice: what doubles has no end.
+        self.left: int | None = None
 
     def share(self, root: JsonSchema) -> None:
         """Find the types that are met more than once and give them names."""
@@ -197,29 +199,31 @@ class _Renderer:
     def document(self, root: JsonSchema) -> JsonSchema:
         """The root with the definitions that it needs, sorted by name."""
         rendered: JsonSchema = self._node(root)
+        if not self._shared:
+            return rendered
         shared = sorted(self._shared.values(), key=lambda pair: pair[0])
-        definitions = {name: self._titled(target, self._body(target)) for name, target in shared}
-        return {**rendered, "$defs": definitions} if definitions else rendered
+        return {**rendered, "$defs": {name: self._titled(target, self._body(target)) for name, target in shared}}
 
     def _node(self, node: Any) -> Any:
         if type(node) is Described:
-            return {**self._node(node.schema), **node.beside}
+            return _beside(self._node(node.schema), node.beside)
         if isinstance(node, SchemaRef):
             return self._reference(node)
-        return self._titled(node, self._body(node)) if isinstance(node, (dict, Mapping)) else node
+        return self._titled(node, self._body(node)) if _is_object(node) else node
 
     def _reference(self, node: SchemaRef) -> JsonSchema:
         target = node.target
         beside = map_subschemas(node.beside, self._node) if len(node) > 1 else {}
         if id(target) in self._shared:
             return {"$ref": f"#/$defs/{self._shared[id(target)][0]}", **beside}
-        if id(target) in self._open:
-            raise PegboardError(
-                f"{node.name} contains itself, so its schema cannot be inlined; "
-                "only JSON Schema 2020-12 with refs='defs' can write it"
-            )
+        if self.left is not None:
+            self.left -= measured(target, _MOST_INLINED, _MOST_INLINED)[0]
+        if id(target) in self._open or (self.left is not None and self.left < 0):
+            why = "contains itself" if id(target) in self._open else "is too large written out"
+            remedy = "only JSON Schema 2020-12 with refs='defs' can write it"
+            raise PegboardError(f"{node.name} {why}, so its schema cannot be inlined; {remedy}")
         self._open.append(id(target))
-        rendered = {**self._body(target), **beside}
+        rendered = _beside(self._body(target), beside)
         self._open.pop()
         return self._titled(target, rendered)
 
@@ -235,6 +239,11 @@ class _Renderer:
         return {"title": title, **{keyword: value for keyword, value in rendered.items() if keyword != "title"}}
 
 
+def _is_object(node: Any) -> bool:
+    # Asked in this order: whether a boolean is one of the abstract Mappings takes longer than all else here.
+    return type(node) is not bool and isinstance(node, (dict, Mapping))
+
+
 def _inside(node: Any) -> Iterable[SchemaRef]:
     if type(node) is Described:
         return _inside(node.schema)
@@ -244,7 +253,7 @@ def _inside(node: Any) -> Iterable[SchemaRef]:
 def _references(node: Any) -> list[SchemaRef]:
     """The references in a schema, itself included, but not what is inside their targets."""
     found = [node] if isinstance(node, SchemaRef) else []
-    if isinstance(node, (dict, Mapping)):
+    if _is_object(node):
         for _, _, inner in subschemas(node):
             found += _inside(inner)
     return found
@@ -293,9 +302,7 @@ def _short_names(full: list[str]) -> list[str]:
     longest = max((name.count(".") for name in full), default=0) + 1
     names: list[str] = []
     for name in full:
-        candidates = (
-            (shortened(name, parts), [shortened(other, parts) for other in full]) for parts in range(1, longest)
-        )
+        candidates = ((shortened(name, parts), [shortened(one, parts) for one in full]) for parts in range(1, longest))
         unique = (short for short, others in candidates if others.count(short) == 1)
         names.append(_unused(next(unique, shortened(name, longest)), names))
     return names

@@ -9,12 +9,12 @@ from typing import Any
 from attrs import field, frozen
 
 from pegboard._base.errors import Mismatch, describe_exception, nearest
-from pegboard._model.shapes import Deferred, Nullable, Record, Shape, Tagged, TypePlan, Union
+from pegboard._model.shapes import Deferred, MendedText, Nullable, Record, Shape, Tagged, Text, TypePlan, Union
 from pegboard._model.subschemas import TYPE_NAMES
 from pegboard._schema.nodes import SchemaRef
 
+# Nobody reads more: walks stop here, so that a hostile value cannot make a report of unbounded size.
 MOST_PROBLEMS = 1000
-"""Nobody reads more: walks stop here, so that a hostile value cannot make a report of unbounded size."""
 
 _LINE = 200
 
@@ -23,13 +23,15 @@ _LINE = 200
 class Problem:
     """One thing that is wrong: where (`days`, `orders[2].qty`, empty for the whole value) and what.
 
-    `expected` and `got` are the two halves of a mismatch, empty where the message is not of that form.
+    `expected` and `got` are the two halves of a mismatch, empty where the message is not of that form. An `unchecked`
+    one says only that nobody can tell.
     """
 
     path: str
     message: str
     expected: str = field(default="", kw_only=True)
     got: str = field(default="", kw_only=True)
+    unchecked: bool = field(default=False, kw_only=True)
 
     def __str__(self) -> str:
         return f"{self.path}: {self.message}" if self.path else self.message
@@ -80,17 +82,12 @@ def join(path: str, key: str | int) -> str:
     return f"{path}.{key}" if path else key
 
 
-def under(path: str, relative: str) -> str:
-    """A path that starts at `path`."""
-    return f"{path}.{relative}" if path and relative and not relative.startswith("[") else path + relative
-
-
 def got(value: Any, redact: Callable[[str], str] | None = None) -> str:
     """The value for a message: its type and its JSON text, shortened to about 60 characters.
 
     Of what is not JSON, the Python class.
     """
-    kind = TYPE_NAMES.get(type(value))
+    kind = TYPE_NAMES.get(str if type(value) is MendedText else type(value))
     if value is None or kind is None:
         return kind or f"a Python {type(value).__name__}"
     if redact is None:
@@ -141,18 +138,20 @@ def _cut(text: str, limit: int) -> str:
 
 def one_of(choices: Iterable[Any]) -> str:
     """`one of "C", "F"`, shortened where there are many."""
-    texts = [spell(choice) for choice in choices]
-    if len(texts) == 1:
+    several = list(choices)
+    texts = [spell(choice) for choice in several[: 12 if len(several) <= 12 else 10]]
+    if len(several) == 1:
         return texts[0]
-    shown = texts if len(texts) <= 12 else [*texts[:10], f"... ({len(texts)} in all)"]
-    return f"one of {', '.join(shown)}"
+    if len(texts) < len(several):
+        texts.append(f"... ({len(several)} in all)")
+    return f"one of {', '.join(texts)}"
 
 
 def similar(value: Any, known: Iterable[Any], spelled: Callable[[str], str] = spell) -> str:
     """The question that follows a wrong name: `, did you mean "F"?`, or nothing where no name is near."""
     if not isinstance(value, str) or len(value) > 100:  # comparing is quadratic
         return ""
-    close = nearest(value, [name for name in known if isinstance(name, str)], limit=1)
+    close = nearest(value, [name for name in known if isinstance(name, str) and len(name) <= 200], limit=1)
     return f", did you mean {spelled(close[0])}?" if close else ""
 
 
@@ -179,6 +178,24 @@ def expectation(schema: Mapping[str, Any] | bool) -> str:
     bounds = [phrase.format(spell(schema[word])) for word, phrase in BOUNDS.items() if word in schema]
     return f"{words} {' and '.join(bounds)}" if bounds else str(words)
 
+
+def written(schema: Mapping[str, Any] | bool) -> str:
+    """How to write what a schema asks for, by its own example or that of its format; nothing where there is none."""
+    said = schema if isinstance(schema, (dict, Mapping)) and schema.get("type") == "string" else {}
+    example = next(iter(said.get("examples", ())), FORMATS.get(said.get("format") or said.get("contentEncoding")))
+    return "" if example is None else f": write it as {spell(example)}"
+
+
+FORMATS: Mapping[Any, str] = {
+    "date-time": "2024-05-06T07:08:09Z",
+    "date": "2024-05-06",
+    "time": "07:08:09Z",
+    "duration": "P1DT2H30M",
+    "uuid": "123e4567-e89b-12d3-a456-426614174000",
+    "ipv4": "192.0.2.1",
+    "ipv6": "2001:db8::1",
+    "base64": "aGVsbG8=",
+}
 
 BOUNDS = {
     "minimum": ">= {}",
@@ -207,6 +224,8 @@ def expected(plan: TypePlan) -> str:
             return " or ".join(dict.fromkeys(_alternatives(members)))
         case Record() | Tagged():
             return "object"
+        case Text(example=str(example)) if example:
+            return f"string such as {spell(example)}"
         case Deferred():
             inner = settled(plan)
             return "any value" if isinstance(inner.shape, Deferred) else expected(inner)

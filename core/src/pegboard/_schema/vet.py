@@ -1,9 +1,6 @@
-"""Vetting JSON Schemas that the library did not make: what would fetch, hang, loop or blow up is refused.
+"""Vetting JSON Schemas that the library did not make, and checking values against them in bounded steps.
 
-Python's regular expressions backtrack: the engine tries every way in which a pattern can match. So a pattern is read as
-an automaton whose states are its characters, and two questions are asked of it. Is there a loop that can be gone
-through in two ways with the same text? Then the ways double with each round, and matching is exponential. How many
-loops can be left without the text deciding where? Each multiplies the time by the length of the text.
+What would fetch, loop or blow up is refused. What passes may still be dear, so the steps of a check are counted.
 """
 
 from __future__ import annotations
@@ -12,62 +9,73 @@ import hashlib
 import importlib
 import marshal
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import lru_cache, reduce
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import lru_cache, partial
+from graphlib import CycleError, TopologicalSorter
 from typing import Any, Final, NoReturn, TypeAlias
 from urllib.parse import unquote
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
-from pegboard._base.errors import RegistrationError
-from pegboard._model.subschemas import KEYWORDS, TYPE_NAMES, measured, subschemas
+from pegboard._base.errors import Mismatch, RegistrationError, describe_exception
+from pegboard._model.subschemas import KEYWORDS, TYPE_NAMES, distinct, measured, subschemas
 from pegboard._schema.problems import spell
 
 _MOST_NODES: Final = 50_000
+_MOST_STRANGE: Final = 20_000
 _DEEPEST: Final = 100
-_MOST_WORK: Final = 10_000
-"""How many subschemas may apply to one and the same value: two references to two references to ... double each time."""
-
+# About so many parts of a stranger's schema the meta-schema is asked.
+_MOST_JUDGED: Final = 1_000
 _MOST_PASSED: Final = 20_000
+# How many subschemas may apply to one and the same value: two references to two references to ... double each time.
+_MOST_WORK: Final = 10_000
 _SAME_VALUE: Final = frozenset(
     {"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "dependencies"}
 )
-_DIALECTS: Final = frozenset(
+DIALECTS: Final = frozenset(
     f"{scheme}://json-schema.org/{draft}{end}"
     for scheme in ("http", "https")
     for draft in ("draft-07/schema", "draft/2019-09/schema", "draft/2020-12/schema")
     for end in ("", "#")
 )
 _TYPES: Final = frozenset(TYPE_NAMES.values())
+_PLAIN_IDENTIFIER: Final = re.compile(r"https?://[\w.-]+[\w./-]*", re.ASCII)
 _PLAIN_REFERENCE: Final = re.compile(r"#(/[\w$.-]*)*", re.ASCII)
 
 
-def vet(schema: Mapping[str, Any], where: str) -> None:
-    """Raises `RegistrationError` naming `where`, the keyword and its path."""
+def vet(schema: Mapping[str, Any], where: str, *, strange: bool = False) -> None:
+    """Raises `RegistrationError` naming `where`, the keyword and its path.
+
+    The patterns of a `strange` schema are not looked at: they are not for Python to read.
+    """
     if not isinstance(schema, Mapping):
         raise RegistrationError(f"{where}: a JSON Schema is an object, got {spell(schema)}")
-    fingerprint = _fingerprint(schema)
+    fingerprint = _fingerprint(schema), strange
     if fingerprint in _passed:
         return
-    parts, depth = measured(schema, _MOST_NODES, _DEEPEST)
+    most = _MOST_STRANGE if strange else _MOST_NODES
+    parts, depth = measured(schema, most, _DEEPEST)
     if depth > _DEEPEST:
         raise RegistrationError(f"{where}: the schema is nested more than {_DEEPEST} levels deep; use $defs and $ref")
-    if parts > _MOST_NODES:
-        raise RegistrationError(f"{where}: the schema has more than {_MOST_NODES} parts")
-    _check_metaschema(schema, where)
-    survey = _Survey(where)
+    if parts > most:
+        raise RegistrationError(f"{where}: the schema has more than {most} parts")
+    if not is_surely_valid(schema):
+        if strange and parts > _MOST_JUDGED:
+            raise RegistrationError(f"{where}: with so many parts the schema may only have keywords in plain form")
+        _check_metaschema(schema, where)
+    survey = _Survey(where, strange)
     survey.look(schema, "#", schema)
-    for part in survey.parts:  # which grows when a reference points at a new place
-        survey.check(part)
-        survey.measure(part.schema, part.path, 0)
+    survey.check_all()
     if len(_passed) >= _MOST_PASSED:
         _passed.clear()
-    if fingerprint:
+    if fingerprint[0]:
         _passed.add(fingerprint)
 
 
-_passed: set[bytes | None] = set()
-"""Fingerprints of schemas that passed: each is looked at several times on its way to a call."""
+# Fingerprints of schemas that passed: each is looked at several times on its way to a call.
+_passed: set[tuple[bytes | None, bool]] = set()
 
 
 def _fingerprint(schema: Any) -> bytes | None:
@@ -83,7 +91,8 @@ def dialect(schema: Mapping[str, Any]) -> Any:
     from jsonschema import Draft202012Validator
     from jsonschema.validators import validator_for
 
-    return validator_for(schema, default=Draft202012Validator)
+    named = isinstance(schema.get("$schema"), str)
+    return validator_for(schema if named else {}, default=Draft202012Validator)
 
 
 @frozen(eq=False)
@@ -100,10 +109,10 @@ class _Survey:
     """All subschemas of one schema."""
 
     where: str
+    strange: bool
     parts: list[_Part] = field(factory=list)
     anchors: dict[tuple[int, str], _Part] = field(factory=dict)
     known: dict[int, _Part] = field(factory=dict)
-    work: dict[int, int | None] = field(factory=dict)
 
     def look(self, schema: Any, path: str, root: Mapping[str, Any]) -> None:
         if not isinstance(schema, Mapping) or id(schema) in self.known:
@@ -117,65 +126,56 @@ class _Survey:
             if keyword in schema:
                 self.anchors[id(root), schema[keyword]] = part
         for keyword, step, inner in subschemas(schema):
-            self.look(inner, _below(path, keyword, step), root)
+            self.look(inner, "/".join([path, keyword, *([] if step is None else [str(step)])]), root)
+
+    def check_all(self) -> None:
+        applied: dict[int, list[int]] = {}
+        for part in self.parts:  # which grows when a reference points at a new place
+            self.check(part)
+            applied[id(part.schema)] = [id(inner) for inner in self.applied(part)]
+        work: dict[int, int] = {}
+        try:
+            for each in TopologicalSorter(applied).static_order():  # from the inside out
+                work[each] = 1 + sum(work[inner] for inner in applied.get(each, ()))
+                if work[each] > _MOST_WORK:
+                    self.refuse(self.known[each], "anyOf", f"applies more than {_MOST_WORK} subschemas to one value")
+        except CycleError as error:
+            self.refuse(self.known[error.args[1][0]], "$ref", "leads back to itself without end")
 
     def check(self, part: _Part) -> None:
-        if "$schema" in part.schema and part.path != "#":
+        named, root = part.schema.get("$schema"), self.parts[0].schema
+        if named not in (None, root.get("$schema")) and dialect(part.schema) is not dialect(root):
             self.refuse(part, "$schema", "has a dialect of its own; only the root may name one")
-        if "pattern" in part.schema:
-            self.check_pattern(part, "pattern", part.schema["pattern"])
-        for pattern in part.schema.get("patternProperties", ()):
-            if self.check_pattern(part, "patternProperties", pattern) < 10**8:
-                self.refuse(
-                    part, "patternProperties", f"has {spell(pattern)}, which is slow on long names; begin it with ^"
-                )
+        if self.strange:
+            if isinstance(part.schema.get("$id"), str) and part.path != "#":
+                self.refuse(part, "$id", "changes what references mean; only the root may have one")
+            return
+        own = [("pattern", part.schema["pattern"])] if "pattern" in part.schema else []
+        own += [("patternProperties", name) for name in part.schema.get("patternProperties", ())]
+        for keyword, pattern in own:
+            try:
+                re.compile(pattern)
+                # The standard library's own parser, which has no public name; a second one would not agree with it.
+                parsed = importlib.import_module("re._parser").parse(pattern)
+            except (re.error, OverflowError, RecursionError) as error:
+                self.refuse(part, keyword, f"has {spell(pattern)}, which Python cannot read ({error}); rewrite it")
+            if _is_endless(parsed):
+                why = "one of its repeats is repeated"
+                self.refuse(part, keyword, f"has {spell(pattern)}, which may take forever: {why}; rewrite or remove it")
 
-    def check_pattern(self, part: _Part, keyword: str, pattern: str) -> int:
-        try:
-            found = read_pattern(pattern)
-        except (re.error, OverflowError, RecursionError) as error:
-            self.refuse(
-                part, keyword, f"has {spell(pattern)}, which Python cannot read ({error}); rewrite or remove it"
-            )
-        if found.exponential:
-            why = "one of its repeats can match the same text in several ways"
-            self.refuse(part, keyword, f"has {spell(pattern)}, which may take forever: {why}; rewrite or remove it")
-        return found.longest
-
-    def measure(self, schema: Any, path: str, hops: int) -> int:
-        """How many subschemas apply to one value. Refuses references that lead back to themselves, or nowhere."""
-        if not isinstance(schema, Mapping):
-            return 1
-        part = self.known.get(id(schema))
-        if part is None:
-            raise RegistrationError(f"{self.where}: {path} refers to something that is no schema")
-        if id(schema) in self.work:
-            known = self.work[id(schema)]
-            return self.refuse(part, "$ref", "leads back to itself without end") if known is None else known
-        if hops > _DEEPEST:
-            self.refuse(part, "$ref", f"is reached over more than {_DEEPEST} references")
-        self.work[id(schema)] = None
-        total = 1 + sum(self.measure(inner, below, hops + 1) for inner, below in self.applied(part))
-        if total > _MOST_WORK:
-            self.refuse(part, "anyOf", f"applies more than {_MOST_WORK} subschemas to one value")
-        self.work[id(schema)] = total
-        return total
-
-    def applied(self, part: _Part) -> Iterator[tuple[Any, str]]:
+    def applied(self, part: _Part) -> Iterator[Any]:
         """The subschemas that apply to the same value as this one."""
         for keyword in part.schema:
             if KEYWORDS.get(keyword) == "reference":
-                yield self.target(part, keyword), f"{part.path}/{keyword}"
-        for keyword, step, inner in subschemas(part.schema):
+                yield self.target(part, keyword)
+        for keyword, _, inner in subschemas(part.schema):
             if keyword in _SAME_VALUE:
-                yield inner, _below(part.path, keyword, step)
+                yield inner
 
     def target(self, part: _Part, keyword: str) -> Any:
         reference = part.schema[keyword]
-        if not reference.startswith("#"):
-            self.refuse(
-                part, keyword, f"refers to {spell(reference)}; only references within the schema (#/...) are followed"
-            )
+        if not reference.startswith("#") or (self.strange and reference[1:2] not in ("", "/")):
+            self.refuse(part, keyword, f"refers to {spell(reference)}; only references within it (#/...) are followed")
         pointer = unquote(reference[1:])
         if pointer and not pointer.startswith("/"):
             named = self.anchors.get((id(part.root), pointer))
@@ -191,6 +191,30 @@ class _Survey:
 
     def refuse(self, part: _Part, keyword: str, what: str) -> NoReturn:
         raise RegistrationError(f"{self.where}: {keyword} at {part.path} {what}")
+
+
+def _is_endless(nodes: Iterable[Any], repeated: bool = False) -> bool:
+    """Whether a pattern has `(a+)+`, or the like with something optional beside; others may be as slow."""
+    parts = [(str(kind), argument) for kind, argument in nodes]
+    needed = [part for part in parts if part[0] not in _REPEATS or part[1][0] > 0]
+    for kind, argument in parts:
+        alone = repeated and needed in ([], [(kind, argument)])
+        match kind:
+            case "MAX_REPEAT" | "MIN_REPEAT":
+                least, most, body = argument
+                if (alone and least < most > 1) or _is_endless(body, most > _MANY):
+                    return True
+            case "BRANCH":
+                if any(_is_endless(branch, alone) for branch in argument[1]):
+                    return True
+            case "SUBPATTERN" | "ASSERT" | "ASSERT_NOT":
+                if _is_endless(argument[-1], alone and kind == "SUBPATTERN"):
+                    return True
+    return False
+
+
+_REPEATS: Final = ("MAX_REPEAT", "MIN_REPEAT")
+_MANY: Final = 10
 
 
 def follow(root: Mapping[str, Any], schema: Any) -> Mapping[str, Any]:
@@ -215,17 +239,12 @@ def _at(root: Any, pointer: str) -> Any:
     return target
 
 
-def _below(path: str, keyword: str, step: str | int | None) -> str:
-    return f"{path}/{keyword}" if step is None else f"{path}/{keyword}/{step}"
-
-
 def _check_metaschema(schema: Mapping[str, Any], where: str) -> None:
-    if is_surely_valid(schema):
-        return
     from jsonschema.exceptions import SchemaError
 
     try:
-        dialect(schema).check_schema(schema)
+        # Whether patterns can be read is for those to say who match them.
+        dialect(schema).check_schema(schema, format_checker=None)
     except SchemaError as error:
         path = "/".join(["#", *map(str, error.absolute_path)])
         raise RegistrationError(f"{where}: {path} is not valid JSON Schema: {error.message[:200]}") from error
@@ -243,13 +262,13 @@ def is_surely_valid(schema: Any) -> bool:
 
 def _is_surely_fit(keyword: Any, value: Any) -> bool:
     kind = KEYWORDS.get(keyword)
+    if keyword == "$id":
+        return type(value) is str and _PLAIN_IDENTIFIER.fullmatch(value) is not None
     if kind is None:
         # What no dialect knows may be anything; what begins with a dollar, some dialect may know.
         return type(keyword) is str and keyword[:1] != "$" and keyword != "id"
     check = _CHECKS.get(kind)
-    if check is None or keyword in _OTHERWISE or not check(value):
-        return False
-    return keyword != "patternProperties" or all(map(_is_pattern, value))
+    return check is not None and keyword not in _OTHERWISE and check(value)
 
 
 def _is_number(value: Any) -> bool:
@@ -264,13 +283,6 @@ def _are_types(value: Any) -> bool:
     return value in _TYPES if type(value) is str else _are_names(value) and len(value) > 0 and _TYPES.issuperset(value)
 
 
-def _is_pattern(value: Any) -> bool:
-    try:
-        return type(value) is str and re.compile(value) is not None
-    except (re.error, OverflowError, RecursionError):
-        return False
-
-
 def _are_named(value: Any) -> bool:
     return type(value) is dict and _are_names([*value]) and all(map(is_surely_valid, value.values()))
 
@@ -279,222 +291,157 @@ _CHECKS: Final[Mapping[str, Callable[[Any], bool]]] = {
     "anything": lambda value: True,
     "array": lambda value: type(value) is list,
     "count": lambda value: type(value) is int and value >= 0,
-    "dialect": lambda value: type(value) is str and value in _DIALECTS,
+    "dialect": lambda value: type(value) is str and value in DIALECTS,
     "factor": lambda value: _is_number(value) and value > 0,
     "flag": lambda value: type(value) is bool,
     "named schemas": _are_named,
     "names": _are_names,
+    "names by name": lambda value: type(value) is dict and all(map(_are_names, value.values())),
     "number": _is_number,
-    "pattern": _is_pattern,
+    "pattern": lambda value: type(value) is str,
     "reference": lambda value: type(value) is str and _PLAIN_REFERENCE.fullmatch(value) is not None,
     "schema": is_surely_valid,
     "schemas": lambda value: type(value) is list and len(value) > 0 and all(map(is_surely_valid, value)),
     "text": lambda value: type(value) is str,
     "types": _are_types,
 }
+# Seldom used, or of another form in each dialect.
 _OTHERWISE: Final = frozenset({"$dynamicRef", "$recursiveRef", "contentSchema", "dependencies"})
-"""Seldom used, or of another form in each dialect."""
-
-Chars: TypeAlias = frozenset[int]
-Ends: TypeAlias = tuple[frozenset[int], frozenset[int], bool]
-"""A part of a pattern: the states that it may begin with, those that it may end with, and whether it may be empty."""
-
-_STEPS: Final = 10**8
-"""About as many steps as the engine takes in a second."""
-_ROUNDS: Final = 4
-"""Of a counted repeat, so many rounds are told apart."""
-_MOST_STATES: Final = 2_000
-_MOST_PAIRS: Final = 200_000
-_EMPTY: Final[Ends] = (frozenset(), frozenset(), True)
-# Sets of characters are compared on Latin-1 and one each of what \w, \d and \s know beyond it.
-_ALPHABET: Final[Chars] = frozenset([*range(256), 0x4E2D, 0x0663, 0x2003, 0x1F600])
-_CATEGORIES: Final = {"DIGIT": r"\d", "SPACE": r"\s", "WORD": r"\w"}
-_REPEATS: Final = ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT")
-_GROUPS: Final = ("SUBPATTERN", "ATOMIC_GROUP")
 
 
-@frozen
-class Pattern:
-    """What is known of a pattern: whether it is `exponential`, and the `longest` text that it may be matched with."""
-
-    exponential: bool
-    longest: int
+# Checking in bounded steps ---------------------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=1024)
-def read_pattern(pattern: str) -> Pattern:
-    """Raises `re.error` for a pattern that Python cannot read."""
-    # The standard library's own parser, which has no public name; a second one would not agree with it.
-    parsed = importlib.import_module("re._parser").parse(pattern)
-    automaton = _Automaton()
-    automaton.folding = "(?" in pattern and re.search(r"\(\?[a-zA-Z]*i", pattern) is not None
-    nodes = list(parsed)
-    _, _, empty = automaton.sequence(nodes)
-    loops = sorted(automaton.loops, key=min)
-    exponential = automaton.too_large or any(automaton.is_ambiguous(loop) for loop in loops)
-    anchored = bool(nodes) and str(nodes[0][0]) == "AT"
-    # Without anchors and assertions, a pattern that may be empty matches where the search begins.
-    searching = bool(loops) and not anchored and not (empty and not automaton.conditions)
-    degree = 1 + sum(automaton.is_open(loop) for loop in loops[:-1]) + searching
-    return Pattern(exponential, int(_STEPS ** (1 / degree)))
+# What is done for a keyword, as jsonschema has it: `check(validator, limit, value, schema)` gives errors. It may have a
+# `weight(limit, value, schema)` in steps.
+Keywords: TypeAlias = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
 
-@define
-class _Automaton:
-    """States are the pattern's characters; `edges[a][b]` counts the ways in which b may follow a."""
-
-    chars: list[Chars] = field(factory=list)
-    edges: list[dict[int, int]] = field(factory=list)
-    loops: list[frozenset[int]] = field(factory=list)
-    """The states of each outermost repeat: from every one of them all others are reached."""
-    aside: set[int] = field(factory=set)
-    """The states of assertions, to which nothing leads from outside."""
-    conditions: bool = False
-    folding: bool = False
-    """Whether case is ignored."""
-
-    @property
-    def too_large(self) -> bool:
-        return len(self.chars) > _MOST_STATES
-
-    def state(self, chars: Chars) -> Ends:
-        self.chars.append(chars)
-        self.edges.append({})
-        only = frozenset({len(self.chars) - 1})
-        return only, only, False
-
-    def connect(self, ends: frozenset[int], begins: frozenset[int]) -> None:
-        for end in ends:
-            for begin in begins:
-                self.edges[end][begin] = self.edges[end].get(begin, 0) + 1
-
-    def sequence(self, nodes: Iterable[Any]) -> Ends:
-        return reduce(self.then, (self.part(str(kind), argument) for kind, argument in nodes), _EMPTY)
-
-    def then(self, one: Ends, other: Ends) -> Ends:
-        self.connect(one[1], other[0])
-        begins = one[0] | other[0] if one[2] else one[0]
-        ends = one[1] | other[1] if other[2] else other[1]
-        return begins, ends, one[2] and other[2]
-
-    def part(self, kind: str, argument: Any) -> Ends:
-        if self.too_large:
-            return _EMPTY
-        chars = _chars(kind, argument)
-        if chars is not None:
-            return self.state(_both_cases(chars) if self.folding else chars)
-        if kind in _REPEATS:
-            return self.repeat(*argument)
-        if kind in _GROUPS:
-            return self.sequence(argument if kind == "ATOMIC_GROUP" else argument[-1])
-        if kind == "BRANCH":
-            return self.branch(argument[1])
-        if kind == "GROUPREF_EXISTS":
-            return self.branch([argument[1], argument[2] or []])
-        if kind == "GROUPREF":
-            return self.repeat(0, 1_000, [("ANY", None)])  # may be any text
-        self.conditions = True
-        if kind in ("ASSERT", "ASSERT_NOT"):
-            first = len(self.chars)
-            self.sequence(argument[1])  # its loops are walked too
-            self.aside.update(range(first, len(self.chars)))
-        return _EMPTY
-
-    def repeat(self, least: int, most: int, body: Iterable[Any]) -> Ends:
-        nodes = list(body)
-        parts = [self.sequence(nodes) for _ in range(min(least, _ROUNDS))]
-        one_character = len(nodes) == 1 and _chars(str(nodes[0][0]), nodes[0][1]) is not None
-        counted = least > _ROUNDS and not one_character  # its rounds may differ: as good as a loop
-        if most != least or counted:
-            first = len(self.chars)
-            begins, ends, empty = self.sequence(nodes)
-            if most - least > 1 or counted:
-                self.connect(ends, begins)
-                self.close(first)
-            if counted and empty:
-                self.connect(ends, begins)  # a round that takes nothing counts too, so there are many ways to count
-            parts.append((begins, ends, True))
-        return reduce(self.then, parts, _EMPTY)
-
-    def branch(self, branches: Iterable[Iterable[Any]]) -> Ends:
-        parts = [self.sequence(branch) for branch in branches]
-        begins = frozenset[int]().union(*(part[0] for part in parts))
-        ends = frozenset[int]().union(*(part[1] for part in parts))
-        return begins, ends, any(part[2] for part in parts)
-
-    def close(self, first: int) -> None:
-        """The states since `first` are a loop, which takes in the loops inside."""
-        loop = frozenset(range(first, len(self.chars))) - self.aside
-        self.loops = [each for each in self.loops if not each <= loop] + ([loop] if loop else [])
-
-    def is_ambiguous(self, loop: frozenset[int]) -> bool:
-        """Whether two different ways through the loop read the same text and meet again."""
-        inner = {state: [after for after in self.edges[state] if after in loop] for state in loop}
-        if any(self.edges[state][after] > 1 for state in loop for after in inner[state]):
-            return True
-        before = self.pairs(inner)
-        if before is None:
-            return True  # too large to tell
-        # Backwards from where the walkers meet: whoever was apart there went two ways.
-        waiting = [pair for pair in before if pair[0] == pair[1]]
-        seen = set(waiting)
-        for pair in waiting:  # which grows meanwhile
-            fresh = before[pair] - seen
-            if any(one != other for one, other in fresh):
-                return True
-            seen |= fresh
-            waiting.extend(fresh)
-        return False
-
-    def pairs(self, inner: dict[int, list[int]]) -> dict[tuple[int, int], set[tuple[int, int]]] | None:
-        """Where two walkers that read the same text can be, begun at the same state, and where they came from."""
-        found: dict[tuple[int, int], set[tuple[int, int]]] = {(state, state): set() for state in inner}
-        waiting = list(found)
-        steps = 0
-        for pair in waiting:  # which grows meanwhile
-            for one in inner[pair[0]]:
-                for other in inner[pair[1]]:
-                    if self.chars[one] & self.chars[other]:
-                        if (one, other) not in found:
-                            found[one, other] = set()
-                            waiting.append((one, other))
-                        found[one, other].add(pair)
-            steps += len(inner[pair[0]]) * len(inner[pair[1]])
-            if steps > _MOST_PAIRS:
-                return None
-        return found
-
-    def is_open(self, loop: frozenset[int]) -> bool:
-        """Whether the next character does not tell if the loop goes on or has ended."""
-        for state in loop:
-            going_on = frozenset[int]().union(*(self.chars[after] for after in self.edges[state] if after in loop))
-            if any(self.chars[after] & going_on for after in self.edges[state] if after not in loop):
-                return True
-        return False
+class TooMuchWorkError(Exception):
+    """A check that would not end in time, for whoever counts its steps."""
 
 
-def _chars(kind: str, argument: Any) -> Chars | None:
-    """The characters that a single-character node matches, or a part of such a node; None for any other node."""
-    match kind:
-        case "LITERAL":
-            return frozenset({argument})
-        case "NOT_LITERAL":
-            return _ALPHABET - {argument}
-        case "ANY":
-            return _ALPHABET - {10}
-        case "RANGE":
-            return frozenset(char for char in _ALPHABET if argument[0] <= char <= argument[1]) | {*argument}
-        case "CATEGORY":
-            name = str(argument).removeprefix("CATEGORY_")
-            matches = re.compile(_CATEGORIES[name.removeprefix("NOT_")]).fullmatch
-            found = frozenset(char for char in _ALPHABET if matches(chr(char)))
-            return _ALPHABET - found if name.startswith("NOT_") else found
-        case "IN":
-            found = frozenset[int]().union(*(_chars(str(item), value) or () for item, value in argument))
-            return _ALPHABET - found if str(argument[0][0]) == "NEGATE" else found
-    return None
+class UncheckedMismatch(Mismatch):
+    """Nobody can tell whether a value fits: integers too large to divide, values too deep, too much work."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why, located=[((), f"cannot be checked against its schema: {why}")])
 
 
-def _both_cases(chars: Chars) -> Chars:
-    spelled = [chr(char).swapcase() for char in chars]
-    return chars | {ord(char) for char in spelled if len(char) == 1}
+_left: ContextVar[list[int] | None] = ContextVar("_left", default=None)
+
+
+@contextmanager
+def budget(steps: int) -> Iterator[None]:
+    """A check that may take so many steps; inside of another it takes them from that one's.
+
+    Raises `UncheckedMismatch` where they are gone, or whatever goes wrong; inside of another it lets that pass.
+    """
+    if _left.get() is not None:
+        yield
+        return
+    token = _left.set([steps])
+    try:
+        yield
+    except Exception as error:
+        raise UncheckedMismatch(describe_exception(error)) from error
+    finally:
+        _left.reset(token)
+
+
+def spend(steps: int) -> None:
+    """Count work: a step is a few microseconds. Raises `TooMuchWorkError` where the budget is gone."""
+    left = _left.get()
+    if left is not None:
+        left[0] -= steps
+        if left[0] < 0:
+            raise TooMuchWorkError("the value is too large for so much schema; send less, or simpler data")
+
+
+@lru_cache(maxsize=32)
+def bounded(cls: Any, keywords: Keywords | None) -> Any:
+    """A validator class that counts its work; `keywords` may change what is done for each keyword."""
+    from jsonschema.validators import create
+
+    checks: Mapping[str, Any] = {**cls.VALIDATORS, "required": _required, "uniqueItems": _unique_items}
+    if keywords is not None:
+        checks = keywords(checks)
+    weights: dict[str, Any] = {**_WEIGHTS, "format": partial(_format_weight, cls.FORMAT_CHECKER.checkers)}
+    is_old = cls.VALIDATORS.keys().isdisjoint(("$dynamicRef", "$recursiveRef"))
+    found: Any = create(
+        meta_schema=cls.META_SCHEMA,
+        validators={
+            word: partial(_counted, check, getattr(check, "weight", None) or weights.get(word, _weight))
+            for word, check in checks.items()
+            if word in cls.VALIDATORS
+        },
+        type_checker=cls.TYPE_CHECKER,
+        format_checker=cls.FORMAT_CHECKER,
+        id_of=cls.ID_OF,
+        applicable_validators=_alone if is_old else _visited,
+    )
+    found.evolve = evolve  # jsonschema's own goes back to another class wherever a schema names its dialect
+    return found
+
+
+def _visited(schema: Any) -> Any:
+    spend(1 + len(schema) // 4)
+    return schema.items()
+
+
+def _alone(schema: Any) -> Any:
+    """In old dialects nothing counts beside a reference."""
+    return [("$ref", schema["$ref"])] if schema.get("$ref") is not None else _visited(schema)
+
+
+def _counted(check: Callable[..., Any], weight: Callable[..., int], validator: Any, *seen: Any) -> Iterator[Any]:
+    spend(weight(*seen))
+    for error in check(validator, *seen) or ():
+        spend(1 + len(error.message) // _CHARACTERS)  # which has the value in it
+        yield error
+
+
+def _weight(limit: Any, value: Any, schema: Any) -> int:
+    """What one keyword takes, beside what it hands on to others."""
+    return 1 + (_length(limit) + _length(value)) // 8
+
+
+def _length(value: Any) -> int:
+    return len(value) if isinstance(value, (list, dict)) else 0
+
+
+def parts(value: Any) -> int:
+    """How many values a value is made of."""
+    return measured(value, _MOST_PARTS, _MOST_PARTS)[0] if isinstance(value, (list, dict)) else 1
+
+
+def _format_weight(known: Container[str], limit: Any, value: Any, schema: Any) -> int:
+    """Some formats are patterns of their own, or compile one."""
+    return 1 + len(value) // 2 if isinstance(value, str) and limit in known else 1
+
+
+_WEIGHTS: Final[Mapping[str, Callable[[Any, Any, Any], int]]] = {
+    "$ref": lambda limit, value, schema: 2 + limit.count("/"),
+    "const": lambda limit, value, schema: 1 + parts(value),
+    "enum": lambda limit, value, schema: 1 + len(limit) * parts(value) // 4,
+    "uniqueItems": lambda limit, value, schema: 1 + parts(value),
+}
+
+
+def _required(validator: Any, names: Any, value: Any, schema: Any) -> Iterator[Any]:
+    from jsonschema import ValidationError
+
+    if isinstance(value, dict) and any(name not in value for name in names):
+        yield ValidationError("lacks members")  # one for all
+
+
+def _unique_items(validator: Any, unique: Any, value: Any, schema: Any) -> Iterator[Any]:
+    from jsonschema import ValidationError
+
+    if unique and isinstance(value, list) and len(distinct(value)) < len(value):
+        yield ValidationError("has non-unique elements")
+
+
+# A step is as long as it takes to write so many characters.
+_CHARACTERS: Final = 512
+_MOST_PARTS: Final = 10**7

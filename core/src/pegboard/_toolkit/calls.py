@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Iterable, Mapping
-from types import CoroutineType
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from collections.abc import AsyncIterator, Iterable
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any, Final
 
 from pegboard._base.effects import ClosedError
-from pegboard._execution.bound_tool import BoundTool, Unavailable
-from pegboard._execution.fastpath import NOTHING_GIVEN
+from pegboard._execution.engine import BoundTool
+from pegboard._execution.runner import NOTHING_GIVEN
 from pegboard._model.call import Listener, ToolCall
 from pegboard._model.policy import ExecutionPolicy
 from pegboard._model.result import ToolResult
-from pegboard._toolkit.state import ToolkitState
+from pegboard._toolkit.catalog import Catalog
 
 if TYPE_CHECKING:
     from pegboard._execution.streaming import Batch, Event
@@ -21,39 +20,21 @@ if TYPE_CHECKING:
 _NOTHING: Final = ()  # the one empty tuple that there is
 
 
-class CallingSession(Protocol):
-    """The session in whose name a call is made."""
-
-    _core: ToolkitState
-    _cache: dict[str, BoundTool]
-    _generation: int
-
-    def ready(self, name: Any) -> BoundTool | Unavailable:
-        """The tool made ready for calls, or why it cannot be called. Never raises."""
-
-    def _refresh(self) -> None: ...
-
-    @property
-    def pending(self) -> list[ToolCall]:
-        """The suspended calls whose answers are owed here."""
-
-
-class Calls(ABC):
+class Calls:
     """Makes calls in the name of `_caller`: a session is its own, that of a toolkit is its root session."""
 
     __slots__ = ()
 
-    @property
-    @abstractmethod
-    def _caller(self) -> CallingSession: ...
+    if TYPE_CHECKING:  # a toolkit has it as an attribute, which is looked up three times as fast
+
+        @property
+        def _caller(self) -> Catalog: ...
 
     def prepare(self, name: str | ToolCall, arguments: Any = None, *, call_id: str | None = None) -> ToolCall:
         """A call that may run later. Never raises: a bad call has its result already (`not_found`, `invalid`, ...)."""
         session = self._caller
         call = name if isinstance(name, ToolCall) else ToolCall(call_id or "", name, arguments)
-        if call._runner is None:
-            session._core.engine.prepare(session, call, session.ready(call.name))
-        return call
+        return session._core.runner.prepare(session, call)
 
     def call_sync(
         self,
@@ -74,17 +55,19 @@ class Calls(ABC):
         if session._generation != core.registry.generation:
             session._refresh()
         bound = session._cache.get(name) or session.ready(name)
-        if on_chunk is not None:
-            from pegboard._execution.streaming import check_listener
-
-            check_listener(on_chunk)
         if type(bound) is not BoundTool:
-            return core.engine.unavailable(session, ToolCall(call_id or "", name, arguments), bound)
+            return core.runner.absent(name, call_id, bound)
         nothing = context is _NOTHING and agent is None and on_chunk is None and policy is None
         given = NOTHING_GIVEN if nothing else (context, agent, on_chunk, policy)
-        result: ToolResult = core.fast_path.run(session, bound, arguments, call_id, given, False)
+        result: Any
+        if on_chunk is None:
+            result = core.run(session, bound, arguments, call_id, given, False)
+        else:
+            from pegboard._execution.streaming import heard
+
+            result = heard(partial(core.run, session, bound, arguments, call_id), given, False)
         try:
-            return result
+            return result  # type: ignore[no-any-return]  # `cast` would be a frame more
         finally:  # what a tool raised keeps this frame, and would keep its own result through it
             del result
 
@@ -108,22 +91,20 @@ class Calls(ABC):
             session._refresh()
         bound = session._cache.get(name) or session.ready(name)
         if type(bound) is not BoundTool:
-            return core.engine.unavailable(session, ToolCall(call_id or "", name, arguments), bound)
-        listener: Any = on_chunk
-        if listener is not None:
-            from pegboard._execution.streaming import ChunkChannel, heard_by
+            return core.runner.absent(name, call_id, bound)
+        nothing = context is _NOTHING and agent is None and on_chunk is None and policy is None
+        given = NOTHING_GIVEN if nothing else (context, agent, on_chunk, policy)
+        result: Any
+        if on_chunk is None:
+            result = core.run(session, bound, arguments, call_id, given, True)
+        else:
+            from pegboard._execution.streaming import heard
 
-            if not isinstance(listener, ChunkChannel):
-                async with heard_by(listener) as channel:
-                    options = {"context": context, "agent": agent, "on_chunk": channel, "policy": policy}
-                    return await self.call(name, arguments, call_id=call_id, **options)
-        nothing = context is _NOTHING and agent is None and listener is None and policy is None
-        given = NOTHING_GIVEN if nothing else (context, agent, listener, policy)
-        result: Any = core.fast_path.run(session, bound, arguments, call_id, given, True)
-        while type(result) is CoroutineType:
+            result = heard(partial(core.run, session, bound, arguments, call_id), given, True)
+        while type(result) is not ToolResult:
             result = await result
         try:
-            return result  # type: ignore[no-any-return]  # `cast` would be a frame more
+            return result
         finally:  # what a tool raised keeps this frame, and would keep its own result through it
             del result
 
@@ -141,8 +122,7 @@ class Calls(ABC):
 
         `parallel` beats what the toolkit says. Raises `PegboardError` for what is no call, before any of them runs.
         """
-        options = {"context": context, "agent": agent, "policy": policy}
-        return await self._batch(calls, options, on_chunk, parallel).run()
+        return await self._batch(calls, on_chunk, parallel, context=context, agent=agent, policy=policy).run()
 
     def call_many_sync(
         self,
@@ -155,16 +135,13 @@ class Calls(ABC):
         parallel: bool | None = None,
     ) -> list[ToolResult]:
         """`call_many` from plain code."""
-        options = {"context": context, "agent": agent, "policy": policy}
-        batch = self._batch(calls, options, on_chunk, parallel)
+        batch = self._batch(calls, on_chunk, parallel, context=context, agent=agent, policy=policy)
         drivers = self._caller._core.engine.drivers
         try:
-            if drivers.available:
-                results: list[ToolResult] = drivers.block_on(batch.run)
-                return results
-        except ClosedError:  # meanwhile, before any of them began
-            pass
-        return batch.run_one_by_one()  # closed, or the interpreter is shutting down: each call says so itself
+            results: list[ToolResult] = drivers.block_on(batch.run_apart)
+        except ClosedError:  # before any of them began: each call says so itself
+            return batch.run_one_by_one(self.call_sync)
+        return results
 
     def stream(
         self,
@@ -176,16 +153,12 @@ class Calls(ABC):
         parallel: bool | None = None,
     ) -> AsyncIterator[Event]:
         """Run several calls and yield their chunks and results as they come. Leaving early cancels the rest."""
-        options = {"context": context, "agent": agent, "policy": policy}
-        return self._batch(calls, options, None, parallel).stream()
+        return self._batch(calls, None, parallel, context=context, agent=agent, policy=policy).stream()
 
-    def _batch(
-        self, calls: Iterable[Any], options: Mapping[str, Any], on_chunk: Listener | None, parallel: bool | None
-    ) -> Batch:
-        from pegboard._execution.streaming import Batch
-
-        session = self._caller
-        return Batch(session, calls, options, on_chunk, session._core.parallel if parallel is None else parallel)
+    def _batch(self, calls: Iterable[Any], on_chunk: Listener | None, parallel: bool | None, **options: Any) -> Batch:
+        core = self._caller._core
+        together = core.options.parallel if parallel is None else parallel
+        return _batch_class()(self.call, calls, options, on_chunk, together, core.engine)
 
     def resume(self, call_id: str | ToolCall, value: Any) -> ToolResult:
         """Complete a suspended call with its answer. `call_id` may be the call itself, as `pending` lists it.
@@ -194,9 +167,21 @@ class Calls(ABC):
         for.
         """
         session = self._caller
-        return session._core.engine.resume(call_id, value, session.pending)
+        return session._core.runner.resume(call_id, value, session.pending)
+
+    def suspend(self, call: ToolCall, reason: str = "") -> ToolResult:
+        """Owe the answer of a call that waited for it in an earlier program: it is suspended here and does not run."""
+        session = self._caller
+        return session._core.runner.suspend(self.prepare(call), reason)
 
     @property
     def pending(self) -> list[ToolCall]:
         """The suspended calls whose answers are owed."""
         return self._caller.pending
+
+
+@cache
+def _batch_class() -> type[Batch]:
+    from pegboard._execution.streaming import Batch  # once: to find it takes a tenth of a batch of one call
+
+    return Batch

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Mapping
 from copy import copy
 from typing import Any, final
 
 from attrs import frozen
 
+from pegboard._base.effects import tried
 from pegboard._base.errors import PegboardError, describe_exception
 from pegboard._base.records import Compared
 from pegboard._board.board import OnConflict
 from pegboard._injection.presets import Preset, for_tools
 from pegboard._model.tool import Origin, Tool
-from pegboard._toolkit.session import Session
 from pegboard._toolkit.state import ToolkitState
 from pegboard._tools.collect import Collected, check_renamed
 from pegboard.extension import LiveSource, Offer
@@ -32,29 +32,28 @@ class SourceRecord(Compared):
 
 def is_live(source: Any) -> bool:
     """Whether the tools of an object may change. Looks at its class first, so that no property of others runs."""
-    return hasattr(type(source), "watch") and not isinstance(source, type) and isinstance(source, LiveSource)
+    watches = tried(hasattr, type(source), "watch") and tried(isinstance, source, LiveSource)
+    return bool(watches) and not isinstance(source, type)
 
 
-@final
 class Followed:
     """One registration of a live source: keeps on the board what the source offers now."""
 
     def __init__(
         self,
         core: ToolkitState,
-        session: Session,
         offer: Offer,
         on_conflict: OnConflict,
         pack: str | None = None,
         origin: Origin | None = None,
     ) -> None:
         self.source: LiveSource = offer.source
+        self._name = self.source.name
+        # The pack that hung it up; None for the program.
         self.pack = pack
-        """The pack that hung it up; None for the program."""
+        # The same object for all tools of this registration: how they are told from others of their names.
         self.origin = Origin(plugin=f"source {self.source.name!r}") if origin is None else copy(origin)
-        """The same object for all tools of this registration: how they are told from others of their names."""
         self._core = core
-        self._session = session
         self._offer = offer
         self._on_conflict: OnConflict = on_conflict
         self._names: dict[str, str] = {}
@@ -70,7 +69,8 @@ class Followed:
         """What hangs there of the source, and what is wrong with the rest."""
         ours = self._ours()
         hanging = tuple(name for name in self._names.values() if name in ours)
-        return SourceRecord(self.source.name, hanging, (*self.source.problems, *self._refused.values()))
+        problems = tried(lambda: tuple(self.source.problems)) or ()
+        return SourceRecord(self._name, hanging, (*problems, *self._refused.values()))
 
     def collect(self) -> Collected:
         """The tools of the source now; names that it does not know are no error while it is away."""
@@ -139,9 +139,7 @@ class Followed:
         kept = {name: _newest(ours[name], offered[own]) for own, name in names.items() if own in offered}
         gone = [name for own, name in names.items() if own not in offered]
         new = {own: tool for own, tool in offered.items() if own not in self._names and self._may_hang(own, tool)}
-        forgotten = self._on_board(ours[name] for name in gone)
         hung = self._core.registry.swap(gone, kept, new.values(), self._on_conflict, self.pack)
-        self._session.forget(forgotten)
         for own, tool, placed in zip(new, new.values(), hung, strict=True):
             if placed is None:
                 if self._on_conflict == "raise":
@@ -149,7 +147,7 @@ class Followed:
                 continue
             self._names[own] = placed.name
             if presets := self._presets_of(own, tool):
-                self._session.hold_presets(placed, presets)
+                self._core.hold_presets(placed, presets)
         self._names = {own: name for own, name in self._names.items() if own in offered}
 
     def _may_hang(self, own: str, tool: Tool) -> bool:
@@ -167,31 +165,24 @@ class Followed:
 
     def _presets_of(self, own: str, tool: Tool) -> dict[str, Preset]:
         values = for_tools(self._offer.presets, {own: tool}, lenient=True).get(own, {})
-        return self._session.check_presets(tool, values)
+        return self._core.check_presets(tool, values)
 
     def _ours(self) -> dict[str, Tool]:
         """What hangs there of this registration, by the names that it was hung up under."""
         hung = self._core.registry.hung_by(self.pack)
         return {name: tool for name, tool in hung.items() if tool.origin is self.origin}
 
-    def _on_board(self, tools: Iterable[Tool]) -> list[str]:
-        """The names that tools have on the board: where packs clash, others than they were hung up under."""
-        wanted = {tool.entry for tool in tools}
-        board = self._core.registry.board
-        return [name for name, tool in board.tools.items() if tool.entry in wanted] if wanted else []
-
-
-def unfollow(followed: Iterable[Followed]) -> None:
-    """Follow none of them any longer."""
-    for each in followed:
-        each.stop()
-
 
 def unfollow_packs(core: ToolkitState, packs: Container[str]) -> None:
     """Follow no source of these packs any longer; their records go too."""
-    gone = [each for each in core.live if each.pack is not None and each.pack in packs]
+    leave(core, [each for each in core.live if each.pack is not None and each.pack in packs])
+
+
+def leave(core: ToolkitState, gone: list[Followed]) -> None:
+    """Follow these no longer; their records go too."""
     core.live[:] = [each for each in core.live if each not in gone]
-    unfollow(gone)
+    for each in gone:
+        each.stop()
 
 
 def _newest(old: Tool, offered: Tool) -> Tool:

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
+from operator import attrgetter
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from pegboard import builtin
 from pegboard._arguments.validate import RepairMode
+from pegboard._base.effects import tried
 from pegboard._base.errors import ConflictError, UnknownNameError, suggestion
-from pegboard._base.names import SEARCH_TOOL
-from pegboard._board.board import Groups, Registry
+from pegboard._base.names import OWN, SEARCH_TOOL
+from pegboard._board.board import Registry
+from pegboard._board.overlay import Overlay
 from pegboard._execution.concurrency import Limit
 from pegboard._execution.engine import Engine
-from pegboard._execution.fastpath import FastPath
+from pegboard._execution.prepared import CallRunner
 from pegboard._injection.injectors import InjectorTable
+from pegboard._injection.presets import Preset, read_presets
 from pegboard._model.plugin_record import Contribution
 from pegboard._model.policy import checked_capacity
 from pegboard._model.tool import Origin, Tool
@@ -28,34 +32,21 @@ from pegboard._tools.signature import TypeTables
 from pegboard._types.table import Level, TypeTable
 from pegboard.extension import Dialect, Middleware, Offer
 
-if TYPE_CHECKING:
-    pass
-
+# What the search is called where tools go by their names on the board: none can have this one.
 OFF_BOARD: Final = ".search_tools"
-"""What the search is called where tools go by their names on the board: none can have this one."""
 
-OWN: Final = "pegboard"
-"""Where tools of the core itself come from."""
-
+# How many deferred tools are still listed like any other: as many as a model picks from without help.
 DEFER_THRESHOLD: Final = 10
-"""How many deferred tools are still listed like any other: as many as a model picks from without help."""
 
 
+# Something for a table: its name there, the handler, and who brings it.
 Handler: TypeAlias = tuple[str, Any, Origin, Level]
-"""Something for a table: its name there, the handler, and who brings it."""
 
-_TABLES: Final[tuple[tuple[str, HookName], ...]] = (
-    ("types", "provide_types"),
-    ("injectors", "provide_injectors"),
-    ("converters", "provide_converters"),
-)
+_TABLES: Final[tuple[HookName, ...]] = ("provide_types", "provide_injectors", "provide_converters")
 
 
-@final
 class Services:
     """What the plugins of one toolkit bring; one that reloads takes others in their place."""
-
-    __slots__ = ("accelerators", "backends", "dialects", "handlers", "middleware", "plugins", "threads")
 
     def __init__(self, plugins: Plugins) -> None:
         plugins.ask_all()
@@ -74,9 +65,12 @@ class Services:
         self.handlers = _handlers(plugins)
 
 
-def tables(handlers: Iterable[Handler], context_only: Iterable[type] = ()) -> TypeTables:
-    """The tables of types, injectors and converters; `context_only` are classes that come from the context."""
-    made = TypeTables(TypeTable(), InjectorTable(context_only=set(context_only)), ConverterTable())
+def tables(handlers: Iterable[Handler], chosen: Mapping[str, str], context_only: Iterable[type] = ()) -> TypeTables:
+    """The tables of types, injectors and converters.
+
+    `chosen` packs map types for all, `context_only` are classes that come from the context.
+    """
+    made = TypeTables(TypeTable(chosen), InjectorTable(context_only), ConverterTable())
     for table, handler, origin, level in handlers:
         getattr(made, table).add(handler, origin, level)
     return made
@@ -85,8 +79,8 @@ def tables(handlers: Iterable[Handler], context_only: Iterable[type] = ()) -> Ty
 def _handlers(plugins: Plugins) -> list[Handler]:
     """The types, injectors and converters that plugins bring, the core's own last; each with its table."""
     return [
-        (table, each.value, each.origin, "builtin" if each.builtin else "plugin")
-        for table, hook in _TABLES
+        (hook.removeprefix("provide_"), each.value, each.origin, "builtin" if each.builtin else "plugin")
+        for hook in _TABLES
         for each in plugins.contributions(hook)
     ]
 
@@ -102,15 +96,15 @@ def _named(plugins: Plugins, hook: HookName) -> dict[str, Any]:
     """
     found: dict[str, Contribution] = {}
     for contribution in plugins.contributions(hook):
-        name = contribution.value.name
-        if name in found and contribution.builtin:
-            continue
-        if name in found:
+        name = tried(attrgetter("name"), contribution.value)
+        if not isinstance(name, str):
+            plugins.fail(contribution.origin, f"a {type(contribution.value).__name__} of {hook} has lost its name")
+        elif name not in found:
+            found[name] = contribution
+        elif not contribution.builtin:
             sides = f"{found[name].origin} and {contribution.origin}"
             error = ConflictError(f"{name!r} is offered by {sides}; block one of them")
             plugins.fail(contribution.origin, str(error), error)
-            continue
-        found[name] = contribution
     return {name: contribution.value for name, contribution in sorted(found.items())}
 
 
@@ -122,7 +116,7 @@ def standard_tables() -> TypeTables:
 @cache
 def _tables_on(path: tuple[str, ...]) -> TypeTables:
     plugins = Plugins.load(builtin=builtin.plugins())
-    standard = tables(_handlers(plugins))
+    standard = tables(_handlers(plugins), plugins.chosen)
     standard.accelerators.use(_values(plugins, "provide_accelerators"))
     return standard
 
@@ -132,57 +126,59 @@ def forget_standard_tables() -> None:
     _tables_on.cache_clear()
 
 
-@final
+class ToolkitOptions(NamedTuple):
+    """What a program says of its toolkit, once and for all."""
+
+    parallel: bool
+    allow_tool_deletion: bool
+    preset_override: bool
+    repair: RepairMode
+    max_threads: int
+    max_concurrency: int | None
+    defer_threshold: int
+
+
 class ToolkitState:
     """Board, plugins, engine and groups of a toolkit, and the tables that its tools are read with."""
 
     def __init__(
-        self,
-        plugins: Plugins,
-        toolkit: Any,
-        outcomes: ResultFactory,
-        *,
-        parallel: bool,
-        preset_override: bool,
-        repair: RepairMode,
-        max_threads: int,
-        max_concurrency: int | None,
-        defer_threshold: int,
+        self, plugins: Plugins, toolkit: Any, results: ResultFactory, options: ToolkitOptions, overlay: Overlay
     ) -> None:
-        if defer_threshold < 0:
-            raise ValueError(f"defer_threshold takes a number of tools, 0 or more; got {defer_threshold}")
+        if options.defer_threshold < 0:
+            raise ValueError(f"defer_threshold takes a number of tools, 0 or more; got {options.defer_threshold}")
+        if options.max_concurrency is not None:
+            checked_capacity(options.max_concurrency, "max_concurrency")
+        self.options = options
         self.toolkit = toolkit
         self.services = services = Services(plugins)
         self.handlers: list[Handler] = []
-        """The types, injectors and converters of the program."""
-        self.assembly = tables(services.handlers)
-        services.threads.size = max_threads
+        self.assembly = tables(services.handlers, plugins.chosen)
+        services.threads.size = options.max_threads
         accelerators = self.assembly.accelerators
-        self.engine = Engine(outcomes, lambda: services.threads.pool, repair=repair, accelerators=accelerators)
-        self.engine.backends.update(services.backends)
-        accelerators.use(services.accelerators)
-        self.collector = Collector(self.assembly, plugins, self.engine.backends)
-        self.fast_path = FastPath(self.engine)
+        self.engine = Engine(results, lambda: services.threads.pool, repair=options.repair, accelerators=accelerators)
+        self.runner = CallRunner(self.engine)
         self.registry = Registry()
-        self.groups = Groups()
-        self.parallel = parallel
-        self.preset_override = preset_override
-        self.max_concurrency = None if max_concurrency is None else checked_capacity(max_concurrency, "max_concurrency")
-        self.defer_threshold = defer_threshold
+        self.overlay = overlay  # what the program itself says, in the root session and by registering
+        self.groups = overlay.groups
         self.live: list[Any] = []  # the registrations of live sources, each with a `record`
+        self.use(services)
 
     def use(self, services: Services) -> None:
-        """Exchange all that plugins bring: whoever makes tools ready makes them anew from now on."""
+        """Use all that plugins bring: whoever makes tools ready makes them anew from now on."""
         engine, assembly = self.engine, self.assembly
         if services.handlers != self.services.handlers:
-            fresh = tables([*services.handlers, *self.handlers], assembly.injectors.context_only)
+            handlers = [*services.handlers, *self.handlers]
+            fresh = tables(handlers, services.plugins.chosen, assembly.injectors.context_only)
             # In the same place: whatever reads tools looks there.
             assembly.types, assembly.injectors, assembly.converters = fresh.types, fresh.injectors, fresh.converters
         assembly.accelerators.use(services.accelerators)
         engine.backends.clear()
         engine.backends.update(services.backends)
-        self.collector.sources = services.plugins
+        self.collector = Collector(assembly, services.plugins, engine.backends)
         self.services = services
+        engine.around = [each for each in services.middleware if each.whole]
+        # How those calls are made that nobody prepared.
+        self.run = self.runner.entered if engine.around else self.runner.run
         self.registry.touched()
 
     @property
@@ -190,9 +186,18 @@ class ToolkitState:
         """Those that are active, and those that are not."""
         return self.services.plugins
 
-    def absence(self, name: str) -> str:
+    def check_presets(self, tool: Tool, values: Mapping[str, Any]) -> dict[str, Preset]:
+        """The presets that these values are, for a tool that need not hang yet. Raises `RegistrationError`."""
+        return read_presets(tool, values, override=self.options.preset_override)
+
+    def hold_presets(self, tool: Tool, presets: Mapping[str, Preset]) -> None:
+        """Set presets that were checked, for a tool that hangs there."""
+        self.overlay.set_presets(tool, presets)
+        self.registry.touched()
+
+    def absence(self, name: str, *, brief: bool = False) -> str:
         """Why there is no such tool: the nearest names, and a plugin or a source that failed if it may be theirs."""
-        plugin = self.plugins.explain_absent(name)
+        plugin = self.plugins.explain_absent(name, brief=brief)
         away = [each.record.problems[0] for each in self.live if each.record.problems and not each.record.tools]
         return " ".join([self.registry.board.absence(name), *([plugin] if plugin else []), *away])
 
@@ -213,17 +218,13 @@ class ToolkitState:
         """It hangs on no board: sessions show it while they leave out tools that wait to be found."""
         return self.own_tool(SEARCH_TOOL).evolve(name=OFF_BOARD)
 
-    def middleware_for(self, tool: Tool) -> list[Middleware]:
-        """The middleware that applies to a tool, outermost first."""
-        return [each for each in self.services.middleware if each.applies is None or each.applies(tool)]
-
     def limits_for(self, tool: Tool) -> list[Limit]:
         """The limits that calls of a tool need a place in, in an order that is the same for all tools."""
         capacities = {f"the lock {name!r}": 1 for name in tool.options.locks}
         if tool.options.exclusive:
             capacities[f"the exclusive tool {tool.name!r}"] = 1
-        if self.max_concurrency is not None:
-            capacities["max_concurrency of the toolkit"] = self.max_concurrency
+        if self.options.max_concurrency is not None:
+            capacities["max_concurrency of the toolkit"] = self.options.max_concurrency
         for group in self.groups.of(tool):
             if group.max_concurrency is not None:
                 capacities[f"max_concurrency of the group {group.name!r}"] = group.max_concurrency
@@ -232,11 +233,16 @@ class ToolkitState:
     def dialect(self, name: str) -> Dialect:
         """The provider dialect of that name. Raises `UnknownNameError` naming the pack to install."""
         if name not in self.services.dialects:
-            from pegboard._base.known_packs import to_install
+            from pegboard._base.known_packs import known_pack, to_install
 
-            known = suggestion(name, self.services.dialects, noun="dialects")
-            remedy = to_install("dialects", (record.name for record in self.plugins.records))
-            raise UnknownNameError(f"there is no dialect {name!r}. {known} {remedy}".rstrip())
+            records = self.plugins.records
+            idle = [each for each in records if each.state != "active" and known_pack(each.name, "dialects")]
+            why = [f"The pack {each.name!r} is installed, but {each.reason or 'not asked for'}." for each in idle]
+            none = [] if records else ["This toolkit loads no plugins."]
+            known, near = sorted(self.services.dialects), suggestion(name, self.services.dialects, noun="dialects")
+            every = [f"All there are: {', '.join(known)}."] if near.startswith("Did") else []
+            said = [f"there is no dialect {name!r}. {near}", *every, *why, *none, to_install("dialects")]
+            raise UnknownNameError(" ".join(said).strip())
         return self.services.dialects[name]
 
 

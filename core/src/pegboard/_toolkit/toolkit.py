@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Literal, Self, final
+from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, final, overload
 
 from pegboard import builtin
 from pegboard._arguments.validate import RepairMode
-from pegboard._base.errors import PegboardError, RegistrationError
+from pegboard._base.errors import PegboardError, RegistrationError, spelled_out
 from pegboard._base.names import check_name
-from pegboard._board.board import OnConflict
-from pegboard._board.overlay import META_TOOL, GroupFace
+from pegboard._board.board import Groups, OnConflict
+from pegboard._board.overlay import META_TOOL, GroupFace, Overlay
+from pegboard._injection.context import Scope
+from pegboard._model.declare import F, ToolTerms, marking
 from pegboard._model.plugin_record import PluginRecord
 from pegboard._model.policy import ExecutionPolicy
 from pegboard._model.tool import Origin, Tool, ToolOptions
 from pegboard._plugins.manager import Plugins
 from pegboard._results.factory import ExposeErrors, Overflow, ResultFactory
-from pegboard._toolkit.live_sources import SourceRecord, unfollow
-from pegboard._toolkit.register import follow_packs, hang_up_packs, register, register_type, reread
-from pegboard._toolkit.session import Session, Surface, is_meta_tool
-from pegboard._toolkit.state import DEFER_THRESHOLD, ToolkitState, replaces, standard_tables
+from pegboard._toolkit.catalog import is_meta_tool
+from pegboard._toolkit.live_sources import SourceRecord, leave
+from pegboard._toolkit.register import assemble, extend, register, reload_plugins, reread_after
+from pegboard._toolkit.session import Session, Surface
+from pegboard._toolkit.state import DEFER_THRESHOLD, ToolkitOptions, ToolkitState, standard_tables
 from pegboard._tools.collect import Collector
 from pegboard._types.table import TypeTable
-from pegboard.extension import Converter, Injector, Offer, TypeHandler
+from pegboard.extension import Converter, Injector, LiveSource, Offer, TypeHandler
 
 if TYPE_CHECKING:
     from pegboard._base.names import Names
@@ -37,7 +41,8 @@ class Toolkit(Surface):
     `Toolkit()` assembles whatever is installed; `Toolkit(plugins=())` is empty. `plugins` and `block` select by
     entry-point or distribution name, `settings` and `config` configure packs, `on_plugin_error="raise"` turns a broken
     plugin into a `PluginError`. `context`, `policy`, `approver`, `permissions` (a file) and `agent` are those of the
-    root session. `repair` says how far mistakes of the model are mended, `expose_errors` how much of an exception it
+    root session. With `lock`, a file that `pegboard lock` wrote, only tools that are as it has them are offered and
+    called. `repair` says how far mistakes of the model are mended, `expose_errors` how much of an exception it
     sees. Text of more than `max_output` characters is cut, or with `overflow="spill"` kept for the tool `read_output`.
     At most `max_concurrency` calls run at once, those that tools make themselves not counted; the others wait. Where
     more than `defer_threshold` tools with `@tool(defer=True)` are offered, `search_tools` finds them instead of a list.
@@ -45,6 +50,8 @@ class Toolkit(Surface):
 
     Raises `PluginError` and `SettingsError` as said above, ValueError for an option that does not exist.
     """
+
+    _caller: Session
 
     def __init__(
         self,
@@ -61,6 +68,7 @@ class Toolkit(Surface):
         agent: Any = None,
         approver: Callable[..., Any] | None = None,
         permissions: str | os.PathLike[str] | None = None,
+        lock: str | os.PathLike[str] | None = None,
         preset_override: bool = True,
         repair: RepairMode = "safe",
         expose_errors: ExposeErrors = "message",
@@ -78,26 +86,14 @@ class Toolkit(Surface):
             config=config,
             builtin=builtin.plugins(),
         )
-        self._core = ToolkitState(
-            loaded,
-            self,
-            ResultFactory(expose_errors, max_output, overflow),
-            parallel=parallel,
-            preset_override=preset_override,
-            repair=repair,
-            max_threads=max_threads,
-            max_concurrency=max_concurrency,
-            defer_threshold=defer_threshold,
+        options = ToolkitOptions(
+            parallel, allow_tool_deletion, preset_override, repair, max_threads, max_concurrency, defer_threshold
         )
-        self._allow_tool_deletion = allow_tool_deletion
-        self._root = Session(
-            self._core, context=context, policy=policy, approver=approver, agent=agent, permissions=permissions
-        )
-        hang_up_packs(self._core, self._root)
-        registry = self._core.registry
-        if self._core.engine.outcomes.spill is not None and not replaces(registry.find("read_output"), "read_output"):
-            registry.add([self._core.own_tool("read_output")], (), "raise")
-        follow_packs(self._core, self._root)
+        overlay = Overlay(Groups(), None, policy, approver, permissions=permissions, lock=lock)
+        self._core = ToolkitState(loaded, self, ResultFactory(expose_errors, max_output, overflow), options, overlay)
+        scope = Scope(context, wider=None if agent is None else Scope((agent,), level="agent"))
+        self._caller = Session(self._core, overlay, scope, agent)
+        assemble(self._core)
 
     # Registering -----------------------------------------------------------------------------------------------
 
@@ -113,42 +109,59 @@ class Toolkit(Surface):
         disable: Iterable[str] = (),
         prefix: str = "",
         rename: Mapping[str, str] | Callable[[str], str] | None = None,
+        defer: bool = False,
         on_conflict: OnConflict = "raise",
     ) -> list[Tool]:
         """Hang up tools, all or none: typed functions, objects or classes with `@tool` methods, `Tool`s, tool sources.
 
-        `presets` are `{tool: {parameter: value}}`, or `{parameter: value}` where there is one tool. Raises
+        `presets` are `{tool: {parameter: value}}`, or `{parameter: value}` where there is one tool. With `defer` they
+        are found by `search_tools` where there are many. Raises
         `RegistrationError` naming the parameter, the annotation and the remedy, `ConflictError` for a name that is
         taken, `UnknownNameError` for an unknown group.
         """
         if not sources:
-            raise RegistrationError(
-                "register() needs something to register: a function, an object with @tool methods, a Tool"
-            )
+            raise RegistrationError("register() needs something to register: a function, a Tool, an object with tools")
         if on_conflict == "replace":
             self._check_deletion('on_conflict="replace"')
-        offer = Offer(
-            sources,
-            () if group is None else self._core.groups.check(group),
-            presets or {},
-            enable,
-            disable,
-            prefix,
-            rename,
-            name=name,
-            description=description,
-            extended_model=extended_model,
-        )
+        groups = () if group is None else self._core.groups.check(group)
+        said: dict[str, Any] = {"name": name, "description": description, "extended_model": extended_model}
+        offer = Offer(sources, groups, presets or {}, enable, disable, prefix, rename, defer=defer, **said)
         if name is not None and len(sources) > 1:
             raise RegistrationError(f"name= fits one source, got {len(sources)}")
-        return register(self._core, self._root, offer, on_conflict)
+        return [self._caller.seen(tool) for tool in register(self._core, offer, on_conflict)]
 
-    def unregister(self, *names: str) -> None:
-        """Take tools down, all or none. Raises `UnknownNameError`, and `PegboardError` where deletion is refused."""
+    @overload
+    def tool(self, function: F, /) -> F: ...
+    @overload
+    def tool(self, *, presets: Mapping[str, Any] | None = None, **options: Unpack[ToolTerms]) -> Callable[[F], F]: ...
+
+    # mypy takes no unpacked TypedDict beside a keyword; the callers' types are those above.
+    def tool(self, function: Any = None, /, *, presets: Any = None, **options: Any) -> Any:  # type: ignore[misc]
+        """Declare, register and give the function back: `@toolkit.tool`, or with the options of `tool` and `presets`.
+
+        `register` gives a list of tools instead, which is no use as a decorator. Raises as `register` does.
+        """
+        group, mark = options.pop("group", None), marking(sys._getframe(1), None, options)
+
+        def declare(target: Any) -> Any:
+            self.register(mark(target), group=group, presets=presets)
+            return target
+
+        return declare if function is None else declare(function)
+
+    def unregister(self, *names: str | LiveSource) -> None:
+        """Take tools down, all or none; a live source, such as an MCP server, goes with all its tools.
+
+        Raises `UnknownNameError`, and `PegboardError` where deletion is refused.
+        """
         self._check_deletion("unregister")
+        gone = [each for each in self._core.live if any(each.source is name for name in names)]
+        theirs = {id(each.source): each.record.tools for each in gone}
+        tools = [tool for name in names for tool in theirs.get(id(name), (str(name),))]
         # A file that cannot be written must leave the tools where they are: permissions go first.
-        self._root.forget(self._core.registry.resolve(names))
-        self._core.registry.remove(names)
+        self._core.overlay.forget_allowed(self._core.registry.resolve(tools))
+        leave(self._core, gone)
+        self._core.registry.remove(tools)
 
     def register_meta_tool(self) -> Tool:
         """Let the model switch groups itself: hang up `reset_equipped_tools`. A second time changes nothing.
@@ -156,18 +169,19 @@ class Toolkit(Surface):
         It sets which of the groups that the model manages are active, in the session that calls it. Raises
         `ConflictError` where the program has another tool of that name.
         """
-        core, root = self._core, self._root
+        core = self._core
         hanging = core.registry.find(META_TOOL)
         if hanging is None or not is_meta_tool(hanging):
             own = core.own_tool(META_TOOL)
-            core.registry.add(
-                [own.evolve(definition=own.definition.facing(GroupFace(root._overlay)), origin=Origin())], (), "raise"
-            )
-        return root.tool(META_TOOL)
+            core.registry.add([own.evolve(face=GroupFace(core.overlay), origin=Origin())], (), "raise")
+        return self._caller.tool(META_TOOL)
 
     def register_type(self, handler: TypeHandler) -> None:
-        """Map a type for this toolkit: the program's handlers win over plugins'. Tools that hang are read anew."""
-        register_type(self._core, handler)
+        """Map a type for this toolkit: the program's handlers win over plugins'. Tools that hang are read anew.
+
+        Raises `RegistrationError`, and changes nothing, where one of them cannot be read then.
+        """
+        extend(self._core, "types", handler)
 
     @property
     def types(self) -> TypeTable:
@@ -176,18 +190,19 @@ class Toolkit(Surface):
 
     def register_converter(self, converter: Converter) -> None:
         """Convert results of a type for this toolkit."""
-        self._core.assembly.converters.add(converter, Origin(), "program")
-        self._core.handlers.append(("converters", converter, Origin(), "program"))
-        reread(self._core)
+        extend(self._core, "converters", converter)
 
     def register_injector(self, injector: Injector) -> None:
-        """Provide parameters of a type for tools that are registered from now on."""
-        self._core.assembly.injectors.add(injector, Origin(), "program")
-        self._core.handlers.append(("injectors", injector, Origin(), "program"))
+        """Provide parameters of a type. Tools that hang are read anew; raises as `register_type` does."""
+        extend(self._core, "injectors", injector)
 
     def injectable(self, cls: type) -> type:
-        """Declare that parameters of this class come from the context; for tools that are registered from now on."""
-        self._core.assembly.injectors.declare_context_only(cls)
+        """Declare that values of this class come from the context, as `@injectable` does for all toolkits.
+
+        Tools that hang are read anew; raises as `register_type` does, and for one that has the class inside another
+        type.
+        """
+        reread_after(self._core, self._core.assembly.injectors.declare_context_only(cls))
         return cls
 
     # Groups ----------------------------------------------------------------------------------------------------
@@ -215,16 +230,14 @@ class Toolkit(Surface):
         """Remove groups, and the tools that belong to no other group. All or none."""
         self._check_deletion("remove_groups")
         gone = self._core.groups.check(names)
-        self._root.forget(self._core.registry.only_in(gone))
+        self._core.overlay.forget_allowed(self._core.registry.only_in(gone))
         self._core.registry.leave_groups(gone)
         self._core.groups.remove(gone)
         self._core.registry.touched()
 
     def _check_deletion(self, operation: str) -> None:
-        if not self._allow_tool_deletion:
-            raise PegboardError(
-                f"{operation} would delete tools, which this toolkit refuses (allow_tool_deletion=False)"
-            )
+        if not self._core.options.allow_tool_deletion:
+            raise PegboardError(f"{operation} would delete tools, which is refused here (allow_tool_deletion=False)")
 
     @property
     def plugins(self) -> list[PluginRecord]:
@@ -238,9 +251,7 @@ class Toolkit(Surface):
         that failed is tried again. Raises what making a toolkit raises, and `RegistrationError` where a tool of the
         program's needs a type that is gone.
         """
-        from pegboard._toolkit.reload import reload_plugins
-
-        return reload_plugins(self._core, self._root)
+        return reload_plugins(self._core)
 
     @property
     def plugin_errors(self) -> list[PluginFailure]:
@@ -258,7 +269,8 @@ class Toolkit(Surface):
         clashes = [str(clash) for _, clash in sorted(self._core.registry.board.clashes.items())]
         away = (problem for source in self.sources for problem in source.problems)
         slow = self._core.engine.accelerators.problems
-        return [*clashes, *self.types.ties, *self._root.problems, *self._core.plugins.problems, *slow, *away]
+        own = (*clashes, *self.types.ties, *self._caller.problems, *self._core.plugins.problems)
+        return [spelled_out(problem) for problem in (*own, *slow, *away)]
 
     @property
     def accelerators(self) -> dict[str, str]:
@@ -280,7 +292,7 @@ class Toolkit(Surface):
         try:
             self._core.engine.close()
         finally:
-            unfollow(self._core.live)
+            leave(self._core, list(self._core.live))
 
     async def aclose(self) -> None:
         """`close` for coroutines: the event loop goes on meanwhile."""
@@ -305,21 +317,16 @@ class Toolkit(Surface):
         return f"Toolkit({len(self)} tools, {active} of {len(self.plugins)} plugins active)"
 
 
-def _read_tool(function: Callable[..., object], *, name: str | None = None, description: str | None = None) -> Tool:
-    """`Tool.from_function`: a typed function, read with the types of the installed plugins."""
-    terms = Offer(function, name=name, description=description)
-    return Collector(standard_tables()).function(function, terms, Origin())
-
-
-def _external_tool(name: str, description: str = "", parameters: Mapping[str, object] | None = None) -> Tool:
-    """`Tool.external`: a schema alone."""
+def _read_tool(function: Any, name: Any, description: Any, parameters: Mapping[str, object] | None = None) -> Tool:
+    """`Tool.from_function`, with the types of the installed plugins; without a function `Tool.external`."""
+    tables = standard_tables()
+    if function is not None:
+        return Collector(tables).function(function, Offer(function, name=name, description=description), Origin())
     from pegboard._tools.definition import ToolDefinition
     from pegboard._tools.plan import Written, read_schema
 
-    source, standard = Written(description, parameters), standard_tables()
-    return Tool(check_name(name), ToolDefinition(read_schema, source, name, ToolOptions(), standard))
+    source = Written(description, parameters)
+    return Tool(check_name(name), ToolDefinition(read_schema, source, name, ToolOptions(), tables))
 
 
-# The record stands below the readers that it needs: they are handed down here, where both are known.
-Tool._factory = _read_tool
-Tool._external_factory = _external_tool
+Tool._reader = _read_tool

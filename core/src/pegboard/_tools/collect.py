@@ -6,12 +6,13 @@ import importlib
 import re
 from collections.abc import Callable, Container, Iterable, Mapping
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, final
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 from attrs import evolve
 
+from pegboard._base.effects import pass_interrupt
 from pegboard._base.errors import PegboardError, RegistrationError, UnknownNameError, describe_exception, suggestion
-from pegboard._base.names import check_name, legal_name
+from pegboard._base.names import check_name, legal_name, renamed
 from pegboard._model.declare import declared_options
 from pegboard._model.plugin_record import Contribution
 from pegboard._model.tool import Origin, Tool, ToolOptions
@@ -22,41 +23,31 @@ from pegboard.extension import Offer
 if TYPE_CHECKING:
     from pegboard._model.program import Toolset
 
-Failed: TypeAlias = Callable[[str, BaseException | None], None]
-"""Is told why a lazy tool could not be loaded."""
+# Is told which tool of a pack cannot be used, and why; of the program, or of the core, its own error says everything.
+Failed: TypeAlias = Callable[[str, BaseException], None]
 
 _NOTHING_SAID = ToolOptions()
 _IMPORT_STRING = r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*"
-"""Where the core itself runs tools."""
 
 
 class Sources(Protocol):
     """Who knows how an object becomes tools: the plugins."""
 
-    @property
-    def takes_sources(self) -> bool:
-        """Whether anybody but the core itself wants to be asked."""
-        ...
+    askers: list[Any]  # the packs that want to be asked
 
     def tools_from(self, source: Any, passed: Container[str] = ()) -> Contribution | None:
         """The first answer about an object, of plugins that are none of those `passed` over."""
-        ...
+
+    def from_packs(self, source: Any, passed: Container[str] = ()) -> Contribution | None:
+        """The same, of packs alone: what the core's own plugins would answer is known."""
 
 
-def nobody_told(reason: str, error: BaseException | None) -> None:
-    """A lazy tool of the program, or of the core: its own error says everything."""
-
-
-@final
-class Collected:
+class Collected(NamedTuple):
     """The tools of one registered object, their `names` before prefix and rename, and the toolsets that they form."""
 
-    __slots__ = ("names", "tools", "toolsets")
-
-    def __init__(self, tools: tuple[Tool, ...], names: tuple[str, ...], toolsets: tuple[Toolset, ...] = ()) -> None:
-        self.tools = tools
-        self.names = names
-        self.toolsets = toolsets
+    tools: tuple[Tool, ...]
+    names: tuple[str, ...]
+    toolsets: tuple[Toolset, ...] = ()
 
     @property
     def by_name(self) -> dict[str, Tool]:
@@ -64,19 +55,12 @@ class Collected:
         return dict(zip(self.names, self.tools, strict=True))
 
 
-@final
-class Collector:
-    """Turns objects into tools for one toolkit."""
+class Collector(NamedTuple):
+    """Turns objects into tools for one toolkit; `backends` is None where nobody knows yet which there will be."""
 
-    __slots__ = ("assembly", "backends", "sources")
-
-    def __init__(
-        self, assembly: TypeTables, sources: Sources | None = None, backends: Mapping[str, Any] | None = None
-    ) -> None:
-        self.assembly = assembly
-        self.sources = sources
-        self.backends = backends
-        """The backends by name; None where nobody knows yet which there will be."""
+    assembly: TypeTables
+    sources: Sources | None = None
+    backends: Mapping[str, Any] | None = None
 
     def collect(
         self,
@@ -84,25 +68,27 @@ class Collector:
         terms: Offer,
         origin: Origin,
         pack: str | None = None,
-        failed: Failed = nobody_told,
+        failed: Failed | None = None,
+        refused: dict[str, BaseException] | None = None,
         *,
         lenient: bool = False,
     ) -> Collected:
         """The tools of `source` under the terms of a registration; `lenient` where the source may be away.
 
+        What cannot be a tool goes to `refused`, if that is given, with what it raised, and costs no more than itself.
         Raises `RegistrationError` saying what it is and what to do, `UnknownNameError` for names in the terms that
         nothing has.
         """
-        collection = _Collection(self, terms, origin, pack, failed)
-        takes_all = terms.enable is None and not terms.disable and not terms.prefix and terms.rename is None
-        if type(source) is FunctionType and takes_all and not (self.sources and self.sources.takes_sources):
-            tool = collection.function(source)
-            return Collected((tool,), (tool.name,))
+        collector = self if pack is None else self._replace(assembly=self.assembly.within(pack))
+        collection = _Collection(collector, terms, origin, pack, failed, [], refused)
         found = list(collection.tools(source, frozenset()))
+        takes_all = terms.enable is None and not terms.disable and not terms.prefix and terms.rename is None
+        if takes_all and type(source) is FunctionType and len(found) == 1 and not collection.toolsets:
+            return Collected((found[0],), (found[0].source_name or found[0].name,))
         if terms.name is not None and len(found) > 1:
             kind = source if isinstance(source, type) else type(source)
             raise RegistrationError(f"{kind.__qualname__} has {len(found)} tools; name= fits only one")
-        kept = _selected(found, terms, lenient)
+        kept = _selected(found, terms, lenient or bool(refused))
         hung = {tool.entry: _renamed(tool, terms) for tool in kept}
         toolsets = [
             evolve(each, tools=tuple(hung[tool.entry] for tool in each.tools if tool.entry in hung))
@@ -112,7 +98,7 @@ class Collector:
 
     def function(self, function: Any, terms: Offer, origin: Origin) -> Tool:
         """The tool that a function is, whoever else might know what to make of it."""
-        return _Collection(self, terms, origin, None, nobody_told).function(function)
+        return _Collection(self, terms, origin, None, None, [], None).function(function)
 
     def check_backend(self, tool: Tool) -> None:
         """Raises `RegistrationError` for a tool whose backend is not there, or cannot run it."""
@@ -120,84 +106,110 @@ class Collector:
             return
         wanted = tool.options.backend or "thread"
         if wanted not in self.backends:
-            from pegboard._base.known_packs import known_pack
+            from pegboard._base.known_packs import how_to_install
 
-            pack = known_pack(wanted, "backends")
-            known = suggestion(wanted, self.backends, noun="backends")
-            remedy = f"To install it: pip install {pack.distribution}" if pack else known
+            remedy = how_to_install(wanted, "backends") or suggestion(wanted, self.backends, noun="backends")
             raise RegistrationError(f"tool {tool.name!r}: there is no backend {wanted!r}. {remedy}")
         check = getattr(self.backends[wanted], "check", None)
         if check is not None:
             check(tool)
 
 
-@final
-class _Collection:
+class _Collection(NamedTuple):
     """One registration: what it says is said of all tools in it, however deep inside the source they are."""
 
-    __slots__ = ("_collector", "_failed", "_origin", "_pack", "_terms", "toolsets")
-
-    def __init__(self, collector: Collector, terms: Offer, origin: Origin, pack: str | None, failed: Failed) -> None:
-        self._collector = collector
-        self._terms = terms
-        self._origin = origin
-        self._pack = pack
-        self._failed = failed
-        self.toolsets: list[Toolset] = []
+    collector: Collector
+    terms: Offer
+    origin: Origin
+    pack: str | None
+    failed: Failed | None
+    toolsets: list[Toolset]
+    refused: dict[str, BaseException] | None
 
     def tools(self, source: Any, passed: frozenset[str]) -> Iterable[Tool]:
         """The tools of an object; no plugin is asked about what it answered itself."""
+        sources = self.collector.sources
+        if type(source) is FunctionType:  # nearly everything that is registered
+            answer = sources.from_packs(source, passed) if sources is not None and sources.askers else None
+            if answer is None:
+                return [self.function(source)] if self.refused is None else self.one(self.function, source)
+            return self._answered(source, answer, passed)
         from pegboard._model.program import Toolset
 
         if isinstance(source, Tool):
-            return [self._rebound(source)]
+            return self.one(self._rebound, source)
         if isinstance(source, str):
             return [self._lazy(source)]
         if isinstance(source, Toolset):
             members = tuple(tool for each in source.tools for tool in self.tools(each, passed))
             self.toolsets.append(evolve(source, tools=members))
             return members
-        sources = self._collector.sources
         answer = None if sources is None else sources.tools_from(source, passed)
         if answer is None:
-            raise _not_a_tool(source)
+            raise RegistrationError(
+                f"an object of class {type(source).__qualname__} has no tools: register a typed function, an object "
+                "with @tool methods, a Tool, or an object with name, description, parameters and call(call); an object "
+                "of another framework needs the pack that knows it"
+            )
+        return self._answered(source, answer, passed)
+
+    def _answered(self, source: Any, answer: Contribution, passed: frozenset[str]) -> list[Tool]:
         passed |= {answer.pack or ""}
-        several = [(each,) if each is source else self.tools(each, passed) for each in answer.value]
-        return [self.function(each) if each is source else each for found in several for each in found]
+        found = (self.one(self.function, it) if it is source else self.tools(it, passed) for it in answer.value)
+        return [tool for several in found for tool in several]
+
+    def one(self, read: Callable[[Any], Tool], source: Any) -> list[Tool]:
+        """The tool that a source is; none where it is a pack's, and cannot be one."""
+        try:
+            return [read(source)]
+        except BaseException as error:
+            pass_interrupt(error)
+            if self.refused is None:
+                raise
+            said = source if isinstance(source, Tool) else declared_options(source)
+            name = self.terms.name or (said and said.name) or getattr(source, "__name__", type(source).__name__)
+            self.refused[str(name)] = error
+            return []
 
     def function(self, function: Any) -> Tool:
         """The tool that a plain function is: what is found for nearly everything that is registered."""
         declared = declared_options(function) or _NOTHING_SAID
-        name, options = tool_name(function, self._terms.name or declared.name), self._options(declared)
-        return self._made(ToolDefinition(read_function, function, name, options, self._collector.assembly), options)
+        given, options = self.terms.name, self._options(declared)
+        name = tool_name(function, declared.name if given is None else given)
+        return self._made(ToolDefinition(read_function, function, name, options, self.collector.assembly), options)
+
+    def _named(self, own: str | None) -> str | None:
+        return own if self.terms.name is None else self.terms.name
 
     def _rebound(self, tool: Tool) -> Tool:
-        name, options = check_name(self._terms.name or tool.name), self._options(tool.options)
-        if not self._terms.group and tool.groups:
+        name, options = check_name(self._named(tool.name)), self._options(tool.options)
+        if not self.terms.group and tool.groups:
             options = evolve(options, group=tool.groups)
-        return self._made(definition_of(tool).rebuilt(name, options, self._collector.assembly), options)
+        made = self._made(definition_of(tool).within(name, options, self.collector.assembly), options)
+        return made.evolve(source_name=tool.source_name, face=tool.face)
 
     def _lazy(self, target: str) -> Tool:
         if not re.fullmatch(_IMPORT_STRING, target):
             raise RegistrationError(f'{target!r} is no import string; write "package.module:function"')
-        name = check_name(self._terms.name or target.rpartition(".")[2].rpartition(":")[2])
-        source = ImportString(target, self._options, self._collector.check_backend, self._failed)
-        definition = ToolDefinition(read_import, source, name, None, self._collector.assembly, lazy=True)
-        return Tool(name, definition, None, self._terms.group, self._origin, pack=self._pack)
+        name = check_name(self._named(target.rpartition(".")[2].rpartition(":")[2]))
+        source = ImportString(target, self._options, self.collector.check_backend, self.failed)
+        definition = ToolDefinition(read_import, source, name, None, self.collector.assembly, lazy=True)
+        return Tool(name, definition, None, self.terms.group, self.origin, pack=self.pack)
 
     def _made(self, definition: ToolDefinition, options: ToolOptions) -> Tool:
-        groups = self._terms.group or (options.groups if options.group else ())
-        tool = Tool(definition.name, definition, options, groups, self._origin, pack=self._pack)
+        groups = self.terms.group or (options.groups if options.group else ())
+        tool = Tool(definition.name, definition, options, groups, self.origin, pack=self.pack)
         if options.backend is not None:
-            self._collector.check_backend(tool)
+            self.collector.check_backend(tool)
         return tool
 
     def _options(self, declared: ToolOptions) -> ToolOptions:
         """What the tool declares, with what the registration says instead."""
-        terms = self._terms
-        if terms.description is not None:
-            declared = evolve(declared, description=terms.description)
-        return declared if terms.extended_model is None else evolve(declared, extended_model=terms.extended_model)
+        terms = self.terms
+        if terms.description is None and terms.extended_model is None and not terms.defer:
+            return declared
+        said = {"description": terms.description, "extended_model": terms.extended_model, "defer": terms.defer or None}
+        return evolve(declared, **{name: value for name, value in said.items() if value is not None})
 
 
 class ImportString(NamedTuple):
@@ -206,7 +218,7 @@ class ImportString(NamedTuple):
     target: str
     adjust: Callable[[ToolOptions], ToolOptions]
     check: Callable[[Tool], None]
-    failed: Failed
+    failed: Failed | None
 
 
 def read_import(source: ImportString, name: str, options: ToolOptions | None, tables: TypeTables) -> Reading:
@@ -216,10 +228,10 @@ def read_import(source: ImportString, name: str, options: ToolOptions | None, ta
         known = ToolDefinition(lambda *_: reading, None, name, reading.options, tables)
         source.check(Tool(name, known, reading.options))
     except BaseException as error:
-        if isinstance(error, KeyboardInterrupt):
-            raise
+        pass_interrupt(error)
         reason = f"{source.target} could not be loaded: {describe_exception(error)}"
-        source.failed(reason, error)
+        if source.failed is not None:
+            source.failed(name, error)
         raise PegboardError(reason) from error
     return reading
 
@@ -249,15 +261,6 @@ def _check_known(asked: Iterable[str], known: list[str], what_for: str = "") -> 
             raise UnknownNameError(f"this registration has no tool {name!r}{what_for}. {hint}")
 
 
-def _not_a_tool(source: Any) -> RegistrationError:
-    kind = type(source).__qualname__
-    return RegistrationError(
-        f"an object of class {kind} has no tools: register a typed function, an object with @tool methods, a Tool, or "
-        "an object with name, description, parameters and call(call); an object of another framework needs the pack "
-        "that knows it"
-    )
-
-
 def _selected(tools: list[Tool], terms: Offer, lenient: bool) -> list[Tool]:
     """Enabled minus disabled, by the names that the source itself uses."""
     if not lenient:
@@ -267,13 +270,8 @@ def _selected(tools: list[Tool], terms: Offer, lenient: bool) -> list[Tool]:
 
 
 def _renamed(tool: Tool, terms: Offer) -> Tool:
-    rename, own, name = terms.rename, _own_name(tool), tool.name
-    if isinstance(rename, Mapping):
-        name = rename.get(own, name)
-    elif rename is not None:
-        name = rename(own)
-    name = f"{terms.prefix}{name}"
-    if definition_of(tool).source_name is not None:
+    name = renamed(tool.name, terms.rename, terms.prefix, _own_name(tool))
+    if tool.source_name is not None:
         # Where others chose the name, it must not depend on its length whether their tools can be used.
         name = legal_name(name)
     return tool if name == tool.name else tool.evolve(name=check_name(name))
@@ -281,4 +279,4 @@ def _renamed(tool: Tool, terms: Offer) -> Tool:
 
 def _own_name(tool: Tool) -> str:
     """The name that the tool's source knows it by."""
-    return definition_of(tool).source_name or tool.name
+    return tool.source_name or tool.name

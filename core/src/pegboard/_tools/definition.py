@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import inspect
 import threading
 from collections.abc import Callable
-from copy import copy
-from typing import TYPE_CHECKING, Any, cast, final, get_origin
+from typing import TYPE_CHECKING, Any, cast, get_origin
 
 from pegboard._base.errors import PegboardError, RegistrationError
 from pegboard._base.markers import MISSING
+from pegboard._injection.context import is_instance
 from pegboard._injection.injectors import unwrap
 from pegboard._model.shapes import JsonSchema, TypePlan
 from pegboard._model.subschemas import copied
-from pegboard._model.tool import Face, SchemaRequest, Tool, ToolOptions
+from pegboard._model.tool import Parameter, SchemaRequest, Tool, ToolOptions
 from pegboard._results.converters import Renderers, is_content
 from pegboard._schema.nodes import Described, embed, object_schema, render
 from pegboard._tools.plan import CompiledPlan, ParameterView, compile_plan, schema_plan, without
@@ -23,40 +24,27 @@ from pegboard._types.json_kinds import is_one_way
 from pegboard._types.plans import json_default
 
 if TYPE_CHECKING:
-    from pegboard._model.facts import Parameter
     from pegboard._tools.docstrings import Docstring
 
+# Reads a source for a tool of this name; options of None are what the source declares. Raises `RegistrationError`.
 Read = Callable[[Any, str, ToolOptions | None, TypeTables], Reading]
-"""Reads a source for a tool of this name; options of None are what the source declares. Raises `RegistrationError`."""
 
 
-@final
 class ToolDefinition:
     """What a tool is made from: a `source`, and how to `read` it.
 
     It is read at once, so that what cannot be a tool is refused at registration; `lazy` ones are read on first use.
-    `source_name` is the name that the tool's source knows it by, where others chose it. Raises what `read` raises.
+    Raises what `read` raises.
     """
 
     def __init__(
-        self,
-        read: Read,
-        source: Any,
-        name: str,
-        options: ToolOptions | None,
-        tables: TypeTables,
-        *,
-        lazy: bool = False,
-        source_name: str | None = None,
-        face: Face | None = None,
+        self, read: Read, source: Any, name: str, options: ToolOptions | None, tables: TypeTables, *, lazy: bool = False
     ) -> None:
         self._read = read
         self._source = source
         self.name = name
         self._options = options
         self._tables = tables
-        self.source_name = source_name
-        self.face = face
         self._lock = threading.RLock() if lazy else None
         self._reading = None if lazy else read(source, name, options, tables)
         self._docstring: Docstring | None = None
@@ -70,34 +58,26 @@ class ToolDefinition:
     @property
     def reading(self) -> Reading:
         """What the source says. Raises `PegboardError` where a lazy one cannot be loaded."""
-        if self._reading is None and self._lock is not None:
-            with self._lock:
-                if self._reading is None:
-                    self._reading = self.read(self.name, self._options, self._tables)
-        return cast("Reading", self._reading)
+        if self._reading is not None:
+            return self._reading
+        with cast("threading.RLock", self._lock):  # a lazy one has it
+            if self._reading is None:
+                self._reading = self.read(self.name, self._options, self._tables)
+            return self._reading
 
     @property
     def is_loaded(self) -> bool:
         """Whether the source was read."""
         return self._reading is not None
 
-    def rebuilt(
-        self, name: str, options: ToolOptions | None, tables: TypeTables, *, lazy: bool = False
-    ) -> ToolDefinition:
-        """The same tool under other options or in another toolkit, read at once unless it is `lazy`."""
-        return ToolDefinition(
-            self._read, self._source, name, options, tables, lazy=lazy, source_name=self.source_name, face=self.face
-        )
+    def within(self, name: str, options: ToolOptions, tables: TypeTables) -> ToolDefinition:
+        """The same tool under other options or in another toolkit, read at once."""
+        return ToolDefinition(self._read, self._source, name, options, tables)
 
-    def renewed(self) -> ToolDefinition:
-        """The same tool read anew, with the tables as they are now; a lazy one on its next use."""
-        return self.rebuilt(self.name, self._options, self._tables, lazy=self._lock is not None)
-
-    def facing(self, face: Face) -> ToolDefinition:
-        """The same tool as another session's model sees it."""
-        other = copy(self)
-        other.face = face
-        return other
+    def rebuilt(self, tables: TypeTables) -> ToolDefinition:
+        """The same tool read anew; a lazy one on its next use."""
+        lazy = self._lock is not None
+        return ToolDefinition(self._read, self._source, self.name, self._options, tables, lazy=lazy)
 
     # What it shows ---------------------------------------------------------------------------------------------
 
@@ -117,17 +97,14 @@ class ToolDefinition:
     @property
     def description(self) -> str:
         """The text for the model: the option, else what was written, else the docstring without its parameters."""
-        if self.face is not None:
-            return self.face.description
         reading = self.reading
         if reading.options.description is not None:
             return reading.options.description
         return self._documentation().description if reading.text is None else reading.text
 
     def _documentation(self) -> Docstring:
+        # Not a cached property: making one costs as much as rendering a small schema.
         if self._docstring is None:
-            import inspect
-
             from pegboard._tools.docstrings import parse_docstring
 
             function = plain_function(self.reading.function)
@@ -142,8 +119,6 @@ class ToolDefinition:
 
     def parameters(self, hidden: frozenset[str]) -> tuple[Parameter, ...]:
         """Every parameter, with its source."""
-        from pegboard._model.facts import Parameter
-
         return tuple(
             Parameter(
                 slot.name,
@@ -162,18 +137,14 @@ class ToolDefinition:
 
         One that was written by hand is rendered anew only where another form is asked.
         """
-        returns = request.of == "returns"
-        root = self._returns() if returns else self._root(hidden)
+        root = self._returns() if request.of == "returns" else self._root(hidden)
         if root is None:
             return None
-        if self.reading.schema is None:
-            schema = render(root, titles=request.titles, dialect=request.dialect, refs=request.refs)
-        elif request == SchemaRequest(of=request.of):
-            schema = cast("JsonSchema", copied(root))
-        else:
-            named = embed(root, self.name)
-            schema = render(named, titles=request.titles, dialect=request.dialect, refs=request.refs)
-        return schema if returns or self.face is None else self.face.schema(schema)
+        if self.reading.foreign is None:
+            return render(root, request)
+        if request == SchemaRequest(of=request.of):
+            return cast("JsonSchema", copied(root))
+        return render(embed(root, self.name), request)
 
     def _promised(self) -> TypePlan | None:
         """How the data of a result travels; None where content is returned, or none is promised."""
@@ -183,23 +154,23 @@ class ToolDefinition:
     def _returns(self) -> JsonSchema | None:
         """The schema of the data; None where none is promised, or where data is written otherwise than it is read."""
         reading, plan = self.reading, self._promised()
-        if reading.schema is not None or plan is None:
+        if reading.foreign is not None or plan is None:
             return reading.returns
         if is_one_way(plan) or reading.options.converter is not None or self._tables.converts(reading.annotation):
             return None
         return plan.schema
 
     def _root(self, hidden: frozenset[str]) -> JsonSchema:
-        written, slots = self.reading.schema, self.reading.slots
-        if written is not None:
-            return without(written, hidden, hidden)
+        foreign, slots = self.reading.foreign, self.reading.slots
+        if foreign is not None:
+            return without(foreign.schema, hidden, hidden)
         visible = [slot for slot in slots if slot.plan is not None and slot.name not in hidden]
         properties = {slot.key: self._property(slot) for slot in visible if slot.kind is not STARS}
         required = [slot.key for slot in visible if slot.required]
         extra = next((slot.plan.schema for slot in visible if slot.kind is STARS and slot.plan is not None), False)
         # A schema of {} allows anything, which is what `true` says more plainly.
         surplus: Any = extra or extra is not False
-        return {**object_schema(properties, required), "additionalProperties": surplus}
+        return {**object_schema(properties, required, surplus=True), "additionalProperties": surplus}
 
     def _property(self, slot: ParameterPlan) -> Any:
         assert slot.plan is not None  # noqa: S101 - only the model's slots have properties
@@ -225,9 +196,9 @@ class ToolDefinition:
 
     def _compiled(self, view: ParameterView) -> CompiledPlan:
         reading = self.reading
-        if reading.schema is None:
+        if reading.foreign is None:
             return compile_plan(reading.slots, reading.function, self.name, view)
-        return schema_plan(reading.schema, reading.function, view, self._tables.accelerators.quick)
+        return schema_plan(reading.foreign, reading.function, view, self._tables.accelerators.quick)
 
     def renderers(self) -> Renderers:
         """How returned values become content."""
@@ -251,29 +222,18 @@ class ToolDefinition:
         try:
             return slot.plan.structure(value)
         except Exception:  # noqa: BLE001 - whatever a handler raises, an instance may still pass
-            if _is_instance(value, slot.annotation):
+            inner = unwrap(slot.annotation)[0]
+            if is_instance(value, get_origin(inner) or inner):
                 return value
-        raise RegistrationError(
-            f"tool {self.name!r}: the preset of {name!r} is no {qualified_name(slot.annotation)}; "
-            f"got an object of class {type(value).__name__}"
-        )
+        got = f"{qualified_name(slot.annotation)}; got an object of class {type(value).__name__}"
+        raise RegistrationError(f"tool {self.name!r}: the preset of {name!r} is no {got}")
 
 
-def unread(read: Read, source: Any, name: str, options: ToolOptions, source_name: str | None = None) -> Tool:
+def unread(read: Read, source: Any, name: str, options: ToolOptions) -> Tool:
     """A tool for `tools_from` to answer with: the toolkit that takes it reads it, with tables of its own."""
-    tables = cast("TypeTables", None)
-    return Tool(name, ToolDefinition(read, source, name, options, tables, lazy=True, source_name=source_name), options)
+    return Tool(name, ToolDefinition(read, source, name, options, cast("TypeTables", None), lazy=True), options)
 
 
 def definition_of(tool: Tool) -> ToolDefinition:
     """What a tool is made from: there is no other kind, but the record of a tool stands below this room."""
     return cast("ToolDefinition", tool.definition)
-
-
-def _is_instance(value: Any, annotation: Any) -> bool:
-    inner = unwrap(annotation)[0]
-    cls = get_origin(inner) or inner
-    try:
-        return isinstance(value, cls)
-    except TypeError:
-        return False

@@ -1,4 +1,4 @@
-"""Docstrings: what they say of a function, of its parameters and of its return value.
+"""Docstrings: what they say of a function and of its parameters.
 
 Google, NumPy and Sphinx styles are told apart section by section, so a docstring may mix them.
 """
@@ -7,17 +7,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple
 
-from attrs import field, frozen
 
-
-@frozen
-class Docstring:
-    """A docstring taken apart: its prose, the text of each parameter, and the text of the return value."""
+class Docstring(NamedTuple):
+    """A docstring taken apart: its prose, and the text of each parameter."""
 
     description: str = ""
-    params: Mapping[str, str] = field(factory=dict)
-    returns: str = ""
+    params: Mapping[str, str] = MappingProxyType({})
 
 
 def parse_docstring(text: str | None) -> Docstring:
@@ -29,10 +27,12 @@ def parse_docstring(text: str | None) -> Docstring:
     """
     if not text:
         return Docstring()
-    lines = _dedented(text)
+    # Without common margin and trailing blanks; the first line stands at the quotes and has no margin.
+    first, *rest = [line.rstrip() for line in text.expandtabs().split("\n")]
+    margin = min([len(line) - len(line.lstrip()) for line in rest if line], default=0)
+    lines = [first.lstrip(), *[line[margin:] for line in rest]]
     prose: list[str] = []
     params: dict[str, str] = {}
-    returns = ""
     at = 0
     while at < len(lines):
         section = _section(lines, at)
@@ -42,31 +42,27 @@ def parse_docstring(text: str | None) -> Docstring:
             continue
         for name, description in section.params:
             params.setdefault(name, description)
-        returns = returns or section.returns
         at = section.end
-        _close_paragraph(prose)
-    return Docstring("\n".join(prose).strip(), params, returns)
+        while prose and not prose[-1]:
+            prose.pop()
+        prose.append("")  # one blank line where the section stood
+    return Docstring("\n".join(prose).strip(), params)
 
 
-@frozen(repr=False)
-class _Section:
-    end: int
-    """The line behind the section."""
+class _Section(NamedTuple):
+    end: int  # the line behind the section
     params: Sequence[tuple[str, str]] = ()
-    returns: str = ""
 
 
 # Colons and brackets as Chinese writes them (U+FF1A, U+FF08, U+FF09) count like the others.
 _COLONS = ":\uff1a"
 _GOOGLE_ITEM = re.compile(r"[-*`\\ ]*(\w++)`?\s*+(?:[(\uff08].*?[)\uff09]\s*+)?[:\uff1a]\s*+(.*)")
-_AFTER_TYPE = re.compile(": |\uff1a ?")
 _SPHINX_FIELD = re.compile(r":(\w++)(?:\s++([^:]*+))?:\s*+(.*)")
 
-_PARAMS, _RETURNS, _DROPPED = "params", "returns", "dropped"
+_PARAMS, _DROPPED = "params", "dropped"
 _KINDS = {
     _PARAMS: "args arguments parameters params attributes 参数 参数说明 属性 关键字参数",
-    _RETURNS: "returns return 返回 返回值",
-    _DROPPED: "raises raise yields yield warns receives 异常 抛出 抛出异常",
+    _DROPPED: "returns return raises raise yields yield warns receives 返回 返回值 异常 抛出 抛出异常",
 }
 _SECTIONS = {
     "keyword args": _PARAMS,
@@ -76,8 +72,7 @@ _SECTIONS = {
 }
 _FIELD_KINDS = {
     _PARAMS: "param parameter arg argument key keyword var ivar cvar",
-    _RETURNS: "return returns",
-    _DROPPED: "type vartype rtype raise raises except exception yield yields ytype",
+    _DROPPED: "return returns type vartype rtype raise raises except exception yield yields ytype",
 }
 _FIELDS = {name: kind for kind, names in _FIELD_KINDS.items() for name in names.split()}
 
@@ -117,12 +112,11 @@ def _sphinx_field(lines: list[str], at: int) -> _Section | None:
     if found is None or kind is None:
         return None
     end = _end_of_indented(lines, at + 1)
+    if kind == _DROPPED:
+        return _Section(end)
     text = _joined([found[3], *lines[at + 1 : end]])
-    if kind == _PARAMS:
-        # The name is the last word, behind the type: ":param dict[str, int] days: text".
-        names = (found[2] or "").split()[-1:]
-        return _Section(end, params=[(_bare(name), text) for name in names])
-    return _Section(end, returns=text if kind == _RETURNS else "")
+    # The name is the last word, behind the type: ":param dict[str, int] days: text".
+    return _Section(end, [(_bare(name), text) for name in (found[2] or "").split()[-1:]])
 
 
 def _of_kind(
@@ -130,11 +124,9 @@ def _of_kind(
 ) -> _Section | None:
     if kind == _DROPPED:
         return _Section(end)
-    if kind == _RETURNS:
-        return _Section(end, returns=_return_text(body))
     params = [(name, _joined(texts)) for name, texts in items(body)]
     # A heading over something else than parameters is prose, which must not get lost.
-    return _Section(end, params=params) if params else None
+    return _Section(end, params) if params else None
 
 
 def _google_items(body: list[str]) -> list[tuple[str, list[str]]]:
@@ -183,40 +175,11 @@ def _is_underlined(lines: list[str], at: int) -> bool:
     return len(rule) > 2 and not rule.strip("-=")
 
 
-def _return_text(body: list[str]) -> str:
-    """The text without its type, which stands before a colon (Google) or on a line above deeper ones (NumPy)."""
-    depth = min(map(_indent, filter(None, body)), default=0)
-    deeper = [line for line in body if _indent(line) > depth]
-    if depth == 0 and deeper:
-        return _joined(deeper)
-    return _without_type(_joined(body)) if depth else _joined(body)
-
-
-def _without_type(text: str) -> str:
-    """The text behind "int: "; a type has blanks only within brackets and around `|`, and no Chinese in it."""
-    head, *tail = _AFTER_TYPE.split(text, maxsplit=1)
-    opening, closing = head.find("["), head.rfind("]")
-    outside = head[:opening] + head[closing + 1 :] if 0 <= opening < closing else head
-    is_type = head.isascii() and " " not in outside.replace(" | ", "|")
-    return "".join(tail) if tail and is_type else text
-
-
 def _end_of_indented(lines: list[str], at: int) -> int:
     """The next line that is neither blank nor indented."""
     while at < len(lines) and (not lines[at] or lines[at][0].isspace()):
         at += 1
     return at
-
-
-def _dedented(text: str) -> list[str]:
-    """Lines without common margin and trailing blanks; the first line stands at the quotes and has no margin."""
-    first, *rest = [line.rstrip() for line in text.expandtabs().split("\n")]
-    margin = min([len(line) - len(line.lstrip()) for line in rest if line], default=0)
-    return [first.lstrip(), *[line[margin:] for line in rest]]
-
-
-def _indent(line: str) -> int:
-    return len(line) - len(line.lstrip())
 
 
 def _bare(name: str) -> str:
@@ -225,13 +188,4 @@ def _bare(name: str) -> str:
 
 
 def _joined(texts: list[str]) -> str:
-    if len(texts) == 1:
-        return texts[0].strip()
     return " ".join([stripped for text in texts if (stripped := text.strip())])
-
-
-def _close_paragraph(prose: list[str]) -> None:
-    """Leave one blank line where a section stood."""
-    while prose and not prose[-1]:
-        prose.pop()
-    prose.append("")

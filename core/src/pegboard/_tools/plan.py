@@ -8,39 +8,35 @@ from __future__ import annotations
 
 import keyword
 from collections.abc import Callable, Mapping
-from functools import cached_property
-from typing import Any, Final, NamedTuple, TypeAlias, final
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
-from pegboard._arguments.decode import exact_keys
-from pegboard._base.errors import BareMismatch, Mismatch, RegistrationError, Suspend
+from pegboard._arguments.decode import exact_keys, has_every_key
+from pegboard._base.errors import BareMismatch, Mismatch, Suspend
+from pegboard._base.jsonable import carried, carried_data
 from pegboard._base.markers import MISSING
 from pegboard._injection.injectors import Provider
 from pegboard._injection.invocation import Invocation
 from pegboard._model.call import ToolCall
 from pegboard._model.shapes import JsonSchema, Member, Record, TypePlan, identity
-from pegboard._model.tool import ToolOptions
-from pegboard._tools.signature import (
-    ADDED,
-    KEYWORD,
-    POSITIONAL,
-    STAR,
-    STARS,
-    ParameterPlan,
-    Reading,
-    TypeTables,
-    bound_keywords,
-)
+from pegboard._model.tool import SchemaRequest, ToolOptions
+from pegboard._schema.nodes import render
+from pegboard._tools import signature
+from pegboard._tools.signature import ParameterPlan, Reading, TypeTables, bound_keywords, foreign_object
 from pegboard._types.codegen import Writer, emit
 from pegboard._types.hints import Kind, function_kind, plain_function, read_parameters
-from pegboard._types.json_kinds import count_members, passes_anything
+from pegboard._types.plans import plain_predicate
+
+if TYPE_CHECKING:
+    from pegboard._schema.foreign import ForeignSchema
+    from pegboard._schema.vet import Keywords
 
 EMPTY_SCHEMA: Final[JsonSchema] = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
 _UNCHANGED: Final[TypePlan] = TypePlan({}, identity)
+# The one thing that is provided to a tool by hand, beside the presets; no parameter has such a name.
 _INVOCATION: Final = ""
-"""The one thing that is provided to a tool by hand, beside the presets; no parameter has such a name."""
 
 Bound: TypeAlias = tuple[tuple[Any, ...], dict[str, Any]]
-"""What a function is called with, by position and by name."""
 
 
 class ParameterView(NamedTuple):
@@ -50,13 +46,14 @@ class ParameterView(NamedTuple):
     locked: frozenset[str] = frozenset()
 
 
-@final
 class CompiledPlan:
     """The compiled call of one tool under one view.
 
     `accept(arguments, keys, text)`: the decoded arguments; `text` is the JSON text or None, and `keys` the number of
     colons in it, an upper bound of its keys: with more keys than members consumed, a key came twice. `hidden` are the
-    JSON names that the model cannot set, `names` the parameters that it can; without names, the values are one object.
+    JSON names that the model cannot set, `overridable` those that it may though the program has, `names` the
+    parameters that it can set; without names, the values are one object. With an overridable argument, `accept` raises
+    unless `keys` is -1, so that whoever admits it after all has to tell.
     `invoke(values, provided)`: what `accept` and `provide` gave. It is `standing` if `provide` gives the same for all
     calls of a session that bring no context and no agent of their own, and `fetches` if it asks anybody at all.
     """
@@ -72,6 +69,7 @@ class CompiledPlan:
         hidden: frozenset[str],
         *,
         names: tuple[str, ...] = (),
+        overridable: frozenset[str] = frozenset(),
         extra: TypePlan | None = None,
         source: str = "",
     ) -> None:
@@ -79,36 +77,30 @@ class CompiledPlan:
         self.record = record
         self.accept = accept
         self.invoke = invoke
-        self._write_bind = write_bind
-        self._bind: Callable[[tuple[Any, ...], Mapping[str, Any]], Bound] | None = None
-        self._fetched = {name: provider.fetch for name, provider in providers.items()}
+        self._bind = cache(write_bind)
+        self._providers = tuple((name, each.fetch, each.otherwise) for name, each in providers.items())
         self.fetches = bool(providers)
         self.managed = tuple(provider for provider in providers.values() if provider.managed)
         self.standing = all(provider.standing for provider in providers.values())
         self.hidden = hidden
         self.names = names
+        self.overridable = overridable
         self.extra = extra
         self.source = source
 
-    @cached_property
-    def passes_anything(self) -> bool:
-        """Whether arguments that were never text have to be looked at for what no JSON text has."""
-        return passes_anything(self.record)
-
     def provide(self, invocation: Invocation) -> Mapping[str, Any]:
         """What the program provides, by parameter. Raises `MissingContextError`, and what an injector raises."""
-        if not self._fetched:
+        if not self.fetches:
             return invocation.presets
-        provided = dict(invocation.presets)
-        for name, fetch in self._fetched.items():
-            provided[name] = fetch(invocation)
+        provided = {**invocation.presets}
+        for name, fetch, otherwise in self._providers:
+            value = fetch(invocation)  # as `give`, without its frame
+            provided[name] = otherwise(invocation) if value is MISSING else value
         return provided
 
     def bind(self, values: tuple[Any, ...], invocation: Invocation) -> Bound:
         """What `invoke` would call the function with: what goes to a process where it is called instead."""
-        if self._bind is None:
-            self._bind = self._write_bind()
-        return self._bind(values, self.provide(invocation))
+        return self._bind()(values, self.provide(invocation))
 
     def typed(self, values: tuple[Any, ...]) -> dict[str, Any]:
         """The structured values by name, without those that nobody sent and nothing defaults."""
@@ -120,7 +112,7 @@ class CompiledPlan:
 def compile_plan(slots: tuple[ParameterPlan, ...], function: Any, name: str, view: ParameterView) -> CompiledPlan:
     """Compile the call of `function` under a view of its parameters."""
     visible = tuple(slot for slot in slots if slot.plan is not None and slot.name not in view.locked)
-    extra = next((slot for slot in visible if slot.kind is STARS), None)
+    extra = next((slot for slot in visible if slot.kind is signature.STARS), None)
     members = tuple(_member(slot, view) for slot in visible if slot is not extra)
     own = frozenset(slot.key for slot in slots if slot is not extra)
     hidden = (own | keyword_names(function) if extra else own) - {member.key for member in members}
@@ -130,17 +122,18 @@ def compile_plan(slots: tuple[ParameterPlan, ...], function: Any, name: str, vie
     unlisted = frozenset(slot.key for slot in visible if slot.name in view.presets)
     shape = Record(dict, members, name, open=extra is not None, unlisted=unlisted)
     record = TypePlan({"type": "object"}, identity, shape=shape)  # `accept` has the last word
-    accept = _AcceptWriter(visible, members, view, hidden)
-    invoke = _InvokeWriter(slots, visible, function, view)
+    accept = _AcceptWriter(Writer(count=True), visible, members, view, hidden)
+    invoke = _InvokeWriter(Writer(), slots, visible, function, view)
     return CompiledPlan(
         function_kind(function),
         record,
         accept.build(name),
         invoke.build(name),
-        lambda: _InvokeWriter(slots, visible, _arguments, view).build("arguments"),
+        lambda: _InvokeWriter(Writer(), slots, visible, _arguments, view).build("arguments"),
         providers,
         hidden,
         names=tuple(slot.name for slot in visible),
+        overridable=unlisted,
         extra=extra.plan if extra else None,
         source=f"{accept.writer.source}\n\n{invoke.writer.source}",
     )
@@ -157,7 +150,7 @@ def keyword_names(function: Any) -> frozenset[str]:
         parameters = read_parameters(plain_function(function))
     except (TypeError, ValueError):
         return bound
-    return bound | {name for name, kind, _ in parameters if kind in (KEYWORD, POSITIONAL)}
+    return bound | {name for name, kind, _ in parameters if kind in (signature.KEYWORD, signature.POSITIONAL)}
 
 
 def _member(slot: ParameterPlan, view: ParameterView) -> Member:
@@ -166,22 +159,14 @@ def _member(slot: ParameterPlan, view: ParameterView) -> Member:
     return Member(slot.name, slot.key, slot.plan, required, slot.default)
 
 
-class _AcceptWriter:
+class _AcceptWriter(NamedTuple):
     """Writes `accept`: reads each argument, structures it, and refuses what is missing or surplus."""
 
-    def __init__(
-        self,
-        visible: tuple[ParameterPlan, ...],
-        members: tuple[Member, ...],
-        view: ParameterView,
-        hidden: frozenset[str],
-    ) -> None:
-        self.writer = Writer(count=True)
-        self._visible = visible
-        self._members = members
-        self._view = view
-        self._hidden = hidden
-        self._mismatch = self.writer.constant(BareMismatch, "Mismatch")
+    writer: Writer
+    visible: tuple[ParameterPlan, ...]
+    members: tuple[Member, ...]
+    view: ParameterView
+    hidden: frozenset[str]
 
     def build(self, name: str) -> Callable[..., Any]:
         writer = self.writer
@@ -190,15 +175,15 @@ class _AcceptWriter:
         results: dict[str, str] = {}
         with writer.block(f"def accept(arguments, keys, text):  # what the model sends to {name}"):
             writer.line("members = size = len(arguments)")
-            read = iter(self._members)
-            for slot in self._visible:
+            read = iter(self.members)
+            for slot in self.visible:
                 local = results[slot.name] = writer.fresh(slot.name)
-                if slot.kind is not STARS:
+                if slot.kind is not signature.STARS:
                     self._read(slot, next(read), local)
             self._refuse_surplus(results)
             exact = writer.constant(exact_keys, "exact_keys")
             with writer.block(f"if text is not None and keys != members and {exact}(text) != members:"):
-                writer.line(f"raise {self._mismatch}  # a key came twice")
+                writer.line(f"raise {writer.constant(BareMismatch, 'Mismatch')}  # a key came twice")
             writer.line(f"return ({''.join(result + ', ' for result in results.values())})")
         return writer.build("accept", f"<pegboard plan of {name}: accept>")
 
@@ -210,80 +195,79 @@ class _AcceptWriter:
             return
         with writer.block(f"if {member.key!r} in arguments:"):
             writer.line("size -= 1")
+            if slot.name in self.view.presets:
+                with writer.block("if keys >= 0:"):
+                    writer.line(f"raise {writer.constant(BareMismatch, 'Mismatch')}  # a preset is overridden")
             emit(writer, member.plan, read, local)
         with writer.block("else:"):
             writer.line(f"{local} = {self._absent(slot)}")
 
     def _absent(self, slot: ParameterPlan) -> str:
-        preset = slot.name in self._view.presets
-        if slot.kind is STAR and not preset:
+        preset = slot.name in self.view.presets
+        if slot.kind is signature.STAR and not preset:
             return "()"
         default = MISSING if preset or slot.omissible else slot.default
-        if default is None or default is True or default is False:
-            return repr(default)
+        if isinstance(default, signature.Made):
+            return f"{self.writer.constant(default.make, f'make_{slot.name}')}()"
         return self.writer.constant(default, f"default_{slot.name}")
 
     def _refuse_surplus(self, locals_: Mapping[str, str]) -> None:
         writer = self.writer
-        extra = next((slot for slot in self._visible if slot.kind is STARS), None)
+        extra = next((slot for slot in self.visible if slot.kind is signature.STARS), None)
         if extra is None:
-            required = sum(member.required for member in self._members)
+            required = sum(member.required for member in self.members)
             with writer.block(f"if size != {required}:"):
-                writer.line(f"raise {self._mismatch}  # a surplus argument")
+                writer.line(f"raise {writer.constant(BareMismatch, 'Mismatch')}  # a surplus argument")
             return
         local = locals_[extra.name]
-        known = writer.constant(frozenset(member.key for member in self._members), "known")
+        known = writer.constant(frozenset(member.key for member in self.members), "known")
         key, item = writer.fresh("key"), writer.fresh("item")
         writer.line(f"{local} = {{}}")
         with writer.block(f"for {key} in arguments:"), writer.block(f"if {key} not in {known}:"):
-            if self._hidden:
-                with writer.block(f"if {key} in {writer.constant(self._hidden, 'hidden')}:"):
-                    writer.line(f"raise {self._mismatch}  # only the program sets it")
+            if self.hidden:
+                with writer.block(f"if {key} in {writer.constant(self.hidden, 'hidden')}:"):
+                    writer.line(f"raise {writer.constant(BareMismatch, 'Mismatch')}  # only the program sets it")
             emit(writer, extra.plan or _UNCHANGED, f"arguments[{key}]", item)
             writer.line(f"{local}[{key}] = {item}")
 
 
-class _InvokeWriter:
+class _InvokeWriter(NamedTuple):
     """Writes `invoke`: calls the function with the structured values and what the program provides."""
 
-    def __init__(
-        self, slots: tuple[ParameterPlan, ...], visible: tuple[ParameterPlan, ...], function: Any, view: ParameterView
-    ) -> None:
-        self.writer = Writer()
-        self._slots = slots
-        self._visible = visible
-        self._function = function
-        self._view = view
-        self._missing = self.writer.constant(MISSING, "MISSING")
+    writer: Writer
+    slots: tuple[ParameterPlan, ...]
+    visible: tuple[ParameterPlan, ...]
+    function: Any
+    view: ParameterView
 
     def build(self, name: str) -> Callable[..., Any]:
         writer = self.writer
         for reserved in ("values", "provided"):
             writer.fresh(reserved)
-        local = {slot.name: writer.fresh(slot.name) for slot in self._visible}
-        function = writer.constant(self._function, name)
+        local = {slot.name: writer.fresh(slot.name) for slot in self.visible}
+        function = writer.constant(self.function, name)
         with writer.block("def invoke(values, provided):"):
             if local:
                 writer.line(f"{''.join(each + ', ' for each in local.values())}= values")
-            arguments = [text for slot in self._slots for text in self._argument(slot, local)]
+            arguments = [text for slot in self.slots for text in self._argument(slot, local)]
             writer.line(f"return {function}({', '.join(arguments)})")
         return writer.build("invoke", f"<pegboard plan of {name}: invoke>")
 
     def _argument(self, slot: ParameterPlan, local: Mapping[str, str]) -> list[str]:
-        if slot.kind is ADDED and not any(each.kind is STARS for each in self._slots):
+        if slot.kind is signature.ADDED and not any(each.kind is signature.STARS for each in self.slots):
             return []
-        if slot.kind is STARS and slot.name in local:
+        if slot.kind is signature.STARS and slot.name in local:
             return [f"**{local[slot.name]}"]
-        if slot.kind is STAR:
+        if slot.kind is signature.STAR:
             return [f"*{self._value(slot, local)}"]
-        if slot.omissible and slot.name not in self._view.presets | self._view.locked:
-            name, value = slot.name, local[slot.name]
-            return [f"**({{}} if {value} is {self._missing} else {{{name!r}: {value}}})"]
+        if slot.omissible and slot.name not in self.view.presets | self.view.locked:
+            value, missing = local[slot.name], self.writer.constant(MISSING, "MISSING")
+            return [f"**({{}} if {value} is {missing} else {{{slot.name!r}: {value}}})"]
         return [self._passed(slot, local)]
 
     def _passed(self, slot: ParameterPlan, local: Mapping[str, str]) -> str:
         value = self._value(slot, local)
-        if slot.kind is not KEYWORD:
+        if slot.kind is not signature.KEYWORD:
             return value
         # A TypedDict may have keys that no Python source could spell as a keyword.
         spelled = slot.name.isascii() and slot.name.isidentifier() and not keyword.iskeyword(slot.name)
@@ -291,10 +275,11 @@ class _InvokeWriter:
 
     def _value(self, slot: ParameterPlan, local: Mapping[str, str]) -> str:
         provided = f"provided[{slot.name!r}]"
-        if slot.name in self._view.locked or slot.provider is not None:
+        if slot.name in self.view.locked or slot.provider is not None:
             return provided
-        if slot.name in self._view.presets:
-            return f"({provided} if {local[slot.name]} is {self._missing} else {local[slot.name]})"
+        if slot.name in self.view.presets:
+            missing = self.writer.constant(MISSING, "MISSING")
+            return f"({provided} if {local[slot.name]} is {missing} else {local[slot.name]})"
         return local[slot.name]
 
 
@@ -302,12 +287,16 @@ class _InvokeWriter:
 
 
 class Written(NamedTuple):
-    """A tool as it was written by hand; `call` is None for one that runs elsewhere, `returns` the schema of results."""
+    """A tool as it was written by hand; `call` is None for one that runs elsewhere, `returns` the schema of results.
+
+    `keywords` is there where a stranger wrote the schema, see `ForeignSchema`.
+    """
 
     description: str
     parameters: Mapping[str, Any] | None
     call: Callable[[ToolCall], Any] | None = None
     returns: Mapping[str, Any] | None = None
+    keywords: Keywords | None = None
 
 
 def read_schema(source: Written, name: str, options: ToolOptions | None, tables: TypeTables) -> Reading:
@@ -315,71 +304,82 @@ def read_schema(source: Written, name: str, options: ToolOptions | None, tables:
 
     Raises `RegistrationError` for a schema that is not one, is not an object's, or could hang a validator.
     """
-    from pegboard._schema.foreign import ForeignSchema
-
-    schema: JsonSchema = dict(source.parameters or EMPTY_SCHEMA)
-    if schema.get("type", "object") != "object":
-        raise RegistrationError(
-            f"tool {name!r}: parameters must be the schema of an object, got type {schema['type']!r}"
+    parameters = EMPTY_SCHEMA if source.parameters is None else source.parameters or {"type": "object"}
+    if options is not None and options.extended_model is not None:
+        parameters = _extended(
+            parameters, signature.added(options.extended_model, _slots(parameters), tables.types, name)
         )
-    try:
-        ForeignSchema(schema)
-    except RegistrationError as error:
-        raise RegistrationError(f"tool {name!r}: {error}") from error
-    required = schema.get("required", ())
-    slots = tuple(_slot(key, member, key in required) for key, member in schema.get("properties", {}).items())
-    returns = None if source.returns is None else dict(source.returns)
-    options = options or ToolOptions()
-    return Reading(source.call, options, slots, text=source.description, schema=schema, returns=returns)
+    foreign = foreign_object(parameters, f"tool {name!r}: parameters", source.keywords)
+    slots = _slots(foreign.schema)
+    returns = None if source.returns is None else carried_data(dict(source.returns))
+    text = source.description and carried(source.description)
+    return Reading(source.call, options or ToolOptions(), slots, text=text, foreign=foreign, returns=returns)
+
+
+def _extended(schema: Mapping[str, Any], added: tuple[ParameterPlan, ...]) -> JsonSchema:
+    """The schema of a tool by hand with the members of an extended model."""
+    members = {slot.key: render(slot.plan.schema, SchemaRequest(refs="inline")) for slot in added if slot.plan}
+    required = [*schema.get("required", ()), *(slot.key for slot in added if slot.required)]
+    return {**schema, "properties": {**schema.get("properties", {}), **members}, "required": required}
+
+
+def _slots(schema: Mapping[str, Any]) -> tuple[ParameterPlan, ...]:
+    members, required = schema.get("properties", {}), schema.get("required", ())
+    return tuple(_slot(key, member, key in required) for key, member in members.items())
 
 
 def _slot(name: str, schema: Any, required: bool) -> ParameterPlan:
     said = schema if isinstance(schema, Mapping) else {}
     default, description = said.get("default", MISSING), str(said.get("description", ""))
-    return ParameterPlan(name, name, KEYWORD, Any, default, required, _UNCHANGED, description=description)
+    return ParameterPlan(name, name, signature.KEYWORD, Any, default, required, _UNCHANGED, description=description)
 
 
 def schema_plan(
-    schema: JsonSchema,
+    foreign: ForeignSchema,
     call: Callable[[ToolCall], Any] | None,
     view: ParameterView,
     quick: Callable[[JsonSchema], Callable[[Any], bool] | None],
 ) -> CompiledPlan:
     """The call of a tool by hand: validates with jsonschema, merges presets, hands `call` a `ToolCall` of its own."""
-    from pegboard._schema.foreign import ForeignSchema
-
     filled = view.presets | view.locked
-    record = ForeignSchema(without(schema, view.locked, filled), quick=quick).plan()
+    shown = without(foreign.schema, view.locked, filled)
+    record = foreign.like(shown, lambda seen: quick(seen) or plain_predicate(seen)).plan()
     # What stood in an earlier version of the schema is not sent to a tool that no longer knows it.
-    known = filled.intersection(schema.get("properties", ()))
+    known = filled.intersection(foreign.schema.get("properties", ()))
 
     def accept(arguments: dict[str, Any], keys: int, text: str | None) -> tuple[Any, ...]:
-        if not view.locked.isdisjoint(arguments):
-            raise Mismatch("an argument that only the program sets")
-        if text is not None and keys != count_members(arguments) and exact_keys(text) != count_members(arguments):
+        if not (view.locked if keys < 0 else filled).isdisjoint(arguments):
+            raise Mismatch("an argument that the program sets")
+        if text is not None and not has_every_key(arguments, keys, text):
             raise Mismatch("a key came twice")
         return (record.structure(arguments),)
 
-    def bind(values: tuple[Any, ...], provided: Mapping[str, Any]) -> Bound:
-        invocation = provided[_INVOCATION]
-        sent = invocation.call
+    def merged(values: tuple[Any, ...], provided: Mapping[str, Any]) -> ToolCall:
         presets = {name: value for name, value in provided.items() if name in known}
-        merged = ToolCall(sent.id, sent.name, {**presets, **values[0]}, sent.provider_meta)
-        merged.typed = merged.arguments
-        merged.surround(invocation)
-        # What the tool logs and attaches belongs to the call that the engine settles.
-        merged.logs, merged.attachments = sent.logs, sent.attachments
-        return (merged,), {}
+        return _surrounded(provided[_INVOCATION], {**presets, **values[0]})
 
     def invoke(values: tuple[Any, ...], provided: Mapping[str, Any]) -> Any:
         if call is None:
             raise Suspend(f"{provided[_INVOCATION].name} runs outside; its answer comes later")
-        (merged,), _ = bind(values, provided)
-        return call(merged)
+        return call(merged(values, provided))
+
+    def bind() -> Callable[..., Bound]:
+        return lambda values, provided: ((merged(values, provided),), {})
 
     kind = "sync" if call is None else function_kind(call)
     providers = {_INVOCATION: Provider("injected", identity)}
-    return CompiledPlan(kind, record, accept, invoke, lambda: bind, providers, view.locked)
+    free = filled - view.locked
+    return CompiledPlan(kind, record, accept, invoke, bind, providers, view.locked, overridable=free)
+
+
+def _surrounded(invocation: Invocation, arguments: dict[str, Any]) -> ToolCall:
+    """The call as a tool by hand gets it: with its presets, and what it logs and attaches there is the caller's."""
+    sent = invocation.call
+    own = ToolCall(sent.id, sent.name, arguments, sent.provider_meta)
+    own.typed = arguments
+    own.surround(invocation)
+    own.logs, own.attachments = sent.logs, sent.attachments
+    return own
 
 
 def without(schema: JsonSchema, properties: frozenset[str], required: frozenset[str]) -> JsonSchema:

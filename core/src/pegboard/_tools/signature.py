@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import (
-    AsyncGenerator,
-    AsyncIterator,
-    Awaitable,
-    Callable,
-    Coroutine,
-    Generator,
-    Iterator,
-    Mapping,
-    Sequence,
-)
-from typing import Any, Final, NamedTuple, Unpack, final, get_args, get_origin
+from collections import abc
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, Unpack, get_args, get_origin
 
 from attrs import evolve
 
 from pegboard._arguments.decode import Accelerators
 from pegboard._base.errors import ConflictError, PegboardError, RegistrationError, suggestion
+from pegboard._base.jsonable import carried_data
 from pegboard._base.markers import MISSING, Param
 from pegboard._base.names import check_name
 from pegboard._injection.injectors import InjectorTable, Provider
 from pegboard._model.declare import declared_namespace
-from pegboard._model.shapes import JsonSchema, Member, Record, TypePlan
+from pegboard._model.shapes import JsonSchema, Record, TypePlan
+from pegboard._model.subschemas import copied
 from pegboard._model.tool import ToolOptions
 from pegboard._results.converters import ConverterTable
 from pegboard._types.annotations import is_union, read_metadata, runtime_class, split
@@ -32,12 +26,16 @@ from pegboard._types.hints import plain_function, read_hints, read_parameters
 from pegboard._types.plans import optional_member
 from pegboard._types.table import TypeTable
 
+if TYPE_CHECKING:
+    from pegboard._schema.foreign import ForeignSchema
+    from pegboard._schema.vet import Keywords
+
 POSITIONAL: Final = inspect.Parameter.POSITIONAL_OR_KEYWORD
 KEYWORD: Final = inspect.Parameter.KEYWORD_ONLY
 STAR: Final = inspect.Parameter.VAR_POSITIONAL
 STARS: Final = inspect.Parameter.VAR_KEYWORD
+# The kind of a parameter that an extended model adds, and that the function's own signature does not have.
 ADDED: Final = "added"
-"""The kind of a parameter that an extended model adds, and that the function's own signature does not have."""
 
 
 class ParameterPlan(NamedTuple):
@@ -51,26 +49,33 @@ class ParameterPlan(NamedTuple):
     kind: Any
     annotation: Any
     default: Any
+    # Whether the model has to send it.
     required: bool
-    """Whether the model has to send it."""
     plan: TypePlan | None = None
     provider: Provider | None = None
     description: str = ""
+    # Whether it travels as a keyword of its own, and not at all where nobody sent it.
     omissible: bool = False
-    """Whether it travels as a keyword of its own, and not at all where nobody sent it."""
 
 
-@final
 class TypeTables:
     """The tables that one toolkit assembles from the program, the plugins and the core's own built-ins."""
-
-    __slots__ = ("accelerators", "converters", "injectors", "types")
 
     def __init__(self, types: TypeTable, injectors: InjectorTable, converters: ConverterTable) -> None:
         self.types = types
         self.injectors = injectors
         self.converters = converters
         self.accelerators = Accelerators()
+        types.provided = lambda annotation: injectors.provider_for(annotation) is not None
+
+    def within(self, pack: str | None) -> TypeTables:
+        """The same for the tools of one pack."""
+        types = self.types.within(pack)
+        if types is self.types:
+            return self
+        own = copy(self)
+        own.types = types
+        return own
 
     def unstructure(self, cls: type) -> Callable[[Any], Any] | None:
         """The function that turns values of `cls` into JSON-able data, or None where no handler maps it.
@@ -86,43 +91,26 @@ class TypeTables:
 
     def converts(self, annotation: Any) -> bool:
         """Whether a converter takes values of this type, or of one of its alternatives: they end as what it makes."""
-        if type(annotation) is type:
-            return self.converters.find(annotation) is not None
         alternatives = get_args(annotation) if is_union(annotation) else (annotation,)
         classes = filter(None, map(runtime_class, alternatives))
-        return any(self.converters.find(cls) is not None for cls in classes)
+        return any(list(map(self.converters.find, classes)))  # all of them are asked: any may be a tie
 
 
-@final
-class Reading:
+class Reading(NamedTuple):
     """What the source of a tool says: `slots` are the parameters of its `function`, `promise` plans what that returns.
 
-    `text` is the description where it was written; the docstring counts where it is None. Tools whose `schema` was
-    written have that one, and `returns`.
+    `text` is the description where it was written; the docstring counts where it is None. Tools whose schema was
+    written have that one, `foreign`, and that of their results in `returns`.
     """
 
-    __slots__ = ("annotation", "function", "options", "promise", "returns", "schema", "slots", "text")
-
-    def __init__(
-        self,
-        function: Callable[..., Any] | None,
-        options: ToolOptions,
-        slots: tuple[ParameterPlan, ...],
-        *,
-        annotation: Any = MISSING,
-        promise: TypePlan | None = None,
-        text: str | None = None,
-        schema: JsonSchema | None = None,
-        returns: JsonSchema | None = None,
-    ) -> None:
-        self.function = function
-        self.options = options
-        self.slots = slots
-        self.annotation = annotation
-        self.promise = promise
-        self.text = text
-        self.schema = schema
-        self.returns = returns
+    function: Callable[..., Any] | None
+    options: ToolOptions
+    slots: tuple[ParameterPlan, ...]
+    annotation: Any = MISSING
+    promise: TypePlan | None = None
+    text: str | None = None
+    foreign: ForeignSchema | None = None
+    returns: JsonSchema | None = None
 
 
 def read_function(function: Callable[..., Any], name: str, options: ToolOptions | None, tables: TypeTables) -> Reading:
@@ -131,9 +119,9 @@ def read_function(function: Callable[..., Any], name: str, options: ToolOptions 
     label = f"tool {name!r}"
     slots, returned = _read_signature(function, tables.types, tables.injectors, label)
     if options.extended_model is not None:
-        slots += _added(options.extended_model, slots, tables.types, name)
-    annotation = streamed(returned)
-    return Reading(function, options, slots, annotation=annotation, promise=_promise(annotation, tables.types, label))
+        slots += added(options.extended_model, slots, tables.types, name)
+    annotation = returned if type(returned) is type else streamed(returned)
+    return Reading(function, options, slots, annotation, _promise(annotation, tables, options, label))
 
 
 def _read_signature(
@@ -152,9 +140,8 @@ def _read_signature(
     for name, kind, default in parameters:
         if name in bound:
             continue
-        annotation = hints.get(name, Any)
         try:
-            slots.extend(_read(name, kind, default, annotation, types, injectors))
+            slots.extend(_read(name, kind, default, hints.get(name, Any), types, injectors))
         except (PegboardError, TypeError, ValueError) as error:
             category = ConflictError if isinstance(error, ConflictError) else RegistrationError
             raise category(f"{label}: parameter {name!r}: {error}") from error
@@ -165,63 +152,61 @@ def _read_signature(
 def _read(
     name: str, kind: Any, default: Any, annotation: Any, types: TypeTable, injectors: InjectorTable
 ) -> list[ParameterPlan]:
-    if default is not MISSING:
-        _refuse_marker(default)
+    if default is not MISSING or type(annotation) is not type:
+        annotation, default = _described(annotation, default)
     provider = injectors.provider_for(annotation, default)
     if provider is not None:
         if kind in (STAR, STARS):
-            raise RegistrationError(
-                "a value from the program cannot fill *args or **kwargs; give it a parameter of its own"
-            )
+            raise RegistrationError("no value of the program fills *args or **kwargs; give it a parameter of its own")
         return [ParameterPlan(name, name, kind, annotation, default, default is MISSING, provider=provider)]
     if type(annotation) is type and kind not in (STAR, STARS) and default is not None:
         # A bare class: there is nothing to take apart.
-        return [ParameterPlan(name, name, kind, annotation, default, default is MISSING, types.plan(annotation))]
+        return [ParameterPlan(name, name, kind, annotation, default, default is MISSING, types.model_plan(annotation))]
     if kind is STARS and get_origin(annotation) is Unpack:
         return _spread(name, get_args(annotation)[0], types)
     notes = read_metadata(split(annotation)[1])
-    if kind is STAR:
-        plan = types.plan(list[annotation])
-    elif kind is STARS:
-        plan = types.plan(annotation)
-    else:
+    plan = types.model_plan(list[annotation] if kind is STAR else annotation)
+    if default is None:
         plan = optional_member(types, annotation, default)
     required = default is MISSING and kind not in (STAR, STARS)
     key, description = notes.name or name, notes.description or ""
     return [ParameterPlan(name, key, kind, annotation, default, required, plan, description=description)]
 
 
-def _refuse_marker(default: Any) -> None:
-    """Other frameworks take descriptions as defaults; here the function itself would get the description."""
-    kind = type(default).__name__
-    if isinstance(default, Param) or (kind == "FieldInfo" and type(default).__module__.startswith("pydantic")):
-        written = "Param" if isinstance(default, Param) else "Field"
-        raise RegistrationError(
-            f"its default is a {written}(...), which belongs into the annotation: "
-            f"write `Annotated[T, {written}(...)]`, and the default itself behind `=`"
-        )
+class Made(NamedTuple):
+    """A default that is made anew for each call."""
+
+    make: Callable[[], Any]
+
+
+def _described(annotation: Any, default: Any) -> tuple[Any, Any]:
+    """Annotation and default where `Param(...)` or pydantic's `Field(...)` stands as the default, or has one."""
+    if isinstance(default, Param) or _is_field(default):
+        annotation, default = Annotated[annotation, default], MISSING
+    field = next(filter(_is_field, reversed(split(annotation)[1])), None) if default is MISSING else None
+    if field is None:
+        return annotation, default
+    if field.default_factory is not None:
+        return annotation, Made(field.default_factory)
+    is_missing = field.default is ... or type(field.default).__name__ == "PydanticUndefinedType"
+    return annotation, MISSING if is_missing else field.default
+
+
+def _is_field(item: Any) -> bool:
+    return type(item).__name__ == "FieldInfo" and type(item).__module__.startswith("pydantic")
 
 
 def _spread(name: str, record: Any, types: TypeTable) -> list[ParameterPlan]:
-    shape = types.plan(record).shape
+    shape = types.model_plan(record).shape
     if not isinstance(shape, Record):
         raise RegistrationError(f"**{name}: Unpack[...] takes a TypedDict, got {record!r}")
-    return [_spread_slot(member, record) for member in shape.members]
-
-
-def _spread_slot(member: Member, record: Any) -> ParameterPlan:
-    default = MISSING if member.required else None
-    return ParameterPlan(
-        member.name,
-        member.key,
-        KEYWORD,
-        record,
-        default,
-        member.required,
-        member.plan,
-        description=str(member.plan.schema.get("description", "")),
-        omissible=not member.required,
-    )
+    slots = []
+    for member in shape.members:
+        required, default = member.required, MISSING if member.required else None
+        slot = ParameterPlan(member.name, member.key, KEYWORD, record, default, required, member.plan)
+        description = str(member.plan.schema.get("description", ""))
+        slots.append(slot._replace(description=description, omissible=not required))
+    return slots
 
 
 def bound_keywords(function: Any) -> frozenset[str]:
@@ -239,19 +224,24 @@ def _refuse_twins(label: str, slots: list[ParameterPlan]) -> None:
         if slot.plan is None or slot.kind is STARS:
             continue
         if slot.key in seen:
-            raise RegistrationError(
-                f"{label}: parameters {seen[slot.key]!r} and {slot.name!r} are both called {slot.key!r} in the schema; "
-                "give one of them another Param(name=...)"
+            both = (
+                f"{label}: parameters {seen[slot.key]!r} and {slot.name!r} are both called {slot.key!r} in the schema"
             )
+            raise RegistrationError(f"{both}; give one of them another Param(name=...)")
         seen[slot.key] = slot.name
 
 
-def _promise(annotation: Any, types: TypeTable, label: str) -> TypePlan | None:
-    """The plan of the return annotation; None where nothing is said or nobody maps it: results need none."""
+def _promise(annotation: Any, tables: TypeTables, options: ToolOptions, label: str) -> TypePlan | None:
+    """The plan of the return annotation; None where nothing is said or nobody maps it: results need none.
+
+    Raises `ConflictError` for packs that map it, or convert it, equally well.
+    """
     if type(annotation) is not type and annotation in (MISSING, Any):
         return None
     try:
-        return types.plan(annotation)
+        if tables.converters.contested and options.converter is None:  # else the tool's own takes what is returned
+            tables.converts(annotation)
+        return tables.types.plan(annotation)
     except ConflictError as error:
         raise ConflictError(f"{label}: return annotation: {error}") from error
     except (PegboardError, TypeError):
@@ -260,57 +250,55 @@ def _promise(annotation: Any, types: TypeTable, label: str) -> TypePlan | None:
 
 def streamed(annotation: Any) -> Any:
     """What a generator's annotation promises as the result: nothing that a schema could say."""
-    if type(annotation) is type:
-        return annotation
     origin = get_origin(annotation) or annotation
-    if origin in (Generator, Iterator, AsyncGenerator, AsyncIterator):
+    if origin in (abc.Generator, Iterator, abc.AsyncGenerator, abc.AsyncIterator):
         return MISSING
-    if origin in (Awaitable, Coroutine):
-        arguments = get_args(annotation)
-        return arguments[-1] if arguments else MISSING
+    if origin in (abc.Awaitable, abc.Coroutine):
+        return next(reversed(get_args(annotation)), MISSING)
     return annotation
 
 
-def _added(model: Any, slots: tuple[ParameterPlan, ...], types: TypeTable, name: str) -> tuple[ParameterPlan, ...]:
+def added(model: Any, slots: tuple[ParameterPlan, ...], types: TypeTable, name: str) -> tuple[ParameterPlan, ...]:
     """The parameters that an extended model adds. Raises `RegistrationError` where the function has one of them."""
     members = tuple(_foreign_members(model, name) if isinstance(model, Mapping) else _members(model, types, name))
     # A name too: `**kwargs` cannot carry that of another parameter.
     taken = {name for slot in slots for name in (slot.key, slot.name)}
-    clash = sorted(member.key for member in members if member.key in taken)
-    if clash:
-        raise RegistrationError(
-            f"tool {name!r}: the extended model and the function both have {', '.join(map(repr, clash))}; "
-            "rename one side"
-        )
+    if clash := sorted(member.key for member in members if member.key in taken):
+        both = ", ".join(map(repr, clash))
+        raise RegistrationError(f"tool {name!r}: the extended model and the function both have {both}; rename one side")
     return members
 
 
 def _members(model: Any, types: TypeTable, name: str) -> Iterator[ParameterPlan]:
     try:
-        shape = types.plan(model).shape
+        shape = types.model_plan(model).shape
     except PegboardError as error:
         raise RegistrationError(f"tool {name!r}: extended_model: {error}") from error
     if not isinstance(shape, Record):
-        raise RegistrationError(
-            f"tool {name!r}: extended_model takes a JSON Schema object or a record type, got {model!r}"
-        )
+        raise RegistrationError(f"tool {name!r}: extended_model takes an object schema or a record type, got {model!r}")
     for member in shape.members:
         yield _added_slot(member.key, member.plan, member.required)
 
 
 def _foreign_members(model: Mapping[str, Any], name: str) -> Iterator[ParameterPlan]:
-    from pegboard._schema.foreign import ForeignSchema
     from pegboard._schema.nodes import embed
 
-    where = f"tool {name!r}: the extended model"
-    if model.get("type", "object") != "object":
-        raise RegistrationError(f"{where} must be the schema of an object, got type {model['type']!r}")
-    foreign = ForeignSchema(model, where)
+    foreign = foreign_object(model, f"tool {name!r}: the extended model")
     # What its own references mean has to travel with each property, for the tool's schema has another root.
     shown = embed(foreign.schema, f"{name}_extended").get("properties", {})
-    required = model.get("required", ())
     for key, schema in model.get("properties", {}).items():
-        yield _added_slot(key, evolve(foreign.plan(schema), schema=shown[key]), key in required)
+        yield _added_slot(key, evolve(foreign.plan(schema), schema=shown[key]), key in model.get("required", ()))
+
+
+def foreign_object(schema: Mapping[str, Any], where: str, keywords: Keywords | None = None) -> ForeignSchema:
+    """The schema that others wrote of an object. Raises `RegistrationError` for one that is not or cannot be used."""
+    from pegboard._schema.foreign import ForeignSchema
+
+    if not isinstance(schema, Mapping):
+        raise RegistrationError(f"{where} must be the schema of an object, as a mapping, got {schema!r}")
+    if schema.get("type", "object") != "object":
+        raise RegistrationError(f"{where} must be the schema of an object, got type {schema['type']!r}")
+    return ForeignSchema(carried_data(copied(schema)), where, keywords=keywords)
 
 
 def _added_slot(key: str, plan: TypePlan, required: bool) -> ParameterPlan:
@@ -319,8 +307,9 @@ def _added_slot(key: str, plan: TypePlan, required: bool) -> ParameterPlan:
 
 def tool_name(function: Any, name: str | None) -> str:
     """The name of a tool made from `function`. Raises `RegistrationError` where neither has one."""
-    found = name or getattr(function, "__name__", None) or getattr(plain_function(function), "__name__", None)
-    if not found or found in ("<lambda>", "__call__"):
+    own = getattr(function, "__name__", None) or getattr(plain_function(function), "__name__", None)
+    found = own if name is None else name
+    if found in (None, "<lambda>", "__call__"):
         raise RegistrationError(f'{function!r} has no name of its own; register it with register(..., name="...")')
     return check_name(found)
 

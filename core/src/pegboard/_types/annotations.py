@@ -25,8 +25,8 @@ class Metadata:
     title: str | None = None
     examples: tuple[Any, ...] = ()
     deprecated: bool = False
+    # Pairs such as `("ge", 1)` or `("pattern", "^a")`, in the order written.
     bounds: tuple[tuple[str, Any], ...] = ()
-    """Pairs such as `("ge", 1)` or `("pattern", "^a")`, in the order written."""
     predicates: tuple[Callable[[Any], Any], ...] = ()
     handler: TypeHandler | None = None
     schema_extra: Mapping[str, Any] = types.MappingProxyType({})
@@ -263,11 +263,11 @@ def _value_name(value: Any) -> str:
     return f"{_plain_name(type(value))}.{value.name}" if isinstance(value, enum.Enum) else repr(value)
 
 
+# Classes whose subclasses would arrive as the class itself.
 _MAPPED = frozenset(
     {"bytes", "decimal.Decimal", "dict", "float", "frozenset", "int", "list", "set", "str", "tuple", "uuid.UUID"}
     | {f"datetime.{name}" for name in ("date", "datetime", "time", "timedelta")}
 )
-"""Classes whose subclasses would arrive as the class itself."""
 _HANDLER = "register a TypeHandler for it, or annotate Injected[...] if the program provides it"
 
 
@@ -276,10 +276,8 @@ def refuse_unknown(annotation: Any) -> NoReturn:
     name = qualified_name(annotation)
     if isinstance(annotation, (str, ForwardRef)):
         text = annotation if isinstance(annotation, str) else annotation.__forward_arg__
-        raise RegistrationError(
-            f"the name {text!r} in an annotation cannot be resolved; import it at run time (not only under "
-            "TYPE_CHECKING), or define it before the tool is registered"
-        )
+        remedy = "import it at run time (not only under TYPE_CHECKING), or define it before the tool is registered"
+        raise RegistrationError(f"the name {text!r} in an annotation cannot be resolved; {remedy}")
     raise RegistrationError(f"no type handler maps {name}: {_remedy(annotation)}")
 
 

@@ -16,46 +16,16 @@ from types import NoneType
 from typing import Any
 
 from pegboard._base.errors import BareMismatch
-from pegboard._model.shapes import (
-    Check,
-    Choice,
-    Deferred,
-    FixedItems,
-    Items,
-    Mapped,
-    Member,
-    Nullable,
-    Record,
-    Scalar,
-    Shape,
-    Tagged,
-    Text,
-    TypePlan,
-    Union,
-)
-from pegboard._model.subschemas import TYPE_NAMES
-from pegboard._types.json_kinds import (
-    JSON_TYPES,
-    candidates,
-    choice_table,
-    choose,
-    count_members,
-    first_of,
-    has_duplicates,
-    plain,
-    to_array,
-    to_integer,
-    to_number,
-    to_object,
-    to_text,
-)
+from pegboard._model import shapes
+from pegboard._model.subschemas import TYPE_NAMES, distinct
+from pegboard._types import json_kinds
 
+# Python allows 20 nested loops; code that deep is unreadable long before.
 _MAX_BLOCKS = 8
-"""Python allows 20 nested loops; code that deep is unreadable long before."""
+# A type that is used in many places is inlined in each, until the function is this long.
 _MAX_LINES = 400
-"""A type that is used in many places is inlined in each, until the function is this long."""
-_BUILTINS = (KeyError, bool, dict, float, frozenset, int, len, list, set, str, sum, tuple, type)
-"""What the emitted code itself means by these names, whatever the user's classes are called."""
+# What the emitted code itself means by these names, whatever the user's classes are called.
+_BUILTINS = (KeyError, bool, dict, float, frozenset, int, isinstance, len, list, set, str, sum, tuple, type)
 _BUILTIN_NAMES = {id(builtin): builtin.__name__ for builtin in _BUILTINS}
 _numbers = itertools.count(1)
 
@@ -134,7 +104,7 @@ class Writer:
         return function
 
 
-def structurer(shape: Shape) -> Callable[[Any], Any]:
+def structurer(shape: shapes.Shape) -> Callable[[Any], Any]:
     """The strict structuring function of a shape, compiled when it is first called.
 
     It takes a decoded JSON value, and raises `Mismatch`, or what a parser or class of the user's raises, if the value
@@ -151,23 +121,23 @@ def structurer(shape: Shape) -> Callable[[Any], Any]:
     return structure
 
 
-def emit(writer: Writer, plan: TypePlan, source: str, target: str) -> None:
+def emit(writer: Writer, plan: shapes.TypePlan, source: str, target: str) -> None:
     """Append statements after which the local `target` holds the structured value of the expression `source`.
 
     The statements raise `Mismatch` (or what a third party's function raises) where the value does not fit. Names that
     the caller uses itself have to come from `writer.fresh` before the first type is emitted.
     """
-    if plan.shape is None or (writer.is_long and not isinstance(plan.shape, Scalar)):
+    if plan.shape is None or (writer.is_long and not isinstance(plan.shape, shapes.Scalar)):
         _emit_call(writer, plan.structure, "structure", source, target)
     else:
         _EMITTERS[type(plan.shape)](writer, plan.shape, source, target)
 
 
-def _compiled(shape: Shape) -> Callable[[Any], Any]:
-    if isinstance(shape, Deferred):
+def _compiled(shape: shapes.Shape) -> Callable[[Any], Any]:
+    if isinstance(shape, shapes.Deferred):
         return _through(shape)
     writer = Writer()
-    label = writer.fresh(f"structure_{shape.name}" if isinstance(shape, Record) else "structure")
+    label = writer.fresh(f"structure_{shape.name}" if isinstance(shape, shapes.Record) else "structure")
     value, result = writer.fresh("value"), writer.fresh("result")
     with writer.block(f"def {label}({value}):"):
         _EMITTERS[type(shape)](writer, shape, value, result)
@@ -175,7 +145,7 @@ def _compiled(shape: Shape) -> Callable[[Any], Any]:
     return writer.build(label, f"pegboard {label}")
 
 
-def _through(shape: Deferred) -> Callable[[Any], Any]:
+def _through(shape: shapes.Deferred) -> Callable[[Any], Any]:
     structure = shape.resolve().structure
 
     def structure_nested(value: Any) -> Any:
@@ -206,7 +176,7 @@ def _emit_call(writer: Writer, function: Callable[..., Any], hint: str, source: 
 def _emit_count(writer: Writer, value: str) -> None:
     """Count what no emitted line counts: the members of all objects inside a value."""
     if writer.count:
-        writer.line(f"members += {writer.constant(count_members)}({value})")
+        writer.line(f"members += {writer.constant(json_kinds.count_members)}({value})")
 
 
 def _emit_exact(writer: Writer, kind: type, source: str, target: str) -> None:
@@ -224,12 +194,12 @@ def _inexact(kind: type, name: str) -> str:
     return f"type({name}) is not {kind.__name__}"
 
 
-def _emit_checks(writer: Writer, checks: tuple[Check, ...], value: str) -> None:
+def _emit_checks(writer: Writer, checks: tuple[shapes.Check, ...], value: str) -> None:
     for check in checks:
         _refuse_if(writer, f"not ({_condition(writer, check, value)})")
 
 
-def _condition(writer: Writer, check: Check, value: str) -> str:
+def _condition(writer: Writer, check: shapes.Check, value: str) -> str:
     limit = check.limit
     if check.keyword == "pattern":
         limit = re.compile(limit)
@@ -237,7 +207,7 @@ def _condition(writer: Writer, check: Check, value: str) -> str:
     return check.expression.format(value=value, limit=literal)
 
 
-def _emit_scalar(writer: Writer, shape: Scalar, source: str, target: str) -> None:
+def _emit_scalar(writer: Writer, shape: shapes.Scalar, source: str, target: str) -> None:
     if shape.type is object:
         _assign(writer, target, source)
         _emit_count(writer, target)
@@ -252,20 +222,20 @@ def _emit_scalar(writer: Writer, shape: Scalar, source: str, target: str) -> Non
     _emit_checks(writer, shape.checks, target)
 
 
-def _emit_text(writer: Writer, shape: Text, source: str, target: str) -> None:
+def _emit_text(writer: Writer, shape: shapes.Text, source: str, target: str) -> None:
     _emit_exact(writer, str, source, target)
     _emit_checks(writer, shape.checks, target)
     writer.line(f"{target} = {writer.constant(shape.parse)}({target})")
 
 
-def _emit_choice(writer: Writer, shape: Choice, source: str, target: str) -> None:
+def _emit_choice(writer: Writer, shape: shapes.Choice, source: str, target: str) -> None:
     if all(isinstance(value, str) for value, _ in shape.pairs):
         words = writer.constant(dict(reversed(shape.pairs)), "choices")
         _emit_exact(writer, str, source, target)
         _emit_lookup(writer, [target], [f"{words}[{target}]"])
         return
-    table = writer.constant(choice_table(shape.pairs), "choices")
-    writer.line(f"{target} = {writer.constant(choose)}({table}, {source})")
+    table = writer.constant(json_kinds.choice_table(shape.pairs), "choices")
+    writer.line(f"{target} = {writer.constant(json_kinds.choose)}({table}, {source})")
 
 
 def _emit_lookup(writer: Writer, names: list[str], lookups: list[str]) -> None:
@@ -280,15 +250,16 @@ def _emit_lookup(writer: Writer, names: list[str], lookups: list[str]) -> None:
 def _emit_container(writer: Writer, kind: type, source: str, target: str) -> str:
     """The name of a local that holds an array or an object."""
     name = writer.fresh(f"{target}_{TYPE_NAMES[kind]}")
-    _emit_exact(writer, kind, source, name)
+    _assign(writer, name, source)
+    _refuse_if(writer, f"not isinstance({name}, {kind.__name__})")
     return name
 
 
-def _emit_items(writer: Writer, shape: Items, source: str, target: str) -> None:
+def _emit_items(writer: Writer, shape: shapes.Items, source: str, target: str) -> None:
     array = _emit_container(writer, list, source, target)
     _emit_checks(writer, shape.checks, array)
     if shape.unique:
-        _refuse_if(writer, f"{writer.constant(has_duplicates)}({array})")
+        _refuse_if(writer, f"len({writer.constant(distinct)}({array})) != len({array})")
     inline = _inline_scalar(writer, shape.item)
     if inline is not None:
         writer.line(f"{target} = [{inline} for item in {array}]")
@@ -303,16 +274,16 @@ def _emit_items(writer: Writer, shape: Items, source: str, target: str) -> None:
         writer.line(f"{target} = {writer.constant(shape.build)}({target})")
 
 
-def _inline_scalar(writer: Writer, plan: TypePlan) -> str | None:
+def _inline_scalar(writer: Writer, plan: shapes.TypePlan) -> str | None:
     """An expression for an `item` that is a scalar without bounds; None for anything else."""
     shape = plan.shape
-    if not isinstance(shape, Scalar) or shape.checks or shape.type not in _FALLBACKS:
+    if not isinstance(shape, shapes.Scalar) or shape.checks or shape.type not in _FALLBACKS:
         return None
     fallback = _FALLBACKS[shape.type]
     return f"{writer.constant(fallback)}(item) if {_inexact(shape.type, 'item')} else item"
 
 
-def _emit_fixed_items(writer: Writer, shape: FixedItems, source: str, target: str) -> None:
+def _emit_fixed_items(writer: Writer, shape: shapes.FixedItems, source: str, target: str) -> None:
     array = _emit_container(writer, list, source, target)
     _refuse_if(writer, f"len({array}) != {len(shape.items)}")
     names = []
@@ -332,7 +303,7 @@ def _emit_object(writer: Writer, source: str, target: str) -> str:
     return name
 
 
-def _emit_mapped(writer: Writer, shape: Mapped, source: str, target: str) -> None:
+def _emit_mapped(writer: Writer, shape: shapes.Mapped, source: str, target: str) -> None:
     mapping = _emit_object(writer, source, target)
     _emit_checks(writer, shape.checks, mapping)
     built, key, value = writer.fresh(f"{target}_items"), writer.fresh("key"), writer.fresh("item")
@@ -348,7 +319,7 @@ def _emit_mapped(writer: Writer, shape: Mapped, source: str, target: str) -> Non
     writer.line(f"{target} = {built if shape.build is None else writer.constant(shape.build) + f'({built})'}")
 
 
-def _emit_record(writer: Writer, shape: Record, source: str, target: str) -> None:
+def _emit_record(writer: Writer, shape: shapes.Record, source: str, target: str) -> None:
     mapping = _emit_object(writer, source, target)
     required = [member for member in shape.members if member.required]
     optional = [member for member in shape.members if not member.required]
@@ -389,7 +360,7 @@ def _takes_in_order(build: Any, parameters: list[str]) -> bool:
     return code is not None and list(code.co_varnames[bound : code.co_argcount])[: len(parameters)] == parameters
 
 
-def _emit_optional(writer: Writer, optional: list[Member], mapping: str, target: str) -> str:
+def _emit_optional(writer: Writer, optional: list[shapes.Member], mapping: str, target: str) -> str:
     """The members that are there, in a dict of their own: the rest is left to the defaults of `build`."""
     given = writer.fresh(f"{target}_given")
     writer.line(f"{given} = {{}}")
@@ -401,24 +372,26 @@ def _emit_optional(writer: Writer, optional: list[Member], mapping: str, target:
     return given
 
 
-def _emit_surplus_count(writer: Writer, shape: Record, mapping: str) -> None:
+def _emit_surplus_count(writer: Writer, shape: shapes.Record, mapping: str) -> None:
     known = writer.constant(frozenset(member.key for member in shape.members), "known_keys")
-    counter = writer.constant(count_members)
+    counter = writer.constant(json_kinds.count_members)
     writer.line(f"members += sum({counter}(surplus) for key, surplus in {mapping}.items() if key not in {known})")
 
 
-def _emit_nullable(writer: Writer, shape: Nullable, source: str, target: str) -> None:
+def _emit_nullable(writer: Writer, shape: shapes.Nullable, source: str, target: str) -> None:
     _assign(writer, target, source)
     with writer.block(f"if {target} is not None:"):
         emit(writer, shape.inner, target, target)
 
 
-def _emit_union(writer: Writer, shape: Union, source: str, target: str) -> None:
+def _emit_union(writer: Writer, shape: shapes.Union, source: str, target: str) -> None:
     kind = writer.fresh(f"{target}_kind")
     _assign(writer, target, source)
     writer.line(f"{kind} = type({target})")
     word = "if"
     for accepted, plans in _by_candidates(shape):
+        if str in accepted and any(isinstance(plan.shape, shapes.Text) for plan in plans):
+            accepted.append(shapes.MendedText)
         condition = " or ".join(f"{kind} is {writer.constant(found)}" for found in accepted)
         with writer.block(f"{word} {condition}:"):
             _emit_attempts(writer, plans, target)
@@ -426,55 +399,55 @@ def _emit_union(writer: Writer, shape: Union, source: str, target: str) -> None:
     with writer.block("else:"):
         # Not a JSON type: a value of a subclass is tried again as its JSON type, anything else is refused.
         retry = structurer(shape)
-        _emit_call(writer, lambda value: retry(plain(value)), "retry_as_json_type", target, target)
+        _emit_call(writer, lambda value: retry(json_kinds.plain(value)), "retry_as_json_type", target, target)
 
 
-def _by_candidates(shape: Union) -> list[tuple[list[type], tuple[TypePlan, ...]]]:
+def _by_candidates(shape: shapes.Union) -> list[tuple[list[type], tuple[shapes.TypePlan, ...]]]:
     """The plans to try for each JSON type, with the types that share the same plans taken together."""
-    found: dict[tuple[int, ...], tuple[list[type], tuple[TypePlan, ...]]] = {}
-    for kind in JSON_TYPES:
-        tried = candidates(shape.members, kind)
+    found: dict[tuple[int, ...], tuple[list[type], tuple[shapes.TypePlan, ...]]] = {}
+    for kind in json_kinds.JSON_TYPES:
+        tried = json_kinds.candidates(shape.members, kind)
         found.setdefault(tuple(map(id, tried)), ([], tried))[0].append(kind)
     return [(kinds, plans) for kinds, plans in found.values() if plans]
 
 
-def _emit_attempts(writer: Writer, plans: tuple[TypePlan, ...], target: str) -> None:
+def _emit_attempts(writer: Writer, plans: tuple[shapes.TypePlan, ...], target: str) -> None:
     if len(plans) == 1:
         emit(writer, plans[0], target, target)
         return
     structures = tuple(plan.structure for plan in plans)
-    _emit_call(writer, lambda value: first_of(structures, value), "first_that_fits", target, target)
+    _emit_call(writer, lambda value: json_kinds.first_of(structures, value), "first_that_fits", target, target)
 
 
-def _emit_tagged(writer: Writer, shape: Tagged, source: str, target: str) -> None:
+def _emit_tagged(writer: Writer, shape: shapes.Tagged, source: str, target: str) -> None:
     mapping = _emit_container(writer, dict, source, target)
-    table = writer.constant(choice_table([(tag, plan.structure) for tag, plan in shape.members.items()]), "tags")
+    table = writer.constant(
+        json_kinds.choice_table([(tag, plan.structure) for tag, plan in shape.members.items()]), "tags"
+    )
     _emit_count(writer, mapping)
-    writer.line(f"{target} = {writer.constant(choose)}({table}, {mapping}.get({shape.key!r}))({mapping})")
+    writer.line(f"{target} = {writer.constant(json_kinds.choose)}({table}, {mapping}.get({shape.key!r}))({mapping})")
 
 
-def _emit_deferred(writer: Writer, shape: Deferred, source: str, target: str) -> None:
+def _emit_deferred(writer: Writer, shape: shapes.Deferred, source: str, target: str) -> None:
     _emit_call(writer, structurer(shape), "structure_nested", source, target)
 
 
-_KEY = TypePlan({"type": "string"}, to_text, shape=Scalar(str))
+_KEY = shapes.TypePlan({"type": "string"}, json_kinds.to_text, shape=shapes.Scalar(str))
 _FALLBACKS: dict[type, Callable[[Any], Any]] = {
-    str: to_text,
-    int: to_integer,
-    float: to_number,
-    list: to_array,
-    dict: to_object,
+    str: json_kinds.to_text,
+    int: json_kinds.to_integer,
+    float: json_kinds.to_number,
 }
-_EMITTERS: dict[type[Shape], Callable[[Writer, Any, str, str], None]] = {
-    Choice: _emit_choice,
-    Deferred: _emit_deferred,
-    FixedItems: _emit_fixed_items,
-    Items: _emit_items,
-    Mapped: _emit_mapped,
-    Nullable: _emit_nullable,
-    Record: _emit_record,
-    Scalar: _emit_scalar,
-    Tagged: _emit_tagged,
-    Text: _emit_text,
-    Union: _emit_union,
+_EMITTERS: dict[type[shapes.Shape], Callable[[Writer, Any, str, str], None]] = {
+    shapes.Choice: _emit_choice,
+    shapes.Deferred: _emit_deferred,
+    shapes.FixedItems: _emit_fixed_items,
+    shapes.Items: _emit_items,
+    shapes.Mapped: _emit_mapped,
+    shapes.Nullable: _emit_nullable,
+    shapes.Record: _emit_record,
+    shapes.Scalar: _emit_scalar,
+    shapes.Tagged: _emit_tagged,
+    shapes.Text: _emit_text,
+    shapes.Union: _emit_union,
 }

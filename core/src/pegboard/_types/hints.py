@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 import typing
 from collections.abc import Callable, Iterator, Mapping
-from types import FunctionType
+from types import FrameType, FunctionType
 from typing import Any, Final, Literal, TypeAlias
 
 from pegboard._base.errors import RegistrationError, describe_exception
@@ -19,10 +20,10 @@ _KIND: Final = inspect._ParameterKind
 _POSITIONAL_ONLY: Final = _KIND.POSITIONAL_ONLY
 _POSITIONAL: Final = _KIND.POSITIONAL_OR_KEYWORD
 _CLASSES: Final = frozenset({type})
+# Attributes that make a function look other than its code says.
 _DISGUISES: Final = frozenset(
     {"__no_type_check__", "__partialmethod__", "__signature__", "__wrapped__", "_partialmethod"}
 )
-"""Attributes that make a function look other than its code says."""
 
 
 def plain_function(target: Any) -> Any:
@@ -88,10 +89,25 @@ def read_hints(
     if _is_plain(target) and {*map(type, target.__annotations__.values())} <= _CLASSES:
         return dict(target.__annotations__)  # nothing but classes: there is nothing to resolve
     local_names = {**_closure(target), **(namespace or {})}
-    try:
-        return typing.get_type_hints(target, localns=local_names or None, include_extras=True)
-    except Exception as error:
-        raise _culprit(label or getattr(target, "__qualname__", repr(target)), target, local_names, error) from error
+    while True:
+        try:
+            return typing.get_type_hints(target, localns=local_names or None, include_extras=True)
+        except Exception as error:
+            name = getattr(error, "name", None)
+            if not isinstance(error, NameError) or not name or name in local_names or not _known(target, name):
+                label = label or getattr(target, "__qualname__", repr(target))
+                raise _culprit(label, target, local_names, error) from error
+            local_names |= _known(target, name)
+
+
+def _known(target: Any, name: str) -> dict[str, Any]:
+    """A local name of a function that is running in the module of `target`, as one that registers it does."""
+    frame: FrameType | None = sys._getframe()
+    while frame is not None:
+        if frame.f_globals is getattr(target, "__globals__", None) and name in frame.f_locals:
+            return {name: frame.f_locals[name]}
+        frame = frame.f_back
+    return {}
 
 
 def _closure(target: Any) -> dict[str, Any]:

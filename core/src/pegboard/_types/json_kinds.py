@@ -11,12 +11,12 @@ from types import NoneType
 from typing import Any
 
 from pegboard._base.errors import BareMismatch
-from pegboard._model.shapes import Choice, Deferred, Nullable, Record, Scalar, Shape, TypePlan, Union
+from pegboard._model.shapes import Choice, Deferred, MendedText, Nullable, Scalar, Shape, TypePlan, Union
 from pegboard._model.subschemas import TYPE_NAMES, comparable
 from pegboard._schema.nodes import SchemaRef
 
+# The Python types of decoded JSON values.
 JSON_TYPES: tuple[type, ...] = tuple(TYPE_NAMES)
-"""The Python types of decoded JSON values."""
 _LEAVES = frozenset(JSON_TYPES) - {list, dict}
 
 
@@ -30,9 +30,9 @@ def plain(value: Any) -> Any:
 
 
 def to_text(value: Any) -> str:
-    """A string; a subclass of `str` arrives as a plain one."""
+    """A string; a subclass of `str` arrives as a plain one, but for what a repair has read."""
     if isinstance(value, str):
-        return str.__str__(value)
+        return value if type(value) is MendedText else str.__str__(value)
     raise BareMismatch
 
 
@@ -56,25 +56,6 @@ def to_number(value: Any) -> float:
     if number - number != 0.0:  # only infinities and NaN
         raise BareMismatch
     return number
-
-
-def to_array(value: Any) -> list[Any]:
-    """A JSON array."""
-    if isinstance(value, list):
-        return value
-    raise BareMismatch
-
-
-def to_object(value: Any) -> dict[str, Any]:
-    """A JSON object."""
-    if isinstance(value, dict):
-        return value
-    raise BareMismatch
-
-
-def has_duplicates(values: Sequence[Any]) -> bool:
-    """Whether two JSON values are equal as JSON has it: 1 equals 1.0, and true does not equal 1."""
-    return len({comparable(value) for value in values}) != len(values)
 
 
 def count_members(value: Any) -> int:
@@ -116,17 +97,6 @@ def first_of(structures: Sequence[Callable[[Any], Any]], value: Any) -> Any:
     return structures[-1](value)
 
 
-def passes_anything(plan: TypePlan) -> bool:
-    """Whether a plan may let through Python values that no JSON text has: NaN, keys that are no strings."""
-    match plan.shape:
-        case None | Deferred() | Record(open=True):
-            return True
-        case Scalar(type=kind):
-            return kind is object
-        case shape:
-            return any(map(passes_anything, shape.parts()))
-
-
 def is_one_way(plan: TypePlan) -> bool:
     """Whether there is something inside whose instances are written otherwise than they are read."""
     waiting, known = [plan], set()
@@ -139,13 +109,13 @@ def is_one_way(plan: TypePlan) -> bool:
     return False
 
 
+# What each type of a scalar, an array or an object accepts, as `kinds` has it.
 _KINDS: Mapping[type, Mapping[type, bool]] = {
     **{kind: {kind: True} for kind in JSON_TYPES},
     int: {int: True, float: False},
     float: {float: True, int: False},
     object: dict.fromkeys(JSON_TYPES, True),
 }
-"""What each type of a scalar, an array or an object accepts, as `kinds` has it."""
 _BY_NAME = {name: _KINDS[kind] for kind, name in TYPE_NAMES.items()}
 
 
@@ -169,7 +139,7 @@ def kinds(plan: TypePlan) -> Mapping[type, bool]:
             return _KINDS[object] if isinstance(plan.shape, Deferred) else kinds(plan)
         case Shape(json=type() as kind):
             return _KINDS[kind]
-    return _schema_kinds(plan.schema)
+    return schema_kinds(plan.schema)
 
 
 def candidates(members: Sequence[TypePlan], kind: type) -> tuple[TypePlan, ...]:
@@ -191,10 +161,10 @@ def accepts_all(plan: TypePlan, kind: type) -> bool:
     return isinstance(shape, Scalar) and not shape.checks and shape.type in (kind, object)
 
 
-def _schema_kinds(schema: Any) -> Mapping[type, bool]:
+def schema_kinds(schema: Any) -> Mapping[type, bool]:
     """The types that a foreign schema allows; all of them where it does not say."""
     if isinstance(schema, SchemaRef):
-        return _schema_kinds(schema.target)
+        return schema_kinds(schema.target)
     named = schema.get("type")
     if named is not None:
         return _merged([_BY_NAME.get(name, {}) for name in ([named] if isinstance(named, str) else named)])
@@ -203,7 +173,7 @@ def _schema_kinds(schema: Any) -> Mapping[type, bool]:
         return _merged([_KINDS.get(type(value), {}) for value in values])
     for keyword in ("anyOf", "oneOf"):
         if keyword in schema:
-            return _merged([_schema_kinds(member) for member in schema[keyword]])
+            return _merged([schema_kinds(member) for member in schema[keyword]])
     return _KINDS[object]
 
 

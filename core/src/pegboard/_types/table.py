@@ -3,49 +3,104 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from typing import Annotated, Any, Literal, TypeAlias, TypeVar, Union, get_origin
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from copy import copy
+from types import MappingProxyType
+from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias, TypeVar, Union, get_origin
 
 from attrs import evolve
 
-from pegboard._base.errors import ConflictError, RegistrationError
+from pegboard._base.effects import pass_interrupt, tried
+from pegboard._base.errors import ConflictError, CulpritError, RegistrationError, describe_exception
+from pegboard._base.names import OWN, pack_name
 from pegboard._model.shapes import Deferred, TypePlan
 from pegboard._model.tool import Origin
 from pegboard._schema.nodes import SchemaNode, SchemaRef, embed
-from pegboard._types.annotations import (
-    alias_value,
-    is_alias,
-    is_structural,
-    qualified_name,
-    read_metadata,
-    refuse_unknown,
-    split,
-    structural_key,
-)
+from pegboard._types import annotations as reading
+from pegboard._types.annotations import is_structural, qualified_name, read_metadata, split, structural_key
 from pegboard._types.codegen import structurer
 from pegboard._types.plans import refine
 from pegboard.extension import TypeHandler
 
 Level: TypeAlias = Literal["program", "plugin", "builtin"]
 _LEVELS: tuple[Level, ...] = ("program", "plugin", "builtin")
+_FROM_PROGRAM: Final = "the program provides it, never a model; make it a parameter of its own, or use plain data here"
 
 
-class _Entry:
+def _added(item: Any, places: list[list[Any]], forget: Callable[[], None]) -> Callable[[], None]:
+    """Add something to lists; gives what takes it back. What was concluded from them is to be forgotten each time."""
+    for entries in places:
+        entries.append(item)
+    forget()
+
+    def take_back() -> None:
+        for entries in places:
+            entries.remove(item)
+        forget()
+
+    return take_back
+
+
+class Ranking:
+    """What there is for one purpose: program > plugins > built-in, then the highest priority, then the best fit."""
+
+    def __init__(self) -> None:
+        self._levels: dict[Level, list[tuple[Any, Origin]]] = {level: [] for level in _LEVELS}
+        # What follows from what there is now.
+        self._known: dict[Any, Any] = {}
+
+    def add(self, item: Any, origin: Origin, level: Level) -> Callable[[], None]:
+        """Register one; its level says who brings it. What is returned takes it back."""
+        return _added((item, origin), [self._levels[level]], self._known.clear)
+
+    @property
+    def contested(self) -> bool:
+        """Whether there are two that could make one claim: the core's own never do."""
+        return len(self._levels["program"]) > 1 or len(self._levels["plugin"]) > 1
+
+    def origin_of(self, item: Any) -> Origin:
+        """Where one of them comes from."""
+        return next(origin for level in self._levels.values() for each, origin in level if each is item)
+
+    def best(self, fit: Callable[[Any], Any], claim: str) -> Any:
+        """What fits best, or None: `fit` says how well, or None. Raises `ConflictError` for two that make one claim."""
+        for level in self._levels.values():
+            asked = [(_asked(fit, item, origin), item, origin) for item, origin in level]
+            fitting = [((item.priority, fits), item, origin) for fits, item, origin in asked if fits is not None]
+            if not fitting:
+                continue
+            top = max(rank for rank, _, _ in fitting)
+            best = [(item, origin) for rank, item, origin in fitting if rank == top]
+            if len(best) > 1:
+                sides = " and ".join(sorted(str(origin) for _, origin in best))
+                raise ConflictError(f"two {claim}: {sides}; block one, or give one a higher priority")
+            return best[0][0]
+        return None
+
+
+def _asked(fit: Callable[[Any], Any], item: Any, origin: Origin) -> Any:
+    try:
+        return fit(item)
+    except BaseException as error:
+        pass_interrupt(error)
+        raise CulpritError(f"{item!r} of {origin} failed: {describe_exception(error)}", origin) from error
+
+
+class _Entry(NamedTuple):
     """A handler with where it comes from: program before plugins before built-in, then by priority."""
 
-    __slots__ = ("handler", "level", "order", "origin", "seniority")
-
-    def __init__(self, handler: TypeHandler, origin: Origin, level: Level, number: int) -> None:
-        self.handler = handler
-        self.origin = origin
-        self.level = level
-        self.order = _LEVELS.index(level), -handler.priority
-        # What breaks a tie within one origin: the program's last word, else the first offered.
-        self.seniority = -number if level == "program" else number
+    handler: TypeHandler
+    origin: Origin
+    # None for those of the program and the core's own.
+    pack: str | None
+    order: tuple[int, int]
+    # What breaks a tie within one origin: the program's last word, else the first offered.
+    seniority: int
 
 
+# How closely an entry maps an annotation (the smaller, the more specific), and the entry.
 _Match: TypeAlias = tuple[tuple[int, int], _Entry]
-"""How closely an entry maps an annotation (the smaller, the more specific), and the entry."""
 
 
 class _Open:
@@ -54,6 +109,8 @@ class _Open:
     def __init__(self) -> None:
         self.plan: TypePlan | None = None
         self.stand_in: TypePlan | None = None
+        # The annotations that it was planned from, by their keys.
+        self.inside: dict[Any, Any] = {}
 
     def defer(self, annotation: Any) -> TypePlan:
         """The stand-in, which becomes the plan itself once that is there."""
@@ -77,20 +134,34 @@ class TypeTable:
     """The type handlers of one toolkit, and the plans that they have built.
 
     A handler is found by exact class, by predicate, by base class, by generic origin, in this order; before that
-    decides where it comes from (the program, a plugin, Pegboard itself), and then its priority. Plans are cached
-    by the structure of the annotation, so `int | str` and `str | int` never share one. Safe to use from any thread.
+    decides where it comes from (the program, a plugin, Pegboard itself), and then its priority. Plugins that map a type
+    equally well do so for their own tools (`within`), and for nobody else. Plans are cached by the structure of the
+    annotation, so `int | str` and `str | int` never share one. Safe to use from any thread.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, chosen: Mapping[str, str] = MappingProxyType({})) -> None:
         self._by_class: dict[type, list[_Entry]] = {}
         self._by_key: dict[Any, list[_Entry]] = {}
         self._by_predicate: list[_Entry] = []
         self._count = 0
-        self._plans: dict[Any, tuple[Any, TypePlan]] = {}
+        # The annotation, which must live as long as its key, its plan, and the annotations directly inside.
+        self._plans: dict[Any, tuple[Any, TypePlan, dict[Any, Any]]] = {}
         self._open: dict[Any, _Open] = {}
-        self._unsettled: dict[Any, tuple[Any, TypePlan]] = {}
+        self._unsettled: dict[Any, tuple[Any, TypePlan, dict[Any, Any]]] = {}
+        # What `_ways` has found in the plans that there are.
+        self._inside: dict[Any, list[tuple[Any, ...]]] = {}
         self._lock = threading.RLock()
         self._converter: Any = None
+        # What the handlers of each pack name.
+        self._named: dict[str, list[Any]] = {}
+        # The same for the tools of single packs, by pack, and the ties that were met: the type, and what is to be said.
+        self._pack: str | None = None
+        self._tables: dict[str | None, TypeTable] = {None: self}
+        self._ties: dict[str, str] = {}
+        # The pack that maps a type for all, by the type's full name.
+        self._chosen = chosen
+        # Whether the program provides the values of a type, wherever they are needed.
+        self.provided: Callable[[Any], bool] = lambda annotation: False
 
     def add(self, handler: TypeHandler, origin: Origin, level: Level) -> Callable[[], None]:
         """Add a handler; what is returned takes it back. Plans that were handed out before stay as they are.
@@ -101,40 +172,78 @@ class TypeTable:
             raise RegistrationError(f"{origin} offers {handler!r} as a type handler; wrap it in pegboard.TypeHandler")
         with self._lock:
             self._count += 1
-            entry = _Entry(handler, origin, level, self._count)
-            places = self._places(handler.matches)
-            for entries in places:
-                entries.append(entry)
-            self._plans.clear()
+            pack, seniority = None, -self._count if level == "program" else self._count
+            if level == "plugin":
+                pack = pack_name(origin.plugin or "")
+                self._named.setdefault(pack, []).extend(_listed(handler.matches))
+            entry = _Entry(handler, origin, pack, (_LEVELS.index(level), -handler.priority), seniority)
+            return _added(entry, self._places(handler.matches), self._forget)
 
-        def take_back() -> None:
-            with self._lock:
-                for entries in places:
-                    entries.remove(entry)
-                self._plans.clear()
+    def within(self, pack: str | None) -> TypeTable:
+        """This table for the tools of one pack: its own handlers win a tie, and those that speak for no other count."""
+        with self._lock:
+            if pack in self._named and pack not in self._tables:
+                own = self._tables[pack] = copy(self)
+                own._pack, own._converter, own._ties = pack, None, {}
+                own._plans, own._open, own._unsettled, own._inside = {}, {}, {}, {}
+            return self._tables.get(pack, self)
 
-        return take_back
+    def _forget(self) -> None:
+        with self._lock:
+            for table in self._tables.values():
+                table._plans.clear()
+                table._ties.clear()
 
     def _places(self, matches: Any) -> list[list[_Entry]]:
         """Where the entry of a handler belongs."""
         if isinstance(matches, type):
             return [self._by_class.setdefault(matches, [])]
-        if isinstance(matches, tuple):
-            return [self._by_key.setdefault(structural_key(each), []) for each in matches]
-        return [self._by_key.setdefault(structural_key(matches), []) if _is_annotation(matches) else self._by_predicate]
+        return [self._by_key.setdefault(structural_key(each), []) for each in _listed(matches)] or [self._by_predicate]
 
     def plan(self, annotation: Any) -> TypePlan:
         """The plan of an annotation, built once.
 
-        Raises `RegistrationError` for a type that nobody maps, naming it and the remedy, and `ConflictError` where two
-        plugins map it equally well.
+        Raises `RegistrationError` for a type that nobody maps, naming it and the remedy: `ConflictError` where plugins
+        map it equally well, and nobody else does.
         """
-        key = structural_key(annotation)
+        key = id(annotation) if type(annotation) is type else structural_key(annotation)
         found = self._plans.get(key)
-        if found is not None:
+        if found is not None and not self._open:
             return found[1]
         with self._lock:
+            self.contains(annotation)
             return self._settled(key, annotation)
+
+    def contains(self, *inner: Any) -> None:
+        """Say that values of the type that is being planned hold values of these; `plan(inner)` says so by itself."""
+        if self._open:
+            next(reversed(self._open.values())).inside.update({structural_key(each): each for each in inner})
+
+    def model_plan(self, annotation: Any) -> TypePlan:
+        """The plan of a type that a model fills in.
+
+        Raises as `plan` does, and `RegistrationError` where something stands inside that the program provides.
+        """
+        key = id(annotation) if type(annotation) is type else structural_key(annotation)
+        with self._lock:
+            plan = self.plan(annotation)
+            if key not in self._inside:
+                self._inside[key] = self._ways(key, annotation)
+            for way in self._inside[key]:
+                if self.provided(way[-1]):
+                    holders = [annotation, *(each for each in way[1:-1] if not is_structural(each))]
+                    names = " -> ".join(dict.fromkeys(map(qualified_name, holders)))
+                    raise RegistrationError(f"{qualified_name(way[-1])} stands in {names}; {_FROM_PROGRAM}")
+        return plan
+
+    def _ways(self, key: Any, annotation: Any) -> list[tuple[Any, ...]]:
+        """How each annotation inside is come by, at any depth; remembered, for many tools share a type."""
+        found, ways = {key}, list[tuple[Any, tuple[Any, ...]]]([(key, (annotation,))])
+        for place, way in ways:  # which grows meanwhile
+            held = self._plans[place][2] if place in self._plans else {}
+            ways += [(each, (*way, inner)) for each, inner in held.items() if each not in found]
+            found.update(held)
+        return [way for _, way in ways[1:]]
 
     def plan_without(self, without: Callable[[TypeHandler], bool], annotation: Any) -> TypePlan:
         """The plan of an annotation if some handlers were not there. Raises as `plan` does."""
@@ -152,17 +261,28 @@ class TypeTable:
         own = read_metadata(items).handler
         if own is not None:
             return own, Origin(), found
-        if not found:
+        if found:
+            return *found[0], found[1:]
+        with self._telling(bare):
             return self.handler_for(_stands_for(bare))
-        _refuse_tie(bare, matches)
-        return *found[0], found[1:]
 
     @property
     def ties(self) -> tuple[str, ...]:
-        """A sentence for each class that two plugins map equally well, whether or not a tool uses it. Sorted."""
+        """A sentence for each type that plugins map equally well, whether or not a tool uses it. Sorted."""
         with self._lock:
-            classes = [cls for cls, entries in self._by_class.items() if len(entries) > 1]
-        return tuple(sorted(tie for cls in classes if (tie := _tie(cls, self._matches(cls)))))
+            for each in [each for listed in self._named.values() for each in listed]:
+                self._matches(each)
+            return tuple(sorted({tie for table in self._tables.values() for tie in table._ties.values()}))
+
+    @contextmanager
+    def _telling(self, annotation: Any) -> Iterator[None]:
+        """What is refused in here because plugins tie is refused for that. Raises `ConflictError`."""
+        try:
+            yield
+        except RegistrationError as error:
+            if tie := self._ties.get(qualified_name(annotation)):
+                raise ConflictError(tie) from error
+            raise
 
     @property
     def converter(self) -> Any:
@@ -186,17 +306,20 @@ class TypeTable:
         opened = self._open[key] = _Open()
         try:
             built = self._build(annotation)
-        except BaseException:
+        except BaseException as error:
             self._unsettled.clear()
+            if isinstance(error, RegistrationError) and self.provided(annotation):
+                raise RegistrationError(f"{qualified_name(annotation)}: {_FROM_PROGRAM}") from error
             raise
         finally:
             del self._open[key]
         if built is opened.stand_in:
             raise RegistrationError(f"{qualified_name(annotation)} is nothing but itself; give it another alternative")
         plan = opened.plan = _named(annotation, built, recursive=opened.stand_in is not None)
-        self._unsettled[key] = (annotation, plan)
+        self._unsettled[key] = (annotation, plan, opened.inside)
         if not self._open:
             self._plans.update(self._unsettled)
+            self._inside.clear()  # what was held only by name may be known from inside now
             self._unsettled.clear()
         return plan
 
@@ -205,11 +328,11 @@ class TypeTable:
         if bare is not annotation:
             return self._refined(bare, items)
         matches = self._matches(bare, best=True)
-        return self._built(matches, bare) if matches else self.plan(_stands_for(bare))
+        with self._telling(bare):
+            return self._built(matches, bare) if matches else self.plan(_stands_for(bare))
 
     def _built(self, matches: list[_Match], annotation: Any) -> TypePlan:
         """The plan that the best of these handlers builds."""
-        _refuse_tie(annotation, matches)
         return self._call(matches[0][1].handler, matches[0][1].origin, annotation)
 
     def _refined(self, bare: Any, items: tuple[Any, ...]) -> TypePlan:
@@ -224,22 +347,22 @@ class TypeTable:
 
     def _whole_matches(self, bare: Any, items: tuple[Any, ...]) -> list[_Match]:
         """The handlers that understand an `Annotated` type with its metadata, best first."""
-        entries = [entry for entry in self._by_predicate if items and entry.handler.whole]
+        entries = [entry for entry in self._by_predicate if items and entry.handler.whole and self._hears(entry, bare)]
         found = [((1, 0), entry) for entry in entries if _applies(entry.handler.matches, Annotated[(bare, *items)])]
-        return sorted(found, key=_precedence)
+        return self._ranked(found, bare)
 
     def _call(self, handler: TypeHandler, origin: Origin, annotation: Any) -> TypePlan:
-        plan: Any
         try:
-            plan = handler.build(annotation, self)
+            plan: Any = handler.build(annotation, self)
         except RegistrationError:
             raise
-        except Exception as error:
-            name = qualified_name(annotation)
-            raise RegistrationError(f"the type handler of {origin} failed for {name}: {error!r}") from error
-        if not isinstance(plan, TypePlan):
-            name = qualified_name(annotation)
-            raise RegistrationError(f"the type handler of {origin} must give a TypePlan for {name}, not {plan!r}")
+        except BaseException as error:
+            pass_interrupt(error)
+            wrong = f"failed for {qualified_name(annotation)}: {type(error).__name__}: {describe_exception(error)}"
+            raise CulpritError(f"the type handler of {origin} {wrong}", origin) from error
+        if not isinstance(plan, TypePlan) or not isinstance(plan.schema, dict):
+            wrong = f"must give a TypePlan with a schema for {qualified_name(annotation)}, not {plan!r}"
+            raise CulpritError(f"the type handler of {origin} {wrong}", origin)
         return plan
 
     def _matches(self, annotation: Any, *, best: bool = False) -> list[_Match]:
@@ -253,15 +376,36 @@ class TypeTable:
             if base is not object or annotation is object:
                 rank = (0, 0) if annotation is base else ((2, distance) if cls is annotation else (3, distance))
                 found += [(rank, entry) for entry in self._by_class.get(base, ())]
+        found = [match for match in found if self._hears(match[1], annotation)]
         exact = [entry.order for rank, entry in found if best and rank == (0, 0)]
         asked = [entry for entry in self._by_predicate if not exact or entry.order < min(exact)]
+        asked = [entry for entry in asked if self._hears(entry, annotation)]
         found += [((1, 0), entry) for entry in asked if _applies(entry.handler.matches, annotation)]
-        return sorted(found, key=_precedence)
+        ranked = self._ranked(found, annotation)
+        # In a tie the others count, and those were perhaps not asked.
+        return self._matches(annotation) if best and len(ranked) < len(found) else ranked
 
+    def _hears(self, entry: _Entry, annotation: Any) -> bool:
+        """Whether a handler speaks for the tools of this table, and no other pack was chosen for the type."""
+        if entry.pack is None or entry.handler.scope == "pack":
+            return entry.pack in (None, self._pack)
+        chosen = self._chosen.get(qualified_name(annotation)) if self._chosen else None
+        return chosen == entry.pack or chosen not in (*self._named, OWN)
 
-def _precedence(match: _Match) -> tuple[Any, ...]:
-    rank, entry = match
-    return entry.order, rank, entry.seniority
+    def _ranked(self, matches: list[_Match], annotation: Any) -> list[_Match]:
+        """The matches, best first. Of packs that tie that of this table counts, else none of any pack."""
+        claims = [((entry.order, rank), entry.pack != self._pack, entry.seniority, entry) for rank, entry in matches]
+        claims.sort(key=lambda claim: claim[:3])
+        found = [(claim[0][1], claim[3]) for claim in claims]
+        tied = [entry for precedence, _, _, entry in claims if precedence == claims[0][0]]
+        packs = {entry.pack for entry in tied}
+        if len(packs) < 2 or self._pack in packs:
+            return found
+        name, sides = qualified_name(annotation), " and ".join(sorted({str(entry.origin) for entry in tied}))
+        setting = f'settings={{"pegboard": {{"types": {{"{name}": "{min(map(str, packs))}"}}}}}}'
+        how = f"choose one for all with {setting}, or map it in the program with register_type(...)"
+        self._ties[name] = f"{sides} both map {name}, each for its own tools; {how}"
+        return [match for match in found if match[1].pack is None]
 
 
 def _named(annotation: Any, plan: TypePlan, *, recursive: bool) -> TypePlan:
@@ -277,46 +421,30 @@ def _named(annotation: Any, plan: TypePlan, *, recursive: bool) -> TypePlan:
     return plan if schema is plan.schema else evolve(plan, schema=schema)
 
 
-def _refuse_tie(annotation: Any, matches: list[_Match]) -> None:
-    tie = _tie(annotation, matches)
-    if tie:
-        raise ConflictError(tie)
-
-
-def _tie(annotation: Any, matches: list[_Match]) -> str:
-    offered, best = [match for match in matches if match[1].level == "plugin"], _precedence(matches[0])[:2]
-    rivals = {str(match[1].origin) for match in offered if _precedence(match)[:2] == best}
-    if len(rivals) < 2:
-        return ""
-    return (
-        f"{' and '.join(sorted(rivals))} both map {qualified_name(annotation)}; give one of their handlers a higher "
-        "priority, block one of the plugins, or register a handler of your own, which always wins"
-    )
-
-
-def _is_annotation(matches: Any) -> bool:
-    """Whether this is an annotation rather than a predicate: a NewType, an alias, or something like `list[Ip]`."""
-    return get_origin(matches) is not None or hasattr(matches, "__supertype__") or is_alias(matches)
+def _listed(matches: Any) -> tuple[Any, ...]:
+    """The annotations that a handler names; none for a predicate, which is no NewType, alias or like `list[Ip]`."""
+    if isinstance(matches, (type, tuple)):
+        return matches if isinstance(matches, tuple) else (matches,)
+    is_annotation = get_origin(matches) is not None or hasattr(matches, "__supertype__") or reading.is_alias(matches)
+    return (matches,) if is_annotation else ()
 
 
 def _applies(predicate: Any, annotation: Any) -> bool:
-    try:
-        return bool(predicate(annotation))
-    except Exception:  # noqa: BLE001 - `issubclass(annotation, X)` raises for what is not a class; that means no
-        return False
+    # `issubclass(annotation, X)` raises for what is not a class; that means no.
+    return tried(lambda: bool(predicate(annotation))) is True
 
 
 def _stands_for(annotation: Any) -> Any:
     """What a name for another type stands for: NewType, `type` alias, type variable. Refuses anything else."""
     if hasattr(annotation, "__supertype__"):
         return annotation.__supertype__
-    if is_alias(annotation):
+    if reading.is_alias(annotation):
         try:
-            return alias_value(annotation)
+            return reading.alias_value(annotation)
         except NameError as error:
             raise RegistrationError(f"the alias {qualified_name(annotation)} cannot be evaluated: {error}") from error
     if not isinstance(annotation, TypeVar):
-        return refuse_unknown(annotation)
+        return reading.refuse_unknown(annotation)
     if annotation.__constraints__:
         return Union[annotation.__constraints__]  # noqa: UP007 - a union of a tuple has no other spelling
     return Any if annotation.__bound__ is None else annotation.__bound__

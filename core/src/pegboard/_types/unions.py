@@ -10,32 +10,15 @@ from typing import Any, Literal, get_args, get_origin
 from attrs import evolve
 
 from pegboard._base.errors import RegistrationError
-from pegboard._model.shapes import (
-    Choice,
-    Deferred,
-    FixedItems,
-    Items,
-    Mapped,
-    Member,
-    Nullable,
-    Record,
-    Scalar,
-    Tagged,
-    Text,
-    TypePlan,
-    Union,
-    identity,
-)
+from pegboard._model import shapes
 from pegboard._schema.nodes import SchemaRef
 from pegboard._types.annotations import qualified_name, runtime_class, split
-from pegboard._types.json_kinds import accepts_all, kinds
-from pegboard._types.plans import alternatives, shaped
+from pegboard._types.json_kinds import accepts_all, first_of, kinds
+from pegboard._types.plans import ANNOTATIONS, alternatives, shaped
 from pegboard.extension import Types
 
-_ANNOTATIONS = frozenset({"title", "description", "examples", "default", "deprecated"})
 
-
-def union_plan(annotation: Any, types: Types) -> TypePlan:
+def union_plan(annotation: Any, types: Types) -> shapes.TypePlan:
     """The plan of `A | B`, `Union[A, B]` or `Optional[A]`.
 
     Records that a string Literal tells apart become `oneOf` with a discriminator, everything else `anyOf`; null comes
@@ -53,26 +36,26 @@ def union_plan(annotation: Any, types: Types) -> TypePlan:
     return _combined(plans, _unstructurer(arguments, plans))
 
 
-def _nullable(inner: TypePlan) -> TypePlan:
+def _nullable(inner: shapes.TypePlan) -> shapes.TypePlan:
     if not inner.schema and inner.shape is not None:
         return inner  # `Any | None`, which accepts null anyway
     schema = alternatives([inner.schema, {"type": "null"}])
     write = inner.unstructure
-    return shaped(schema, Nullable(inner), lambda value: None if value is None else write(value))
+    return shaped(schema, shapes.Nullable(inner), lambda value: None if value is None else write(value))
 
 
-def _combined(plans: list[TypePlan], unstructure: Callable[[Any], Any]) -> TypePlan:
+def _combined(plans: list[shapes.TypePlan], unstructure: Callable[[Any], Any]) -> shapes.TypePlan:
     tag = _tag(plans)
     if tag is None:
-        return shaped(alternatives([plan.schema for plan in plans]), Union(tuple(plans)), unstructure)
+        return shaped(alternatives([plan.schema for plan in plans]), shapes.Union(tuple(plans)), unstructure)
     key, members = tag
     schema = {"oneOf": [plan.schema for plan in plans], "discriminator": {"propertyName": key}}
-    return shaped(schema, Tagged(key, members), unstructure)
+    return shaped(schema, shapes.Tagged(key, members), unstructure)
 
 
-def _tag(plans: list[TypePlan]) -> tuple[str, dict[str | int | bool, TypePlan]] | None:
+def _tag(plans: list[shapes.TypePlan]) -> tuple[str, dict[str | int | bool, shapes.TypePlan]] | None:
     """The member whose value tells these records apart, and the record for each of its values."""
-    records = [plan.shape for plan in plans if isinstance(plan.shape, Record)]
+    records = [plan.shape for plan in plans if isinstance(plan.shape, shapes.Record)]
     if len(records) < len(plans):
         return None
     for member in records[0].members:
@@ -84,14 +67,14 @@ def _tag(plans: list[TypePlan]) -> tuple[str, dict[str | int | bool, TypePlan]] 
     return None
 
 
-def _tags(member: Member | None) -> list[str]:
-    if member is None or not member.required or not isinstance(member.plan.shape, Choice):
+def _tags(member: shapes.Member | None) -> list[str]:
+    if member is None or not member.required or not isinstance(member.plan.shape, shapes.Choice):
         return []
     values = [value for value, _ in member.plan.shape.pairs]
     return [value for value in values if isinstance(value, str)] if all(isinstance(v, str) for v in values) else []
 
 
-def _refuse_unreachable(annotations: Sequence[Any], plans: list[TypePlan]) -> None:
+def _refuse_unreachable(annotations: Sequence[Any], plans: list[shapes.TypePlan]) -> None:
     for number, plan in enumerate(plans):
         winner = next((earlier for earlier in range(number) if covers(plans[earlier], plan)), None)
         # An alternative that would arrive as raw JSON anyway loses nothing: `Path | str` is a Path.
@@ -99,16 +82,15 @@ def _refuse_unreachable(annotations: Sequence[Any], plans: list[TypePlan]) -> No
             continue
         name, first = qualified_name(annotations[number]), qualified_name(annotations[winner])
         whole = " | ".join(map(qualified_name, annotations))
-        raise RegistrationError(
-            f"in {whole}, {name} can never win: {first} stands before it and accepts everything that it accepts; "
-            f"put {name} first, or narrow {first} with Annotated, or tell them apart by a Literal member"
-        )
+        why = f"{first} stands before it and accepts everything that it accepts"
+        remedy = f"put {name} first, or narrow {first} with Annotated, or tell them apart by a Literal member"
+        raise RegistrationError(f"in {whole}, {name} can never win: {why}; {remedy}")
 
 
-def _unstructurer(annotations: Sequence[Any], plans: list[TypePlan]) -> Callable[[Any], Any]:
+def _unstructurer(annotations: Sequence[Any], plans: list[shapes.TypePlan]) -> Callable[[Any], Any]:
     """Writes a value by the first alternative that it is an instance of."""
-    if all(plan.unstructure is identity for plan in plans):
-        return identity
+    if all(plan.unstructure is shapes.identity for plan in plans):
+        return shapes.identity
     tests = [
         (runtime_class(annotation), _instance_test(annotation), plan.unstructure)
         for annotation, plan in zip(annotations, plans, strict=True)
@@ -117,12 +99,8 @@ def _unstructurer(annotations: Sequence[Any], plans: list[TypePlan]) -> Callable
     def unstructure(value: Any) -> Any:
         # The exact class first: a datetime is a date too.
         fitting = sorted((test for test in tests if test[1](value)), key=lambda test: test[0] is not type(value))
-        for _, _, write in fitting[:-1]:
-            try:
-                return write(value)
-            except Exception:  # noqa: BLE001, S112 - list[date] | list[int]: the next alternative may fit
-                continue
-        return fitting[-1][2](value) if fitting else value
+        # Of list[date] | list[int], the next alternative may fit.
+        return first_of([write for _, _, write in fitting], value) if fitting else value
 
     return unstructure
 
@@ -140,65 +118,65 @@ def _instance_test(annotation: Any) -> Callable[[Any], bool]:
     return lambda value: isinstance(value, cls)
 
 
-def covers(plan: TypePlan, other: TypePlan, *, inside: bool = False) -> bool:
+def covers(plan: shapes.TypePlan, other: shapes.TypePlan, *, inside: bool = False) -> bool:
     """Whether `plan` provably accepts every JSON value that `other` accepts, as its exact type. False when in doubt.
 
     `inside` an array or object exactness does not count: `list[float]` takes the integers of `list[int]` for itself.
     """
     shape, inner = plan.shape, other.shape
-    if isinstance(inner, Deferred):
+    if isinstance(inner, shapes.Deferred):
         return False
     if accepts_all(plan, object) or (_accepts_any_text(plan) and kinds(other).keys() == {str}):
         return True
     match shape, inner:
-        case Union(members=members), _:
+        case shapes.Union(members=members), _:
             return any(covers(member, other, inside=inside) for member in members)
-        case _, Union(members=members):
+        case _, shapes.Union(members=members):
             return all(covers(plan, member, inside=inside) for member in members)
-        case Scalar(type=kind, checks=()), Scalar(type=other_kind):
+        case shapes.Scalar(type=kind, checks=()), shapes.Scalar(type=other_kind):
             return _takes(kind, other_kind, inside)
-        case Scalar(type=kind, checks=()), Choice(pairs=pairs):
+        case shapes.Scalar(type=kind, checks=()), shapes.Choice(pairs=pairs):
             return all(_takes(kind, type(value), inside) for value, _ in pairs)
-        case Text(parse=parse, checks=()), Text(parse=other_parse):
+        case shapes.Text(parse=parse, checks=()), shapes.Text(parse=other_parse):
             return parse is other_parse
-        case Choice(), Choice():
+        case shapes.Choice(), shapes.Choice():
             return _values(inner) <= _values(shape)
-        case Nullable(inner=optional), _:
+        case shapes.Nullable(inner=optional), _:
             return kinds(other).keys() == {NoneType} or covers(optional, other, inside=inside)
     return _covers_container(shape, inner)
 
 
-def _arrives_raw(plan: TypePlan) -> bool:
+def _arrives_raw(plan: shapes.TypePlan) -> bool:
     """Whether values of this type arrive as the JSON data that they were: then nothing is lost when another wins."""
     shape = plan.shape
     match shape:
-        case Choice(pairs=pairs):
+        case shapes.Choice(pairs=pairs):
             return all(type(value) is type(meaning) for value, meaning in pairs)
-        case Items(build=build):
+        case shapes.Items(build=build):
             raw = build is list
-        case Mapped(key=key, build=make):
+        case shapes.Mapped(key=key, build=make):
             raw = key is None and make in (None, dict)
         case _:
-            raw = isinstance(shape, (Scalar, Union, Nullable))
+            raw = isinstance(shape, (shapes.Scalar, shapes.Union, shapes.Nullable))
     return raw and shape is not None and all(map(_arrives_raw, shape.parts()))
 
 
 def _covers_container(shape: Any, inner: Any) -> bool:
     match shape, inner:
-        case Items(checks=(), unique=False), Items():
+        case shapes.Items(checks=(), unique=False), shapes.Items():
             return covers(shape.item, inner.item, inside=True)
-        case Items(checks=(), unique=False), FixedItems():
+        case shapes.Items(checks=(), unique=False), shapes.FixedItems():
             return all(covers(shape.item, item, inside=True) for item in inner.items)
-        case Mapped(key=None, checks=()), Mapped():
+        case shapes.Mapped(key=None, checks=()), shapes.Mapped():
             return covers(shape.value, inner.value, inside=True)
-        case Mapped(key=None, checks=()), Record(open=False):
+        case shapes.Mapped(key=None, checks=()), shapes.Record(open=False):
             return all(covers(shape.value, member.plan, inside=True) for member in inner.members)
-        case Record(), Record():
+        case shapes.Record(), shapes.Record():
             return _covers_record(shape, inner)
     return False
 
 
-def _covers_record(record: Record, other: Record) -> bool:
+def _covers_record(record: shapes.Record, other: shapes.Record) -> bool:
     members = {member.key: member for member in record.members}
     others = {member.key: member for member in other.members}
     always_there = {member.key for member in other.members if member.required}
@@ -216,12 +194,14 @@ def _takes(kind: type, other: type, inside: bool) -> bool:
     return kind is other or (inside and (kind, other) == (float, int))
 
 
-def _accepts_any_text(plan: TypePlan) -> bool:
+def _accepts_any_text(plan: shapes.TypePlan) -> bool:
     shape = plan.shape
-    if not isinstance(shape, (Scalar, Text)) or any(check.keyword == "predicate" for check in shape.checks):
+    if not isinstance(shape, (shapes.Scalar, shapes.Text)) or any(
+        check.keyword == "predicate" for check in shape.checks
+    ):
         return False
-    return {key: value for key, value in plan.schema.items() if key not in _ANNOTATIONS} == {"type": "string"}
+    return {key: value for key, value in plan.schema.items() if key not in ANNOTATIONS} == {"type": "string"}
 
 
-def _values(choice: Choice) -> set[tuple[type, Any]]:
+def _values(choice: shapes.Choice) -> set[tuple[type, Any]]:
     return {(type(value), value) for value, _ in choice.pairs}

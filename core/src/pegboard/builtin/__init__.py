@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from types import ModuleType
 
-__all__ = ["plugins"]
-
 
 def plugins() -> tuple[ModuleType, ...]:
     """The built-in plugins, each a module with hook implementations."""

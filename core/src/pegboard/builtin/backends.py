@@ -7,8 +7,8 @@ for each call.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, final
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
 
 from pegboard._base.effects import Outcome, new_future
 from pegboard.extension import Backend, Job
@@ -20,14 +20,11 @@ if TYPE_CHECKING:
     from pegboard._execution.threads import WorkerPool
 
 
-@final
 class ThreadBackend:
     """Runs jobs in up to `size` threads, which begin with the first."""
 
     name = "thread"
-
-    def __init__(self, size: int = 64) -> None:
-        self.size = size
+    size = 64
 
     @cached_property
     def pool(self) -> WorkerPool:
@@ -38,18 +35,15 @@ class ThreadBackend:
 
     def submit(self, job: Job) -> Future[Any]:
         """Queue a job. Raises RuntimeError when the backend is closed or no thread can be started."""
+        from pegboard._execution.threads import Ticket
+
         future = new_future()
 
-        def done(outcome: Outcome) -> None:
-            value, error = outcome
-            if not future.set_running_or_notify_cancel():
-                return
-            if error is None:
-                future.set_result(value)
-            else:
-                future.set_exception(error)
+        def refused(outcome: Outcome) -> None:
+            if outcome[1] is not None and not future.done():
+                future.set_exception(outcome[1])
 
-        self.pool.submit(job, done)
+        self.pool.submit(Ticket(self.pool, partial(_run, job, future), refused))
         return future
 
     def close(self) -> None:
@@ -57,7 +51,6 @@ class ThreadBackend:
         self.pool.close()
 
 
-@final
 class InlineBackend:
     """Runs jobs at once, in the thread that submits them."""
 
@@ -65,15 +58,19 @@ class InlineBackend:
 
     def submit(self, job: Job) -> Future[Any]:
         """Run a job."""
-        future = new_future()
+        return _run(job, new_future())
+
+    def close(self) -> None:
+        """There is nothing to release."""
+
+
+def _run(job: Job, future: Future[Any]) -> Future[Any]:
+    if future.set_running_or_notify_cancel():
         try:
             future.set_result(job())
         except BaseException as error:  # noqa: BLE001 - whatever a tool raises is the outcome of its call
             future.set_exception(error)
-        return future
-
-    def close(self) -> None:
-        """There is nothing to release."""
+    return future
 
 
 @hookimpl

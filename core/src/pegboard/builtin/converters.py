@@ -25,11 +25,7 @@ _SIGNATURES: Final[tuple[tuple[bytes, bytes, str], ...]] = (
     (b"%PDF-", b"", "application/pdf"),
 )
 # ISO base media files say after a length and "ftyp" what they are; most are video.
-_BRANDS: Final[dict[bytes, str]] = {
-    b"M4A ": "audio/mp4",
-    b"avif": "image/avif",
-    b"heic": "image/heic",
-}
+_BRANDS: Final[dict[bytes, str]] = {b"M4A ": "audio/mp4", b"avif": "image/avif", b"heic": "image/heic"}
 
 
 @hookimpl

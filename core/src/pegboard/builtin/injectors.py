@@ -47,11 +47,5 @@ def toolkit(invocation: Invocation) -> Any:
 @hookimpl
 def provide_injectors() -> Iterable[Injector]:
     """The specials."""
-    return [
-        Injector(Emitter, emitter),
-        Injector(Agent, agent),
-        Injector(ToolCall, call),
-        Injector(CancelToken, token),
-        Injector(Session, session),
-        Injector(Toolkit, toolkit),
-    ]
+    resolvers = {Emitter: emitter, Agent: agent, ToolCall: call, CancelToken: token, Session: session, Toolkit: toolkit}
+    return [Injector(cls, resolve) for cls, resolve in resolvers.items()]

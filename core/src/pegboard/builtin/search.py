@@ -11,18 +11,18 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from heapq import nsmallest
-from typing import Any, Final, final
+from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 from pegboard._base.errors import PegboardError
 from pegboard._model.subschemas import subschemas
 from pegboard._model.tool import Tool
 
+# How fast further occurrences of a word stop counting; the customary k1.
 SATURATION: Final = 1.2
-"""How fast further occurrences of a word stop counting; the customary k1."""
 
+# How far long texts are held against their length, 0 to 1; the customary b.
 LENGTH_SHARE: Final = 0.75
-"""How far long texts are held against their length, 0 to 1; the customary b."""
 
 # Scripts that write without spaces: each character is a word of its own.
 _WORD: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W_\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
@@ -66,11 +66,8 @@ def counted(texts: Iterable[tuple[str, int]]) -> Counter[str]:
     return counts
 
 
-@final
 class Index:
     """Some documents by name, each as the counts of its words; never changes."""
-
-    __slots__ = ("_lengths", "_mean", "_places")
 
     def __init__(self, documents: Mapping[str, Mapping[str, int]]) -> None:
         self._lengths = {name: sum(counts.values()) for name, counts in documents.items()}
@@ -105,11 +102,11 @@ class Index:
         return [name for *_, name in nsmallest(limit, ranked)]
 
 
+# What a word in a name counts for, against one in a description.
 NAME_WEIGHT: Final = 3
-"""What a word in a name counts for, against one in a description."""
 
+# The words of each tool, counted once, whichever sessions search it.
 _COUNTS: Final[WeakKeyDictionary[Tool, Counter[str]]] = WeakKeyDictionary()
-"""The words of each tool, counted once, whichever sessions search it."""
 
 
 def tool_index(tools: Iterable[Tool]) -> Index:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from pegboard._base.errors import RegistrationError
 from pegboard._base.names import legal_names
@@ -17,6 +17,10 @@ from pegboard.hookspecs import hookimpl
 
 if TYPE_CHECKING:
     from pegboard._model.program import Toolset
+
+# What a tool by hand may say of itself, as attributes.
+_FLAGS: Final = ("read_only", "destructive", "idempotent", "open_world", "strict", "defer")
+_NO_CALL: Final = object()
 
 
 @hookimpl
@@ -40,10 +44,8 @@ def _instantiated(cls: type) -> Any:
     try:
         return cls()
     except TypeError as error:
-        raise RegistrationError(
-            f"{cls.__qualname__} cannot be made without arguments ({error}); register an instance: "
-            f"register({cls.__name__}(...))"
-        ) from error
+        remedy = f"register an instance: register({cls.__name__}(...))"
+        raise RegistrationError(f"{cls.__qualname__} cannot be made without arguments ({error}); {remedy}") from error
 
 
 def _tool_methods(source: Any) -> dict[str, ToolOptions]:
@@ -77,30 +79,33 @@ def _toolset(source: Any, methods: Mapping[str, ToolOptions]) -> Toolset:
 
 
 def _is_handwritten(source: Any) -> bool:
-    """Whether an object has what a tool by hand needs: `name`, `description`, `parameters` and `call(call)`."""
+    """Whether an object has what a tool by hand needs: `name`, `description`, `parameters` and `call(call)`.
+
+    A `call` of None says that it runs elsewhere.
+    """
     return (
         isinstance(getattr(source, "name", None), str)
         and isinstance(getattr(source, "description", None), str)
         and isinstance(getattr(source, "parameters", None), Mapping)
-        and callable(getattr(source, "call", None))
+        and ((call := getattr(source, "call", _NO_CALL)) is None or callable(call))
     )
 
 
-def _handwritten(source: Any, name: str, source_name: str | None = None) -> Tool:
+def _handwritten(source: Any, name: str) -> Tool:
     from pegboard._tools.plan import Written, read_schema
 
-    hints = {hint: getattr(source, hint, None) for hint in ("read_only", "destructive", "idempotent", "open_world")}
-    said: dict[str, Any] = {hint: value for hint, value in hints.items() if isinstance(value, bool)}
+    flags = {flag: getattr(source, flag, None) for flag in _FLAGS}
+    said: dict[str, Any] = {flag: value for flag, value in flags.items() if isinstance(value, bool)}
     options = ToolOptions(tags=tuple(getattr(source, "tags", ())), **said)
-    returns = getattr(source, "returns", None)
-    written = Written(
-        source.description, source.parameters, source.call, returns if isinstance(returns, Mapping) else None
-    )
-    return unread(read_schema, written, name, options, source_name)
+    promised, keywords = (getattr(source, name, None) for name in ("returns", "keywords"))
+    returns = promised if isinstance(promised, Mapping) else None
+    written = Written(source.description, source.parameters, source.call, returns, keywords)
+    return unread(read_schema, written, name, options)
 
 
 def _listed(several: list[Any]) -> Iterator[Any]:
     """The tools of a source: those by hand may have any name there, and get a legal one here."""
     names = legal_names(each.name for each in several if _is_handwritten(each))
     for each in several:
-        yield _handwritten(each, names[each.name], each.name) if _is_handwritten(each) else each
+        named = _is_handwritten(each)
+        yield _handwritten(each, names[each.name]).evolve(source_name=each.name) if named else each

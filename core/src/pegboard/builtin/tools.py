@@ -33,11 +33,8 @@ def _report(session: Session, before: tuple[str, ...]) -> str:
     now = session.active_groups
     active = [group for group in session.groups if group.managed_by == "model" and group.name in now]
     lines = [f"Active groups: {', '.join(group.name for group in active)}." if active else "No group is active."]
-    lines += [
-        f"Instructions for {group.name}: {group.instructions}"
-        for group in active
-        if group.instructions and group.name not in before
-    ]
+    new = [group for group in active if group.instructions and group.name not in before]
+    lines += [f"Instructions for {group.name}: {group.instructions}" for group in new]
     return "\n".join(lines)
 
 
@@ -70,8 +67,4 @@ def provide_tools() -> list[str]:
     They hang there when there is something for them to do: `register_meta_tool()`, many deferred tools, output that
     was kept. A pack replaces one by a tool of its name that says so: `replaces="pegboard__search_tools"`.
     """
-    return [
-        "pegboard.builtin.tools:reset_equipped_tools",
-        "pegboard.builtin.tools:read_output",
-        "pegboard.builtin.tools:search_tools",
-    ]
+    return [f"{__name__}:{name}" for name in ("reset_equipped_tools", "read_output", "search_tools")]

@@ -10,27 +10,15 @@ from collections import abc
 from collections.abc import Callable
 from functools import partial
 from types import NoneType
-from typing import Any, Final, Literal, LiteralString, final, get_args, get_origin
+from typing import Any, Final, Literal, LiteralString, get_args, get_origin
 
 from pegboard._base.errors import Mismatch, RegistrationError
-from pegboard._model.shapes import (
-    Choice,
-    Deferred,
-    FixedItems,
-    Items,
-    JsonSchema,
-    Mapped,
-    Record,
-    Scalar,
-    Shape,
-    Text,
-    TypePlan,
-    identity,
-)
-from pegboard._model.subschemas import TYPE_NAMES
+from pegboard._model import shapes
+from pegboard._model.shapes import JsonSchema, TypePlan, identity
+from pegboard._model.subschemas import TYPE_NAMES, distinct
 from pegboard._schema.nodes import SchemaNode
 from pegboard._types.annotations import is_union, qualified_name, refuse_unknown
-from pegboard._types.json_kinds import choice_table, kinds, plain
+from pegboard._types.json_kinds import kinds, plain
 from pegboard._types.plans import shaped
 from pegboard.extension import TypeHandler, Types
 from pegboard.hookspecs import hookimpl
@@ -51,7 +39,7 @@ _SCALARS: tuple[tuple[Any, type, dict[str, Any]], ...] = (
 
 
 def _scalar(scalar: Any, kind: type, schema: dict[str, Any]) -> TypeHandler:
-    plan = shaped(SchemaNode(schema, partial(qualified_name, scalar)), Scalar(kind))
+    plan = shaped(SchemaNode(schema, partial(qualified_name, scalar)), shapes.Scalar(kind))
 
     def build(annotation: Any, types: Types) -> TypePlan:
         return plan if annotation is scalar else refuse_unknown(annotation)
@@ -64,22 +52,14 @@ def _scalar(scalar: Any, kind: type, schema: dict[str, Any]) -> TypeHandler:
 
 # A class before its base: `datetime` is a `date`, and both handlers are asked about it.
 _LATER = (
-    ("datetime", "datetime"),
-    ("datetime", "date"),
-    ("datetime", "time"),
-    ("datetime", "timedelta"),
-    ("uuid", "UUID"),
-    ("decimal", "Decimal"),
-    ("ipaddress", "IPv4Address"),
-    ("ipaddress", "IPv6Address"),
+    *(("datetime", name) for name in ("datetime", "date", "time", "timedelta")),
+    *(("ipaddress", name) for name in ("IPv4Address", "IPv6Address")),
+    *(("uuid", "UUID"), ("decimal", "Decimal")),
 )
 
 
-@final
 class _Later:
     """Matches a class, and those below it, that may not be loaded yet: nobody can have named it before it is."""
-
-    __slots__ = ("_module", "_name")
 
     def __init__(self, module: str, name: str) -> None:
         self._module = module
@@ -99,12 +79,9 @@ def _text(annotation: Any, types: Types) -> TypePlan:
     known = TEXTS.get(annotation if get_args(annotation) != (str,) else get_origin(annotation))
     if known is None:  # a subclass would arrive as its base
         return refuse_unknown(annotation)
-    schema, parse, write = known
-    return shaped({"type": "string", **schema}, Text(parse), write)
-
-
-def _path(annotation: Any, types: Types) -> TypePlan:
-    return shaped({"type": "string"}, Text(annotation), str)
+    schema, parse, write, mend = known
+    example = "12.50" if schema.keys() == {"pattern"} else ""  # a decimal: no format has an example of it
+    return shaped({"type": "string", **schema}, shapes.Text(parse, (), example, mend), write)
 
 
 # Choices -----------------------------------------------------------------------------------------------------------
@@ -118,44 +95,36 @@ def _union(annotation: Any, types: Types) -> TypePlan:
     return union_plan(annotation, types)
 
 
-def _is_literal(annotation: Any) -> bool:
-    origin: Any = get_origin(annotation)
-    return origin is Literal
-
-
 def _literal(annotation: Any, types: Types) -> TypePlan:
     pairs = [(_raw(value), value) for value in get_args(annotation)]
+    types.contains(*(type(value) for _, value in pairs if isinstance(value, enum.Enum)))
     strange = next((value for raw, value in pairs if type(raw) not in _JSON_NAMES), None)
     if strange is not None:
         name = qualified_name(annotation)
         raise RegistrationError(f"{name} cannot be sent as JSON: {strange!r} is not a JSON scalar")
     names = {value.name: value for _, value in pairs if isinstance(value, enum.Enum)}
-    return shaped(_choice_schema(pairs), Choice(tuple(pairs), names), _raw)
+    return shaped(_choice_schema(pairs), shapes.Choice(tuple(pairs), names), _raw)
 
 
 def _raw(value: Any) -> Any:
     """The JSON value of a literal: an enum member stands for its value, or for its name if that is no JSON scalar."""
     if not isinstance(value, enum.Enum):
         return value
-    if not _has_json_values(type(value)):
+    if not all(isinstance(member.value, tuple(_JSON_NAMES)) for member in type(value)):
         return value.name
     # The value of a member of `class Color(str, Enum)` may itself be of a subclass of str.
     return value.value if type(value.value) in _JSON_NAMES else plain(value.value)
-
-
-def _has_json_values(cls: Any) -> bool:
-    return all(isinstance(member.value, tuple(_JSON_NAMES)) for member in cls)
 
 
 def _enum(annotation: Any, types: Types) -> TypePlan:
     pairs = [(_raw(member), member) for member in annotation]
     if not pairs:
         raise RegistrationError(f"the enum {qualified_name(annotation)} has no members, so no value fits it")
-    return shaped(_choice_schema(pairs), Choice(tuple(pairs), dict(annotation.__members__)), _raw)
+    return shaped(_choice_schema(pairs), shapes.Choice(tuple(pairs), dict(annotation.__members__)), _raw)
 
 
 def _choice_schema(pairs: list[tuple[Any, Any]]) -> JsonSchema:
-    values = list(choice_table([(raw, raw) for raw, _ in pairs]).values())
+    values = distinct([raw for raw, _ in pairs])
     classes = {type(value) for value in values}
     typed = {"type": _JSON_NAMES[classes.pop()]} if len(classes) == 1 else {}
     return {**typed, "const": values[0]} if len(values) == 1 else {**typed, "enum": values}
@@ -163,9 +132,6 @@ def _choice_schema(pairs: list[tuple[Any, Any]]) -> JsonSchema:
 
 # Containers, under their own and their abstract names ---------------------------------------------------------------
 
-_LISTS = (list, abc.Sequence, abc.MutableSequence, abc.Iterable, abc.Collection)
-_SETS = (set, abc.Set, abc.MutableSet)
-_MAPPINGS = (dict, abc.Mapping, abc.MutableMapping)
 _INTEGER_KEY = r"^(0|-?[1-9][0-9]*)$"
 _JSON_SCALAR = str | int | float | bool | None
 
@@ -194,22 +160,18 @@ def _array(item: TypePlan, build: Callable[[list[Any]], Any], *, unique: bool = 
     schema: JsonSchema = {"type": "array", "items": item.schema}
     if unique:
         schema["uniqueItems"] = True
-    return shaped(schema, Items(item, build, unique=unique), _array_writer(item, build, unique))
+    return shaped(schema, shapes.Items(item, build, unique=unique), _array_writer(item, build, unique))
 
 
 def _array_writer(item: TypePlan, build: Callable[[list[Any]], Any], unique: bool) -> Callable[[Any], Any]:
     write = item.unstructure
     if build is list and write is identity:
         return list
-    return (lambda value: _ordered(map(write, value))) if unique else (lambda value: list(map(write, value)))
-
-
-def _ordered(values: abc.Iterable[Any]) -> list[Any]:
-    """The members of a set in an order that does not change from run to run."""
-    return sorted(values, key=_rank)
+    return (lambda value: sorted(map(write, value), key=_rank)) if unique else (lambda value: list(map(write, value)))
 
 
 def _rank(value: Any) -> tuple[str, Any]:
+    """Orders the members of a set alike from run to run."""
     if isinstance(value, (int, float)):
         return "", value
     return type(value).__name__, value if isinstance(value, str) else repr(value)
@@ -217,27 +179,25 @@ def _rank(value: Any) -> tuple[str, Any]:
 
 def _hashable(annotation: Any, item: TypePlan, types: Types) -> TypePlan:
     """The plan of a set's items, which have to be hashable: `set[Any]` holds JSON scalars."""
-    if isinstance(item.shape, Scalar) and item.shape.type is object:
+    if isinstance(item.shape, shapes.Scalar) and item.shape.type is object:
         return types.plan(_JSON_SCALAR)
     if not _is_hashable(item.shape):
         name = qualified_name(annotation)
-        raise RegistrationError(
-            f"the items of {name} are not hashable; use a list, tuples for items, or a frozen class"
-        )
+        raise RegistrationError(f"the items of {name} are not hashable; use a list, tuple items or a frozen class")
     return item
 
 
-def _is_hashable(shape: Shape | None) -> bool:
+def _is_hashable(shape: shapes.Shape | None) -> bool:
     match shape:
-        case Scalar(type=kind):
+        case shapes.Scalar(type=kind):
             return kind is not object
-        case Items(build=build) if build not in (tuple, frozenset):
+        case shapes.Items(build=build) if build not in (tuple, frozenset):
             return False
-        case Mapped():
+        case shapes.Mapped():
             return False
-        case Record(build=build):
+        case shapes.Record(build=build):
             return getattr(build, "__hash__", None) is not None
-        case None | Deferred():
+        case None | shapes.Deferred():
             return True
     return all(_is_hashable(part.shape) for part in shape.parts())
 
@@ -246,7 +206,7 @@ def _tuple(annotation: Any, types: Types) -> TypePlan:
     arguments = get_args(annotation)
     if not hasattr(annotation, "__args__"):  # `tuple` and `typing.Tuple`; those of `tuple[()]` are there, but none
         arguments = (Any, ...)
-    if any(getattr(argument, "__unpacked__", False) or _is_unpack(argument) for argument in arguments):
+    if any(map(_is_unpacked, arguments)):
         name = qualified_name(annotation)
         raise RegistrationError(f"{name} unpacks a tuple inside a tuple; write out its items, or use a list")
     if len(arguments) == 2 and arguments[1] is ...:
@@ -256,15 +216,15 @@ def _tuple(annotation: Any, types: Types) -> TypePlan:
     if items:
         schema.update(prefixItems=[item.schema for item in items], minItems=len(items))
     schema["maxItems"] = len(items)
-    return shaped(schema, FixedItems(items), _tuple_writer([item.unstructure for item in items]))
+    return shaped(schema, shapes.FixedItems(items), _tuple_writer([item.unstructure for item in items]))
 
 
 def _tuple_writer(writers: list[Callable[[Any], Any]]) -> Callable[[Any], Any]:
     return lambda value: [write(inner) for write, inner in zip(writers, value, strict=True)]
 
 
-def _is_unpack(annotation: Any) -> bool:
-    return getattr(get_origin(annotation), "_name", None) == "Unpack"
+def _is_unpacked(annotation: Any) -> bool:
+    return bool(getattr(annotation, "__unpacked__", False)) or getattr(get_origin(annotation), "_name", "") == "Unpack"
 
 
 def _mapping(annotation: Any, types: Types) -> TypePlan:
@@ -274,7 +234,7 @@ def _mapping(annotation: Any, types: Types) -> TypePlan:
     if key is not None:
         schema["propertyNames"] = key.schema
     schema["additionalProperties"] = value.schema or True
-    return shaped(schema, Mapped(key, value), _mapping_writer(key, value))
+    return shaped(schema, shapes.Mapped(key, value), _mapping_writer(key, value))
 
 
 def _mapping_writer(key: TypePlan | None, value: TypePlan) -> Callable[[Any], Any]:
@@ -289,19 +249,17 @@ def _key(annotation: Any, types: Types) -> TypePlan | None:
     """How keys are read from their text; None for keys that are just text. Raises for types that no text stands for."""
     plan = types.plan(annotation)
     shape = plan.shape
-    if isinstance(shape, Scalar) and not shape.checks:
+    if isinstance(shape, shapes.Scalar) and not shape.checks:
         if shape.type in (str, object):
             return None
         if shape.type is int:
-            return shaped({"pattern": _INTEGER_KEY}, Text(_integer_key), str)
-    if isinstance(shape, Choice) and all(type(value) is int for value, _ in shape.pairs):
+            return shaped({"pattern": _INTEGER_KEY}, shapes.Text(_integer_key), str)
+    if isinstance(shape, shapes.Choice) and all(type(value) is int for value, _ in shape.pairs):
         return _integer_choice(plan, shape)
     if kinds(plan).keys() == {str}:
         return plan
-    raise RegistrationError(
-        f"{qualified_name(annotation)} cannot be the key of a mapping: JSON keys are text; use str, int, an enum, or a "
-        "list of pairs"
-    )
+    how = "use str, int, an enum, or a list of pairs"
+    raise RegistrationError(f"{qualified_name(annotation)} cannot be the key of a mapping: JSON keys are text; {how}")
 
 
 def _integer_key(text: str) -> int:
@@ -310,19 +268,19 @@ def _integer_key(text: str) -> int:
     return int(text)
 
 
-def _integer_choice(plan: TypePlan, shape: Choice) -> TypePlan:
+def _integer_choice(plan: TypePlan, shape: shapes.Choice) -> TypePlan:
     pairs = tuple((str(value), meaning) for value, meaning in shape.pairs)
     write = plan.unstructure
-    return shaped({"enum": [text for text, _ in pairs]}, Choice(pairs, shape.names), lambda key: str(write(key)))
+    return shaped({"enum": [text for text, _ in pairs]}, shapes.Choice(pairs, shape.names), lambda key: str(write(key)))
 
 
 _BUILDERS: tuple[tuple[tuple[Any, ...], Callable[[Any, Types], TypePlan]], ...] = (
-    (_LISTS, _items_builder(list)),
+    ((list, abc.Sequence, abc.MutableSequence, abc.Iterable, abc.Collection), _items_builder(list)),
     ((collections.deque,), _items_builder(collections.deque)),
-    (_SETS, _items_builder(set)),
+    ((set, abc.Set, abc.MutableSet), _items_builder(set)),
     ((frozenset,), _items_builder(frozenset)),
     ((tuple,), _tuple),
-    (_MAPPINGS, _mapping),
+    ((dict, abc.Mapping, abc.MutableMapping), _mapping),
 )
 
 
@@ -332,8 +290,8 @@ _HANDLERS: Final = (
     TypeHandler(bytes, _text),
     TypeHandler(re.Pattern, _text),
     *(TypeHandler(_Later(module, name), _text) for module, name in _LATER),
-    TypeHandler(_Later("pathlib", "PurePath"), _path),
-    TypeHandler(_is_literal, _literal),
+    TypeHandler(_Later("pathlib", "PurePath"), lambda cls, types: shaped({"type": "string"}, shapes.Text(cls), str)),
+    TypeHandler(lambda annotation: getattr(annotation, "__origin__", None) is Literal, _literal),
     # A predicate, since StrEnum stands behind `str` in its own bases.
     TypeHandler(lambda annotation: isinstance(annotation, enum.EnumMeta), _enum),
     TypeHandler(is_union, _union),

@@ -1,0 +1,199 @@
+"""Prepared calls: admitted first, run later, once, whoever asks and from wherever; stopped, suspended and resumed."""
+
+from __future__ import annotations
+
+import inspect
+import threading
+from collections.abc import Callable
+from functools import partial
+from time import perf_counter
+from typing import Any, Final, cast, final
+
+from pegboard._base.effects import new_future, pass_interrupt
+from pegboard._base.errors import PegboardError, Suspend
+from pegboard._base.jsonable import carried, owned
+from pegboard._base.redaction import Redaction
+from pegboard._execution.engine import BoundTool, Unavailable, as_it_is
+from pegboard._execution.runner import CallPath, claims
+from pegboard._injection.invocation import Invocation
+from pegboard._model.call import CallerSession, Given, ToolCall
+from pegboard._model.policy import Permission
+from pegboard._model.result import Status, ToolResult
+from pegboard._results.factory import finished, redacted
+from pegboard.extension import EnteredCall
+
+_NO_SECRETS: Final = Redaction()
+
+
+@final
+class CallRunner(CallPath):
+    """Runs the calls of one toolkit, at once or as they were prepared."""
+
+    __slots__ = ()
+
+    def prepare(self, session: CallerSession, call: ToolCall) -> ToolCall:
+        """Admit the arguments of a call. Never raises: a bad call has its result at once.
+
+        One that was prepared before stays as it is, and belongs to its session: in another one it is an error.
+        """
+        if call._runner is not None:
+            if call._runner is self and (call._state is None or call._state.session is session):
+                return call
+            call = ToolCall(call.id, call.name, call.arguments, call.provider_meta)
+            call._runner = self
+            message = f"this call of {call.name} belongs to the session that prepared it"
+            remedy = {"remedy": "run it with its own execute(), or prepare it here"}
+            return self._refused(self._engine.results.refusal(call, Status.ERROR, "foreign", message, remedy), call)
+        call._runner, bound = self, None
+        try:
+            bound = session.ready(call.name)
+            refusal = self._admit(session, call, bound)
+        except BaseException as error:  # noqa: BLE001 - a plugin's handlers and predicates are at work here
+            pass_interrupt(error)
+            refusal = self._engine.results.refusal(call, *Unavailable.unusable(call.name, error))
+        return call if refusal is None else self._refused(refusal, call, bound)
+
+    def _refused(self, refusal: ToolResult, call: ToolCall, bound: Any = None) -> ToolCall:
+        """A prepared call that never runs."""
+        self._within(bound, call.arguments, None, partial(self._settle, refusal, call))
+        return call
+
+    def entered(self, session: CallerSession, bound: BoundTool, sent: Any, *rest: Any) -> Any:
+        """`run`, within the middleware around whole calls."""
+        return self._within(bound, sent, rest[1][1] or session.agent, partial(self.run, session, bound, sent, *rest))
+
+    def absent(self, *call: Any) -> ToolResult:
+        """`unavailable`, within such middleware."""
+        return cast("ToolResult", self._within(None, None, None, partial(self.unavailable, *call)))
+
+    def _within(self, bound: Any, sent: Any, agent: Any, work: Callable[[], Any]) -> Any:
+        """What the work of a call comes to within such middleware."""
+        known = type(bound) is BoundTool
+        for each in reversed(self._engine.around):
+            # Which secrets a call with computed ones had is not known any more when it is over.
+            redact = None if known and bound.computed_secrets else (known and bound.redact) or _NO_SECRETS
+            work = partial(each.around, EnteredCall(bound.tool if known else None, sent, agent, redact), work)
+        return work()
+
+    def _admit(self, session: CallerSession, call: ToolCall, bound: BoundTool | Unavailable) -> ToolResult | None:
+        engine = self._engine
+        if isinstance(bound, Unavailable):
+            return engine.results.refusal(call, *bound)
+        if carried(call.id) is not call.id:
+            return self._unnamed(call.id, call.name)
+        if bound.permission is Permission.NEVER:
+            return engine.results.not_permitted(call)
+        sent = call.arguments
+        admission = (as_it_is(bound, sent, {}) if type(sent) is str else None) or engine.admission(bound, sent)
+        call.notes.extend(admission.notes)
+        call.arguments = owned(admission.arguments)
+        # A value that is no more than JSON is a part of the arguments; an approver is shown what nobody can change.
+        shown = owned(admission.arguments) if bound.may_ask else admission.arguments
+        call._state = invocation = Invocation(session, bound, call.id, shown, admission.values, session.scope, self)
+        invocation.seen = call
+        if admission.refusal is not None:
+            call.typed = {}
+            return engine.refused(call, admission)
+        if bound.may_ask and bound.approval_reason(invocation.typed) is not None:
+            call.status = Status.AWAITING_APPROVAL
+        return None
+
+    def execute(self, call: ToolCall, given: Given, on_loop: bool) -> Any:
+        """Run a prepared call; one that is already running or done is waited for.
+
+        Gives the result or, `on_loop`, perhaps what has to be awaited for it. Raises `PegboardError` for a listener
+        that has to be awaited.
+        """
+        if call.result is not None:
+            return call.result
+        if given[2] is None:
+            return self._execute(call, given, on_loop)
+        from pegboard._execution.streaming import heard
+
+        return heard(partial(self._execute, call), given, on_loop)
+
+    def _execute(self, call: ToolCall, given: Given, on_loop: bool) -> Any:
+        invocation: Invocation = call._state
+        waiter = self._claim(call, invocation)
+        if waiter is not None:
+            return self._engine.drivers.waited(waiter) if on_loop else self._waited_for(call, waiter)
+        work = partial(self._perform, call, invocation, given, on_loop)
+        return self._within(invocation.ready, call.arguments, given[1] or invocation.session.agent, work)
+
+    def _perform(self, call: ToolCall, invocation: Invocation, given: Given, on_loop: bool) -> Any:
+        bound: BoundTool = invocation.ready
+        started, session = perf_counter(), invocation.session
+        try:
+            self._surround(invocation, given)
+            steps = self._steps(invocation, given[3])
+        except BaseException as error:  # noqa: BLE001 - as in `run`
+            return self._settle(self._not_begun(call, bound, error), call)
+        bound.stats.open += 1
+        facts = session, bound, call.id, invocation.arguments, invocation.values, invocation, started, on_loop
+        return self._finish(facts, *steps)
+
+    def _claim(self, call: ToolCall, invocation: Invocation) -> Any:
+        """None for who is to run the call, the first who asks; for everybody else the future of its result."""
+        with claims:
+            if invocation.driver is None:
+                invocation.driver = threading.get_ident()
+                return None
+            if invocation.waiter is None:
+                invocation.waiter = new_future()
+            if call.result is not None and not invocation.waiter.done():
+                invocation.waiter.set_result(call.result)
+            return invocation.waiter
+
+    def _waited_for(self, call: ToolCall, waiter: Any) -> Any:
+        if not waiter.done() and call._state.driver == threading.get_ident():
+            message = f"this call of {call.name} runs here already, and cannot be waited for in between"
+            remedy = {"remedy": "it runs on this very event loop or thread; use `await call.execute()`"}
+            return self._engine.results.refusal(call, Status.ERROR, "deadlock", message, remedy)
+        return self._engine.drivers.wait(waiter.result)
+
+    def stop(self, call: ToolCall) -> None:
+        """Ask a call to stop; one that has not begun ends as cancelled at once."""
+        invocation: Invocation | None = call._state
+        if call.result is not None or invocation is None:
+            return
+        with claims:
+            stopper = None if invocation.driver is None else invocation.stopper
+            invocation.driver = invocation.driver or "nobody"
+        if stopper is not None:
+            stopper.cancel("stopped")
+            return
+        message = "the call was stopped before it began"
+        refusal = self._engine.results.refusal(call, Status.CANCELLED, "cancelled", message)
+        self._refused(refusal, call, invocation.ready)
+
+    def suspend(self, call: ToolCall, reason: str) -> ToolResult:
+        """Suspend a prepared call instead of running it; one that cannot be called has its result already."""
+        if call.result is None and self._claim(call, call._state) is None:
+            self._refused(self._engine.results.failure(call, Suspend(reason)), call, call._state.ready)
+        return cast("ToolResult", call.result)
+
+    def resume(self, call_id: str | ToolCall, value: Any, owed: list[ToolCall]) -> ToolResult:
+        """Complete one of the `owed` calls with `value`, converted like a return value. Raises `PegboardError`."""
+        call = _one_of(owed, call_id)
+        if inspect.isawaitable(value):
+            raise PegboardError(f"resume takes the answer itself, not a {type(value).__name__} to wait for; await it")
+        if self.suspended.pop(id(call), None) is None:
+            raise PegboardError(f"the call {call.id!r} was resumed meanwhile, by another thread")
+        started = perf_counter()
+        invocation: Invocation = call._state
+        bound: BoundTool = invocation.ready
+        result = self._engine.results.success(call, value, bound.renderers, bound.max_output)
+        result = finished(redacted(result, invocation.redact), perf_counter() - started)
+        bound.stats.resumed()
+        return self._settle(result, call)
+
+
+def _one_of(owed: list[ToolCall], call_id: str | ToolCall) -> ToolCall:
+    found = [call for call in owed if call is call_id or call.id == call_id]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        remedy = "resume each in its own session, or hand over the call itself, from `pending`"
+        raise PegboardError(f"{len(found)} suspended calls have the id {call_id!r}; {remedy}")
+    ids = ", ".join(sorted(call.id for call in owed)) or "none"
+    raise PegboardError(f"no suspended call has the id {getattr(call_id, 'id', call_id)!r}; owed: {ids}")

@@ -1,0 +1,260 @@
+"""The catalog: what one session shows of the board, and makes ready for calls."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import Any, Final, NamedTuple
+
+from pegboard._base.effects import pass_interrupt
+from pegboard._base.errors import PegboardError, UnknownNameError
+from pegboard._base.names import SEARCH_TOOL
+from pegboard._board.board import View, groups_of
+from pegboard._board.overlay import META_TOOL, PARAMETER, GroupFace, Overlay
+from pegboard._execution.engine import BoundTool, Unavailable
+from pegboard._injection.context import Scope
+from pegboard._model.call import ToolCall
+from pegboard._model.policy import ExecutionPolicy, Permission
+from pegboard._model.result import Status
+from pegboard._model.tool import Tool, ToolSchema
+from pegboard._toolkit.state import OFF_BOARD, ToolkitState, replaces
+
+_refreshing: Final = threading.Lock()
+
+
+class _Listing(NamedTuple):
+    """What a session shows: the `tools`, with the search if it `searches`, and of all offered the `deferred` ones.
+
+    While there are many of these, only those that were found are listed. `rival` is the tool that has the name of the
+    search, for which everything has to be listed.
+    """
+
+    tools: list[Tool]
+    deferred: list[Tool]
+    searches: bool = False
+    rival: Tool | None = None
+
+
+class Catalog:
+    """Which tools one session shows, under which names, which of many deferred ones are listed, and how they run.
+
+    It stands on the board of now and on what the session says of it; what costs more than a look is remembered until
+    either changes.
+    """
+
+    def __init__(self, core: ToolkitState, overlay: Overlay, scope: Scope, agent: Any) -> None:
+        self._core = core
+        self._overlay = overlay
+        self.scope = scope
+        self.agent = agent
+        self._cache: dict[str, BoundTool] = {}
+        self._memo: dict[str, Any] = {}
+        self._generation = -1
+
+    def tool(self, name: str) -> Tool:
+        """The tool of that name as this session's model sees it. Raises `UnknownNameError` with the nearest names."""
+        return self.seen(self._tool(name))
+
+    def seen(self, tool: Tool) -> Tool:
+        """A tool that hangs there as this session's model sees it: under its name here, without what presets fill."""
+        changes: dict[str, Any] = {}
+        if (name := self._name_of(tool)) != tool.name:
+            changes["name"] = name
+        if presets := self._overlay.presets_of(tool):
+            changes["hidden"] = frozenset(presets)
+        if tool.face is not None:
+            changes["face"] = GroupFace(self._overlay)
+        return tool.evolve(**changes) if changes else tool
+
+    @property
+    def problems(self) -> list[str]:
+        """What is wrong with this session's tools, a sentence each."""
+        view = self._view
+        problems = [str(error) for _, error in sorted(view.refused.items())]
+        for name, tool in view.tools.items():
+            if drift := self._overlay.drift(tool):
+                problems.append(drift)
+            if changed := self._overlay.standing(tool)[1]:
+                told = f"{name!r} asks again, for it has changed since it was allowed: its {changed}"
+                problems.append(f'{told}; to allow it as it is now: set_permission({name!r}, "always")')
+        # Asked first, because to make the listing imports what is named by import strings.
+        rival = self._listing().rival if self._overlay.search_name in view.tools else None
+        if rival is not None:
+            problems.append(
+                f"all deferred tools are listed, for {rival.name!r} ({rival.origin}) has the name of the search for "
+                "them; give it another one"
+            )
+        return problems
+
+    @property
+    def _view(self) -> View:
+        return self._overlay.view(self._core.registry.board)
+
+    def _listing(self) -> _Listing:
+        listing: _Listing = self._remember("listing", self._make_listing)
+        return listing
+
+    def _make_listing(self) -> _Listing:
+        hanging, overlay = self._view.tools, self._overlay
+        offered = [self.seen(tool) for tool in hanging.values() if overlay.offers(tool)]
+        deferred = [tool for tool in offered if tool.options.defer]
+        if len(deferred) <= self._core.options.defer_threshold:
+            return _Listing(offered, deferred)
+        search = hanging.get(overlay.search_name)
+        if search is not None and not replaces(search, SEARCH_TOOL):
+            return _Listing(offered, deferred, rival=search)
+        listed = [tool for tool in offered if not tool.options.defer or overlay.has_found(tool)]
+        own = [self.seen(self._core.search_tool)] if search is None else []
+        return _Listing([*listed, *own], deferred, searches=bool(own))
+
+    def _schemas(self) -> list[ToolSchema]:
+        schemas = []
+        for tool in self._listing().tools:
+            with suppress(PegboardError):  # its pack turns out to be broken on first use: it is not offered
+                schemas.append(tool.schema())
+        return schemas
+
+    def _find_tools(self, tools: Iterable[Tool]) -> None:
+        if self._overlay.add_found(tools):
+            self._changed()
+
+    def _name_of(self, tool: Tool) -> str:
+        """The name here of a tool that hangs there, or of the search. The board is made for views alone."""
+        if tool.name == OFF_BOARD:
+            return self._overlay.search_name
+        return (self._view.name_of(tool) if self._overlay.is_view else None) or tool.name
+
+    def _find(self, name: str) -> Tool | None:
+        """The tool of that name as it hangs on the board; in a view there are no aliases."""
+        overlay = self._overlay
+        found = self._view.tools.get(name) if overlay.is_view else self._core.registry.find(name)
+        if found is None and name == overlay.search_name and self._listing().searches:
+            return self._core.search_tool
+        return found
+
+    def _tool(self, name: str) -> Tool:
+        tool = self._find(name)
+        if tool is None:
+            raise UnknownNameError(self._absence(name))
+        return tool
+
+    def _absence(self, name: str, *, brief: bool = False) -> str:
+        return self._view.absence(name) if self._overlay.is_view else self._core.absence(name, brief=brief)
+
+    def _remember(self, key: str, compute: Callable[[], Any]) -> Any:
+        self._refresh()
+        memo = self._memo
+        if key not in memo:
+            memo[key] = compute()
+        return memo[key]
+
+    def _refresh(self) -> None:
+        generation = self._core.registry.generation
+        if self._generation != generation:
+            with _refreshing:  # of two threads, one must not throw away what the other has made ready by then
+                if self._generation != generation:
+                    self._cache, self._memo = {}, {}
+                    self._generation = generation
+
+    def _changed(self) -> None:
+        """What this session says has changed: what it keeps ready is made anew, and what narrower ones keep."""
+        if self._overlay.is_parent:
+            self._core.registry.touched()
+        # Others, not emptied ones: whoever is at work fills the old ones, with what held when he began.
+        self._cache, self._memo = {}, {}
+
+    # What it decides -------------------------------------------------------------------------------------------
+
+    @property
+    def approver(self) -> Callable[..., Any] | None:
+        """Answers requests for approval; the wider session's if this one has none."""
+        overlay = self._overlay
+        while overlay.approver is None and overlay.parent is not None:
+            overlay = overlay.parent
+        return overlay.approver
+
+    @approver.setter
+    def approver(self, approver: Callable[..., Any] | None) -> None:
+        self._overlay.approver = approver
+
+    @property
+    def policy(self) -> ExecutionPolicy:
+        """The merged execution policy."""
+        return self._overlay.policy
+
+    @property
+    def toolkit(self) -> Any:
+        """The toolkit that this is a session of."""
+        return self._core.toolkit
+
+    @property
+    def pending(self) -> list[ToolCall]:
+        """The suspended calls whose answers are owed: those of this session; the toolkit's own knows all."""
+        everything = list(self._core.runner.suspended.values())
+        if self._overlay.parent is None:
+            return everything
+        return [call for call in everything if call._state.session is self]
+
+    # Calls -----------------------------------------------------------------------------------------------------
+
+    def ready(self, name: Any) -> BoundTool | Unavailable:
+        """The tool made ready for calls, or why it cannot be called. Never raises."""
+        self._refresh()
+        if not isinstance(name, str):
+            message = f"a tool is called by its name, got a {type(name).__name__}"
+            return Unavailable(Status.NOT_FOUND, "not_found", message)
+        cache = self._cache
+        try:
+            found = cache.get(name) or self._make_ready(name)
+        except BaseException as error:  # noqa: BLE001 - reading a tool runs its module and its annotations
+            pass_interrupt(error)
+            return Unavailable.unusable(name, error)
+        return cache.setdefault(name, found) if isinstance(found, BoundTool) else found
+
+    def holds(self, bound: BoundTool) -> bool:
+        """Whether nothing was decided anew since that tool was made ready."""
+        return self._generation == self._core.registry.generation and self._cache.get(bound.name) is bound
+
+    def _make_ready(self, name: str) -> BoundTool | Unavailable:
+        tool = self._find(name)
+        if tool is None:
+            absent = self._absence
+            return Unavailable(Status.NOT_FOUND, "not_found", absent(name, brief=True), {"remedy": absent(name)})
+        if drift := self._overlay.drift(tool):
+            message = f"{name} cannot be called: it is not as it was agreed to"
+            return Unavailable(Status.DENIED, "denied", message, {"remedy": drift})
+        if not self._overlay.offers(tool):
+            return self._inactive(name, groups_of(tool))
+        shown = self._name_of(tool)
+        named = tool if shown == tool.name else tool.evolve(name=shown)
+        # What others decide about a tool they decide by its name on the board, whatever a view calls it.
+        judged = named if tool.name == OFF_BOARD else tool
+        return BoundTool(
+            named,
+            self._overlay.presets_of(tool),
+            self.policy,
+            *self._overlay.standing(tool),
+            [each for each in self._core.services.middleware if each.applies is None or each.applies(judged)],
+            self._core.limits_for(judged),
+            self._core.engine,
+        )
+
+    def _inactive(self, name: str, groups: tuple[str, ...]) -> Unavailable:
+        named = ", ".join(map(repr, groups))
+        missing = sorted(set(groups) - {group.name for group in self._core.groups.all()})
+        create = f"create_group({missing[0]!r}, ...), for there is no such group yet, and " if missing else ""
+        remedy = f"{create}update_groups([{named}], True)"
+        switchable = [group.name for group in self._core.groups.all("model") if group.name in groups]
+        tool = self._core.registry.find(META_TOOL) if switchable else None
+        may_switch = tool is not None and is_meta_tool(tool) and self._overlay.standing(tool)[0] != Permission.NEVER
+        meta = self._view.name_of(tool) if tool is not None and may_switch else None
+        how = f"To activate it, call {meta}, with {switchable[0]!r} in {PARAMETER}" if meta else "Go on without it"
+        are = "groups are" if len(groups) > 1 else "group is"
+        message = f"{name} is inactive, for its {are} not active: {named}. {how}"
+        return Unavailable(Status.INACTIVE, "inactive", message, {"remedy": remedy})
+
+
+def is_meta_tool(tool: Tool) -> bool:
+    """Whether it is the tool that switches groups, and not another one of its name."""
+    return tool.face is not None or replaces(tool, META_TOOL)
