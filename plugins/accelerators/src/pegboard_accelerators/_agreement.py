@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final, TypeAlias
 
-from pegboard import ForeignSchema
-
 __all__ = ["Compile", "Predicate", "believed"]
 
 JsonSchema: TypeAlias = dict[str, Any]
@@ -22,6 +20,8 @@ _EXACT: Final = 2**53
 _DEEPEST: Final = 32
 _MOST: Final = 2_000
 _DEEPEST_VALUE: Final = 100
+_MOST_WORK: Final = 2_000_000
+"""How often a part of the value may meet a part of the schema; some 50 ns each."""
 _DRAFTS: Final = ("draft-06/", "draft-07/", "draft/2019-09/", "draft/2020-12/")
 _TYPES: Final = frozenset({"array", "boolean", "integer", "null", "number", "object", "string"})
 _SILENT: Final = frozenset(
@@ -62,8 +62,7 @@ def believed(schema: JsonSchema, compile_schema: Compile) -> Predicate | None:
         return None
     plain = {keyword: value for keyword, value in schema.items() if keyword != "$id"}
     fits = compile_schema({**plain, "$schema": uri})
-    # jsonschema may follow so many references and combinations, and four more for each part of the value.
-    most = ForeignSchema.WORK // max(survey.counted - 4, 1)
+    most = _MOST_WORK // survey.weight
     return lambda value: _parts(value) <= most and fits(value)
 
 
@@ -110,7 +109,7 @@ class _Agreement:
     """Walks a schema as a validator would, through its references."""
 
     def __init__(self, root: JsonSchema, known: frozenset[str], formats: frozenset[str]) -> None:
-        self.counted = 0
+        self.weight = 1
         self._root = root
         self._known = known
         self._formats = formats
@@ -133,7 +132,7 @@ class _Agreement:
             return
         if keyword not in self._known and keyword not in ("then", "else"):
             raise _UnlikeError
-        self.counted += keyword in ForeignSchema.COUNTED
+        self.weight += len(value) if isinstance(value, (dict, list)) else 1
         if keyword in _PLAIN_VALUES:
             if not _PLAIN_VALUES[keyword](value):
                 raise _UnlikeError

@@ -11,7 +11,7 @@ from attrs import define
 from pegboard import Approval, ApprovalRequest
 from pegboard_cli._json import dumps, loads
 from pegboard_cli._live import Live
-from pegboard_cli._output import console, json_lines, text
+from pegboard_cli._output import console, json_lines, safe_json, text
 
 __all__ = ["Approver"]
 
@@ -51,7 +51,7 @@ class Approver:
 
 def _edited(request: ApprovalRequest) -> Approval:
     """The arguments as they come back from an editor; no answer and no JSON object mean no."""
-    before = dumps(dict(request.arguments), ensure_ascii=False, indent=2, default=str)
+    before = safe_json(dumps(dict(request.arguments), ensure_ascii=False, indent=2, default=str))
     after = click.edit(before, extension=".json")
     if after is None:
         return Approval.deny("the user left the editor without saving")

@@ -16,7 +16,9 @@ import click
 from pegboard import PegboardError, Toolkit
 from pegboard.inspection import Contribution, Plugins, plugins_of
 from pegboard_cli import _commands
+from pegboard_cli._names import known_pack
 from pegboard_cli._options import BoardOptions
+from pegboard_cli._output import note
 
 __all__ = ["Replaced", "hand_on", "load_plugins", "opened", "settings_file", "spoken"]
 
@@ -46,6 +48,8 @@ def opened(options: BoardOptions) -> Iterator[Toolkit]:
             toolkit = _program_toolkit(options) if options.toolkit else Toolkit(**_arguments(options))
         with toolkit:
             if not options.toolkit:
+                for name in options.plugins or ():
+                    known_pack(plugins_of(toolkit), name)
                 _give_way(plugins_of(toolkit))
             yield toolkit
 
@@ -137,7 +141,7 @@ def _variable(setting: str) -> str:
 def _announce(options: BoardOptions, file: Path) -> None:
     # A file that nobody named decides what tools may do: it must not do so unseen.
     if not options.announced:
-        click.echo(f"pegboard: settings from {file}", err=True)
+        note(f"settings from {file}")
         options.announced = True
 
 

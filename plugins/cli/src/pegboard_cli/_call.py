@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shlex
 import sys
-import traceback
 from typing import Any
 
 import click
@@ -16,14 +15,14 @@ from pegboard_cli._approving import Approver
 from pegboard_cli._board import opened
 from pegboard_cli._json import loads
 from pegboard_cli._live import Live
-from pegboard_cli._options import BoardOptions, board_options, json_option
-from pegboard_cli._output import clean, console, json_lines, note, print_json
+from pegboard_cli._options import BoardOptions, board_options, completes, json_option
+from pegboard_cli._output import clean, console, json_lines, note, print_json, print_traceback
 
 __all__ = ["command"]
 
 
 @click.command("call")
-@click.argument("name")
+@click.argument("name", shell_complete=completes("tool"))
 @click.argument("arguments", required=False, metavar="[JSON|-]")
 @click.option("--arg", "pairs", multiple=True, metavar="NAME=VALUE", help="One argument; may be repeated.")
 @click.option("--yes", is_flag=True, help="Approve the call beforehand.")
@@ -55,7 +54,7 @@ def command(
     else:
         _print(result, live)
     if options.traceback and result.error is not None and result.error.exception is not None:
-        traceback.print_exception(result.error.exception, file=sys.stderr)
+        print_traceback(result.error.exception)
     return _exits.of_status(result.status)
 
 
@@ -111,8 +110,13 @@ def _from_json(value: str) -> Any:
 def _print(result: ToolResult, live: Live) -> None:
     for remark in result.notes:
         note(f"note: {remark}")
-    if result.is_error:
-        click.echo(clean(result.text), err=True)
+    if result.error is not None:
+        # What was shown as it came is not shown again below the error.
+        told = f"Error: {result.error.message}" if live.wrote and "partial" in result.metadata else result.text
+        click.echo(clean(told), err=True)
+        for kind in ("reason", "remedy"):  # which are for the program alone, and here a person is the program
+            if result.error.details.get(kind, told) not in told:
+                note(f"{kind}: {result.error.details[kind]}")
     elif not live.showed(result.text):
         _print_value(result)
     for block in (*result.content, *result.attachments):

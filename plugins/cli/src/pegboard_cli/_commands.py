@@ -15,11 +15,13 @@ __all__ = ["OWN", "click_command", "provide_commands"]
 
 _HELP: Final = {
     "call": "Call a tool.",
-    "doctor": "Say what is wrong, and how to mend it.",
+    "completion": "Complete names at a shell.",
+    "doctor": "Say what is wrong, and how to correct it.",
     "lock": "Write down names, schemas and versions as they are now.",
     "new": "Start a pack of your own.",
     "plugins": "List plugins and what became of each.",
     "schema": "Print what a model sees of the tools.",
+    "search": "Find tools by words.",
     "settings": "Show settings and where each came from.",
     "show": "Show everything about one tool.",
     "tools": "List the tools on the board.",

@@ -17,8 +17,9 @@ from pegboard_cli._finding import Finding
 from pegboard_cli._lockfile import LOCK, Lock, differences
 from pegboard_cli._options import BoardOptions, board_options, json_option
 from pegboard_cli._output import console, joined, plain, print_json, text
-from pegboard_cli._plugin_checks import check_commands, check_plugins, check_sources
+from pegboard_cli._plugin_checks import check_backends, check_commands, check_diagnoses, check_plugins, check_sources
 from pegboard_cli._tool_checks import check_tools
+from pegboard_cli._type_checks import check_types
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -26,26 +27,31 @@ if TYPE_CHECKING:
 
 __all__ = ["command"]
 
-_STYLES: Final = {"error": "bold red", "warning": "yellow"}
+_STYLES: Final = {"error": "bold red", "warning": "yellow", "note": "dim"}
 _DIFF: Final = {"+": "green", "-": "red", "@": "dim"}
 
 
 @click.command("doctor")
 @click.option("--locked", is_flag=True, help="Compare with pegboard.lock; any difference is an error.")
 @click.option("--lock-file", type=click.Path(path_type=Path), default=Path(LOCK), show_default=True, metavar="FILE")
+@click.option("--deep", is_flag=True, help="Try type handlers with many values; needs pegboard-testing.")
 @click.option("--strict", is_flag=True, help="Exit with 1 for warnings too.")
 @json_option
 @board_options
 @click.pass_obj
-def command(options: BoardOptions, locked: bool, lock_file: Path, strict: bool, as_json: bool) -> int:
-    """Say what is wrong, and how to mend it.
+def command(options: BoardOptions, locked: bool, lock_file: Path, deep: bool, strict: bool, as_json: bool) -> int:
+    """Say what is wrong, and how to correct it.
 
     Broken, hidden and slow plugins, servers that are away, clashing names, presets that a model may override, tools
     without descriptions, schemas that providers refuse, characters that nobody sees, settings of nobody. Each with the
     command or line that mends it. Exits with 1 if there are errors; warnings alone are let pass, but for --strict.
+    Notes say what a pack would offer besides, and what it needs for that.
     """
-    findings = sorted(_findings(options, lock_file if locked else None), key=lambda each: each.level)
-    failed = any(each.level == "error" or strict for each in findings)
+    levels = list(_STYLES)
+    findings = sorted(
+        _findings(options, lock_file if locked else None, deep), key=lambda each: levels.index(each.level)
+    )
+    failed = any(each.level == "error" or (strict and each.level == "warning") for each in findings)
     if as_json:
         print_json([each.to_dict() for each in findings])
     else:
@@ -53,10 +59,11 @@ def command(options: BoardOptions, locked: bool, lock_file: Path, strict: bool, 
     return _exits.FAILED if failed else _exits.OK
 
 
-def _findings(options: BoardOptions, lock_file: Path | None) -> list[Finding]:
+def _findings(options: BoardOptions, lock_file: Path | None, deep: bool) -> list[Finding]:
     try:
         with opened(options) as toolkit:
-            return list(_check(toolkit, lock_file))
+            # The last to look: what it tries hangs on the board meanwhile.
+            return [*_check(toolkit, lock_file), *(_check_handlers(toolkit) if deep else ())]
     except PegboardError as error:
         message = spoken(str(error), options)
         broken = Finding("error", "board", "the board", message, "mend this first: the tools were not looked at")
@@ -65,12 +72,27 @@ def _findings(options: BoardOptions, lock_file: Path | None) -> list[Finding]:
 
 def _check(toolkit: Toolkit, lock_file: Path | None) -> Iterator[Finding]:
     plugins = plugins_of(toolkit)
-    # Tools and commands first: what they show of a plugin belongs to its own findings.
+    # Tools, types and commands first: what they show of a plugin belongs to its own findings.
     of_tools = list(check_tools(toolkit))
     of_commands = list(check_commands(plugins))
-    of_types = [Finding("error", "type-tie", "types", tie, "block one of the plugins") for tie in toolkit.types.ties]
+    of_types = [*check_types(toolkit), *check_backends(plugins)]
     of_lock = [] if lock_file is None else list(_check_lock(toolkit, of_tools, lock_file))
-    yield from chain(check_plugins(plugins), check_sources(toolkit), of_types, of_commands, of_tools, of_lock)
+    of_backends = check_diagnoses(plugins)
+    yield from chain(
+        check_plugins(plugins), check_sources(toolkit), of_types, of_commands, of_tools, of_backends, of_lock
+    )
+
+
+def _check_handlers(toolkit: Toolkit) -> Iterator[Finding]:
+    """Type handlers that accept other values than their schemas do."""
+    try:
+        from pegboard_testing import check_types as try_types
+    except ImportError:
+        fix = "pip install 'pegboard-cli[deep]'"
+        yield Finding("error", "deep", "types", "pegboard-testing is not installed, which tries type handlers", fix)
+        return
+    for each in try_types(toolkit):
+        yield Finding("error", "type-handler", "types", each.what, each.remedy)
 
 
 def _check_lock(toolkit: Toolkit, of_tools: list[Finding], file: Path) -> Iterator[Finding]:
@@ -94,8 +116,8 @@ def _print(findings: list[Finding]) -> None:
         _print_indented(out, joined(("fix: ", "cyan"), (each.fix, "")))
         out.print()
     errors = sum(each.level == "error" for each in findings)
-    warnings = len(findings) - errors
-    if findings:
+    warnings = sum(each.level == "warning" for each in findings)
+    if errors or warnings:
         out.print(f"{plain(errors, 'error')}, {plain(warnings, 'warning')}")
     else:
         out.print("Nothing is wrong.", style="green")

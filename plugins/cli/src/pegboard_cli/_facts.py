@@ -11,7 +11,17 @@ from pegboard import PegboardError, Tool, Toolkit
 from pegboard.inspection import is_loaded
 from pegboard_cli._json import dumps
 
-__all__ = ["example_of", "full", "hint_words", "ordered", "parameter_words", "place", "summary", "type_words"]
+__all__ = [
+    "approval_of",
+    "example_of",
+    "full",
+    "hint_words",
+    "ordered",
+    "parameter_words",
+    "place",
+    "summary",
+    "type_words",
+]
 
 _HINTS: Final = {
     "read_only": "read-only",
@@ -54,7 +64,7 @@ def _details(tool: Tool) -> dict[str, Any]:
         "tags": list(tool.tags),
         "parameters": [{"name": name, "required": name in required} for name in schema.get("properties", ())],
         "hints": attrs.asdict(tool.hints),
-        "approval": _approval(tool),
+        "approval": approval_of(tool),
     }
 
 
@@ -101,7 +111,8 @@ def hint_words(facts: Mapping[str, Any]) -> str:
     return ", ".join([*words, *asks])
 
 
-def _approval(tool: Tool) -> str:
+def approval_of(tool: Tool) -> str:
+    """Whether a tool asks before it runs: `never`, `sometimes` (its arguments decide) or `always`."""
     requires = tool.options.requires_approval
     return "sometimes" if callable(requires) else "always" if requires else "never"
 

@@ -8,8 +8,8 @@ import attrs
 
 __all__ = ["Finding", "Level"]
 
-Level = Literal["error", "warning"]
-"""`error` for what does not work, `warning` for what works and should be otherwise."""
+Level = Literal["error", "warning", "note"]
+"""`error` for what does not work, `warning` for what works and should be otherwise, `note` for what could be more."""
 
 
 @attrs.frozen

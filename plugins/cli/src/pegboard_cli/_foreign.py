@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import sys
-import traceback
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any, Final
@@ -17,7 +15,7 @@ from pegboard_cli import _exits
 from pegboard_cli._board import Replaced, hand_on, load_plugins
 from pegboard_cli._commands import OWN
 from pegboard_cli._options import BoardOptions
-from pegboard_cli._output import clean, note
+from pegboard_cli._output import clean, note, print_traceback
 
 __all__ = ["Replaceable", "describe_commands", "find_command", "named"]
 
@@ -53,7 +51,7 @@ class Replaceable(click.Command):
         """Run the command, or what stands for it."""
         options = ctx.ensure_object(BoardOptions)
         try:
-            if self.name == "new":  # every other one looks at a board
+            if self.name in ("completion", "new"):  # every other one looks at a board
                 _load(options)
             return super().invoke(ctx)
         except Replaced as replaced:
@@ -114,7 +112,7 @@ def _as_click(contribution: Contribution, options: BoardOptions) -> click.Comman
 
     @click.command(
         command.name,
-        help=command.help,
+        help=clean(command.help),
         add_help_option=False,  # the command's own
         context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
     )
@@ -133,7 +131,7 @@ def _run(contribution: Contribution, arguments: list[str], options: BoardOptions
         raise
     except Exception as error:  # noqa: BLE001 - a pack's code may raise anything
         if options.traceback:
-            traceback.print_exception(error, file=sys.stderr)
+            print_traceback(error)
         hint = "" if options.traceback else "; `pegboard --traceback ...` shows where"
         note(
             f"the command {contribution.value.name!r} of {contribution.origin} raised "

@@ -13,6 +13,8 @@ from pegboard_cli._output import clean, console, text
 
 __all__ = ["Live"]
 
+_BAR = 24  # cells
+
 
 @final
 class Live:
@@ -22,11 +24,13 @@ class Live:
         self._stdout = stdout
         self._quiet = quiet
         self._yields = False
+        self._name = ""
         self._written: list[str] = []
         self._spinner: Any = None
 
     def begin(self, tool: Tool | None, name: str) -> None:
         """Start the spinner, where there is a terminal."""
+        self._name = name
         self._yields = tool is not None and _is_generator(tool)
         if sys.stderr.isatty() and not self._quiet:
             self._spinner = console(err=True).status(clean(f"{name} ..."))
@@ -40,7 +44,10 @@ class Live:
         self._stdout.flush()
 
     def chunk(self, chunk: Chunk) -> None:
-        """Show a chunk."""
+        """Show a chunk; how far the work has come, at a terminal as a bar beside the spinner."""
+        if chunk.progress is not None:
+            self._progress(chunk.text, *chunk.progress)
+            return
         if not chunk.text:
             return
         if self._yields and not self._quiet:
@@ -53,6 +60,21 @@ class Live:
         else:
             sys.stderr.write(f"{clean(chunk.text)}\n")
             sys.stderr.flush()
+
+    def _progress(self, said: str, done: float, total: float | None) -> None:
+        far = f"{done:g}" if total is None else f"{done:g}/{total:g}"
+        if self._spinner is not None:
+            filled = 0 if not total else round(_BAR * min(max(done / total, 0.0), 1.0))
+            bar = f" {'█' * filled}{'░' * (_BAR - filled)}" if total else ""
+            self._spinner.update(text(clean(f"{self._name}{bar} {far} {said}".rstrip())))
+        elif not self._quiet:
+            sys.stderr.write(f"{clean(f'{far} {said}'.rstrip())}\n")
+            sys.stderr.flush()
+
+    @property
+    def wrote(self) -> bool:
+        """Whether anything of a result was shown already."""
+        return bool(self._written)
 
     def showed(self, result: str) -> bool:
         """Whether this text, a result, was shown already, piece by piece."""

@@ -3,79 +3,77 @@
 from __future__ import annotations
 
 import difflib
-import hashlib
+import os
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, Final, Self
 
 import attrs
 
-from pegboard import PegboardError, Tool, Toolkit
-from pegboard.inspection import plugins_of
-from pegboard_cli._facts import ordered
+from pegboard import PegboardError, Toolkit, inspection
+from pegboard.inspection import board_of, plugins_of, regular, write_file
 from pegboard_cli._finding import Finding
-from pegboard_cli._json import dumps, loads
+from pegboard_cli._json import dumps
 
 __all__ = ["LOCK", "Lock", "differences"]
 
 LOCK: Final = "pegboard.lock"
-FORMAT: Final = 1
 
 
 @attrs.frozen
 class Lock:
-    """What is pinned: `distributions` by name, and the model's view of each tool by its name."""
+    """What is pinned: `distributions` by name, and each tool by its name, as `Toolkit(lock=)` reads them."""
 
     distributions: Mapping[str, str]
     tools: Mapping[str, Mapping[str, Any]]
 
     @classmethod
+    def read(cls, path: Path) -> Self:
+        """A lock file. Raises `PegboardError` for one that is missing, damaged, or was edited by hand."""
+        found = inspection.Lock(path)
+        return cls(found.distributions, found.tools)
+
+    @classmethod
     def of(cls, toolkit: Toolkit, *, only: Collection[str] | None = None) -> Self:
         """The board as it is now, or of its tools `only` these. Raises `PegboardError` for one that cannot be read."""
         plugins_of(toolkit).contributions("provide_commands")  # a plugin that fails there is not active
-        tools = [tool for tool in ordered(toolkit) if only is None or tool.name in only]
+        # As they hang there: what a session sees of them changes with its presets.
+        tools = [tool for name, tool in sorted(board_of(toolkit).tools.items()) if only is None or name in only]
         origins = [record.origin for record in toolkit.plugins if record.state == "active"]
         versions = {origin.distribution: origin.version or "" for origin in origins if origin.distribution}
-        return cls(dict(sorted(versions.items())), {tool.name: _pinned(tool) for tool in tools})
+        return cls(dict(sorted(versions.items())), {tool.name: inspection.Lock.pinned(tool) for tool in tools})
 
-    @classmethod
-    def read(cls, path: Path) -> Self:
-        """A lock file. Raises `PegboardError` for one that is missing, damaged, or was edited by hand."""
+    def write(self, path: Path) -> Path | None:
+        """Write the file; the same board gives the same bytes. Raises `PegboardError`.
+
+        What stood there and could not be read as a lock file is kept beside it; where it is now, None if nothing did.
+        """
+        content = {"format": 1, "distributions": dict(self.distributions), "tools": dict(self.tools)}
+        text = dumps(content, ensure_ascii=False, indent=2, sort_keys=True) + "\n"
+        kept = None
         try:
-            content = loads(path.read_text(encoding="utf-8"))
-            lock = cls(dict(content["distributions"]), dict(content["tools"]))
-            intact = content["format"] == FORMAT and all(each["hash"] == _hash(each) for each in lock.tools.values())
-        except FileNotFoundError:
-            raise PegboardError(f"there is no {path}; write one with: pegboard lock") from None
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise PegboardError(
-                f"{path} cannot be read as a lock file ({error!r}); restore it, do not repair it"
-            ) from error
-        if not intact:
-            raise PegboardError(f"{path} does not agree with itself: a hash is wrong")
-        return lock
-
-    def write(self, path: Path) -> None:
-        """Write the file; the same board gives the same bytes."""
-        content = {"format": FORMAT, "distributions": dict(self.distributions), "tools": dict(self.tools)}
-        path.write_text(dumps(content, ensure_ascii=False, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+            Lock.read(path)
+        except PegboardError:
+            kept = _kept(path)
+        write_file(path, text, "the lock")
+        return kept
 
 
-def _pinned(tool: Tool) -> dict[str, Any]:
-    pinned: dict[str, Any] = {
-        "description": tool.description,
-        "distribution": tool.origin.distribution,
-        "hints": attrs.asdict(tool.hints),
-        "parameters": tool.parameters,
-        "returns": tool.returns,
-    }
-    return {"hash": _hash(pinned), "schema_hash": tool.schema_hash, **pinned}
-
-
-def _hash(pinned: Mapping[str, Any]) -> str:
-    members = {name: value for name, value in pinned.items() if name not in ("hash", "schema_hash")}
-    canonical = dumps(members, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-    return hashlib.sha256(canonical.encode("utf-8", "surrogatepass")).hexdigest()
+def _kept(path: Path) -> Path | None:
+    """A copy of what is no lock file; None where there is none, or it is empty."""
+    try:
+        with open(path, "rb", opener=regular) as file:
+            content = file.read()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise PegboardError(f"{path}: the lock cannot be saved: {error.strerror}; nothing was changed") from error
+    if not content.strip():
+        return None
+    aside = path.with_name(f"{path.name}.damaged-{os.urandom(4).hex()}")
+    with open(aside, "xb", opener=regular) as copy:
+        copy.write(content)
+    return aside
 
 
 def differences(locked: Lock, now: Lock, path: Path) -> list[Finding]:
@@ -89,9 +87,17 @@ def differences(locked: Lock, now: Lock, path: Path) -> list[Finding]:
     ]
     for name in sorted({*locked.tools, *now.tools}):
         before, after = locked.tools.get(name), now.tools.get(name)
-        if before != after:
+        if _told(before) != _told(after):
             found.append(Finding("error", "lock-tool", name, _diff(name, before, after), fix))
     return found
+
+
+def _told(pinned: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    """What is told of a tool: the version of its distribution is told of that."""
+    origin = dict((pinned or {}).get("origin", {}))
+    if origin.get("distribution"):
+        del origin["version"]
+    return pinned and {**inspection.Lock.facts(pinned), "origin": origin}
 
 
 def _moved(before: str | None, after: str | None) -> str:
@@ -110,5 +116,4 @@ def _diff(name: str, before: Mapping[str, Any] | None, after: Mapping[str, Any] 
 
 
 def _lines(pinned: Mapping[str, Any]) -> list[str]:
-    shown = {name: value for name, value in pinned.items() if name not in ("hash", "schema_hash")}
-    return dumps(shown, ensure_ascii=False, indent=2, sort_keys=True).splitlines()
+    return dumps(inspection.Lock.facts(pinned), ensure_ascii=False, indent=2, sort_keys=True).splitlines()

@@ -16,8 +16,9 @@ from attrs import frozen
 
 import pegboard
 from pegboard import PegboardError
+from pegboard.inspection import write_file
 from pegboard_cli._options import json_option, traceback_option
-from pegboard_cli._output import print_json
+from pegboard_cli._output import clean, print_json
 
 __all__ = ["Pack", "command"]
 
@@ -94,7 +95,7 @@ def command(pack: str, into: Path, as_json: bool) -> None:
         print_json({"folder": str(folder), "files": written, "module": named.module, "plugin": named.words["plugin"]})
         return
     for name in written:
-        click.echo(f"{folder / name}")
+        click.echo(clean(f"{folder / name}"))
     click.echo(
         f'\nNow: cd {folder} && pip install -e ".[dev]" && pytest && pegboard call {named.words["tool"]} --arg text=ho'
     )
@@ -108,6 +109,5 @@ def _write(pack: Pack, folder: Path) -> list[str]:
         files[name] = Template(source.read_text(encoding="utf-8")).substitute(pack.words)
     for name, content in sorted(files.items()):
         target = folder / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(content, encoding="utf-8")
+        write_file(target, content, "a file of the pack")
     return sorted(files)

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 import click
 from attrs import define, field
 
-__all__ = ["BoardOptions", "board_options", "json_option", "traceback_option"]
+__all__ = ["BoardOptions", "board_options", "completes", "json_option", "traceback_option"]
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -56,6 +56,17 @@ def _pairs(values: tuple[str, ...]) -> dict[str, str]:
     return pairs
 
 
+def completes(kind: str) -> Callable[..., list[str]]:
+    """What completes a parameter at a shell: names of that kind, which the program reads from the board."""
+
+    def complete(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+        program: Any = ctx.find_root().command
+        names: list[str] = program.complete(kind, ctx, incomplete)
+        return names
+
+    return complete
+
+
 def traceback_option(command: Decorated) -> Decorated:
     """`--traceback`: show where an error comes from."""
     remember = _remember("traceback", bool)
@@ -80,12 +91,29 @@ _BOARD: Final[tuple[tuple[str, Callable[[Any], Any], dict[str, Any]], ...]] = (
             "help": "Settings file; else PEGBOARD_CONFIG, else pegboard.toml here.",
         },
     ),
-    ("plugins", _names, {"metavar": "A,B", "help": "Load these plugins alone."}),
-    ("block", _names, {"metavar": "A,B", "help": "Leave these plugins out; * stands for anything."}),
+    (
+        "plugins",
+        _names,
+        {"metavar": "A,B", "help": "Load these plugins alone.", "shell_complete": completes("pack")},
+    ),
+    (
+        "block",
+        _names,
+        {
+            "metavar": "A,B",
+            "help": "Leave these plugins out; * stands for anything.",
+            "shell_complete": completes("pack"),
+        },
+    ),
     (
         "settings",
         _pairs,
-        {"multiple": True, "metavar": "PACK.KEY=VALUE", "help": "Set something; may be repeated."},
+        {
+            "multiple": True,
+            "metavar": "PACK.KEY=VALUE",
+            "help": "Set something; may be repeated.",
+            "shell_complete": completes("setting"),
+        },
     ),
     ("toolkit", str, {"metavar": "MODULE:NAME", "help": "Look at a program's own toolkit."}),
 )

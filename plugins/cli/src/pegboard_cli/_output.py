@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterable, Sequence
+import traceback
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import click
@@ -26,19 +28,19 @@ __all__ = [
     "json_lines",
     "names",
     "note",
+    "paged",
     "pairs",
     "plain",
     "print_json",
     "print_table",
+    "print_traceback",
+    "safe_json",
     "text",
 ]
 
-# Control characters move the cursor, set colours and ring; bidirectional and invisible ones make text lie.
-_UNSAFE: Final = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ud800-\udfff\U000e0000-\U000e007f]"
-)
 _LISTED: Final = re.compile(r"^(\s|[-*+>|]|\d+[.)])", re.MULTILINE)
 _WIDTH_OF_FILES: Final = 160
+_AROUND: Final = 4  # lines of a table that are no rows
 
 Column: TypeAlias = str | tuple[str, dict[str, Any]]
 """A heading, or that and how `rich` lays out the column at a terminal."""
@@ -48,17 +50,31 @@ def clean(value: str) -> str:
     """Text of a pack, a tool or a model, fit for a terminal: characters that do things are spelled out."""
     if value.isascii() and value.isprintable():  # as nearly always
         return value
-    return _UNSAFE.sub(lambda found: found.group().encode("unicode_escape").decode("ascii"), value)
+    from pegboard.inspection import spelled_out  # which loads what `pegboard --version` needs nothing of
+
+    return spelled_out(value)
 
 
 def print_json(value: Any) -> None:
-    """One JSON document on standard output; non-ASCII as it is where the output can carry it."""
-    text_ = dumps(value, ensure_ascii=False, indent=2, default=str)
+    """One JSON document on standard output; non-ASCII as it is where the output can carry it, and a person read it."""
+    text_ = safe_json(dumps(value, ensure_ascii=False, indent=2, default=str))
     try:
         text_.encode(sys.stdout.encoding or "ascii")
     except (UnicodeEncodeError, LookupError):
         text_ = dumps(value, indent=2, default=str)
     click.echo(text_)
+
+
+def safe_json(document: str) -> str:
+    """The same JSON with escapes for what `clean` would spell out."""
+    if clean(document) == document:
+        return document
+    return "".join(letter if clean(letter) == letter else dumps(letter)[1:-1] for letter in document)
+
+
+def print_traceback(error: BaseException) -> None:
+    """A traceback on standard error; its messages are those of others."""
+    click.echo(clean("".join(traceback.format_exception(error))), err=True, nl=False)
 
 
 def note(message: str) -> None:
@@ -123,6 +139,17 @@ def _print_lines(headings: list[str], lines: list[list[str]]) -> None:
         click.echo("   ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
 
 
+@contextmanager
+def paged(out: Console, lines: int) -> Iterator[None]:
+    """Through the reader's pager, where a list is longer than the terminal."""
+    if not out.is_terminal or lines + _AROUND <= out.height:
+        yield
+        return
+    os.environ.setdefault("LESS", "-FRX")  # with colours, and without a screen of its own
+    with out.pager(styles=True):
+        yield
+
+
 def pairs(lines: Iterable[tuple[str, str]]) -> Table:
     """Labels and values, one pair a line."""
     from rich.table import Table
@@ -157,4 +184,4 @@ def json_lines(value: Any) -> Text:
     """JSON for people: indented, and in colours where there are colours."""
     from rich.highlighter import JSONHighlighter
 
-    return JSONHighlighter()(text(dumps(value, ensure_ascii=False, indent=2, default=str)))
+    return JSONHighlighter()(text(safe_json(dumps(value, ensure_ascii=False, indent=2, default=str))))

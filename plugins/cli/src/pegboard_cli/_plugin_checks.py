@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from typing import Final
 
 from pegboard import PegboardError, PluginRecord, PluginState, Toolkit
-from pegboard.inspection import Plugins
+from pegboard.inspection import Contribution, Plugins
 from pegboard_cli._finding import Finding
 from pegboard_cli._foreign import named
 
-__all__ = ["SLOW", "check_commands", "check_plugins", "check_sources"]
+__all__ = ["SLOW", "check_backends", "check_commands", "check_diagnoses", "check_plugins", "check_sources"]
 
 SLOW: Final = 0.5
 """Seconds after which an import is called slow."""
@@ -41,10 +41,16 @@ def _check(record: PluginRecord, seconds: float, *, raised: bool) -> Iterator[Fi
             yield Finding("warning", "side-effect", record.label, record.reason, _without(record))
         if seconds > SLOW:
             yield _slow(record, seconds)
+        for fault in record.faults.values():
+            fix = "do as the message says, or tell its author; the pack's other tools work"
+            yield Finding("error", "tool-refused", record.label, fault, fix)
+        for each in record.not_offered:
+            message = f"it does not offer {', '.join(each.names)}"
+            yield Finding("note", "not-offered", record.label, message, str(each))
 
 
 def _mend(record: PluginRecord, *, raised: bool) -> str:
-    missing = re.search(r"pip install [\w.-]+", record.reason)
+    missing = re.search(r"(?<=; )pip install [\w .-]+$", record.reason)
     ways = [missing.group()] if missing else []
     if record.distribution is not None:
         ways += [f"pip install --upgrade {record.distribution}", f"pip uninstall {record.distribution}"]
@@ -74,6 +80,34 @@ def check_sources(toolkit: Toolkit) -> Iterator[Finding]:
         for problem in source.problems:
             fix = "see to it there, or change what registers it: the program, or a section of the settings"
             yield Finding("warning" if source.tools else "error", "source", source.name, problem, fix)
+
+
+def check_backends(plugins: Plugins) -> Iterator[Finding]:
+    """Backends that run every tool which names none, or another, in place of Pegboard's own."""
+    contributions = plugins.contributions("provide_backends")
+    own = {each.value.name for each in contributions if each.builtin}
+    for each in contributions:
+        if not each.builtin and each.value.name in own:
+            name = each.value.name
+            which = "that names no backend, and every one " if name == "thread" else ""
+            message = f"its backend {name!r} runs every tool {which}that names {name!r}, in place of Pegboard's own"
+            fix = f"nothing, if it should; else its author gives it another name, or run without it: {_blocked(each)}"
+            yield Finding("note", "backend-shadowed", str(each.origin), message, fix)
+
+
+def _blocked(each: Contribution) -> str:
+    return f"PEGBOARD_BLOCK={each.origin.plugin}"
+
+
+def check_diagnoses(plugins: Plugins) -> Iterator[Finding]:
+    """What backends say of where they run tools, by `diagnosis()`: the level, a sentence and what to do."""
+    for each in plugins.contributions("provide_backends"):
+        try:
+            said = each.value.diagnosis() if hasattr(each.value, "diagnosis") else []
+        except PegboardError as error:
+            said = [("error", str(error), f"correct the settings of {each.origin.plugin}, or start what they name")]
+        for level, message, fix in said:
+            yield Finding(level, "backend", f"the backend {each.value.name}", message, fix)
 
 
 def check_commands(plugins: Plugins) -> Iterator[Finding]:

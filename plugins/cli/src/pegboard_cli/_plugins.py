@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import click
 
-from pegboard import PluginState, SettingsError
+from pegboard import NotOffered, PluginState, SettingsError
 from pegboard.inspection import Plugins, plugins_of
 from pegboard_cli import _exits
 from pegboard_cli._board import load_plugins, opened
@@ -22,6 +22,7 @@ _STYLES: Final = {
     PluginState.SHADOWED: "yellow",
 }
 
+_FEW: Final = 3
 _ROOM_FOR_REASONS: Final = 120
 
 
@@ -46,7 +47,7 @@ def command(options: BoardOptions, no_load: bool, as_json: bool) -> int:
         note(sentence)
     if options.traceback:
         for failure in filter(lambda each: each.traceback, plugins.errors):
-            click.echo(f"\n{failure.record.label}:\n{clean(failure.traceback)}", err=True)
+            click.echo(clean(f"\n{failure.record.label}:\n{failure.traceback}"), err=True)
     if wrong is not None:
         raise wrong
     return _exits.OK
@@ -75,12 +76,20 @@ def facts_of(plugins: Plugins) -> dict[str, Any]:
             "version": record.version,
             "entry_point": record.entry_point,
             "state": record.state.value,
-            "reason": record.reason,
+            "reason": "; ".join(
+                filter(None, [record.reason, *record.faults.values(), *map(_not_offered, record.not_offered)])
+            ),
             "import_seconds": round(seconds[record.name], 4) if _imported(record.state, record.name, seconds) else None,
         }
         for record in plugins.records
     ]
     return {"plugins": records, "unreadable": list(plugins.unreadable)}
+
+
+def _not_offered(tools: NotOffered) -> str:
+    """In a table cell: `pegboard doctor` has all the names."""
+    few = len(tools.names) <= _FEW
+    return f"{', '.join(tools.names) if few else f'{len(tools.names)} tools'}: {tools}"
 
 
 def _imported(state: PluginState, name: str, seconds: dict[str, float]) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import traceback
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +13,7 @@ import pegboard
 from pegboard import PegboardError, UnknownNameError
 from pegboard_cli import _exits
 from pegboard_cli._options import BoardOptions, board_options
-from pegboard_cli._output import clean
+from pegboard_cli._output import clean, print_traceback
 
 __all__ = ["Program", "main"]
 
@@ -49,6 +48,12 @@ class Program(click.Group):
             with formatter.section("Commands of packs"):
                 formatter.write_dl(foreign)
 
+    def complete(self, kind: str, ctx: click.Context, incomplete: str) -> list[str]:
+        """The names of a kind that a shell may complete."""
+        from pegboard_cli._completion import complete
+
+        return complete(kind, ctx, incomplete)
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command. A reader that stops early, as `head` does, is no failure."""
         try:
@@ -75,6 +80,9 @@ def guarded(action: Callable[[], Any], options: BoardOptions) -> int:
     except (click.Abort, KeyboardInterrupt):
         click.echo("pegboard: interrupted", err=True)
         return _exits.INTERRUPTED
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.ctx.get_help())
+        return _exits.OK
     except click.ClickException as error:
         return _complain(error, _usage(error), error.exit_code, options)
     except UnknownNameError as error:
@@ -94,7 +102,7 @@ def _complain(error: Exception, message: str, code: int, options: BoardOptions) 
     from pegboard_cli._board import spoken
 
     if options.traceback:
-        traceback.print_exception(error, file=sys.stderr)
+        print_traceback(error)
     line = " ".join(clean(spoken(message, options)).split())
     click.echo(f"pegboard: {line}", err=True)
     return code

@@ -15,7 +15,6 @@ __all__ = ["check_count", "check_limits"]
 MOST_TOOLS: Final = 128
 """Tools in one request to OpenAI."""
 
-_LONGEST_NAME: Final = 64
 _MOST_PROPERTIES: Final = 5_000
 _MOST_LEVELS: Final = 10
 _MOST_CHARACTERS: Final = 120_000
@@ -51,9 +50,6 @@ def check_count(offered: Sequence[Tool]) -> Iterator[Finding]:
 
 def check_limits(tool: Tool, label: str) -> Iterator[Finding]:
     """What at least one provider refuses of a tool."""
-    if len(tool.name) > _LONGEST_NAME:  # a clash of two names makes a longer one
-        message = f"its name has {len(tool.name)} characters; OpenAI takes {_LONGEST_NAME}"
-        yield Finding("warning", "provider-name", label, message, "a shorter name on one side of the clash")
     measure = _Measure()
     _walk(tool.parameters, 1, measure)
     for message, fix in _complaints(tool, measure):

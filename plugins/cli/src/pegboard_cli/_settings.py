@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from typing import Any, Final
 
 import attrs
 import click
@@ -10,14 +11,19 @@ import click
 from pegboard.inspection import Setting, Settings, plugins_of
 from pegboard_cli._board import opened, spoken
 from pegboard_cli._json import dumps, loads
-from pegboard_cli._options import BoardOptions, board_options, json_option
+from pegboard_cli._names import known_pack
+from pegboard_cli._options import BoardOptions, board_options, completes, json_option
 from pegboard_cli._output import console, print_json, print_table, text
 
 __all__ = ["command"]
 
+MASK: Final = "***"
+_LOGIN: Final = re.compile(r"(?<=://)[^/?#\s@\"]+(?=@)")
+"""User and password in a URL, which may be an address in any setting."""
+
 
 @click.command("settings")
-@click.argument("pack", required=False)
+@click.argument("pack", required=False, shell_complete=completes("section"))
 @json_option
 @board_options
 @click.pass_obj
@@ -26,9 +32,10 @@ def command(options: BoardOptions, pack: str | None, as_json: bool) -> None:
 
     Of every pack that has settings, or of PACK. Secret values are shown as ***.
     """
-    wanted = None if pack is None else pack.replace("-", "_").lower()
     with opened(options) as toolkit:
-        settings = plugins_of(toolkit).settings
+        plugins = plugins_of(toolkit)
+        wanted = None if pack is None else known_pack(plugins, pack).replace("-", "_").lower()
+        settings = plugins.settings
         found = [_facts(each, settings, options) for each in settings.effective() if wanted in (None, each.section)]
     if as_json:
         print_json(found)
@@ -41,13 +48,13 @@ def command(options: BoardOptions, pack: str | None, as_json: bool) -> None:
 def _facts(setting: Setting, settings: Settings, options: BoardOptions) -> dict[str, Any]:
     facts = attrs.asdict(setting, recurse=False) | {"source": spoken(setting.source, options)}
     # Nothing that was given out as a secret may show, whichever setting it ended up in.
-    text_ = settings.redact(dumps(facts["value"], ensure_ascii=False, default=str))
-    return facts | {"value": loads(text_)}
+    written = _LOGIN.sub(MASK, dumps(facts["value"], default=str))
+    return facts | {"value": settings.redact.deep(loads(written))}
 
 
 def _line(facts: dict[str, Any]) -> list[Any]:
     value = facts["value"]
-    shown = value if value == "***" else dumps(value, ensure_ascii=False)
+    shown = value if value == MASK else dumps(value, ensure_ascii=False)
     return [f"{facts['section']}.{facts['key']}", shown, text(facts["source"], _style(facts["source"]))]
 
 

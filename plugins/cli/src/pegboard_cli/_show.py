@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pegboard import Tool, Toolkit, UnknownNameError
+from pegboard import Tool, Toolkit
 from pegboard_cli._board import opened
 from pegboard_cli._facts import example_of, full, hint_words, type_words
 from pegboard_cli._json import dumps
-from pegboard_cli._options import BoardOptions, board_options, json_option
+from pegboard_cli._options import BoardOptions, board_options, completes, json_option
 from pegboard_cli._output import Column, console, flow, json_lines, names, pairs, print_json, print_table, text
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ __all__ = ["command", "find"]
 
 
 @click.command("show")
-@click.argument("name")
+@click.argument("name", shell_complete=completes("tool"))
 @json_option
 @board_options
 @click.pass_obj
@@ -41,10 +41,7 @@ def command(options: BoardOptions, name: str, as_json: bool) -> None:
 
 def find(toolkit: Toolkit, name: str) -> Tool:
     """The tool of that name or alias. Raises `UnknownNameError` that also names plugins which may have had it."""
-    if name in toolkit:
-        return toolkit[name]
-    result = toolkit.prepare(name).result  # which knows why a tool is not there
-    raise UnknownNameError(result.error.message if result and result.error else name)
+    return toolkit[name]
 
 
 def _example(toolkit: Toolkit, tool: Tool) -> dict[str, Any] | None:

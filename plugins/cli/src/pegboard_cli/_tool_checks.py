@@ -25,7 +25,8 @@ def check_tools(toolkit: Toolkit) -> Iterator[Finding]:
             tool.schema()
             readable.append(tool)
         except PegboardError as error:
-            fix = f"pip install --upgrade {tool.origin.distribution or 'its pack'}, or tell its author"
+            pack = tool.origin.distribution
+            fix = f"pip install --upgrade {pack}, or tell its author" if pack else "mend what the message names"
             yield Finding("error", "tool-broken", tool.name, str(error), fix)
     # A tool behind an import string may have taken down its whole pack just now.
     left = {tool.name for tool in toolkit.all_tools}
@@ -103,9 +104,16 @@ def _check_presets(toolkit: Toolkit, tool: Tool) -> Iterator[Finding]:
 def _check_dialects(toolkit: Toolkit) -> Iterator[Finding]:
     for each in plugins_of(toolkit).contributions("provide_dialects"):
         name = each.value.name
+        dialect = toolkit.dialect(name)
         try:
-            toolkit.schemas(dialect=name)
+            dialect.tools()
+            losses = dialect.lint()
         except Exception as error:  # noqa: BLE001 - a pack's code may raise anything
             message = f"the dialect {name!r} cannot describe the tools: {type(error).__name__}: {error}"
             fix = f"pegboard schema --dialect {name} --traceback shows where; tell its author"
             yield Finding("error", "dialect-failed", str(each.origin), message, fix)
+            continue
+        for loss in losses:
+            if getattr(loss, "severity", None) == "error":
+                fix = "give it another name or another type, or leave it out of the view for that provider"
+                yield Finding("warning", "refused-by-provider", loss.tool, f"{name}: {loss}", fix)

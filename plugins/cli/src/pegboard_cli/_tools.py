@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from pegboard import Toolkit
+from pegboard.inspection import plugins_of
 from pegboard_cli._board import opened
 from pegboard_cli._facts import hint_words, ordered, parameter_words, summary
-from pegboard_cli._options import BoardOptions, board_options, json_option
-from pegboard_cli._output import Column, console, names, note, plain, print_json, print_table
+from pegboard_cli._names import known_name, known_pack
+from pegboard_cli._options import BoardOptions, board_options, completes, json_option
+from pegboard_cli._output import Column, console, names, note, paged, plain, print_json, print_table
 
-__all__ = ["command"]
+if TYPE_CHECKING:
+    from rich.console import Console
 
-_ROOM_FOR_DESCRIPTIONS = 100
+__all__ = ["command", "print_tools"]
+
+_ROOM_FOR_ALL = 100
 
 
 @click.command("tools")
 @click.argument("text", required=False)
-@click.option("--pack", help="Tools of this plugin or distribution.")
-@click.option("--group", help="Tools in this group.")
-@click.option("--tag", help="Tools with this tag.")
+@click.option("--pack", help="Tools of this plugin or distribution.", shell_complete=completes("pack"))
+@click.option("--group", help="Tools in this group.", shell_complete=completes("group"))
+@click.option("--tag", help="Tools with this tag.", shell_complete=completes("tag"))
 @click.option("--load", is_flag=True, help="Import what is named by import strings, to describe it too.")
 @json_option
 @board_options
@@ -44,12 +49,15 @@ def command(
     with opened(options) as toolkit:
         load = load or any((text, group, tag))
         found = [summary(tool, load=load) for tool in ordered(toolkit)]
+        pack = pack and known_pack(plugins_of(toolkit), pack)
+        group = group and known_name("group", group, {each.name for each in toolkit.groups} | _named(found, "groups"))
+        tag = tag and known_name("tag", tag, _named(found, "tags"))
         kept = [each for each in found if _fits(each, text, pack, group, tag)]
         problems = list(_remarks(toolkit, kept, found))  # a server is asked before it is left
     if as_json:
         print_json(kept)
     elif kept:
-        _print(kept)
+        print_tools(console(), kept)
     for problem in problems:
         note(problem)
 
@@ -57,15 +65,15 @@ def command(
 def _fits(facts: dict[str, Any], text: str | None, pack: str | None, group: str | None, tag: str | None) -> bool:
     wanted = (text or "").casefold()
     return (
-        (pack is None or _normal(pack) in {_normal(facts["pack"] or ""), _normal(facts["distribution"] or "")})
+        (pack is None or pack == facts["pack"])
         and (group is None or group in (facts["groups"] or ()))
         and (tag is None or tag in (facts["tags"] or ()))
         and (wanted in facts["name"].casefold() or wanted in (facts["description"] or "").casefold())
     )
 
 
-def _normal(name: str) -> str:
-    return name.lower().replace("_", "-").replace(".", "-")
+def _named(found: list[dict[str, Any]], key: str) -> set[str]:
+    return {name for each in found for name in each[key] or ()}
 
 
 def _remarks(toolkit: Toolkit, kept: list[dict[str, Any]], found: list[dict[str, Any]]) -> Iterable[str]:
@@ -85,21 +93,21 @@ def _packs(found: list[dict[str, Any]]) -> list[str]:
     return sorted({each["pack"] or "the program" for each in found})
 
 
-def _print(kept: list[dict[str, Any]]) -> None:
-    out = console()
-    grouped = any(each["groups"] for each in kept)
-    described = out.width >= _ROOM_FOR_DESCRIPTIONS
+def print_tools(out: Console, kept: list[dict[str, Any]]) -> None:
+    """A table of them, the description always in it; through a pager where it is longer than the terminal."""
+    wide = out.width >= _ROOM_FOR_ALL
+    grouped = wide and any(each["groups"] for each in kept)
     columns: list[Column] = ["Tool", "Pack"]
     columns += ["Group"] if grouped else []
-    columns += [("Parameters", {"ratio": 3, "min_width": 18})]
-    columns += [("Hints", {"max_width": 24} if described else {"ratio": 2, "min_width": 12})]
-    columns += [("Description", {"ratio": 5, "no_wrap": True, "overflow": "ellipsis"})] if described else []
+    columns += [("Parameters", {"ratio": 3, "min_width": 18}), ("Hints", {"max_width": 24})] if wide else []
+    columns += [("Description", {"ratio": 5, "no_wrap": True, "overflow": "ellipsis"})]
     lines = []
     for each in kept:
         line = [each["name"], each["pack"] or "(program)"]
         line += [names(each["groups"] or ())] if grouped else []
-        line += [each["problem"] if "problem" in each else parameter_words(each["parameters"]), hint_words(each)]
-        line += [(each["description"] or "").partition("\n")[0]] if described else []
+        line += [parameter_words(each["parameters"]), hint_words(each)] if wide else []
+        line += [each["problem"] if "problem" in each else (each["description"] or "").partition("\n")[0]]
         lines.append(line)
-    print_table(out, columns, lines, expand=True)
-    out.print(f"{plain(len(kept), 'tool')}", style="dim")
+    with paged(out, len(lines)):
+        print_table(out, columns, lines, expand=True)
+        out.print(f"{plain(len(kept), 'tool')}", style="dim")

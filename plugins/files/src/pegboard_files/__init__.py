@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import attrs
 
 import pegboard
+from pegboard_files._confined import ConfinedFolder
 from pegboard_files._errors import (
     ChangedError,
     DeniedError,
@@ -23,6 +24,7 @@ from pegboard_files._tools import FileTools
 __all__ = [
     "DEFAULT_DENY",
     "ChangedError",
+    "ConfinedFolder",
     "DeniedError",
     "FileToolError",
     "FileTools",

@@ -21,7 +21,8 @@ __all__ = ["DENIED", "HARD_LINKED", "ODD_NAME", "PROTECTED", "counted", "os_erro
 # Refusals of our own, beside the numbers of the system.
 DENIED, HARD_LINKED, PROTECTED, ODD_NAME = -1, -2, -3, -4
 
-_LOOK = "list_directory shows what is there."
+_LOOK = " list_directory shows what is there."
+_USE = " Use list_directory."
 _REASONS: dict[int, tuple[type[FileToolError], str]] = {
     errno.EXDEV: (
         OutsideError,
@@ -31,11 +32,11 @@ _REASONS: dict[int, tuple[type[FileToolError], str]] = {
     HARD_LINKED: (DeniedError, "it has several names (hard links), which the settings of this tool do not allow."),
     PROTECTED: (DeniedError, "the file is write-protected."),
     ODD_NAME: (UnsuitableError, "a new name must not hold backslashes or control characters. Separate names by /."),
-    errno.ENOENT: (MissingError, f"there is no such file or directory. {_LOOK}"),
-    errno.ENOTDIR: (MissingError, f"a part of it is not a directory. {_LOOK}"),
+    errno.ENOENT: (MissingError, f"there is no such file or directory.{_LOOK}"),
+    errno.ENOTDIR: (MissingError, f"a part of it is not a directory.{_LOOK}"),
     errno.EILSEQ: (UnsuitableError, "the path holds characters that no file name can have."),
     errno.EINVAL: (UnsuitableError, "a path must not be empty or hold NUL characters."),
-    errno.EISDIR: (UnsuitableError, "it is a directory. Use list_directory."),
+    errno.EISDIR: (UnsuitableError, f"it is a directory.{_USE}"),
     errno.ELOOP: (UnsuitableError, "it leads through too many symbolic links."),
     errno.ENAMETOOLONG: (UnsuitableError, "the path is too long or too deep."),
     errno.ENXIO: (UnsuitableError, "it is not a regular file."),
@@ -48,13 +49,17 @@ _REASONS: dict[int, tuple[type[FileToolError], str]] = {
 
 
 @contextmanager
-def refusals(path: str, act: str = "open") -> Iterator[None]:
-    """Turn errors of the system about a path into `FileToolError`s: "Cannot open <path>: <reason and next act>"."""
+def refusals(path: str, act: str = "open", *, listed: bool = True) -> Iterator[None]:
+    """Turn errors of the system about a path into `FileToolError`s: "Cannot open <path>: <reason and next act>".
+
+    Where nothing is `listed`, no tool is named that the model may not have.
+    """
     try:
         yield
     except OSError as error:
         number = error.errno or 0
         kind, reason = _REASONS.get(number, (StorageError, f"{os.strerror(number)}."))
+        reason = reason if listed else reason.removesuffix(_LOOK).removesuffix(_USE)
         raise kind(f"Cannot {act} {shown(path)}: {reason}") from error
 
 

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from pegboard_files._folder import READING, Folder, OpenFile, Rules
 from pegboard_files._messages import ODD_NAME, os_error
@@ -163,11 +164,23 @@ class Root:
             raise os_error(errno.EXDEV)
         return f"{folder.path}/{target}"
 
-    def __reduce__(self) -> tuple[type[Root], tuple[str, Rules, Opener]]:
-        """Copies and other processes open the directory anew: a copied number would be somebody else's file."""
-        return type(self), (self.path, self.rules, self._opener)
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies and other processes open the same directory anew: a copied number would be somebody else's file."""
+        return _reopened, (type(self), self.path, self.rules, self._opener, self._identity())
+
+    def _identity(self) -> tuple[int, int]:
+        status = os.stat(self.__dict__.get("_descriptor", self.path))  # noqa: PTH116 - mostly no path
+        return status.st_dev, status.st_ino
 
     def __del__(self) -> None:
         descriptor = self.__dict__.pop("_descriptor", None)
         if descriptor is not None:
             os.close(descriptor)
+
+
+def _reopened(cls: type[Root], path: str, rules: Rules, opener: Opener, identity: tuple[int, int]) -> Root:
+    """A copy of a root. Raises OSError where another directory has its path by now."""
+    root = cls(path, rules, opener)
+    if root._identity() != identity:
+        raise os_error(errno.ESTALE)
+    return root

@@ -13,12 +13,16 @@ from typing import TYPE_CHECKING, Any
 from pegboard import Command, Offer, hookimpl
 
 if TYPE_CHECKING:
+    from pegboard_mcp._callers import Caller
     from pegboard_mcp._config import load_mcp_config
+    from pegboard_mcp._questions import Answers
     from pegboard_mcp._server import McpServer
     from pegboard_mcp._serving import mcp_server, serve_mcp, serve_mcp_async
     from pegboard_mcp._settings import Settings
 
 __all__ = [
+    "Answers",
+    "Caller",
     "McpServer",
     "Settings",
     "load_mcp_config",
@@ -31,6 +35,8 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Answers": "_questions",
+    "Caller": "_callers",
     "McpServer": "_server",
     "Settings": "_settings",
     "load_mcp_config": "_config",

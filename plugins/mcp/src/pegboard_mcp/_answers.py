@@ -6,7 +6,7 @@ import json
 from typing import Any, Final, final
 
 from pegboard import ToolCall, ToolResult
-from pegboard_mcp._outgoing import takes_any_schema
+from pegboard_mcp._promise import takes_any_schema
 
 __all__ = ["AnswerNeededError", "Desk"]
 

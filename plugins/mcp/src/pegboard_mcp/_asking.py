@@ -4,45 +4,72 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, final
 
 from pegboard import Approval, ApprovalRequest, ToolCall
+from pegboard_mcp._relay import human_of_this_call
 
-__all__ = ["Asking", "answer"]
+__all__ = ["Asking", "answer", "current_call"]
 
-_current: ContextVar[Asking] = ContextVar("pegboard_mcp_asking")
+current_call: ContextVar[Asking] = ContextVar("pegboard_mcp_asking")
 
 
 @final
 class Asking:
     """One call that runs, to those who may ask about it: its session, its loop, its task."""
 
-    def __init__(self, tool: Any, call: ToolCall, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self, tool: Any, call: ToolCall, loop: asyncio.AbstractEventLoop, redaction: Callable[[], Callable[[str], str]]
+    ) -> None:
         self.unanswered = ""
         """What the server asked and nobody was there to answer."""
+        self.under_way = True
+        """Whether its answer has not come yet; what is asked after that is not about it."""
         self._tool = tool
         self._call = call
         self._loop = loop
+        self._redaction = redaction  # made when something is asked: most calls never do
         self._task: asyncio.Task[Any] | None = None
+        self._given_up = False
+        self._human = human_of_this_call.get()
 
-    def begin(self) -> None:
-        """The current task sends the call from now on."""
-        self._task = asyncio.current_task()
-        _current.set(self)
+    @contextmanager
+    def while_sent(self) -> Iterator[None]:
+        """The current task sends the call: it is cancelled if the call is given up, and goes on after that."""
+        token = current_call.set(self)
+        self._task = task = asyncio.current_task()
+        try:
+            yield
+        finally:
+            self._task = None
+            current_call.reset(token)
+            if self._given_up and task is not None:
+                task.uncancel()
+
+    def _give_up(self) -> None:
+        if self._task is not None and not self._given_up:
+            self._given_up = True
+            self._task.cancel()
+
+    def _redact(self, text: str) -> str:
+        return self._redaction()(text)
 
     async def ask(self, parameters: Any) -> Any:
         """The answer of the approver; without one the call is given up, to be resumed by the program."""
         from mcp_types import ElicitResult
 
         approver = getattr(self._call.session, "approver", None)
+        if approver is None and self._human is not None:
+            return await self._human.ask(_question(parameters), _form(parameters))
         if approver is None:
-            self.unanswered = parameters.message
-            if self._task is not None:
-                self._task.cancel()
+            self.unanswered = self._redact(parameters.message)
+            if (task := self._task) is not None:
+                task.get_loop().call_soon_threadsafe(self._give_up)
             return ElicitResult(action="cancel")
-        request = ApprovalRequest(self._tool, self._call.id, self._call.arguments, _question(parameters))
+        request = ApprovalRequest(self._tool, self._call.id, self._call.arguments, self._redact(_question(parameters)))
         decision = _decision(await self._answered(approver, request))
         if decision.decision == "deny":
             return ElicitResult(action="decline")
@@ -69,9 +96,9 @@ async def answer(running: Mapping[Any, Asking], parameters: Any) -> Any:
     """
     from mcp_types import ElicitResult
 
-    asking = _current.get(None)
-    if asking is None and len(running) == 1:
-        asking = next(iter(running.values()))
+    asking = current_call.get(None)
+    if asking is None and len(calls := [each for each in list(running.values()) if each.under_way]) == 1:
+        asking = calls[0]
     if asking is None:
         return ElicitResult(action="decline")
     return await asking.ask(parameters)
@@ -90,7 +117,16 @@ def _decision(answer: Any) -> Approval:
 
 def _filled(schema: Any, given: Mapping[str, Any]) -> dict[str, Any]:
     """What was given, and the form's own defaults for the rest."""
-    dumped = schema if isinstance(schema, Mapping) else schema.model_dump(by_alias=True, exclude_none=True)
-    properties = dumped.get("properties", {})
+    properties = _dumped(schema).get("properties", {})
     defaults = {name: member["default"] for name, member in properties.items() if "default" in member}
     return {**defaults, **given}
+
+
+def _dumped(schema: Any) -> dict[str, Any]:
+    return dict(schema if isinstance(schema, Mapping) else schema.model_dump(by_alias=True, exclude_none=True))
+
+
+def _form(parameters: Any) -> dict[str, Any]:
+    """What is asked for; where a page is to be opened, nothing but to say that it was."""
+    schema = getattr(parameters, "requested_schema", None)
+    return {"type": "object", "properties": {}} if schema is None else _dumped(schema)

@@ -3,57 +3,90 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
+from functools import partial
+from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
+from types import FunctionType
 from typing import Any, Final, final
 
-from pegboard import Chunk, DataBlock, PegboardError, Session, Status, Tool, ToolResult
-from pegboard_mcp._answers import AnswerNeededError, Desk
-from pegboard_mcp._outgoing import answer_of, described
-from pegboard_mcp._sdk import known_options
+from attrs import define
+
+from pegboard import ApprovalRequest, Chunk, DataBlock, PegboardError, Session, Status, Tool, ToolCall
+from pegboard import ToolResult as Result
+from pegboard_mcp._callers import Caller, Callers, Scopes, SessionFor
+from pegboard_mcp._links import Given, Links, ReadLink, not_found
+from pegboard_mcp._outgoing import answer_of, described, error_of
+from pegboard_mcp._promise import Promises, takes_any_schema
+from pegboard_mcp._questions import Answers, AskedOnce, Desk, NeededError, Refused
+from pegboard_mcp._relay import Held, HeldCalls, Human, human_of_this_call
+from pegboard_mcp._remote_tool import counted, remote_of
+from pegboard_mcp._sdk import connection_of, known_options
 from pegboard_mcp._version import VERSION
 from pegboard_mcp._workshop import Workshop
 
 __all__ = ["BoardServer"]
 
 LOOK: Final = 0.25
-"""Seconds between two looks at whether the offered tools have changed."""
+"""Seconds between two looks at whether the offered tools have changed; more where there are many to look at."""
+LOOK_AT_ONE: Final = 0.002
+_SUSPENDS: Final = CO_COROUTINE | CO_GENERATOR | CO_ASYNC_GENERATOR
 
 
 @final
 class BoardServer:
-    """Serves the tools that a session offers. `server` is the SDK's own server, for any of its transports."""
+    """Serves the tools that a session offers. `server` is the SDK's own server, for any of its transports.
 
-    def __init__(self, session: Session, *, name: str, instructions: str | None = None) -> None:
+    `session_for` gives a caller's session; without it each has one of his own that begins as this one is. With
+    `state_keys` what a client brings back when it comes again is sealed with the first of them and may come to any
+    server that has it. With `connections` clients of the older protocol have connections, and hear of changes.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        *,
+        name: str = "pegboard",
+        instructions: str | None = None,
+        session_for: SessionFor | None = None,
+        scopes: Mapping[str, str | Iterable[str]] | None = None,
+        headers: Iterable[str] = (),
+        state_keys: Iterable[str | bytes] = (),
+        read_link: ReadLink | None = None,
+        connections: bool = True,
+    ) -> None:
         from mcp.server import Server
-        from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
         from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
 
-        self._session = session
+        self._callers = Callers(session, session_for, headers)
         self._workshop: Workshop | None = None
         self._bus = InMemorySubscriptionBus()
-        self._peers: dict[int, Any] = {}
-        # Headers that mirror arguments are checked by it, where the release of the SDK does that.
-        more: dict[str, Any] = known_options(Server, get_tool_input_schema=self._input_schema)
-        self.server: Any = Server(
+        self._peers: dict[int, _Peer] = {}
+        self._promises = Promises()
+        self._asked = AskedOnce()
+        self._scopes = Scopes(scopes or {})
+        self._held = HeldCalls()
+        self._links = Links(read_link)
+        server: Any = Server(
             name,
             version=VERSION,
             instructions=instructions,
             lifespan=self._lifespan,
-            **more,
+            # Headers that mirror arguments are checked by it, where the release of the SDK does that.
+            **known_options(Server, get_tool_input_schema=self._input_schema),
             on_list_tools=self._list,
             on_call_tool=self._call,
+            on_list_resources=self._list_links,
+            on_read_resource=self._read_link,
             on_subscriptions_listen=ListenHandler(self._bus),
         )
-        # What a client brings back when it comes again is sealed: it cannot be made up, nor used for another call.
-        self.server.middleware.append(RequestStateBoundary(RequestStateSecurity.ephemeral(), default_audience=name))
+        _declare(server, connections=connections)
+        server.middleware.append(_sealing(list(state_keys), name))
+        self.server = server
 
     async def run(self, read: Any, write: Any) -> None:
         """Serve one client over a pair of streams, until it goes."""
-        from mcp.server.lowlevel import NotificationOptions
-
-        options = self.server.create_initialization_options(NotificationOptions(tools_changed=True))
-        await self.server.run(read, write, options)
+        await self.server.run(read, write, self.server.create_initialization_options())
 
     @asynccontextmanager
     async def watching(self) -> AsyncIterator[None]:
@@ -63,6 +96,7 @@ class BoardServer:
         try:
             yield
         finally:
+            self._held.close()
             watcher.cancel()
             with suppress(asyncio.CancelledError):
                 await watcher
@@ -70,6 +104,7 @@ class BoardServer:
 
     @asynccontextmanager
     async def _lifespan(self, server: Any) -> AsyncIterator[dict[str, Any]]:
+        """What is yielded is kept for one client, except over HTTP."""
         if self._workshop is None:  # served by somebody who knows nothing of `watching`, such as a test
             async with self.watching():
                 yield {}
@@ -79,42 +114,82 @@ class BoardServer:
 
     # Tools -----------------------------------------------------------------------------------------------------
 
-    def _offered(self) -> dict[str, Tool]:
-        return {tool.name: tool for tool in self._session.tools}
-
     def _input_schema(self, name: str) -> dict[str, Any] | None:
-        tool = self._offered().get(name)
-        return None if tool is None else tool.parameters
+        with suppress(PegboardError):
+            return self._callers.base.tool(name).parameters
+        return None
 
     async def _list(self, context: Any, parameters: Any) -> Any:
         from mcp_types import ListToolsResult
 
-        self._peers[id(context.session)] = context.session
+        caller = self._callers.caller(context)
+        session = self._callers.lasting(context) or self._callers.shown(caller)
+        offered = session.tools
+        self._remember_peer(context, session, offered)
         tools = []
-        for tool in self._session.tools:
+        for tool in offered:
+            if self._scopes.missing(tool.name, caller):
+                continue
             with suppress(PegboardError):  # its pack turns out to be broken: the others are served
-                tools.append(described(tool, context.protocol_version))
+                tools.append(described(tool, self._promises.of(tool), context.protocol_version))
         return ListToolsResult(tools=tools)
+
+    # Links -----------------------------------------------------------------------------------------------------
+
+    async def _list_links(self, context: Any, parameters: Any) -> Any:
+        from mcp_types import ListResourcesResult, Resource
+
+        told = ("uri", "name", "title", "description", "mime_type", "size")
+        links = [{name: getattr(each.link, name) for name in told} for each in self._readable(context).values()]
+        return ListResourcesResult(resources=[Resource(**link) for link in links])
+
+    async def _read_link(self, context: Any, parameters: Any) -> Any:
+        uri = str(parameters.uri)
+        given = self._readable(context).get(uri)
+        answer = None if given is None else await self._links.read(given, self._callers.caller(context))
+        if answer is None:
+            raise not_found(uri, context.protocol_version)
+        return answer
+
+    def _readable(self, context: Any) -> dict[str, Given]:
+        """What the caller was given by tools that he may call still."""
+        caller = self._callers.caller(context)
+        lasting = self._callers.lasting(context)
+        offered = {tool.name for tool in (lasting or self._callers.shown(caller)).tools}
+        given = self._links.given(lasting)
+        return {
+            uri: each
+            for uri, each in given.items()
+            if each.tool in offered and not self._scopes.missing(each.tool, caller)
+        }
+
+    # Changes ---------------------------------------------------------------------------------------------------
+
+    def _remember_peer(self, context: Any, session: Session, offered: list[Tool]) -> None:
+        """Whoever has listed the tools over a connection is told when they change, for as long as it is open."""
+        connection = connection_of(context)
+        if takes_any_schema(context.protocol_version) or not connection.has_standalone_channel:
+            return
+        if id(connection) not in self._peers:
+            connection.exit_stack.callback(self._peers.pop, id(connection), None)
+        self._peers[id(connection)] = _Peer(connection, session, offered)
 
     async def _watch(self) -> None:
         """Look whether the tools changed, and tell: the newer protocol's subscribers, and the older one's clients."""
+        known = self._callers.base.tools
+        while True:
+            await asyncio.sleep(max(LOOK, LOOK_AT_ONE * len(self._peers)))
+            now = self._callers.base.tools
+            if _differs(known, now):
+                await self._publish()
+            known = now
+            for peer in list(self._peers.values()):
+                await peer.look()
+
+    async def _publish(self) -> None:
         from mcp.server.subscriptions import ToolsListChanged
 
-        known = self._fingerprint()
-        while True:
-            await asyncio.sleep(LOOK)
-            now = self._fingerprint()
-            if now == known:
-                continue
-            known = now
-            await self._bus.publish(ToolsListChanged())
-            peers, self._peers = self._peers, {}  # each lists again, and is a peer again
-            for peer in peers.values():
-                with suppress(Exception):  # one that is gone needs no news
-                    await peer.send_tool_list_changed()
-
-    def _fingerprint(self) -> list[tuple[str, int]]:
-        return [(tool.name, id(tool.definition)) for tool in self._session.tools]
+        await self._bus.publish(ToolsListChanged())
 
     # Calls -----------------------------------------------------------------------------------------------------
 
@@ -122,39 +197,154 @@ class BoardServer:
         from mcp.shared.exceptions import MCPError
         from mcp_types import INVALID_PARAMS
 
-        tool = self._offered().get(parameters.name)
-        if tool is None:
-            result = self._session.prepare(parameters.name, {}).result
-            raise MCPError(code=INVALID_PARAMS, message=result.text if result else f"no tool {parameters.name!r}")
-        try:
-            result = await self._result(context, parameters)
-        except AnswerNeededError as needed:
-            return needed.result
-        return answer_of(result, tool, context.protocol_version)
-
-    async def _result(self, context: Any, parameters: Any) -> ToolResult:
-        desk = Desk(context, parameters)
-        owed = next((call for call in self._session.pending if call.id == desk.state), None)
-        if owed is not None and owed.result is not None:
-            return await self._completed(desk, owed.result)
-        call = self._session.prepare(parameters.name, parameters.arguments or {})
-        runs = call
-        if call.status is Status.AWAITING_APPROVAL and self._session.approver is None and await desk.approval(call):
-            approved = self._session.session(approver=lambda request: True)
-            runs = approved.prepare(parameters.name, parameters.arguments or {})
+        caller = self._callers.caller(context)
+        lasting = self._callers.lasting(context)
+        before = None if lasting is None else lasting.tools
+        session = lasting or self._callers.fresh(caller)
+        call = session.prepare(parameters.name, parameters.arguments or {})
+        if call.status in (Status.NOT_FOUND, Status.INACTIVE):
+            text = "" if call.result is None else call.result.text
+            raise MCPError(code=INVALID_PARAMS, message=text or f"no tool {parameters.name!r}")
+        if missing := self._scopes.missing(call.name, caller):
+            return error_of(f"{call.name} needs the scope {missing!r}, which the caller's token does not have")
+        desk = Desk(context, parameters, self._asked)
         progress = _Progress(context, asyncio.get_running_loop())
-        result = await self._tools().run(lambda: runs.execute(on_chunk=progress.report))
-        return await self._completed(desk, result) if result.status is Status.SUSPENDED else result
+        try:
+            result = await self._outcome(desk, session, call, caller, progress)
+        except NeededError as needed:
+            return needed.result
+        except Refused as refused:
+            return error_of(str(refused))
+        if before is not None and lasting is not None and _differs(before, lasting.tools):
+            await self._publish()
+        tool = session.tool(call.name)
+        answer = answer_of(result, self._promises.of(tool), context.protocol_version)
+        self._links.give(lasting, tool.name, remote_of(tool), answer)
+        return answer
 
-    async def _completed(self, desk: Desk, suspended: ToolResult) -> ToolResult:
-        """A suspended call, resumed with what a human says; suspended still where there is nobody to ask."""
-        answered, value = await desk.value(suspended)
-        return self._session.resume(suspended.call_id, value) if answered else suspended
+    async def _outcome(
+        self, desk: Desk, session: Session, call: ToolCall, caller: Caller, progress: _Progress
+    ) -> Result:
+        """How a call ends, after all that a human is asked on its way. Raises `Refused`, or `NeededError`."""
+        name, arguments = call.name, call.arguments
+        if call.status is Status.AWAITING_APPROVAL and session.approver is None and desk.can_ask:
+            await desk.approve(call)
+            # For this call alone: what the tool calls in turn, nobody has seen.
+            session = session.session(approver=partial(_is_call, call.id))
+            call = session.prepare(name, arguments, call_id=call.id)
+        if desk.is_answered:
+            value = await desk.answer()
+            if not desk.state.again:
+                session.suspend(call)
+                return session.resume(call, value)
+        running = self._held_before(desk, progress)
+        while True:
+            if running is None:
+                running = self._begun(desk, session, call, caller, progress)
+            session, call = running.session, running.call
+            result = await self._ended(desk, running)
+            running = None
+            if result.status is not Status.SUSPENDED:
+                return result
+            try:
+                if not desk.can_ask and not desk.comes_again:
+                    return result
+                value = await desk.value(result)
+                if not desk.state.again:
+                    return session.resume(call, value)
+            finally:
+                with suppress(PegboardError):  # nobody else is owed the answer, and nothing may heap up
+                    session.resume(call, None)
+            call = session.prepare(name, arguments, call_id=call.id)
+
+    def _begun(self, desk: Desk, session: Session, call: ToolCall, caller: Caller, progress: _Progress) -> Held:
+        """A call that runs. What the server of a remote tool asks meanwhile is put to the human at the client."""
+        human = Human(None if desk.comes_again else desk.put) if desk.can_ask else None
+        human_of_this_call.set(human)
+        work = partial(call.execute, (Answers(desk.state.answers), caller), on_chunk=progress.report)
+        # Async tools of the user's may block their loop: it is not this one.
+        running = work() if _blocks_no_loop(session.tool(call.name)) else self._tools().run(work)
+        may_be_held = human is not None and desk.comes_again
+        return Held(session, call, human, asyncio.ensure_future(running) if may_be_held else running, progress)
+
+    def _held_before(self, desk: Desk, progress: _Progress) -> Held | None:
+        """The call that the request brings an answer for, and goes on. Raises `Refused` for one that is gone."""
+        if not desk.held:
+            return None
+        running = self._held.take(desk.held)
+        if running is None or running.human is None:
+            raise Refused("the call that asked this is gone, or runs at another worker; make it again")
+        try:
+            running.human.answer(desk.response())
+        except Refused:
+            running.task.cancel()
+            raise
+        running.progress.moved(progress)
+        return running
+
+    async def _ended(self, desk: Desk, running: Held) -> Result:
+        """The result of a call that runs. Raises `NeededError` where it waits for an answer, for which it is held."""
+        result: Result
+        if running.human is None or not desk.comes_again:
+            result = await running.task
+            return result
+        asked = asyncio.ensure_future(running.human.asked.get())
+        held = False
+        try:
+            await asyncio.wait({running.task, asked}, return_when=asyncio.FIRST_COMPLETED)
+            if running.task.done():
+                result = await running.task
+                return result
+            held = True
+            await desk.hold(*asked.result(), self._held.keep(running))
+            raise AssertionError("a client that is asked at once was told to come again")
+        finally:
+            asked.cancel()
+            if not held:
+                running.task.cancel()
 
     def _tools(self) -> Workshop:
         if self._workshop is None:
             raise PegboardError("this server is not running: enter watching(), or serve it by serve_mcp()")
         return self._workshop
+
+
+@final
+@define
+class _Peer:
+    """A client of the older protocol that has listed the tools, and what it saw."""
+
+    connection: Any
+    session: Session
+    seen: list[Tool]
+
+    async def look(self) -> None:
+        """Tell it if the tools are others now."""
+        now = self.session.tools
+        if _differs(self.seen, now):
+            with suppress(Exception):  # one that is gone needs no news
+                await self.connection.send_tool_list_changed()
+        self.seen = now
+
+
+def _differs(known: list[Tool], now: list[Tool]) -> bool:
+    if known == now:  # the same objects, mostly: that is told fast
+        return False
+    return [(tool.name, tool.definition) for tool in known] != [(tool.name, tool.definition) for tool in now]
+
+
+def _blocks_no_loop(tool: Tool) -> bool:
+    """Whether a tool runs on a thread, or on a loop of another server's."""
+    function = tool.function
+    if remote_of(tool) is not None:
+        return True
+    return (
+        type(function) is FunctionType and not function.__code__.co_flags & _SUSPENDS and tool.options.backend is None
+    )
+
+
+def _is_call(call_id: str, request: ApprovalRequest) -> bool:
+    return request.call_id == call_id
 
 
 @final
@@ -166,6 +356,10 @@ class _Progress:
         self._loop = loop
         self._count = 0.0
 
+    def moved(self, other: _Progress) -> None:
+        """Go to the request of another one from now on."""
+        self._context = other._context
+
     async def report(self, chunk: Chunk) -> None:
         """Send one, and wait until it is sent: a tool that reports faster than its client reads slows down."""
         progress, total, message = self._read(chunk)
@@ -174,10 +368,38 @@ class _Progress:
             await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(sending, self._loop))
 
     def _read(self, chunk: Chunk) -> tuple[float, float | None, str | None]:
-        """A block `{"progress": 50, "total": 100}` says how far it is; of anything else the count is the progress."""
+        """As the tool tells it, also by a block `{"progress": 50, "total": 100}`; else the number of chunks."""
+        if chunk.progress is not None:
+            self._count = chunk.progress.done
+            said = chunk.text != counted(*chunk.progress) and chunk.text
+            return self._count, chunk.progress.total, said or None
         data = chunk.content.data if isinstance(chunk.content, DataBlock) else None
         if isinstance(data, dict) and isinstance(data.get("progress"), int | float):
             self._count = float(data["progress"])
             return self._count, data.get("total"), data.get("message")
         self._count += 1.0
         return self._count, None, chunk.text or None
+
+
+def _declare(server: Any, *, connections: bool) -> None:
+    """Each transport asks it what to declare to clients of the older protocol; none of them knows of changes."""
+    from mcp.server.lowlevel import NotificationOptions
+
+    told = NotificationOptions(tools_changed=connections)
+    server.create_initialization_options = partial(server.create_initialization_options, told)
+    server.get_capabilities = partial(_declared, server.get_capabilities)
+
+
+def _declared(declare: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+    """What the server can do. The SDK takes it that whoever tells of changed tools tells of changed resources, too."""
+    from mcp_types import ResourcesCapability
+
+    return declare(*arguments, **options).model_copy(update={"resources": ResourcesCapability()})
+
+
+def _sealing(keys: list[str | bytes], name: str) -> Any:
+    """What a client brings back when it comes again is sealed: it cannot be made up, nor used for another call."""
+    from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
+
+    sealed = RequestStateSecurity(keys=keys) if keys else RequestStateSecurity.ephemeral()
+    return RequestStateBoundary(sealed, default_audience=name)

@@ -8,17 +8,16 @@ from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from functools import partial
 from typing import Any, Generic, TypeVar, final
-from weakref import WeakKeyDictionary
 
 from pegboard_mcp._reasons import UnreachableError
 
-__all__ = ["Bridge"]
+__all__ = ["Bridge", "Mailbox", "Mailboxes"]
 
 T = TypeVar("T")
 
 
 @final
-class _Mailbox:
+class Mailbox:
     """What a loop is to do, put in by other threads."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -28,7 +27,7 @@ class _Mailbox:
 
     def put(self, work: Callable[[], Any]) -> None:
         """Have `work()` done there soon. Raises `UnreachableError` for a loop that is closed."""
-        self._add(work, self.wake)
+        self.add(work, self.wake)
 
     def put_with_others(self, work: Callable[[], Any], ours: asyncio.AbstractEventLoop) -> None:
         """`put`, from a turn of our loop that may have more for them: they are woken after it.
@@ -36,9 +35,10 @@ class _Mailbox:
         Two threads that have work at the same time take turns at the interpreter, which is slow if they do it for
         every single piece.
         """
-        self._add(work, partial(ours.call_soon, self.wake))
+        self.add(work, partial(ours.call_soon, self.wake))
 
-    def _add(self, work: Callable[[], Any], wake: Callable[[], Any]) -> None:
+    def add(self, work: Callable[[], Any], wake: Callable[[], Any]) -> None:
+        """Put it in, and call `wake()`, which is to see to it that the loop is woken, if nobody has been asked yet."""
         if self.loop.is_closed():
             raise UnreachableError("the connection has ended")
         self._waiting.append(work)
@@ -58,12 +58,30 @@ class _Mailbox:
 
 
 @final
+class Mailboxes:
+    """One for each loop that somebody waits on."""
+
+    def __init__(self) -> None:
+        self._of: dict[asyncio.AbstractEventLoop, Mailbox] = {}
+
+    def here(self) -> Mailbox:
+        """That of the running loop."""
+        loop = asyncio.get_running_loop()
+        box = self._of.get(loop)
+        if box is None:  # another thread has another loop
+            for closed in [each for each in list(self._of) if each.is_closed()]:
+                self._of.pop(closed, None)
+            box = self._of[loop] = Mailbox(loop)
+        return box
+
+
+@final
 class _Errand(Generic[T]):
     """Work that is done on one loop for somebody who waits on another."""
 
     __slots__ = ("_failure", "_here", "_outcome", "_task", "_there", "_work", "answer")
 
-    def __init__(self, work: Callable[[], Coroutine[Any, Any, T]], here: _Mailbox, there: _Mailbox) -> None:
+    def __init__(self, work: Callable[[], Coroutine[Any, Any, T]], here: Mailbox, there: Mailbox) -> None:
         self.answer: asyncio.Future[T] = here.loop.create_future()
         self._work = work
         self._here = here
@@ -116,8 +134,8 @@ class Bridge:
     """Carries work to `loop` from any other. Waking a loop costs more than a short call does."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._there = _Mailbox(loop)
-        self._heres: WeakKeyDictionary[asyncio.AbstractEventLoop, _Mailbox] = WeakKeyDictionary()
+        self._there = Mailbox(loop)
+        self._heres = Mailboxes()
         self._under_way: set[_Errand[Any]] = set()
 
     async def carry(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
@@ -125,11 +143,7 @@ class Bridge:
 
         Raises `UnreachableError` where nothing was begun.
         """
-        loop = asyncio.get_running_loop()
-        here = self._heres.get(loop)
-        if here is None:  # another thread has another loop
-            here = self._heres[loop] = _Mailbox(loop)
-        errand = _Errand(work, here, self._there)
+        errand = _Errand(work, self._heres.here(), self._there)
         self._under_way.add(errand)
         try:
             self._there.put(errand.begin)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pegboard import PegboardError
+from pegboard_mcp._install import CLIENTS, entry, shown, written
 from pegboard_mcp._say import say
 
 if TYPE_CHECKING:
@@ -18,13 +19,18 @@ if TYPE_CHECKING:
 __all__ = ["run"]
 
 TOKEN = "PEGBOARD_MCP_TOKEN"  # noqa: S105 - the name of a variable
+_FILES = ("--config", "--token-file", "--state-key-file", "--mcp")
 
 
 def run(arguments: list[str]) -> int:
-    """Serve the installed board. Returns 0 when the client or a signal ended it, 1 for what cannot be served."""
+    """Serve the installed board, or a program's. Returns 0 when the client or a signal ended it, 1 for an error."""
     asked = _parser().parse_args(arguments)
     try:
-        return _serve(asked)
+        if asked.stdio and asked.http:
+            raise PegboardError("--stdio and --http exclude each other")
+        if asked.target and asked.config:
+            raise PegboardError("--config is for the installed board; a program's toolkit has its own settings")
+        return _install(asked, arguments) if asked.install else _serve(asked)
     except (PegboardError, OSError) as error:
         say(f"pegboard serve: {error}")
         return 1
@@ -34,6 +40,7 @@ def _parser() -> ArgumentParser:
     from argparse import ArgumentParser
 
     parser = ArgumentParser(prog="pegboard serve", description="Serve the board as an MCP server.")
+    parser.add_argument("target", nargs="?", metavar="PROGRAM", help="MODULE:NAME or FILE.py[:NAME] of a toolkit")
     parser.add_argument("--stdio", action="store_true", help="over stdin and stdout; what is done by default")
     parser.add_argument("--http", metavar="HOST:PORT", help="over HTTP, at http://HOST:PORT/mcp; port 0: a free one")
     parser.add_argument("--tools", action="append", metavar="NAMES", help="serve these tools: names or patterns, a,b*")
@@ -41,20 +48,56 @@ def _parser() -> ArgumentParser:
     parser.add_argument("--all", action="store_true", help="serve all tools, not only those that say they only read")
     parser.add_argument("--mcp", action="append", metavar="FILE", help="register the servers of an mcpServers file too")
     parser.add_argument("--config", metavar="FILE", help="the board's settings")
+    parser.add_argument("--name", metavar="NAME", default="pegboard", help="what the server calls itself")
     parser.add_argument("--token-file", metavar="FILE", help=f"the bearer token for --http; or say it in {TOKEN}")
+    parser.add_argument("--stateless", action="store_true", help="keep no connections: one of several workers")
+    parser.add_argument(
+        "--state-key-file", metavar="FILE", help="keys that workers share, a line each; the first seals"
+    )
+    parser.add_argument("--install", choices=CLIENTS, help="print the entry for a client instead of serving")
+    parser.add_argument("--write", action="store_true", help="with --install: write it into the client's file")
     return parser
+
+
+def _install(asked: Namespace, arguments: list[str]) -> int:
+    """Say, or write, how a client starts this server."""
+    said = entry(
+        asked.install,
+        _elsewhere(asked, arguments),
+        http=asked.http,
+        imports_from=str(Path.cwd()) if asked.target and ".py" not in asked.target else None,
+    )
+    if asked.write:
+        say(f"written to {written(asked.install, asked.name, said)}")
+    else:
+        sys.stdout.write(f"{shown(asked.install, asked.name, said)}\n")
+    return 0
+
+
+def _elsewhere(asked: Namespace, arguments: list[str]) -> list[str]:
+    """The arguments as they are right in any directory, without those about installing."""
+    kept = [each for each in arguments if each not in ("--write", "--install", f"--install={asked.install}")]
+    if "--install" in arguments:
+        kept.remove(asked.install)
+    files = [asked.config, asked.token_file, asked.state_key_file, *(asked.mcp or ())]
+    whole = {each: str(Path(each).resolve()) for each in files if each}
+    if asked.target and ".py" in asked.target:
+        path, mark, name = asked.target.partition(".py:")
+        whole[asked.target] = f"{Path(path + '.py').resolve()}:{name}" if mark else str(Path(asked.target).resolve())
+    options = {f"{option}={each}": f"{option}={whole[each]}" for each in whole for option in _FILES}
+    return [whole.get(each) or options.get(each, each) for each in kept]
 
 
 def _serve(asked: Namespace) -> int:
     from pegboard import Toolkit
     from pegboard_mcp._config import load_mcp_config
+    from pegboard_mcp._program import program_toolkit
     from pegboard_mcp._serving import serve_mcp
 
-    if asked.stdio and asked.http:
-        raise PegboardError("--stdio and --http exclude each other")
     token = Path(asked.token_file).read_text("utf-8").strip() if asked.token_file else os.environ.get(TOKEN)
+    keys = Path(asked.state_key_file).read_text("utf-8").split() if asked.state_key_file else []
     with _stray_output_to_stderr():
-        toolkit = Toolkit(config=asked.config)
+        toolkit = program_toolkit(asked.target) if asked.target else Toolkit(config=asked.config)
         for path in asked.mcp or ():
             for name, server in load_mcp_config(path).items():
                 toolkit.register(server, prefix=f"{name}__")
@@ -68,6 +111,9 @@ def _serve(asked: Namespace) -> int:
             groups=_names(asked.groups),
             all_tools=asked.all,
             token=token or None,
+            name=asked.name,
+            stateless=asked.stateless,
+            state_keys=keys,
         )
     return 0
 

@@ -63,7 +63,9 @@ def server_of(where: str, name: str, entry: Any, **options: Any) -> McpServer:
         return McpServer.sse(url, headers=headers, **options)
     if kind not in _KINDS:
         raise SettingsError(f'{where}.type is {kind!r}; it can be "stdio", "http" or "sse"')
-    return McpServer.http(url, headers=headers, **options)
+    if entry.get("auth") not in (None, "oauth"):
+        raise SettingsError(f'{where}.auth is {entry["auth"]!r}; it can be "oauth"')
+    return McpServer.http(url, headers=headers, auth=entry.get("auth"), **options)
 
 
 def _flag(entry: Any, key: str) -> bool:

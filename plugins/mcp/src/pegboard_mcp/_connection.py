@@ -3,30 +3,39 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 import threading
-from collections.abc import Awaitable, Callable, Coroutine
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
-from typing import Any, Final, Protocol, TypeVar, final
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, final
 
 from attrs import field, frozen
 
+from pegboard import Redaction
 from pegboard_mcp._bridge import Bridge
 from pegboard_mcp._group import end_groups, new_loop
 from pegboard_mcp._listing import Listing, list_all
 from pegboard_mcp._reasons import UnreachableError, reason
+from pegboard_mcp._redaction import quiet_loggers
 from pegboard_mcp._sieve import Sieve
-from pegboard_mcp._streams import noticing_the_end
+from pegboard_mcp._streams import overheard
 from pegboard_mcp._tail import Tail
 from pegboard_mcp._transports import InProcess, Transport
 
-__all__ = ["Connection", "Hearer", "Terms"]
+if TYPE_CHECKING:
+    from pegboard_mcp._direct import Direct
+
+__all__ = ["Connection", "Hearer", "Terms", "close_all"]
 
 T = TypeVar("T")
 GRACE: Final = 8.0
 """Seconds that closing may take: the SDK gives a process two to end, and two more after each signal."""
 RELISTEN: Final = 2.0
+REST: Final = 10
+"""For so many times as long as it took to read a list and to hang it up, no change of it is looked at."""
 LAST_WORDS: Final = 2.0
 """Seconds in which what a process that died has written to stderr arrives, at most: mostly its end comes at once."""
 WORDS_SO_FAR: Final = 0.3
@@ -39,9 +48,12 @@ class Terms:
     """How a server is spoken to; timeouts in seconds."""
 
     connect_timeout: float
-    call_timeout: float
+    call_timeout: float | None
     mode: str
+    max_tools: int
     elicit: Any = field(repr=False)
+    poll: float | None = None
+    """Seconds between two looks at the tools of a server that does not say when they change."""
 
 
 class Hearer(Protocol):
@@ -55,6 +67,10 @@ class Hearer(Protocol):
 
     def relisted(self, listing: Listing) -> None:
         """The tools have changed, or could not be read again."""
+
+    @property
+    def redact(self) -> Redaction:
+        """Takes out of texts how the server is reached."""
 
 
 @final
@@ -74,6 +90,7 @@ class Connection:
         self._terms = terms
         self._hearer = hearer
         self._sieve = Sieve()
+        self._direct: Direct | None = None
         self._over = threading.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._bridge: Bridge | None = None
@@ -81,6 +98,8 @@ class Connection:
         self._lock = threading.Lock()
         self._closing = False
         self._lost = False
+        self._started: list[int] = []
+        _LIVE.add(self)
         self._thread = threading.Thread(target=self._run, name=f"pegboard-mcp {name}", daemon=True)
         self._thread.start()
 
@@ -89,24 +108,39 @@ class Connection:
         """Whether calls can be sent, as far as anybody knows."""
         return not self._lost and not self._closing and not self._over.is_set()
 
-    def carry(self, work: Callable[[Any], Coroutine[Any, Any, T]]) -> Awaitable[T]:
-        """The outcome of `work(client)` beside the owner. Raises `UnreachableError` where the connection has ended."""
+    def carry(self, work: Callable[[Any], Coroutine[Any, Any, T]], *, direct: bool = False) -> Awaitable[T]:
+        """The outcome of `work(client)` beside the owner. Raises `UnreachableError` where the connection has ended.
+
+        `direct` work is done here, if the transport can do that: it only calls a tool, and hears no progress.
+        """
         bridge = self._bridge
         if bridge is None or not self.alive:
             raise UnreachableError("the connection has ended")
+        if direct and self._direct is not None and self._direct.is_open:
+            return work(self.client)
         return bridge.carry(partial(work, self.client))
+
+    def fetch(self, wait: float) -> None:
+        """Fetch the list again, from any other thread. Raises `TimeoutError` after `wait` seconds."""
+        loop = self._loop
+        if loop is None or not self.alive or threading.current_thread() is self._thread:
+            return
+        asyncio.run_coroutine_threadsafe(self.relist(self.client), loop).result(wait + 5.0)
 
     def lose(self) -> None:
         """The other side is gone: nothing more is sent, and what is left is cleaned up."""
         self._lost = True
         self._end()
 
-    def close(self, wait: float = GRACE) -> None:
-        """End the connection, and the process behind it; waits `wait` seconds for that."""
+    def close(self) -> None:
+        """End the connection, and the process behind it, soon."""
         self._closing = True
         self._end()
-        if threading.current_thread() is not self._thread:
-            self._over.wait(wait)
+
+    def wait(self, seconds: float) -> None:
+        """Wait until it has ended; then whatever is left of its process is killed."""
+        if threading.current_thread() is not self._thread and not self._over.wait(seconds):
+            end_groups(self._started)
 
     def _end(self) -> None:
         loop, stop = self._loop, self._stop
@@ -117,25 +151,32 @@ class Connection:
     # On the connection's own thread ----------------------------------------------------------------------------
 
     def _run(self) -> None:
-        loop, started = new_loop()
+        loop, self._started = new_loop()
         try:
-            with asyncio.Runner(loop_factory=lambda: loop) as runner:
+            with (
+                quiet_loggers(self._masked),
+                asyncio.Runner(loop_factory=lambda: loop) as runner,
+            ):
                 runner.run(self._main())
         except BaseException as error:  # noqa: BLE001 - a thread's end: whoever waits must learn of it
             self._fail(error)
         finally:
-            end_groups(started)
+            end_groups(self._started)
             self._fail(UnreachableError("the connection was closed"))
             self.tail.close()
             self._over.set()
+            _LIVE.discard(self)
             if self._bridge is not None:
                 self._bridge.end()
+
+    def _masked(self, text: str) -> str:
+        return self._hearer.redact(text)
 
     def _fail(self, error: BaseException, last_words: float = LAST_WORDS) -> None:
         with self._lock:
             if not self.ready.done():
                 self.tail.finish(last_words)
-                failure = UnreachableError(reason(error))
+                failure = UnreachableError(self._masked(reason(error)))
                 self._hearer.failed(self, failure)
                 self.ready.set_exception(failure)
 
@@ -171,7 +212,9 @@ class Connection:
         async with self._client(changed) as client:
             # The SDK would drop an answer that does not fit its schema, text and all; it is checked elsewhere.
             client.session.validate_tool_result = _unchecked
-            listing = await list_all(client, self._sieve)
+            if self._direct is not None and self._direct.is_open:
+                client.session.send_request = self._sent_by_whom(client.session, self._direct)
+            listing = await list_all(client, self._sieve, self._terms.max_tools)
             self.client = client
             with self._lock:
                 if not self.ready.done():
@@ -181,34 +224,58 @@ class Connection:
                 tasks = [
                     beside.create_task(self._relist(client, changed)),
                     beside.create_task(_listen(client, changed)),
+                    beside.create_task(_poll(client, changed, self._terms.poll)),
                 ]
                 await stop.wait()
                 for task in tasks:
                     task.cancel()
 
-    def _client(self, changed: asyncio.Event) -> Any:
-        """The SDK's client, not yet entered. Raises `UnreachableError` for settings that cannot be used."""
-        from mcp import Client
+    def _sent_by_whom(self, session: Any, direct: Direct) -> Any:
+        """What sends requests: the session of the SDK on this loop, on any other one a session that sends directly."""
+        from mcp import ClientSession
+
+        ours, own = ClientSession(dispatcher=direct, **self._introduced()), session.send_request
+        ours.adopt(session.discover_result or session.initialize_result)
+        thread = threading.get_ident()
+
+        def send_request(*arguments: Any, **options: Any) -> Any:
+            return (own if threading.get_ident() == thread else ours.send_request)(*arguments, **options)
+
+        return send_request
+
+    def _introduced(self) -> dict[str, Any]:
+        """What the SDK is told about who calls."""
         from mcp_types import Implementation
 
         from pegboard_mcp._version import VERSION
+
+        return {
+            "read_timeout_seconds": self._terms.call_timeout,
+            "elicitation_callback": self._terms.elicit,
+            "client_info": Implementation(name="pegboard", version=VERSION),
+        }
+
+    def _client(self, changed: asyncio.Event) -> Any:
+        """The SDK's client, not yet entered. Raises `UnreachableError` for settings that cannot be used."""
+        from mcp import Client
+
+        from pegboard_mcp._direct import Direct
 
         async def hear(message: Any) -> None:
             if type(message).__name__ == "ToolListChangedNotification":
                 changed.set()
 
+        self._direct = Direct(self._unheard)
         try:
-            opened = self._transport.open(self.tail)
+            opened = self._transport.open(self.tail, self._direct)
             if not isinstance(self._transport, InProcess):
-                opened = noticing_the_end(self._sieve.over(opened), self._ended)
+                opened = overheard(opened, self._sieve.sifted, self._ended)
             return Client(
                 opened,
                 mode=self._terms.mode,
-                read_timeout_seconds=self._terms.call_timeout,
-                elicitation_callback=self._terms.elicit,
                 message_handler=hear,
-                client_info=Implementation(name="pegboard", version=VERSION),
                 cache=None,
+                **self._introduced(),
             )
         except ValueError as error:
             raise UnreachableError(str(error)) from error
@@ -217,17 +284,47 @@ class Connection:
         if self.client is not None:  # before that, the handshake fails by itself and says why
             self.lose()
 
+    def _unheard(self) -> None:
+        """Nothing more comes. What has come already is read before `_ended`."""
+        self._lost = self._lost or self.client is not None
+
+    async def relist(self, client: Any) -> None:
+        """Fetch the list again, and hand it on."""
+        try:
+            async with asyncio.timeout(self._terms.connect_timeout):
+                listing = await list_all(client, self._sieve, self._terms.max_tools)
+        except Exception as error:  # noqa: BLE001 - a failing list leaves the old one; the connection may go on
+            listing = Listing((), (f"its list of tools could not be read again: {self._masked(reason(error))}",))
+        await asyncio.to_thread(self._hearer.relisted, listing)
+
     async def _relist(self, client: Any, changed: asyncio.Event) -> None:
-        """Fetch the list again whenever the server says that it changed, and hand it on."""
+        """Fetch the list again whenever the server says that it changed."""
         while True:
             await changed.wait()
             changed.clear()
-            try:
-                async with asyncio.timeout(self._terms.connect_timeout):
-                    listing = await list_all(client, self._sieve)
-            except Exception as error:  # noqa: BLE001 - a failing list leaves the old one; the connection may go on
-                listing = Listing((), (f"its list of tools could not be read again: {reason(error)}",))
-            await asyncio.to_thread(self._hearer.relisted, listing)
+            began = time.monotonic()
+            await self.relist(client)
+            # A server whose tools change all the time is not all that there is to do.
+            await asyncio.sleep(REST * (time.monotonic() - began))
+
+
+_LIVE: Final[set[Connection]] = set()
+"""Those whose process may still run, whoever has forgotten them."""
+
+
+def close_all(connections: Iterable[Connection]) -> None:
+    """End connections, beside each other, and wait for that; what does not end is killed."""
+    ending = list(connections)
+    for each in ending:
+        each.close()
+    deadline = time.monotonic() + GRACE
+    for each in ending:
+        each.wait(max(0.0, deadline - time.monotonic()))
+
+
+@atexit.register
+def _close_what_is_left() -> None:
+    close_all(list(_LIVE))
 
 
 async def _unchecked(name: str, result: Any) -> None:
@@ -238,8 +335,7 @@ async def _listen(client: Any, changed: asyncio.Event) -> None:
     """Subscribe to changes where the server has to be asked for them; the older protocol tells unasked."""
     from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-    tools = getattr(client.server_capabilities, "tools", None)
-    if client.protocol_version not in MODERN_PROTOCOL_VERSIONS or not getattr(tools, "list_changed", False):
+    if client.protocol_version not in MODERN_PROTOCOL_VERSIONS or not _announces(client):
         return
     while True:
         with suppress(Exception):  # a lost subscription is asked for again; calls do not depend on it
@@ -248,3 +344,15 @@ async def _listen(client: Any, changed: asyncio.Event) -> None:
                     changed.set()
         await asyncio.sleep(RELISTEN)
         changed.set()  # what happened meanwhile nobody told
+
+
+async def _poll(client: Any, changed: asyncio.Event, seconds: float | None) -> None:
+    """Look now and then at the tools of a server that announces nothing."""
+    while seconds is not None and not _announces(client):
+        await asyncio.sleep(seconds)
+        changed.set()
+
+
+def _announces(client: Any) -> bool:
+    """Whether the server says when its tools change."""
+    return bool(getattr(getattr(client.server_capabilities, "tools", None), "list_changed", False))

@@ -10,6 +10,8 @@ import time
 from contextlib import suppress
 from typing import Any
 
+from pegboard_mcp._keeper import KEEPER
+
 __all__ = ["end_groups", "new_loop"]
 
 PATIENCE = 0.5
@@ -25,6 +27,7 @@ def new_loop() -> tuple[asyncio.AbstractEventLoop, list[int]]:
         async def subprocess_exec(self, *arguments: Any, **options: Any) -> Any:
             transport, protocol = await super().subprocess_exec(*arguments, **options)
             started.append(transport.get_pid())
+            KEEPER.add(transport.get_pid())
             return transport, protocol
 
     return Noting(), started
@@ -41,6 +44,8 @@ def end_groups(leaders: list[int]) -> None:
         deadline = time.monotonic() + PATIENCE
         while any(map(_is_there, leaders)) and time.monotonic() < deadline:
             time.sleep(0.02)
+    for leader in leaders:
+        KEEPER.remove(leader)
 
 
 def _is_there(leader: int) -> bool:

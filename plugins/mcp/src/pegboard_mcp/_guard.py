@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import hmac
 import ipaddress
-from typing import Any, final
+import re
+from collections.abc import Iterable
+from typing import Any
 
 from pegboard import PegboardError
 
-__all__ = ["Bearer", "check_address", "parse_address", "security"]
+__all__ = ["check_address", "cross_origin", "parse_address", "security"]
 
 
 def parse_address(address: str) -> tuple[str, int]:
@@ -19,9 +20,9 @@ def parse_address(address: str) -> tuple[str, int]:
     return host.strip("[]"), int(port)
 
 
-def check_address(host: str, token: str | None) -> None:
+def check_address(host: str, needs_token: object) -> None:
     """Raises `PegboardError` for an address that others can reach, unless they need a token."""
-    if not token and not is_loopback(host):
+    if not needs_token and not is_loopback(host):
         raise PegboardError(
             f"{host!r} can be reached from other machines, and anybody there could run these tools; "
             "serve at 127.0.0.1, or require a token"
@@ -38,40 +39,41 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def security(host: str, port: int) -> Any:
+def security(host: str, origins: Iterable[str] = ()) -> Any:
     """The SDK's protection against pages that make a browser speak to this server: which names it answers to.
 
-    At an address that says "any" no name is known beforehand; there the token keeps such pages out.
+    At an address that says "any" no name is known beforehand; there the token keeps such pages out. `origins` are the
+    pages that may.
     """
     from mcp.server.transport_security import TransportSecuritySettings
 
-    if host in ("0.0.0.0", "::"):  # noqa: S104 - compared, not bound
+    names = _names(host)
+    if not names:
         return TransportSecuritySettings(enable_dns_rebinding_protection=False)
-    names = ["127.0.0.1", "localhost", "[::1]"] if is_loopback(host) else [f"[{host}]" if ":" in host else host]
+    own = [f"{scheme}://{name}:*" for scheme in ("http", "https") for name in names]
     return TransportSecuritySettings(
         enable_dns_rebinding_protection=True,
         allowed_hosts=[*names, *(f"{name}:*" for name in names)],
-        allowed_origins=[f"{scheme}://{name}:*" for scheme in ("http", "https") for name in names],
+        allowed_origins=[*own, *origins],
     )
 
 
-@final
-class Bearer:
-    """Lets requests in that carry the token, in front of any ASGI application."""
+def cross_origin(app: Any, host: str, origins: Iterable[str] = ()) -> Any:
+    """An application that tells browsers which pages may speak to it: those of its own names, and of `origins`."""
+    from starlette.middleware.cors import CORSMiddleware
 
-    def __init__(self, app: Any, token: str) -> None:
-        self._app = app
-        self._expected = f"Bearer {token}".encode()
+    own = "|".join(map(re.escape, _names(host)))
+    return CORSMiddleware(
+        app,
+        allow_origins=list(origins),
+        allow_origin_regex=rf"https?://({own})(:\d+)?" if own else None,
+        allow_methods=["GET", "POST", "DELETE"],
+        allow_headers=["*"],
+        expose_headers=["Mcp-Session-Id", "WWW-Authenticate"],
+    )
 
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Answer 401 to whoever has no token."""
-        if scope["type"] == "http" and not self._admits(scope["headers"]):
-            headers = [(b"content-type", b"text/plain"), (b"www-authenticate", b"Bearer")]
-            await send({"type": "http.response.start", "status": 401, "headers": headers})
-            await send({"type": "http.response.body", "body": b"this server requires a bearer token\n"})
-            return
-        await self._app(scope, receive, send)
 
-    def _admits(self, headers: Any) -> bool:
-        given = [value for name, value in headers if name == b"authorization"]
-        return len(given) == 1 and hmac.compare_digest(given[0], self._expected)
+def _names(host: str) -> list[str]:
+    if host in ("0.0.0.0", "::"):  # noqa: S104 - compared, not bound
+        return []
+    return ["127.0.0.1", "localhost", "[::1]"] if is_loopback(host) else [f"[{host}]" if ":" in host else host]

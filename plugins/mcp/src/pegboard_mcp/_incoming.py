@@ -4,13 +4,34 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Mapping
 from typing import Any, Final
 
-from pegboard import AudioBlock, Block, Fault, FileBlock, ForeignSchema, ImageBlock, LinkBlock, Status, TextBlock
+from pegboard import (
+    AudioBlock,
+    Block,
+    DataBlock,
+    Fault,
+    FileBlock,
+    ForeignSchema,
+    ImageBlock,
+    LinkBlock,
+    Note,
+    Redaction,
+    Status,
+    TextBlock,
+    VideoBlock,
+)
 from pegboard import ToolResult as Result
 
-__all__ = ["WRAPPED", "failure", "result_of"]
+__all__ = ["BLOCK", "WRAPPED", "block_of_resource", "failure", "redacted", "result_of"]
 
+MOST_SAID: Final = 20
+"""Problems of one answer that are told."""
+SVG: Final = "image/svg+xml"
+"""An image that is text, which models are not shown as one."""
+BLOCK: Final = "pegboard/block"
+"""In `_meta` of content: the kind, the name and the media type of the block that it is here, for another board."""
 WRAPPED: Final = "x-fastmcp-wrap-result"
 """In an output schema: the value is the member `result` of an object, since older clients take nothing but objects."""
 
@@ -25,7 +46,7 @@ def result_of(answer: Any, name: str, returns: ForeignSchema | None, wrapped: bo
             "", name, Status.ERROR, content or (TextBlock(text),), None, Fault("remote", text), metadata=metadata
         )
     data = answer.structured_content
-    problems = _misfits(answer, returns)
+    problems, unchecked = _misfits(answer, returns)
     if problems:
         message = f"the server's answer does not fit its own output schema: {problems}"
         said = (TextBlock(f"Error: {message}"), *content)
@@ -36,7 +57,8 @@ def result_of(answer: Any, name: str, returns: ForeignSchema | None, wrapped: bo
     if answer.structured_content is not None:
         data, text = _as_json(data)
         content = content or (TextBlock(text),)
-    return Result("", name, Status.SUCCESS, content, data, metadata=metadata)
+    notes = (Note(f"the answer was taken as it is: {unchecked}", kind="unchecked"),) if unchecked else ()
+    return Result("", name, Status.SUCCESS, content, data, notes=notes, metadata=metadata)
 
 
 def failure(name: str, kind: str, message: str, *, status: Status = Status.ERROR, **details: Any) -> Result:
@@ -44,21 +66,36 @@ def failure(name: str, kind: str, message: str, *, status: Status = Status.ERROR
     return Result("", name, status, (TextBlock(f"Error: {message}"),), None, Fault(kind, message, details))
 
 
+def redacted(result: Result, redact: Redaction) -> Result:
+    """A failure without the secrets of its server, whatever that quotes."""
+    error = result.error
+    fault = error and Fault(error.kind, redact(error.message), redact.deep(error.details))
+    content, data, metadata = redact.deep((result.content, result.data, result.metadata))
+    return Result("", result.name, result.status, content, data, fault, metadata=metadata)
+
+
+_JSON: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+
+
 def _as_json(data: Any) -> tuple[Any, str]:
     """Data and its text. What Python reads as a number and JSON does not know, such as NaN, becomes null."""
     try:
-        return data, json.dumps(data, ensure_ascii=False, allow_nan=False)
+        return data, _JSON(data)
     except ValueError:
         data = json.loads(json.dumps(data), parse_constant=lambda name: None)
         return data, json.dumps(data, ensure_ascii=False)
 
 
-def _misfits(answer: Any, returns: ForeignSchema | None) -> str:
+def _misfits(answer: Any, returns: ForeignSchema | None) -> tuple[str, str]:
+    """What is wrong with the structured content, and why it could not be checked."""
     if returns is None:
-        return ""
+        return "", ""
     if answer.structured_content is None and "structured_content" not in answer.model_fields_set:
-        return "it has no structured content"
-    return "; ".join(map(str, returns.problems(answer.structured_content)))
+        return "it has no structured content", ""
+    problems = returns.problems(answer.structured_content)
+    if any(problem.unchecked for problem in problems):
+        return "", str(problems[0])
+    return "; ".join(map(str, problems[:MOST_SAID])), ""
 
 
 def _metadata(answer: Any, origin: dict[str, Any]) -> dict[str, Any]:
@@ -77,6 +114,8 @@ def _extras(content: Any) -> dict[str, Any]:
         return {}  # nearly always
     dumped = content.model_dump(mode="json", by_alias=True, exclude_none=True)
     kept = {name: dumped[name] for name in ("annotations", "_meta", "icons", "size") if dumped.get(name)}
+    if content.type == "resource_link" and content.title not in (None, content.name):
+        kept["name"] = content.name
     if content.type == "resource":
         resource = dumped["resource"]
         kept["resource"] = {name: value for name, value in resource.items() if name not in ("text", "blob")}
@@ -86,21 +125,54 @@ def _extras(content: Any) -> dict[str, Any]:
 def _block(content: Any) -> Block:
     match content.type:
         case "text":
-            return TextBlock(content.text)
+            return _known(content, None, None) or TextBlock(content.text)
         case "image":
-            return ImageBlock(data=content.data, media_type=content.mime_type)
+            return _image(content.data, content.mime_type)
         case "audio":
             return AudioBlock(data=content.data, media_type=content.mime_type)
         case "resource_link":
-            title = content.title or content.name
-            return LinkBlock(str(content.uri), title, content.description, content.mime_type)
-    return _resource(content.resource)
+            url = str(content.uri)
+            title = content.title or (None if content.name == url else content.name)
+            return _known(content, None, url) or LinkBlock(url, title, content.description, content.mime_type)
+    return block_of_resource(content.resource)
 
 
-def _resource(resource: Any) -> Block:
-    """An embedded resource: text that a model can read is text, anything else a file named by its URI."""
+def block_of_resource(resource: Any) -> Block:
+    """An embedded resource: text that a model can read is text, an image one, anything else a file named by its URI."""
     text = getattr(resource, "text", None)
+    data = base64.b64encode(text.encode()).decode() if text is not None else resource.blob or ""
+    known = _known(resource, data, None)
+    if known is not None:
+        return known
     if text is not None:
         return TextBlock(text)
-    data = resource.blob or base64.b64encode(b"").decode()
+    if (resource.mime_type or "").startswith("image/") and resource.mime_type != SVG:
+        return _image(data, resource.mime_type)
     return FileBlock(data=data, media_type=resource.mime_type, name=str(resource.uri))
+
+
+def _image(data: str, media_type: str) -> Block:
+    """An image. One without data would be refused by every model, with all that is beside it."""
+    return (
+        ImageBlock(data=data, media_type=media_type) if data else TextBlock("(the server sent an image without data)")
+    )
+
+
+def _known(content: Any, data: str | None, url: str | None) -> Block | None:
+    """The block that another board said that it is; None for what needs no saying."""
+    said = (content.meta or {}).get(BLOCK)
+    kind = said.get("kind") if isinstance(said, Mapping) else None
+    if kind == "data":
+        try:
+            return DataBlock(json.loads(content.text))
+        except ValueError:
+            return None
+    if not isinstance(said, Mapping) or kind not in _MEDIA:
+        return None
+    media_type, name = said.get("media_type"), said.get("name")
+    if kind == "file":
+        return FileBlock(data=data, url=url, media_type=media_type, name=name if isinstance(name, str) else None)
+    return _MEDIA[kind](data=data, url=url, media_type=media_type)
+
+
+_MEDIA: Final = {"image": ImageBlock, "audio": AudioBlock, "video": VideoBlock, "file": FileBlock}

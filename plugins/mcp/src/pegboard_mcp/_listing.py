@@ -8,10 +8,11 @@ from attrs import field, frozen
 
 from pegboard_mcp._sieve import Sieve
 
-__all__ = ["Listing", "list_all"]
+__all__ = ["MOST_TOOLS", "Listing", "list_all"]
 
 MOST_PAGES: Final = 1_000
-MOST_TOOLS: Final = 20_000
+MOST_TOOLS: Final = 5_000
+"""More than any model is offered, unless somebody says otherwise."""
 
 
 @final
@@ -23,7 +24,7 @@ class Listing:
     problems: tuple[str, ...] = ()
 
 
-async def list_all(client: Any, sieve: Sieve) -> Listing:
+async def list_all(client: Any, sieve: Sieve, most: int) -> Listing:
     """Every page of the list. Raises what the client does; a list without end is cut, what is no tool is left out."""
     by_name: dict[str, Any] = {}
     problems: list[str] = []
@@ -34,11 +35,15 @@ async def list_all(client: Any, sieve: Sieve) -> Listing:
         for tool in page.tools:
             if tool.name in by_name:
                 problems.append(f"it lists {tool.name!r} twice; the first one counts")
-            by_name.setdefault(tool.name, tool)
+            elif len(by_name) < most:
+                by_name[tool.name] = tool
+            else:
+                problems.append(f"it lists more than {most} tools; the first ones count (max_tools= takes more)")
+                return Listing(tuple(by_name.values()), tuple(dict.fromkeys(problems)))
         cursor = page.next_cursor
         if not cursor:  # an empty one is how some servers say that there is no more
             break
-        if cursor in cursors or len(by_name) > MOST_TOOLS:
+        if cursor in cursors:
             problems.append(f"its list has no end; the first {len(by_name)} tools count")
             break
         cursors.add(cursor)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
+from urllib.parse import quote
 
 from pegboard import (
     AudioBlock,
@@ -16,64 +18,65 @@ from pegboard import (
     ToolResult,
     VideoBlock,
 )
-from pegboard_mcp._incoming import WRAPPED
+from pegboard_mcp._incoming import BLOCK
+from pegboard_mcp._promise import Promise
+from pegboard_mcp._remote_tool import remote_of
 
-__all__ = ["answer_of", "described", "takes_any_schema"]
-
-
-def takes_any_schema(version: str) -> bool:
-    """Whether this version of the protocol knows results that are no objects."""
-    from mcp_types.version import MODERN_PROTOCOL_VERSIONS
-
-    return version in MODERN_PROTOCOL_VERSIONS
+__all__ = ["answer_of", "described", "error_of"]
 
 
-def described(tool: Tool, version: str) -> Any:
+def described(tool: Tool, promise: Promise, version: str) -> Any:
     """A tool as a client of that version may read it. Raises `PegboardError` for one that cannot be read at all."""
     from mcp_types import Tool as Described
 
-    returns = tool.returns
-    if returns is not None and _needs_wrapping(returns, version):
-        returns = _wrapped(returns)
+    remote = remote_of(tool)
+    said = {} if remote is None else dict(remote.said)
     return Described(
         name=tool.name,
         description=tool.description,
         input_schema=tool.parameters,
-        output_schema=returns,
-        annotations=_annotations(tool),
+        output_schema=promise.shown(version),
+        annotations=_annotations(tool, said.pop("annotations", {})),
+        **said,
     )
 
 
-def answer_of(result: ToolResult, tool: Tool, version: str) -> Any:
-    """A result as an answer: what the model may see, and the data where the tool promises a schema for it."""
-    from mcp_types import CallToolResult
+def answer_of(result: ToolResult, promise: Promise, version: str) -> Any:
+    """A result as an answer: what the model may see, and the data where the tool promises a schema for it.
 
-    content = [_content(block) for block in (*result.content, *result.attachments)]
+    One that breaks the promise is an error that keeps the content: clients would raise, and show nothing of it.
+    """
+    from mcp_types import CallToolResult, TextContent
+
+    far = result.metadata.get("mcp", {})
+    extras: Sequence[dict[str, Any]] = far.get("content") or ({},) * len(result.content)
+    content = [_content(block, said) for block, said in zip(result.content, extras, strict=True)]
+    content += [_content(block, {}) for block in result.attachments]
+    meta = far.get("_meta")
     # A suspended call has no value: what its client gets is the reason, and that it came to nothing.
     succeeded = result.status is Status.SUCCESS
-    returns = tool.returns if succeeded else None
-    if returns is None:
-        return CallToolResult(content=content, is_error=not succeeded)
-    data = {"result": result.data} if _needs_wrapping(returns, version) else result.data
-    return CallToolResult(content=content, structured_content=data, is_error=False)
+    if not succeeded or promise.schema is None:
+        return CallToolResult(content=content, is_error=not succeeded, _meta=meta)
+    if problems := promise.broken_by(result.data):
+        said = f"Error: the result of {result.name} does not fit its own output schema: {problems}"
+        return CallToolResult(content=[TextContent(text=said), *content], is_error=True, _meta=meta)
+    data = promise.structured(result.data, version)
+    return CallToolResult(content=content, structured_content=data, is_error=False, _meta=meta)
 
 
-def _needs_wrapping(returns: dict[str, Any], version: str) -> bool:
-    """One output schema of another kind makes older clients refuse the whole list."""
-    return returns.get("type") != "object" and not takes_any_schema(version)
+def error_of(message: str) -> Any:
+    """An answer that says why a call came to nothing."""
+    from mcp_types import CallToolResult, TextContent
+
+    return CallToolResult(content=[TextContent(text=message)], is_error=True)
 
 
-def _wrapped(returns: dict[str, Any]) -> dict[str, Any]:
-    inner = {keyword: value for keyword, value in returns.items() if keyword not in ("$defs", "$schema")}
-    wrapped = {"type": "object", "properties": {"result": inner}, "required": ["result"], WRAPPED: True}
-    return wrapped | {keyword: returns[keyword] for keyword in returns if keyword in ("$schema", "$defs")}
-
-
-def _annotations(tool: Tool) -> Any:
+def _annotations(tool: Tool, more: dict[str, Any]) -> Any:
     from mcp_types import ToolAnnotations
 
     hints = tool.hints
     said = {
+        **more,
         "readOnlyHint": hints.read_only,
         "destructiveHint": hints.destructive,
         "idempotentHint": hints.idempotent,
@@ -83,37 +86,71 @@ def _annotations(tool: Tool) -> Any:
     return ToolAnnotations.model_validate(said) if said else None
 
 
-def _content(block: Block) -> Any:
+def _content(block: Block, said: dict[str, Any]) -> Any:
+    """A block as content; `said` is what a far server said of it besides, which goes on as it came."""
     from mcp_types import AudioContent, ImageContent, TextContent
 
+    more: dict[str, Any] = {key: said[key] for key in ("annotations", "_meta") if key in said}
     match block:
-        case ImageBlock(data=str() as data, media_type=media_type):
-            return ImageContent(data=data, mime_type=media_type or "image/png")
+        case ImageBlock(data=str() as data, media_type=media_type) if "resource" not in said:
+            return ImageContent(data=data, mime_type=media_type or "image/png", **more)
         case AudioBlock(data=str() as data, media_type=media_type):
-            return AudioContent(data=data, mime_type=media_type or "audio/wav")
+            return AudioContent(data=data, mime_type=media_type or "audio/wav", **more)
         case FileBlock() | VideoBlock() | ImageBlock() | AudioBlock():
-            return _resource(block)
-        case LinkBlock(url=url, title=title, description=description, media_type=media_type):
-            return _link(url, title or url, description, media_type)
+            return _media(block, said, more)
+        case LinkBlock():
+            return _link(block, said, more)
         case DataBlock(data=data):
             import json
 
-            return TextContent(text=json.dumps(data, ensure_ascii=False))
-    return TextContent(text=block.text)
+            more["_meta"] = {BLOCK: {"kind": "data"}, **more.get("_meta", {})}
+            return TextContent(text=json.dumps(data, ensure_ascii=False), **more)
+    if "resource" in said:
+        return _embedded({**said["resource"], "text": block.text}, more)
+    return TextContent(text=block.text, **more)
 
 
-def _resource(block: Any) -> Any:
-    """Other files: embedded with their bytes, or as a link."""
-    from mcp_types import BlobResourceContents, EmbeddedResource
-
-    name = getattr(block, "name", None)
-    if block.url is not None:
-        return _link(block.url, name or block.url, None, block.media_type)
-    uri = name if name and "://" in name else f"file:///{name or block.kind}"
-    return EmbeddedResource(resource=BlobResourceContents(uri=uri, blob=block.data, mime_type=block.media_type))
-
-
-def _link(url: str, title: str, description: str | None, media_type: str | None) -> Any:
+def _link(block: LinkBlock, said: dict[str, Any], more: dict[str, Any]) -> Any:
     from mcp_types import ResourceLink
 
-    return ResourceLink(uri=url, name=title, title=title, description=description, mime_type=media_type)
+    more |= {key: said[key] for key in ("icons", "size") if key in said}
+    return ResourceLink(
+        uri=block.url,
+        name=said.get("name") or block.title or block.url,
+        title=block.title,
+        description=block.description,
+        mime_type=block.media_type,
+        **more,
+    )
+
+
+def _media(block: Any, said: dict[str, Any], more: dict[str, Any]) -> Any:
+    """Other files: embedded, text as text, or as a link. What they are here another board reads in `_meta`."""
+    name, data = getattr(block, "name", None), block.data
+    known = {"kind": block.kind, "name": name, "media_type": block.media_type}
+    meta = {BLOCK: {key: value for key, value in known.items() if value is not None}}
+    if block.url is not None:
+        more["_meta"] = meta | more.get("_meta", {})
+        return _link(LinkBlock(block.url, name, None, block.media_type), said, more)
+    if "resource" in said:
+        return _embedded({**said["resource"], "blob": data}, more)
+    uri = name if name and "://" in name else f"file:///{quote(name or block.kind)}"
+    text = _text(block)
+    inside = {"blob": data} if text is None else {"text": text}
+    return _embedded({"uri": uri, "mimeType": block.media_type, "_meta": meta, **inside}, more)
+
+
+def _text(block: Any) -> str | None:
+    """The text of a text file; None for any other."""
+    if not (block.media_type or "").startswith("text/"):
+        return None
+    try:
+        return str(block.to_bytes().decode("utf-8"))
+    except ValueError:
+        return None
+
+
+def _embedded(resource: dict[str, Any], more: dict[str, Any]) -> Any:
+    from mcp_types import EmbeddedResource
+
+    return EmbeddedResource(resource=resource, **more)  # type: ignore[arg-type]  # pydantic reads which one it is

@@ -1,32 +1,114 @@
-"""Redaction: a server that complains about its key quotes it."""
+"""Redaction: a server that complains about its key quotes it, and so does whoever cannot reach the address."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Final
+import logging
+from base64 import b64decode
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, Final, final
+from urllib.parse import parse_qsl, unquote, urlsplit
 
-from pegboard_mcp._transports import expanded
+from pegboard_mcp._variables import expanded, variables
 
-__all__ = ["without_secrets"]
+__all__ = ["SHORTEST", "quiet_loggers", "secrets_of", "without_login"]
 
 SHORTEST: Final = 4
-"""Shorter values are too likely a part of an innocent word."""
+"""Shorter values of an environment, of headers and of URLs are numbers and switches; a shorter password is a secret."""
+LOGGERS: Final = (
+    "client",
+    "httpcore2.connection",
+    "httpcore2.http11",
+    "httpcore2.http2",
+    "httpx2",
+    "mcp.client.auth.oauth2",
+    "mcp.client.sse",
+    "mcp.client.streamable_http",
+)
+"""Of the SDK and of what it speaks with: they write addresses, headers and messages."""
 
 
-def without_secrets(text: str, transport: Any) -> str:
-    """`text` without the values of the environment and the headers that a server is given."""
-    # The longest first: one may be a part of another.
-    for secret in sorted(set(_secrets(transport)), key=lambda value: (-len(value), value)):
-        text = text.replace(secret, "***")
-    return text
+def secrets_of(transport: Any) -> tuple[str, ...]:
+    """What must not be shown of how a server is reached.
+
+    Its environment and headers, passwords, what the query of its URL says, what was sent as authorization, and what
+    URL and arguments read from variables.
+    """
+    found = [each for given in _given(transport) for each in (given, unquote(given)) if len(each) >= SHORTEST]
+    found += (login[1] for login in _logins(transport) if login[1])
+    return tuple(dict.fromkeys(found))
 
 
-def _secrets(transport: Any) -> Iterator[str]:
+def _given(transport: Any) -> Iterator[str]:
     for given in (getattr(transport, "env", None), getattr(transport, "headers", None)):
-        for value in (given or {}).values():
-            try:
-                whole = expanded(value)
-            except ValueError:  # a variable that is not set, which is said elsewhere
-                continue
-            # Of "Bearer s3cret" the word alone is as secret as the whole.
-            yield from (each for each in (whole, whole.rpartition(" ")[2]) if len(each) >= SHORTEST)
+        for value in map(_whole, (given or {}).values()):
+            yield from (value, value.rpartition(" ")[2])  # of "Bearer s3cret" the word alone is as secret
+    for text in (getattr(transport, "url", ""), *getattr(transport, "args", ())):
+        yield from variables(text)
+    for login in _logins(transport):
+        yield login[0] if not login[1] else ""  # a token in the place of a user
+    parts = urlsplit(_whole(getattr(transport, "url", "")))
+    yield from (value for _, value in parse_qsl(parts.query, keep_blank_values=True))
+    yield from (parts.query if "=" not in parts.query else "", parts.fragment)
+    yield from getattr(transport, "authorizations", ())
+
+
+def _logins(transport: Any) -> Iterator[tuple[str, str]]:
+    """Users and passwords: in the URL, and in what was sent as Basic authorization."""
+    yield _login(_whole(getattr(transport, "url", "")))
+    headers = map(_whole, (getattr(transport, "headers", None) or {}).values())
+    for header in (*headers, *getattr(transport, "authorizations", ())):
+        scheme, _, code = header.partition(" ")
+        if scheme.casefold() == "basic":
+            with suppress(ValueError):
+                user, _, password = b64decode(code).decode("utf-8", "replace").partition(":")
+                yield user, password
+
+
+def _login(url: str) -> tuple[str, str]:
+    login = urlsplit(url).netloc.rpartition("@")[0]
+    user, _, password = login.partition(":")
+    return unquote(user), unquote(password)
+
+
+def without_login(url: str) -> tuple[str, tuple[str, str] | None]:
+    """A URL without user and password, and these: what complains about an address quotes all of it."""
+    parts = urlsplit(url)
+    _, at, host = parts.netloc.rpartition("@")
+    return (parts._replace(netloc=host).geturl(), _login(url)) if at else (url, None)
+
+
+def _whole(text: str) -> str:
+    try:
+        return expanded(text)
+    except ValueError:  # a variable that is not set, which is said elsewhere
+        return text
+
+
+@contextmanager
+def quiet_loggers(redact: Callable[[str], str]) -> Iterator[None]:
+    """While a connection is open: what others log about it shows none of its secrets."""
+    masking = _Masking(redact)
+    for name in LOGGERS:
+        logging.getLogger(name).addFilter(masking)
+    try:
+        yield
+    finally:
+        for name in LOGGERS:
+            logging.getLogger(name).removeFilter(masking)
+
+
+@final
+class _Masking(logging.Filter):
+    def __init__(self, redact: Callable[[str], str]) -> None:
+        super().__init__()
+        self._redact = redact
+        self._format = logging.Formatter().formatException
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Every record passes, with its words masked; one that cannot be written fails where it is written."""
+        with suppress(Exception):
+            record.msg, record.args = self._redact(record.getMessage()), ()
+            if record.exc_info:
+                record.exc_text = self._redact(record.exc_text or self._format(record.exc_info))
+        return True

@@ -2,10 +2,12 @@
 
 import sys
 
+from pegboard.inspection import spelled_out
+
 __all__ = ["say"]
 
 
 def say(message: str) -> None:
-    """Write a line to stderr."""
-    sys.stderr.write(f"{message}\n")
+    """Write a line to stderr; what a terminal would take for more than text is spelled out."""
+    sys.stderr.write(f"{spelled_out(message)}\n")
     sys.stderr.flush()

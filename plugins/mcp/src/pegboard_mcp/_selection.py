@@ -3,25 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import final
 
 from pegboard import PegboardError, Session, Tool, Toolkit
 from pegboard_mcp._remote_tool import UNTRUSTED
 
-__all__ = ["select"]
+__all__ = ["Selection"]
 
 
-def select(toolkit: Toolkit, tools: Iterable[str] | None, groups: Iterable[str] | None, everything: bool) -> Session:
-    """A view of the toolkit with the tools to serve: those named, those of the groups, everything, or what only reads.
+@final
+class Selection:
+    """The tools to serve: those named, those of the groups, everything, or what only reads.
 
-    A hint that another server gives of itself counts as none. The groups are active in the view. Raises
-    `UnknownNameError` for a tool or a group that is not there.
+    A hint that another server gives of itself counts as none. The groups are active. Raises `UnknownNameError` for a
+    tool or a group that the toolkit does not have.
     """
-    if tools is None and groups is None:
-        return toolkit.view(where=_any if everything else _only_reads)
-    named, grouped = tuple(tools or ()), tuple(groups or ())
-    toolkit.view(include=named)  # a name that nothing has is an error here, and not a tool that is missing later
-    session = toolkit.session(groups={*toolkit.active_groups, *grouped}) if grouped else toolkit.session()
-    return session.view(where=_any if everything else _chosen(named, grouped))
+
+    def __init__(
+        self, toolkit: Toolkit, tools: Iterable[str] | None, groups: Iterable[str] | None, everything: bool
+    ) -> None:
+        named, self._groups = tuple(tools or ()), tuple(groups or ())
+        toolkit.view(include=named)  # a name that nothing has is an error here, and not a tool that is missing later
+        self._is_default = not everything and tools is None and groups is None
+        self._where = _any if everything else _only_reads if self._is_default else _chosen(named, self._groups)
+
+    def of(self, session: Toolkit | Session) -> Session:
+        """A view of a session, or of the toolkit, with these tools."""
+        if self._groups:
+            session = session.session(groups={*session.active_groups, *self._groups})
+        return session.view(where=self._where)
+
+    def why_nothing(self, toolkit: Toolkit) -> str:
+        """Why there is no tool to serve, and what to do."""
+        if not toolkit.tools:
+            return "the board offers no tools"
+        if not self._is_default:
+            return "no tool of these names and groups is offered now"
+        return (
+            f"none of the {len(toolkit.tools)} tools says read_only=True; name some (--tools, --groups; in a program "
+            "tools=, groups=) or serve all of them (--all; all_tools=True)"
+        )
 
 
 def _chosen(names: tuple[str, ...], groups: tuple[str, ...]) -> Callable[[Tool], bool]:

@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 import asyncio
-import atexit
 import threading
-import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from time import monotonic
 from typing import Any, Final, Literal, Self, TypeAlias, final
+from weakref import WeakSet
 
+from pegboard import Block, Redaction
+from pegboard.inspection import spelled_out
 from pegboard_mcp._asking import Asking, answer
-from pegboard_mcp._connection import Connection, Terms
-from pegboard_mcp._listing import Listing
+from pegboard_mcp._connection import Connection, Terms, close_all
+from pegboard_mcp._listing import MOST_TOOLS, Listing
 from pegboard_mcp._reasons import UnreachableError, is_forgotten
-from pegboard_mcp._redaction import without_secrets
+from pegboard_mcp._redaction import secrets_of
 from pegboard_mcp._remote_tool import RemoteTool, remote_tool
-from pegboard_mcp._transports import Http, InProcess, Sse, Stdio, Transport
+from pegboard_mcp._resources import all_of, contents, resource_tools
+from pegboard_mcp._transports import LONGEST, Http, InProcess, Sse, Stdio, Transport
 
 __all__ = ["McpServer"]
 
 Mode: TypeAlias = Literal["auto", "legacy", "2026-07-28"]
 CONNECT_TIMEOUT: Final = 30.0
 CALL_TIMEOUT: Final = 120.0
+OAUTH_TIMEOUT: Final = 300.0
 LONGEST_PAUSE: Final = 30.0
 MOST_SAID: Final = 20
 """Problems of one list that are told one by one."""
@@ -35,7 +39,8 @@ class McpServer:
     The connection opens on first use, is shared by all toolkits that the server is registered with, opens again after
     it was lost, and closes with the last of these toolkits or by `close()`. `connect_timeout` and `call_timeout` are
     in seconds. `mode` is `"auto"`, `"legacy"` for a server that hangs when it is asked for the newer protocol, or one
-    version. A server that cannot be reached raises nothing: `problems` says why, and so does a call of its tools.
+    version. `max_message` is how many bytes a message may have, `max_tools` how many of its tools count. A server that
+    cannot be reached raises nothing: `problems` says why, and so does a call of its tools.
     """
 
     def __init__(
@@ -44,23 +49,29 @@ class McpServer:
         *,
         name: str,
         connect_timeout: float = CONNECT_TIMEOUT,
-        call_timeout: float = CALL_TIMEOUT,
+        call_timeout: float | None = CALL_TIMEOUT,
         mode: str = "auto",
+        poll: float | None = None,
+        resources: Literal["tools"] | None = None,
+        max_tools: int = MOST_TOOLS,
     ) -> None:
         self.name = name
         self.transport = transport
-        self._terms = Terms(connect_timeout, call_timeout, mode, self._elicited)
+        self._terms = Terms(connect_timeout, call_timeout, mode, max_tools, self._elicited, poll)
         self._lock = threading.RLock()
         self._connection: Connection | None = None
+        self._begun: WeakSet[Connection] = WeakSet()  # those that end, too
         self._watchers: list[Callable[[], None]] = []
         self._tools: dict[str, RemoteTool] = {}
         self._of_list: tuple[str, ...] = ()
         self._away = ""
         self._stderr = ""
+        self._secrets: tuple[str, ...] = ()
+        self._redact = Redaction()
         self._failures = 0
         self._paused_until = 0.0
         self._running: dict[int, Asking] = {}
-        _OPEN.add(self)
+        self._reading = resource_tools(self) if resources == "tools" else []
 
     # Making one ------------------------------------------------------------------------------------------------
 
@@ -73,13 +84,15 @@ class McpServer:
         env: Mapping[str, str] | None = None,
         cwd: str | None = None,
         name: str | None = None,
+        max_message: int = LONGEST,
         **options: Any,
     ) -> Self:
         """A process that is spoken to over its stdin and stdout; of this environment it gets HOME, PATH and the like.
 
         `${NAME}` in any of the texts is read from the environment when the process is started.
         """
-        return cls(Stdio(command, tuple(args), env, cwd), name=name or command.rpartition("/")[2], **options)
+        transport = Stdio(command, tuple(args), env, cwd, longest=max_message)
+        return cls(transport, name=name or command.rpartition("/")[2], **options)
 
     @classmethod
     def http(
@@ -89,11 +102,17 @@ class McpServer:
         headers: Mapping[str, str] | None = None,
         auth: Any = None,
         name: str | None = None,
-        call_timeout: float = CALL_TIMEOUT,
+        call_timeout: float | None = CALL_TIMEOUT,
+        max_message: int = LONGEST,
         **options: Any,
     ) -> Self:
-        """A server at a URL, over streamable HTTP; `auth` is an `httpx2.Auth`, such as the SDK's OAuth providers."""
-        transport = Http(url, headers, auth, call_timeout)
+        """A server at a URL, over streamable HTTP; `auth` is an `httpx2.Auth`, such as the SDK's OAuth providers.
+
+        With `auth="oauth"` a browser asks the human, who has five minutes; the tokens are kept in a file of his own.
+        """
+        if auth == "oauth":
+            options.setdefault("connect_timeout", OAUTH_TIMEOUT)
+        transport = Http(url, headers, auth, call_timeout, longest=max_message)
         return cls(transport, name=name or transport.label, call_timeout=call_timeout, **options)
 
     @classmethod
@@ -105,10 +124,11 @@ class McpServer:
         auth: Any = None,
         name: str | None = None,
         mode: str = "legacy",
+        max_message: int = LONGEST,
         **options: Any,
     ) -> Self:
         """A server at a URL, over HTTP with server-sent events, which only the older protocol knows."""
-        transport = Sse(url, headers, auth)
+        transport = Sse(url, headers, auth, longest=max_message)
         return cls(transport, name=name or transport.label, mode=mode, **options)
 
     @classmethod
@@ -118,11 +138,11 @@ class McpServer:
 
     # A source of tools -----------------------------------------------------------------------------------------
 
-    def tools(self) -> list[RemoteTool]:
+    def tools(self) -> list[Any]:
         """The server's tools; waits for the first connection. Nothing is raised: see `problems`."""
         if not self._tools and not self._away:
-            self.refresh()
-        return list(self._tools.values())
+            self._wait()
+        return [*self._tools.values(), *(() if self._away else self._reading)]
 
     @property
     def problems(self) -> Sequence[str]:
@@ -137,7 +157,8 @@ class McpServer:
         """Call `changed()` when the tools change. Begins to connect; with the last watcher the connection closes."""
         with self._lock:
             self._watchers.append(changed)
-            self._current()
+            with suppress(UnreachableError):  # a moment ago it could not be reached: `problems` says so
+                self._current()
 
         def stop() -> None:
             with self._lock:
@@ -151,23 +172,33 @@ class McpServer:
 
     def refresh(self) -> None:
         """Connect if need be and fetch the tools again. Raises nothing: see `problems`."""
+        before = self._connection
+        connection = self._wait()
+        if connection is not None and connection is before:  # another one has just fetched them
+            with suppress(UnreachableError, TimeoutError):
+                connection.fetch(self._terms.connect_timeout)
+
+    def _wait(self) -> Connection | None:
+        """The connection once it is open; None where it cannot be opened, which is noted."""
         self._paused_until = 0.0
         try:
-            self._current().ready.result(self._terms.connect_timeout + 5.0)
+            connection = self._current()
+            connection.ready.result(self._terms.connect_timeout + 5.0)
         except (UnreachableError, TimeoutError):
-            return  # it is noted already
+            return None
+        return connection
 
     async def connect(self) -> None:
         """`refresh` for coroutines: connect before `register`, and no loop is blocked meanwhile."""
         await asyncio.to_thread(self.refresh)
 
     def close(self) -> None:
-        """End the connection and the process behind it. A later use opens another one."""
+        """End the connection and the process behind it, also one that never answered. A later use opens another one."""
         with self._lock:
-            connection, self._connection = self._connection, None
+            self._connection = None
             self._away, self._failures, self._paused_until = "", 0, 0.0
-        if connection is not None:
-            connection.close()
+            begun = list(self._begun)
+        close_all(begun)
 
     # The connection --------------------------------------------------------------------------------------------
 
@@ -181,6 +212,7 @@ class McpServer:
                 wait = self._paused_until - monotonic()
                 raise UnreachableError(f"{self._away}; the next attempt is in {wait:.0f} seconds")
             self._connection = Connection(self.name, self.transport, self._terms, self)
+            self._begun.add(self._connection)
             return self._connection
 
     def failed(self, connection: Connection, error: UnreachableError) -> None:
@@ -188,7 +220,7 @@ class McpServer:
         with self._lock:
             if connection is self._connection:
                 self._away = str(error)
-                self._stderr = without_secrets(connection.tail.text, self.transport)
+                self._stderr = spelled_out(connection.tail.quoted(self.redact))
                 self._failures += 1
                 self._paused_until = monotonic() + min(LONGEST_PAUSE, 0.5 * 2.0**self._failures)
                 self._connection = None
@@ -208,7 +240,7 @@ class McpServer:
     def relisted(self, listing: Listing) -> None:
         """The server says that its tools changed."""
         if not listing.tools and listing.problems:
-            self._of_list = listing.problems
+            self._of_list = tuple(map(self.redact, listing.problems))
             return
         with self._lock:
             self._adopt(listing)
@@ -223,11 +255,38 @@ class McpServer:
                 tools[made.name] = made
             if problem:
                 problems.append(problem)
-        self._tools, self._of_list = tools, tuple(problems)
+        self._tools, self._of_list = tools, tuple(map(self.redact, problems))
 
     def _tell(self) -> None:
         for changed in list(self._watchers):
             changed()
+
+    # Resources and prompts -------------------------------------------------------------------------------------
+
+    async def list_resources(self) -> list[Any]:
+        """The resources, as the SDK describes them. Raises what its client does, as the others here."""
+        found: list[Any] = await self._asked(lambda client: all_of(client.list_resources, "resources"))
+        return found
+
+    async def read_resource(self, uri: str) -> tuple[Block, ...]:
+        """What a resource holds: text, and files by their URIs."""
+        return contents(await self.fetch(uri))
+
+    async def fetch(self, uri: str) -> Any:
+        """A resource as the SDK gives it."""
+        return await self._asked(lambda client: client.read_resource(uri))
+
+    async def list_prompts(self) -> list[Any]:
+        """The prompts, as the SDK describes them."""
+        found: list[Any] = await self._asked(lambda client: all_of(client.list_prompts, "prompts"))
+        return found
+
+    async def get_prompt(self, name: str, arguments: Mapping[str, str] | None = None) -> Any:
+        """A prompt with its arguments filled in, as the SDK gives it: `messages`, and a `description`."""
+        return await self._asked(lambda client: client.get_prompt(name, dict(arguments or {})))
+
+    async def _asked(self, work: Callable[[Any], Any]) -> Any:
+        return await (await self._opened()).carry(work)
 
     # Calls -----------------------------------------------------------------------------------------------------
 
@@ -241,16 +300,18 @@ class McpServer:
 
         async def sent(client: Any) -> Any:
             self._running[id(asking)] = asking
-            asking.begin()
             try:
-                return await client.call_tool(name, arguments, progress_callback=progress)
+                with asking.while_sent():
+                    return await client.call_tool(name, arguments, progress_callback=progress)
             finally:
                 del self._running[id(asking)]
 
+        direct = progress is None
         try:
-            return await connection.carry(sent)
+            return await connection.carry(sent, direct=direct)
         except UnreachableError:  # it ended this moment, and nothing was sent: another one may live
-            return await (await self._opened()).carry(sent)
+            connection.lose()
+            return await (await self._opened()).carry(sent, direct=direct)
         except Exception as error:
             if not isinstance(self.transport, Http) or not is_forgotten(error):
                 raise
@@ -270,7 +331,15 @@ class McpServer:
     def stderr(self) -> str:
         """The end of what the server wrote to stderr, a thousand characters at most."""
         connection = self._connection
-        return self._stderr if connection is None else without_secrets(connection.tail.text, self.transport)
+        return self._stderr if connection is None else spelled_out(connection.tail.quoted(self.redact))
+
+    @property
+    def redact(self) -> Redaction:
+        """Takes out of texts what is secret about how the server is reached."""
+        known = secrets_of(self.transport)
+        if known != self._secrets:
+            self._secrets, self._redact = known, Redaction(known)
+        return self._redact
 
     async def _elicited(self, context: Any, parameters: Any) -> Any:
         return await answer(self._running, parameters)
@@ -281,13 +350,3 @@ class McpServer:
     def __repr__(self) -> str:
         state = "away" if self._away else "open" if self._connection else "closed"
         return f"McpServer({self.name!r}, {len(self._tools)} tools, {state})"
-
-
-_OPEN: Final[weakref.WeakSet[McpServer]] = weakref.WeakSet()
-
-
-@atexit.register
-def _close_all() -> None:
-    """What nobody closed: no process is left behind."""
-    for server in list(_OPEN):
-        server.close()

@@ -5,87 +5,117 @@ from __future__ import annotations
 import asyncio
 import signal
 import socket
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from pegboard import PegboardError, Toolkit
 from pegboard_mcp._board_server import BoardServer
-from pegboard_mcp._guard import Bearer, check_address, parse_address, security
+from pegboard_mcp._callers import SessionFor
+from pegboard_mcp._guard import check_address, cross_origin, parse_address, security
+from pegboard_mcp._links import ReadLink
 from pegboard_mcp._say import say
-from pegboard_mcp._selection import select
+from pegboard_mcp._selection import Selection
 from pegboard_mcp._stdin import endable_stdin
+from pegboard_mcp._tokens import VerifyToken, guards
 
-__all__ = ["mcp_server", "serve_mcp", "serve_mcp_async"]
-
-
-def mcp_server(
-    toolkit: Toolkit,
-    *,
-    tools: Iterable[str] | None = None,
-    groups: Iterable[str] | None = None,
-    all_tools: bool = False,
-    name: str = "pegboard",
-    instructions: str | None = None,
-) -> Any:
-    """The SDK's low-level server over a toolkit, for transports and tests of one's own; options as in `serve_mcp`."""
-    return BoardServer(select(toolkit, tools, groups, all_tools), name=name, instructions=instructions).server
+__all__ = ["Served", "ServedOverHttp", "mcp_server", "serve_mcp", "serve_mcp_async"]
 
 
-def serve_mcp(
-    toolkit: Toolkit,
-    *,
-    http: str | None = None,
-    tools: Iterable[str] | None = None,
-    groups: Iterable[str] | None = None,
-    all_tools: bool = False,
-    token: str | None = None,
-    name: str = "pegboard",
-    instructions: str | None = None,
-) -> None:
-    """Serve the toolkit's tools over stdin and stdout, or at `http="HOST:PORT"`, until the client or a signal ends it.
+class Served(TypedDict, total=False):
+    """What is served, to whom, and under which name.
 
     Served are the tools that say `read_only=True`; or `tools` by name or pattern and those of `groups`; or with
-    `all_tools` all that are offered. `token` is what clients must send as a bearer token over HTTP; without one only
-    this machine's own addresses are served. Raises `PegboardError` for an address that is refused or taken, and
-    `UnknownNameError` for a tool or a group that is not there.
+    `all_tools` all that are offered. `session_for(caller)` gives the session of a caller: his groups, presets and
+    permissions. `scopes` are what his token must have for a tool, by name or pattern; others do not see it. `headers`
+    are the request's that tools may read in their `Caller`. `state_keys` are the same in all workers behind a
+    balancer, 32 characters at least: the first seals what a client brings back with an answer. `read_link(uri,
+    caller)` says what a link leads to that a tool of the program gave out: text, bytes, or None. It may be async.
     """
-    asyncio.run(
-        serve_mcp_async(
-            toolkit,
-            http=http,
-            tools=tools,
-            groups=groups,
-            all_tools=all_tools,
-            token=token,
-            name=name,
-            instructions=instructions,
-        )
-    )
+
+    tools: Iterable[str] | None
+    groups: Iterable[str] | None
+    all_tools: bool
+    name: str
+    instructions: str | None
+    session_for: SessionFor | None
+    scopes: Mapping[str, str | Iterable[str]]
+    headers: Iterable[str]
+    state_keys: Iterable[str | bytes]
+    read_link: ReadLink | None
 
 
-async def serve_mcp_async(
-    toolkit: Toolkit,
-    *,
-    http: str | None = None,
-    tools: Iterable[str] | None = None,
-    groups: Iterable[str] | None = None,
-    all_tools: bool = False,
-    token: str | None = None,
-    name: str = "pegboard",
-    instructions: str | None = None,
-) -> None:
+class ServedOverHttp(Served, total=False):
+    """Where, and who may come in.
+
+    `http` is "HOST:PORT". `token` is what clients must send as a bearer token; `verify_token(token)` says whom another
+    one stands for: a `Caller`, a name, True, or nothing for one that it does not know. It may be async. Clients that
+    have no token are told of the `authorization_server` that gives one for `resource_url`, by default the address that
+    is served; `required_scopes` are what each needs. `origins` are pages that may speak to the server from a browser,
+    such as "https://example.com". With `stateless` no connections are kept for clients of the older protocol, so that
+    any worker may answer any request; they hear of no changes then, and are asked no questions.
+    """
+
+    http: str | None
+    token: str | None
+    verify_token: VerifyToken | None
+    authorization_server: str | None
+    resource_url: str | None
+    required_scopes: Iterable[str]
+    origins: Iterable[str]
+    stateless: bool
+
+
+def mcp_server(toolkit: Toolkit, **options: Unpack[Served]) -> Any:
+    """The SDK's low-level server over a toolkit, for transports and tests of one's own; options as in `Served`.
+
+    Raises `UnknownNameError` for a tool or a group that is not there.
+    """
+    return _board(toolkit, options, connections=True).server
+
+
+def serve_mcp(toolkit: Toolkit, **options: Unpack[ServedOverHttp]) -> None:
+    """Serve the toolkit's tools over stdin and stdout, or over HTTP, until the client or a signal ends it.
+
+    The options are those of `Served` and `ServedOverHttp`. Without a token only this machine's own addresses are
+    served. Raises `PegboardError` for an address that is refused or taken, and `UnknownNameError` for a tool or a
+    group that is not there.
+    """
+    asyncio.run(serve_mcp_async(toolkit, **options))
+
+
+async def serve_mcp_async(toolkit: Toolkit, **options: Unpack[ServedOverHttp]) -> None:
     """`serve_mcp` for coroutines; cancelling it ends the server."""
-    token = (token or "").strip()  # of blanks alone it would look like one, and be none
+    # A token of blanks alone would look like one, and be none.
+    options["token"] = (options.get("token") or "").strip()
+    http, stateless = options.get("http"), options.get("stateless", False)
     address = None if http is None else parse_address(http)
     if address is not None:
-        check_address(address[0], token)
-    board = BoardServer(select(toolkit, tools, groups, all_tools), name=name, instructions=instructions)
+        check_address(address[0], options["token"] or options.get("verify_token"))
+    board = _board(toolkit, options, connections=not stateless)
     async with board.watching():
         if address is None:
             await _serve_stdio(board)
         else:
-            await _serve_http(board, *address, token)
+            await _serve_http(board, *address, options)
+
+
+def _board(toolkit: Toolkit, options: Served, *, connections: bool) -> BoardServer:
+    selection = Selection(toolkit, options.get("tools"), options.get("groups"), options.get("all_tools", False))
+    base, theirs = selection.of(toolkit), options.get("session_for")
+    if not base.tools:
+        say(f"pegboard: nothing is served: {selection.why_nothing(toolkit)}")
+    return BoardServer(
+        base,
+        name=options.get("name", "pegboard"),
+        instructions=options.get("instructions"),
+        session_for=None if theirs is None else lambda caller: selection.of(theirs(caller)),
+        scopes=options.get("scopes", {}),
+        headers=options.get("headers", ()),
+        state_keys=options.get("state_keys", ()),
+        read_link=options.get("read_link"),
+        connections=connections,
+    )
 
 
 async def _serve_stdio(board: BoardServer) -> None:
@@ -96,7 +126,7 @@ async def _serve_stdio(board: BoardServer) -> None:
             await board.run(read, write)
 
 
-async def _serve_http(board: BoardServer, host: str, port: int, token: str | None) -> None:
+async def _serve_http(board: BoardServer, host: str, port: int, options: ServedOverHttp) -> None:
     import uvicorn
 
     class Server(uvicorn.Server):
@@ -106,29 +136,54 @@ async def _serve_http(board: BoardServer, host: str, port: int, token: str | Non
         def capture_signals(self) -> Iterator[None]:
             yield
 
-    listening = _bound(host, port)
-    actual = listening.getsockname()[1]
-    app: Any = board.server.streamable_http_app(host=host, transport_security=security(host, actual))
-    if token:
-        app = Bearer(app, token)
+    listening = bound(host, port)
+    shown = f"[{host}]" if ":" in host else host
+    url = f"http://{shown}:{listening.getsockname()[1]}/mcp"
+    app = _application(board, host, url, options)
     config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=2, lifespan="on", ws="none")
     server = Server(config)
-    shown = f"[{host}]" if ":" in host else host
-    say(f"serving MCP at http://{shown}:{actual}/mcp")
+    say(f"serving MCP at {url}")
 
     def stop() -> None:
         server.should_exit = True
 
     async with _signals(stop):
-        await server.serve(sockets=[listening])
+        served = asyncio.create_task(server.serve(sockets=[listening]))
+        try:
+            await asyncio.shield(served)
+        finally:
+            stop()  # a cancelled one would leave its connections open
+            await served
+            listening.close()
 
 
-def _bound(host: str, port: int) -> socket.socket:
+def _application(board: BoardServer, host: str, url: str, options: ServedOverHttp) -> Any:
+    origins = tuple(options.get("origins", ()))
+    app = board.server.streamable_http_app(
+        host=host,
+        transport_security=security(host, origins),
+        stateless_http=options.get("stateless", False),
+        **guards(
+            options.get("token") or "",
+            options.get("verify_token"),
+            options.get("authorization_server"),
+            options.get("resource_url") or url,
+            tuple(options.get("required_scopes", ())),
+        ),
+    )
+    return cross_origin(app, host, origins)
+
+
+def bound(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        return socket.create_server((host, port), family=family)
+        listening = socket.create_server((host, port), family=family)
     except OSError as error:
         raise PegboardError(f"cannot serve at {host}:{port}: {error.strerror or error}") from error
+    # asyncio sets it for sockets of protocol TCP alone, and this one says 0; without it an answer in two parts waits
+    # for the client's delayed acknowledgement, 40 ms. Connections inherit it.
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listening
 
 
 @asynccontextmanager

@@ -13,7 +13,7 @@ from pegboard import Locked, Offer, Secret, SettingsError
 
 __all__ = ["Settings", "offers"]
 
-_REACHED: Final = frozenset({"args", "command", "cwd", "env", "headers", "timeout", "transport", "type", "url"})
+_REACHED: Final = frozenset({"args", "auth", "command", "cwd", "env", "headers", "timeout", "transport", "type", "url"})
 _HOW: Final = frozenset({"connect_timeout", "mode"})
 _TERMS: Final = frozenset({"disable", "disabled", "enable", "group", "prefix", "presets", "rename", "secrets"})
 _KEYS: Final = _REACHED | _HOW | _TERMS

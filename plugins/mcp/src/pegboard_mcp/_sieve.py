@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Final, final
 
 __all__ = ["Sieve"]
@@ -19,12 +19,6 @@ class Sieve:
         self._version: str | None = None
         self._said: list[str] = []
 
-    @asynccontextmanager
-    async def over(self, transport: AbstractAsyncContextManager[Any]) -> AsyncIterator[tuple[Any, Any]]:
-        """The transport's streams, read through the sieve."""
-        async with transport as (read, write):
-            yield _Sifted(read, self), write
-
     @contextmanager
     def sift(self, version: str) -> Iterator[list[str]]:
         """Take out of lists of tools what is none in that version of the protocol; a sentence for each comes."""
@@ -37,8 +31,10 @@ class Sieve:
     def sifted(self, message: Any) -> Any:
         """The message, without the entries that are no tools."""
         version = self._version
-        result = None if version is None else getattr(getattr(message, "message", None), "result", None)
-        if version is not None and isinstance(result, dict) and isinstance(result.get("tools"), list):
+        if version is None:
+            return message
+        result = getattr(getattr(message, "message", None), "result", None)
+        if isinstance(result, dict) and isinstance(result.get("tools"), list):
             listed = enumerate(result["tools"], 1)
             result["tools"] = [tool for place, entry in listed for tool in self._tool(version, result, place, entry)]
         return message
@@ -76,31 +72,3 @@ def _why(error: Any) -> str:
     first = error.errors(include_url=False, include_input=False)[0]
     where = ".".join(map(str, first["loc"][2:]))
     return f"{where}: {first['msg']}" if where else str(first["msg"])
-
-
-@final
-class _Sifted:
-    """A stream to read from, with everything that it is besides."""
-
-    def __init__(self, stream: Any, sieve: Sieve) -> None:
-        self._stream = stream
-        self._sieve = sieve
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
-
-    def __aiter__(self) -> _Sifted:
-        return self
-
-    async def __anext__(self) -> Any:
-        return self._sieve.sifted(await self._stream.__anext__())
-
-    async def receive(self) -> Any:
-        return self._sieve.sifted(await self._stream.receive())
-
-    async def __aenter__(self) -> _Sifted:
-        await self._stream.__aenter__()
-        return self
-
-    async def __aexit__(self, *failure: Any) -> Any:
-        return await self._stream.__aexit__(*failure)

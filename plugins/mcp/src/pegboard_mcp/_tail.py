@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable
 from typing import TextIO, final
 
 __all__ = ["Tail"]
@@ -14,7 +15,7 @@ QUOTED = 1_000
 
 @final
 class Tail:
-    """A pipe whose reader keeps the last 16 KiB. `text` is the end of it, a thousand characters at most."""
+    """A pipe whose reader keeps the last 16 KiB."""
 
     def __init__(self) -> None:
         read, write = os.pipe()
@@ -24,10 +25,9 @@ class Tail:
         self._ended = threading.Event()
         threading.Thread(target=self._drain, args=(read,), name="pegboard-mcp-stderr", daemon=True).start()
 
-    @property
-    def text(self) -> str:
-        """The last lines, as text."""
-        text = bytes(self._kept).decode("utf-8", "replace").strip()
+    def quoted(self, redact: Callable[[str], str]) -> str:
+        """The last lines as text, a thousand characters at most. Masked before they are cut: half a secret is one."""
+        text = redact(bytes(self._kept).decode("utf-8", "replace").replace("\r\n", "\n").strip())
         return text if len(text) <= QUOTED else f"...{text[-QUOTED:]}"
 
     def note(self, line: str) -> None:

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-import os
-import re
 import sys
 from collections.abc import Mapping
-from contextlib import AbstractAsyncContextManager
-from typing import Any, ClassVar, Protocol, TypeAlias, final
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, TypeAlias, final
 
 from attrs import field, frozen
 
+from pegboard_mcp._oauth import authorization
+from pegboard_mcp._redaction import without_login
 from pegboard_mcp._sdk import known_options
 from pegboard_mcp._tail import Tail
+from pegboard_mcp._variables import expanded, expanded_all
 
-__all__ = ["Http", "InProcess", "Sse", "Stdio", "Transport", "expanded"]
+if TYPE_CHECKING:
+    from pegboard_mcp._direct import Direct
+
+__all__ = ["LONGEST", "Http", "InProcess", "Sse", "Stdio", "Transport", "expanded"]
 
 Opened: TypeAlias = Any
 """What `mcp.Client` takes: a transport of the SDK, or a server in this process."""
-_VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_]\w*)(?::-([^}]*))?\}")
+LONGEST: Final = 64 * 1024 * 1024
+"""Bytes of one message, unless somebody says otherwise."""
 
 
 class Transport(Protocol):
@@ -31,25 +36,16 @@ class Transport(Protocol):
     def label(self) -> str:
         """What is reached, without secrets."""
 
-    def open(self, tail: Tail) -> Opened:
-        """What to connect to. What the server writes to stderr goes to `tail`."""
+    def open(self, tail: Tail, direct: Direct) -> Opened:
+        """What to connect to. What the server writes to stderr goes to `tail`; `direct` is opened if it can be."""
 
 
-def expanded(text: str) -> str:
-    """`text` with `${NAME}` and `${NAME:-default}` replaced from the environment. Raises `ValueError` naming it."""
+def _bare(url: str) -> str:
+    """A URL without user, password and query."""
+    from urllib.parse import urlsplit
 
-    def value(match: re.Match[str]) -> str:
-        name, default = match.groups()
-        found = os.environ.get(name, default)
-        if found is None:
-            raise ValueError(f"the environment variable {name!r} is not set")
-        return found
-
-    return _VARIABLE.sub(value, text)
-
-
-def _expanded_all(texts: Mapping[str, str] | None) -> dict[str, str]:
-    return {name: expanded(text) for name, text in (texts or {}).items()}
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.hostname or ''}{f':{parts.port}' if parts.port else ''}{parts.path}"
 
 
 @final
@@ -63,21 +59,22 @@ class Stdio:
     quoted: ClassVar[str] = "its stderr ends"
 
     command: str
-    args: tuple[str, ...] = ()
+    args: tuple[str, ...] = field(default=(), repr=False)
     env: Mapping[str, str] | None = field(default=None, repr=False)
     cwd: str | None = None
+    longest: int = field(default=LONGEST, kw_only=True)
 
     @property
     def label(self) -> str:
         """The command."""
         return f"the command {self.command!r}"
 
-    def open(self, tail: Tail) -> Opened:
+    def open(self, tail: Tail, direct: Direct) -> Opened:
         """The process, begun when the client enters it."""
         from mcp.client.stdio import StdioServerParameters, get_default_environment, stdio_client
 
         command, args = expanded(self.command), list(map(expanded, self.args))
-        env = {**get_default_environment(), **_expanded_all(self.env)}
+        env = {**get_default_environment(), **expanded_all(self.env)}
         cwd = None if self.cwd is None else expanded(self.cwd)
         if sys.platform == "win32":
             # A stray byte on stdout is that line's problem, and not the end of the connection.
@@ -85,7 +82,7 @@ class Stdio:
             return stdio_client(StdioServerParameters(**given, encoding_error_handler="replace"), errlog=tail.file)
         from pegboard_mcp._pipes import piped
 
-        return piped(command, args, env=env, cwd=cwd, tail=tail)
+        return piped(command, args, env=env, cwd=cwd, tail=tail, direct=direct, longest=self.longest)
 
 
 @final
@@ -95,41 +92,34 @@ class Http:
 
     quoted: ClassVar[str] = "it answered"
 
-    url: str
+    url: str = field(repr=_bare)
     headers: Mapping[str, str] | None = field(default=None, repr=False)
     auth: Any = field(default=None, repr=False)
-    timeout: float = 120.0
+    timeout: float | None = 120.0
+    longest: int = field(default=LONGEST, kw_only=True)
+    authorizations: set[str] = field(factory=set, init=False, repr=False, eq=False)
+    """What was sent as authorization so far."""
 
     @property
     def label(self) -> str:
         """The host and path."""
         return _bare(self.url)
 
-    def open(self, tail: Tail) -> Opened:
+    def open(self, tail: Tail, direct: Direct) -> Opened:
         """The endpoint, with a client of its own for headers and authorization."""
-        return self._opened(tail)
-
-    def _opened(self, tail: Tail) -> AbstractAsyncContextManager[Any]:
-        from contextlib import asynccontextmanager
-
         import httpx2
         from mcp.client.streamable_http import streamable_http_client
 
-        async def note(response: Any) -> None:
-            # The SDK says only that there was an error.
-            if response.status_code >= 400:
-                tail.note(f"HTTP {response.status_code} {response.reason_phrase}")
+        # No limit of the SDK's own: a screenshot is larger than its megabyte.
+        unlimited = known_options(streamable_http_client, max_sse_event_size=None)
+        url, client = _reached(self, tail)
 
         @asynccontextmanager
         async def opened() -> Any:
-            timeout = httpx2.Timeout(30.0, read=self.timeout + 5.0)  # our own timeouts come first
-            # No limit of the SDK's own: a screenshot is larger than its megabyte.
-            unlimited = known_options(streamable_http_client, max_sse_event_size=None)
-            url, headers = expanded(self.url), _expanded_all(self.headers)
+            # Our own timeouts come first.
+            timeout = httpx2.Timeout(30.0, read=None if self.timeout is None else self.timeout + 5.0)
             async with (
-                httpx2.AsyncClient(
-                    headers=headers, auth=self.auth, timeout=timeout, event_hooks={"response": [note]}
-                ) as http,
+                client(timeout=timeout) as http,
                 streamable_http_client(url, http_client=http, **unlimited) as both,
             ):
                 yield both
@@ -144,21 +134,43 @@ class Sse:
 
     quoted: ClassVar[str] = "it answered"
 
-    url: str
+    url: str = field(repr=_bare)
     headers: Mapping[str, str] | None = field(default=None, repr=False)
     auth: Any = field(default=None, repr=False)
+    longest: int = field(default=LONGEST, kw_only=True)
+    authorizations: set[str] = field(factory=set, init=False, repr=False, eq=False)
+    """What was sent as authorization so far."""
 
     @property
     def label(self) -> str:
         """The host and path."""
         return _bare(self.url)
 
-    def open(self, tail: Tail) -> Opened:
+    def open(self, tail: Tail, direct: Direct) -> Opened:
         """The event stream."""
         from mcp.client.sse import sse_client
 
         day = 86_400.0  # an idle stream is no dead one; calls have timeouts of their own
-        return sse_client(expanded(self.url), headers=_expanded_all(self.headers), auth=self.auth, sse_read_timeout=day)
+        url, client = _reached(self, tail)
+        return sse_client(url, sse_read_timeout=day, httpx_client_factory=client)
+
+
+def _reached(transport: Http | Sse, tail: Tail) -> tuple[str, Any]:
+    """The URL that is asked, without user and password, and what makes the client that asks it."""
+    import httpx2
+
+    from pegboard_mcp._http import client
+
+    url, login = without_login(expanded(transport.url))
+    auth = authorization(url) if transport.auth == "oauth" else transport.auth
+    auth = httpx2.BasicAuth(*login) if login is not None and auth is None else auth
+    headers = expanded_all(transport.headers)
+
+    def made(timeout: Any, **_: Any) -> Any:
+        authorized = transport.authorizations.add
+        return client(headers, auth, timeout, longest=transport.longest, tail=tail, authorized=authorized)
+
+    return url, made
 
 
 @final
@@ -175,14 +187,6 @@ class InProcess:
         """Where it is."""
         return "a server in this process"
 
-    def open(self, tail: Tail) -> Opened:
+    def open(self, tail: Tail, direct: Direct) -> Opened:
         """The server itself."""
         return self.server
-
-
-def _bare(url: str) -> str:
-    """A URL without user, password and query."""
-    from urllib.parse import urlsplit
-
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.hostname or ''}{f':{parts.port}' if parts.port else ''}{parts.path}"

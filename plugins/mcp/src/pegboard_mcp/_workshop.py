@@ -30,8 +30,16 @@ class Workshop:
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work(), self._loop))
 
     def close(self) -> None:
-        """End the loop; a tool that blocks it is left behind."""
-        self._loop.call_soon_threadsafe(self._loop.stop)
+        """End the loop, and what runs there; a tool that blocks it is left behind."""
+        asyncio.run_coroutine_threadsafe(self._end(), self._loop)
         self._thread.join(1.0)
         if not self._thread.is_alive():
             self._loop.close()
+
+    async def _end(self) -> None:
+        rest = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in rest:
+            task.cancel()
+        if rest:
+            await asyncio.wait(rest, timeout=0.5)
+        self._loop.stop()

@@ -6,8 +6,17 @@ import attrs
 
 from pegboard import Backend, hookimpl
 from pegboard_process._backend import ProcessBackend
+from pegboard_process._errors import ProcessDiedError, RemoteError, UnexpectedAnswerError
 
-__all__ = ["ProcessBackend", "Settings", "provide_backends", "settings_type"]
+__all__ = [
+    "ProcessBackend",
+    "ProcessDiedError",
+    "RemoteError",
+    "Settings",
+    "UnexpectedAnswerError",
+    "provide_backends",
+    "settings_type",
+]
 
 
 @attrs.frozen
@@ -17,7 +26,10 @@ class Settings:
     processes: int | None = attrs.field(default=None, validator=attrs.validators.optional(attrs.validators.ge(1)))
     """How many may run at once; None for as many as the machine has CPUs, two at least."""
     keep_warm: float | None = attrs.field(default=None, validator=attrs.validators.optional(attrs.validators.ge(0)))
-    """Seconds that an idle process is kept for the next call; None for as long as the toolkit is open."""
+    """Seconds that an idle process is kept for the next call; None for as long as the toolkit is open.
+
+    0 for none: then each call has a process of its own, and nothing that a tool leaves in one meets another call.
+    """
     grace: float = attrs.field(default=0.5, validator=attrs.validators.ge(0))
     """Seconds that a tool has for ending by itself if it asked for its token, or yields: then it is killed."""
     patience: float = attrs.field(default=60.0, validator=attrs.validators.gt(0))

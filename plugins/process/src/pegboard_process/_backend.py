@@ -44,6 +44,10 @@ class ProcessBackend:
         """Queue a job. Cancelling the future kills its process. Raises RuntimeError when the backend is closed."""
         return self._made_pool().submit(job)
 
+    def run_here(self, job: Job) -> Any:
+        """Run a job, for a thread that would only wait for it. A token that is set ends it."""
+        return self._made_pool().run(job)
+
     def _made_pool(self) -> ProcessPool:
         with self._lock:
             if self._closed:

@@ -5,61 +5,33 @@ from __future__ import annotations
 import io
 import os
 import pickle
-import queue
 import signal
+import socket
 import sys
 import threading
 import time
-import traceback
-from collections.abc import Generator
-from contextlib import closing, suppress
-from inspect import isgenerator
+from contextlib import suppress
+from functools import partial
 from multiprocessing import current_process
-from multiprocessing.connection import Connection
+from multiprocessing.heap import Arena
 from typing import Any, Final, NoReturn, final
 
-from pegboard import Block, CancelToken, Chunk, Emitter, ToolCall, describe_exception
+from pegboard import Block, CancelToken, Chunk, Emitter, ToolCall
+from pegboard_process._answer import Answers, performed, reason_of
+from pegboard_process._carrier import within
+from pegboard_process._data import encoded
+from pegboard_process._pipe import (
+    CHUNK,
+    LAST,
+    LOST,
+    NO_JOB,
+    READY,
+    Frame,
+    parts,
+    read_frame,
+)
 
-__all__ = [
-    "BEGUN",
-    "CANCEL",
-    "CHUNK",
-    "ITEM",
-    "JOB",
-    "LOST",
-    "RAISED",
-    "READY",
-    "RETURNED",
-    "STUCK",
-    "is_serving",
-    "job_call",
-    "job_emitter",
-    "job_token",
-    "serve",
-]
-
-# The first byte of a message says what the rest is. To the child:
-JOB: Final = b"j"
-"""A pickled header (call id, tool name, whether anybody listens) and the pickled (function, args, kwargs)."""
-CANCEL: Final = b"c"
-"""The reason, as UTF-8."""
-# To the parent:
-READY: Final = b"r"
-"""The child waits for its first job."""
-BEGUN: Final = b"b"
-"""The function is about to be called: its time runs from here."""
-CHUNK: Final = b"p"
-"""What the tool emits, pickled."""
-ITEM: Final = b"i"
-"""What the tool yields, pickled."""
-RETURNED: Final = b"v"
-"""The value, which of a generator is what it returned, and what was logged and attached, pickled."""
-RAISED: Final = b"x"
-"""The exception, pickled by itself, or None; its type, message and traceback; logs and attachments as above."""
-STUCK: Final = b"s"
-"""What was returned or yielded cannot be pickled: the name of its class and the reason, pickled."""
-LOST: Final = b"l"
-"""The job cannot be read here: the reason, pickled."""
+__all__ = ["FAREWELL", "is_serving", "job_call", "job_emitter", "job_token", "serve"]
 
 FAREWELL: Final = 2.0
 """Seconds that an idle child has for ending in order."""
@@ -78,7 +50,7 @@ class _Desk:
 
     def left(self) -> tuple[list[str], list[Block]]:
         """Everything logged and attached."""
-        logs = [line for call in self.calls for line in call.logs]
+        logs = [str(line) for call in self.calls for line in call.logs]
         return logs, [block for call in self.calls for block in call.attachments]
 
 
@@ -111,149 +83,115 @@ def job_call(call_id: str, name: str, arguments: Any, provider_meta: Any, typed:
     return call
 
 
-def serve(pipe: Connection) -> None:
-    """Run the jobs that come through `pipe` until it is closed. The main function of a child."""
+def serve(pipe: socket.socket, orders: socket.socket, page: Arena) -> None:
+    """Run the jobs that come through `pipe` until it is closed; `orders` end them. The main function of a child.
+
+    What is on the `page` its parent sees.
+    """
     global _serving  # noqa: PLW0603 - a process serves or it does not
     _serving = True
     _leave_the_terminal()
     current_process().daemon = False  # else a tool could not use multiprocessing itself
-    _Server(pipe).run()
+    _Server(pipe, orders, page).run()
 
 
 @final
 class _Server:
-    """Two threads: the main one runs jobs, the other listens, for a job must hear that it was cancelled."""
+    """Two threads: the main one takes jobs and runs them, the other hears that the one in hand was cancelled.
 
-    def __init__(self, pipe: Connection) -> None:
+    Each has a socket of its own: a job that one thread took for the other would wait until the interpreter lets both.
+    """
+
+    def __init__(self, pipe: socket.socket, orders: socket.socket, page: Arena) -> None:
         self._pipe = pipe
-        self._jobs: queue.SimpleQueue[tuple[bytes, CancelToken] | None] = queue.SimpleQueue()
+        self._orders = orders
+        self._page = page.buffer
         self._speaking = threading.Lock()
+        self._taking = threading.Lock()
+        self._now = NO_JOB
+        """The job in hand: nothing is said of any other."""
+        self._token = CancelToken()
+        self._cancelled = NO_JOB, ""
+        """The last job that was cancelled, and why: that may be heard of sooner than of the job itself."""
         self._busy = False
 
     def run(self) -> None:
         threading.Thread(target=self._listen, name="pegboard-pipe", daemon=True).start()
-        self._say(READY)
-        while (job := self._jobs.get()) is not None:
-            self._work(*job)
+        self._say(NO_JOB, READY)
+        jobs = self._pipe.makefile("rb")
+        with suppress(EOFError, OSError):  # the parent has hung up
+            while True:
+                frame = read_frame(jobs)
+                self._busy = True
+                self._work(frame, self._taken(frame.job))
+
+    def _taken(self, job: bytes) -> CancelToken:
+        """The token of a job that begins."""
+        with self._taking:
+            self._now, self._token = job, CancelToken()
+            cancelled, reason = self._cancelled
+        if cancelled == job:
+            self._token.cancel(reason)
+        return self._token
 
     def _listen(self) -> None:
-        token = CancelToken()
+        orders = self._orders.makefile("rb")
         while True:
             try:
-                message = self._pipe.recv_bytes()
+                frame = read_frame(orders)
             except (EOFError, OSError):
                 self._hang_up()
-            if message[:1] == CANCEL:
-                token.cancel(message[1:].decode())
-            else:
-                token = CancelToken()
-                self._busy = True
-                self._jobs.put((message[1:], token))
+            with self._taking:
+                self._cancelled = frame.job, frame.content.decode()
+                token = self._token if frame.job == self._now else None
+            if token is not None:
+                token.cancel(frame.content.decode())
 
     def _hang_up(self) -> NoReturn:
         """The parent closed the pipe. It does so to idle children; a busy one has lost its parent, and nobody waits."""
-        self._jobs.put(None)
         if not self._busy:
             time.sleep(FAREWELL)
         if hasattr(os, "killpg") and os.getpgrp() == os.getpid():
             os.killpg(0, signal.SIGKILL)
         os._exit(1)
 
-    def _say(self, kind: bytes, content: bytes = b"") -> None:
+    def _say(self, job: bytes, kind: bytes, content: bytes = b"", *, last: bool = False) -> None:
+        # A thread that a tool left behind must not speak into the next job, nor after its own has ended.
         with self._speaking, suppress(OSError):  # the parent is gone, and the listening thread knows
-            self._pipe.send_bytes(kind + content)
+            if job != self._now:
+                return
+            if last:
+                self._now = NO_JOB
+            for part in parts(kind, job, content):
+                self._pipe.sendall(part)
 
-    def _work(self, message: bytes, token: CancelToken) -> None:
+    def _work(self, frame: Frame, token: CancelToken) -> None:
         global _desk  # noqa: PLW0603 - what unpickling refers to
-        stream = io.BytesIO(message)
-        call_id, name, heard = pickle.load(stream)  # noqa: S301 - from the process that made this one
-        open_ = [True]
+        stream = io.BytesIO(frame.content)
+        call_id, name, heard, packs, carrier = pickle.load(stream)  # noqa: S301 - from the process that made this one
 
         def listen(chunk: Chunk) -> None:
-            if open_:  # a thread that the tool left behind must not speak into the next job
-                self._say(CHUNK, pickle.dumps(chunk.content))
+            far = () if chunk.progress is None else tuple(chunk.progress)
+            self._say(frame.job, CHUNK, encoded((chunk.content, *far)))
 
         _desk = _Desk(Emitter(call_id, name, listen if heard else None), token)
-        kind, content = self._answer(stream, _desk)
-        open_.clear()
+        with within(carrier):
+            kind, content = self._answer(frame.job, stream, _desk, packs)
         _flush()
         self._busy = False
-        self._say(kind, content)
+        self._say(frame.job, kind, content, last=True)
 
-    def _answer(self, stream: io.BytesIO, desk: _Desk) -> tuple[bytes, bytes]:
+    def _answer(self, job: bytes, stream: io.BytesIO, desk: _Desk, packs: tuple[str, ...]) -> tuple[bytes, bytes]:
         try:
             function, args, kwargs = pickle.load(stream)  # noqa: S301 - as above
         except BaseException as error:  # noqa: BLE001 - importing the tool's module may raise anything
-            return LOST, pickle.dumps(_reason(error))
-        self._say(BEGUN)
-        try:
-            value = function(*args, **kwargs)
-            if isgenerator(value):
-                value = self._draw(value, desk.token)
-        except _StuckError as stuck:
-            return STUCK, stuck.content
-        except BaseException as error:  # noqa: BLE001 - whatever a tool raises is the outcome of its call
-            return RAISED, _raised(error, desk)
-        try:
-            return RETURNED, pickle.dumps((value, *desk.left()))
-        except Exception as error:  # noqa: BLE001 - the value's own methods are at work here
-            return STUCK, _stuck(value, error)
+            return LOST, encoded(reason_of(error))
+        LAST.pack_into(self._page, 0, job, time.monotonic())
 
-    def _draw(self, stream: Generator[Any, Any, Any], token: CancelToken) -> Any:
-        """Send what a generator yields, until it has ended or its job has; what it returned."""
-        with closing(stream):
-            while not token.cancelled:
-                try:
-                    item = next(stream)
-                except StopIteration as stop:
-                    return stop.value
-                try:
-                    content = pickle.dumps(item)
-                except Exception as error:
-                    raise _StuckError(_stuck(item, error)) from error
-                self._say(ITEM, content)
-        return None
+        def say(kind: bytes, content: bytes) -> None:
+            self._say(job, kind, content)
 
-
-@final
-class _StuckError(Exception):
-    """An item of a stream cannot be pickled."""
-
-    def __init__(self, content: bytes) -> None:
-        super().__init__(content)
-        self.content = content
-
-
-def _stuck(value: Any, error: Exception) -> bytes:
-    return pickle.dumps((type(value).__qualname__, _reason(error)))
-
-
-def _raised(error: BaseException, desk: _Desk) -> bytes:
-    trace = _traceback(error)
-    error.__traceback__ = None
-    try:
-        sent = pickle.dumps(error)
-        pickle.loads(sent)  # noqa: S301 - many an exception can be written but not read
-    except Exception:  # noqa: BLE001 - the exception's own methods are at work here
-        sent = None
-    told = (sent, type(error).__qualname__, describe_exception(error), trace)
-    try:
-        return pickle.dumps((*told, *desk.left()))
-    except Exception:  # noqa: BLE001 - an attachment that cannot be sent must not hide the error
-        return pickle.dumps((*told, [], []))
-
-
-def _traceback(error: BaseException) -> str:
-    try:
-        # The first frame is this module's.
-        lines = traceback.format_exception(type(error), error, error.__traceback__ and error.__traceback__.tb_next)
-    except Exception:  # noqa: BLE001 - formatting calls the exception's own __str__
-        return describe_exception(error)
-    return "".join(lines)
-
-
-def _reason(error: BaseException) -> str:
-    return f"{type(error).__name__}: {describe_exception(error)}"
+        return performed(partial(function, *args, **kwargs), Answers(function, packs), desk.token, say, desk.left)
 
 
 def _leave_the_terminal() -> None:

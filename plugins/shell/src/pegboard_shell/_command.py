@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import Final
+from unicodedata import category
 
-__all__ = ["MAX_LENGTH", "CommandError", "read_text", "read_words"]
+__all__ = ["BLANK", "MAX_LENGTH", "CommandError", "read_text", "read_words"]
 
 MAX_LENGTH: Final = 100_000
 """Characters of a command; a system takes about as many bytes in one argument."""
@@ -17,8 +19,15 @@ class CommandError(ValueError):
     """A command that is not run as it is written; the message says to the model why, and what to write instead."""
 
 
-# What a terminal acts on, what changes the order of what an approver reads, and what no argument can hold.
-_UNPRINTABLE: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+# What a terminal acts on, and what no argument can hold.
+_CONTROL: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f]")
+_UNSEEN: Final = frozenset({"Cc", "Cf", "Co", "Cs", "Zl", "Zp"})
+"""Categories of characters that no approver sees, or that change the order or the lines of what one reads."""
+BLANK: Final = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2065\u2800\u3164\uffa0") | frozenset(
+    map(chr, (*range(0xFE00, 0xFE10), *range(0xFFF0, 0xFFF9), *range(0xE0000, 0xE1000)))
+)
+"""Characters of other categories that no approver sees either."""
+_AS_EMOJI: Final = "\ufe0f"
 _PIECE: Final = re.compile(
     r"""(?P<space>[ \t]+)
     |(?P<single>'[^']*')
@@ -59,10 +68,26 @@ def read_text(command: str) -> str:
         raise CommandError("The command is empty.")
     if len(command) > MAX_LENGTH:
         raise CommandError(f"The command has {len(command)} characters; {MAX_LENGTH} are the most.")
-    found = _UNPRINTABLE.search(command)
-    if found:
-        raise CommandError(f"The command holds the character U+{ord(found[0]):04X}, which is not passed on.")
+    character = _unreadable(command)
+    if character:
+        raise CommandError(
+            f"The command holds the character U+{ord(character):04X}, which is not passed on: "
+            "whoever approves a command must see all of it."
+        )
     return command
+
+
+def _unreadable(command: str) -> str | None:
+    """The first character that whoever reads a command does not see, or sees in another place."""
+    found = _CONTROL.search(command)
+    if found or command.isascii():
+        return found[0] if found else None
+    for before, character in pairwise(f" {command}"):
+        if character == _AS_EMOJI and category(before) == "So":
+            continue  # it only says how the character before it is drawn
+        if character in BLANK or (category(character) in _UNSEEN and not character.isascii()):
+            return character
+    return None
 
 
 def read_words(command: str, *, escapes: bool = True) -> tuple[str, ...]:

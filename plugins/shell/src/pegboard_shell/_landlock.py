@@ -9,16 +9,17 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
-__all__ = ["landlock_plan", "landlock_version"]
+__all__ = ["LANDLOCK_NEEDED", "landlock_plan", "landlock_version"]
 
+LANDLOCK_NEEDED: Final = 6
+"""The first version that keeps signals from processes outside; without that it is no sandbox."""
 _CREATE_RULESET: Final = 444
 _VERSION_FLAG: Final = 1
 
-_EXECUTE, _WRITE, _READ, _LIST = 1 << 0, 1 << 1, 1 << 2, 1 << 3
-_REFER, _TRUNCATE, _IOCTL = 1 << 13, 1 << 14, 1 << 15
+_EXECUTE, _WRITE, _READ, _LIST, _TRUNCATE, _IOCTL = 1 << 0, 1 << 1, 1 << 2, 1 << 3, 1 << 14, 1 << 15
+_ALL: Final = (1 << 16) - 1
 _OF_FILES: Final = _EXECUTE | _WRITE | _READ | _TRUNCATE | _IOCTL
 _LOOKING: Final = _EXECUTE | _READ | _LIST
-_BIND_AND_CONNECT: Final = 0b11
 _SOCKETS_AND_SIGNALS: Final = 0b11
 
 _DEVICES: Final = ("/dev/full", "/dev/null", "/dev/random", "/dev/urandom", "/dev/zero")
@@ -38,22 +39,17 @@ def landlock_version() -> int:
         return 0
 
 
-def landlock_plan(version: int, readable: Iterable[str], writable: Iterable[str], *, network: bool) -> dict[str, Any]:
+def landlock_plan(readable: Iterable[str], writable: Iterable[str]) -> dict[str, Any]:
     """What the supervisor asks of the kernel: only these paths can be read, only those be changed.
 
-    Without `network` no TCP (from version 4 on); from version 6 on no signals to processes outside and none of their
-    abstract sockets.
+    No signals reach processes outside, and none of their abstract sockets.
     """
-    files = (1 << 13) - 1
-    files |= sum(right for right, since in ((_REFER, 2), (_TRUNCATE, 3), (_IOCTL, 5)) if version >= since)
     rules = [(path, _LOOKING) for path in readable]
-    rules += [(path, files & ~_IOCTL) for path in writable]
+    rules += [(path, _ALL & ~_IOCTL) for path in writable]
     rules += [(path, _READ | _WRITE | _IOCTL) for path in _DEVICES]
-    there = ((path, rights if Path(path).is_dir() else rights & _OF_FILES) for path, rights in rules)
+    there = [(path, rights if Path(path).is_dir() else rights & _OF_FILES) for path, rights in rules]
     return {
-        "files": files,
-        "network": _BIND_AND_CONNECT if version >= 4 and not network else 0,
-        "scopes": _SOCKETS_AND_SIGNALS if version >= 6 else 0,
-        "size": 8 if version < 4 else 16 if version < 6 else 24,
-        "rules": [(path, rights & files) for path, rights in there if os.path.exists(path)],  # noqa: PTH110 - a string
+        "files": _ALL,
+        "scopes": _SOCKETS_AND_SIGNALS,
+        "rules": [(path, rights) for path, rights in there if os.path.exists(path)],  # noqa: PTH110 - a string
     }

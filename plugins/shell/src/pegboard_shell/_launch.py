@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from attrs import field, frozen
 
+from pegboard_shell._confined import Confined
 from pegboard_shell._limits import Limits
-from pegboard_shell._sandbox import Confined
 
 __all__ = ["Launch", "can_supervise", "supervisor_arguments"]
 
@@ -60,7 +60,7 @@ def supervisor_arguments(launch: Launch) -> list[str]:
     config: dict[str, Any] = {
         "grace": launch.grace,
         "limits": launch.limits.by_resource(),
-        "landlock": launch.confined.landlock,
+        "confinement": launch.confined.confinement,
         "monitor": launch.confined.monitor,
     }
     return [sys.executable, "-I", "-S", "-c", _BEGIN, SUPERVISOR, marshal.dumps(config).hex(), *launch.confined.argv]

@@ -8,13 +8,14 @@ from collections.abc import MutableSet
 from typing import Final
 
 from pegboard import Emitter, Status, ToolResult
+from pegboard_shell._confined import Confined
 from pegboard_shell._direct import DirectProcess
 from pegboard_shell._launch import Launch, can_supervise
 from pegboard_shell._process import Process
 from pegboard_shell._report import report
 from pegboard_shell._results import refused
 from pegboard_shell._running import Run
-from pegboard_shell._sandbox import Confined, SandboxUnavailableError, confine
+from pegboard_shell._sandbox import SandboxUnavailableError, confine
 from pegboard_shell._streaming import Streaming
 from pegboard_shell._supervised import SupervisedProcess
 from pegboard_shell._surroundings import Surroundings

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+import sys
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
 from attrs import frozen
 
-from pegboard_shell._programs import is_inside
+from pegboard_shell._programs import MOST_INTERPRETERS, interpreter, is_below, is_inside, way
 
 __all__ = ["Places", "needed_by"]
 
@@ -17,7 +18,8 @@ PRIVATE: Final = ("/home", "/root", "/run", "/tmp", "/var/run", "/var/tmp")  # n
 """Homes with keys in them, sockets of the system's services, and what other programs leave about."""
 PROTECTED: Final = (".git/config", ".git/hooks", "pegboard.lock", "pegboard.toml")
 """What makes other programs run something, or loosens this very policy: not writable in a writable workspace."""
-_PROGRAM_FOLDERS: Final = ("bin", "sbin", "libexec")
+_ENVIRONMENT: Final = ("bin", "include", "lib", "lib64", "pyvenv.cfg")
+"""What makes up a virtual environment of Python."""
 
 
 @frozen
@@ -27,15 +29,26 @@ class Places:
     workspace: str
     private: tuple[str, ...]
     readable: tuple[str, ...] = ()
+    own_code: tuple[str, ...] = ()
+    """What lies in the workspace of the code that runs next to commands, outside of every sandbox."""
+    exposed: bool = False
+    """Whether a command could change what that code is: it is the workspace itself, or found by a link there."""
 
     @classmethod
     def of(cls, workspace: str, home: str | None, readable: Iterable[str] = ()) -> Places:
         """The places of this host."""
-        homes = [home] if home and Path(home).is_absolute() and home != "/" else []
-        private = {os.path.realpath(path) for path in (*PRIVATE, *homes) if Path(path).is_dir()}
-        # Outermost first: a hidden place within a hidden place is hidden already.
-        outer = [path for path in sorted(private) if not any(is_inside(path, other) for other in private - {path})]
-        return cls(workspace, tuple(outer), tuple(readable))
+        homes = [home, *_registered_homes()]
+        absolute = (path for path in homes if path and Path(path).is_absolute() and path != "/")
+        private = {os.path.realpath(path) for path in (*PRIVATE, *absolute) if Path(path).is_dir()}
+        # The outermost: a hidden place within a hidden place is hidden already. What is in the workspace is not hidden.
+        hidden = (path for path in _outermost(private) if not is_inside(path, workspace))
+        if workspace == "/":
+            return cls(workspace, tuple(hidden), tuple(readable))
+        code = (sys.prefix, sys.base_prefix, sys.executable, os.path.dirname(__file__))  # noqa: PTH120 - as they are
+        own = _outermost(real for real in map(os.path.realpath, code) if is_below(real, workspace))
+        links = [link for path in code if (found := way(path, None)) for link in found.links]
+        exposed = workspace in own or any(is_below(link, workspace) and not _is_below(link, own) for link in links)
+        return cls(workspace, tuple(hidden), tuple(readable), tuple(own), exposed)
 
     @property
     def writable(self) -> str | None:
@@ -44,40 +57,71 @@ class Places:
 
     @property
     def protected(self) -> list[str]:
-        """What is there of the files in the workspace that stay as they are."""
-        git = Path(self.workspace, ".git")
-        names = (*PROTECTED, ".git") if git.is_file() else PROTECTED  # a file says where the repository is
-        real = (os.path.realpath(path) for name in names if (path := Path(self.workspace, name)).exists())
-        return [path for path in real if is_inside(path, self.workspace)]
+        """Names in the workspace of what stays as it is, of where links there lead, and of this program's code."""
+        named = [os.path.join(self.workspace, name) for name in PROTECTED]  # noqa: PTH118 - often
+        every = dict.fromkeys((*named, *map(os.path.realpath, named), *self.own_code))
+        inner = (path for path in every if path != self.workspace and is_below(path, self.workspace))
+        return [os.path.relpath(path, self.workspace) for path in inner]
 
-    @property
-    def anchored(self) -> list[str]:
-        """Directories of protected files: they can be written to, but not be moved away, to be replaced by others."""
-        folders = (str(Path(path).parent) for path in self.protected)
-        return [folder for folder in dict.fromkeys(folders) if folder != self.workspace]
+    def is_safe(self, path: str) -> bool:
+        """Whether no command can change what a path leads to."""
+        return way(path, self.writable) is not None or any(is_inside(path, own) for own in self.own_code)
 
-    def shown(self, executable: str) -> list[str]:
-        """What of the private places has to be readable so that a program can run."""
-        wanted = (*self.readable, *needed_by(executable, (*self.private, *self.homes)))
-        return [path for path in dict.fromkeys(wanted) if any(is_inside(path, hidden) for hidden in self.private)]
+    def shown(self, executable: str, more: Iterable[str] = ()) -> tuple[list[str], list[tuple[str, str]]]:
+        """What of the private places has to be readable so that a program can run, `more` included; and links."""
+        shown: list[str] = []
+        links: dict[str, str] = {}
+        for path in (*self.readable, *more, *needed_by(executable, self.writable)):
+            found = way(path, self.writable)
+            if found is not None and os.path.exists(found.end):  # noqa: PTH110 - a string
+                shown.append(found.end)
+                links |= found.links
+        outer = _outermost(path for path in shown if _is_below(path, self.private))
+        seen = (path for path in links if _is_below(path, self.private) and not _is_below(path, outer))
+        return outer, [(path, links[path]) for path in seen]
 
-    @property
-    def homes(self) -> list[str]:
-        """Homes of users, none of which is shown whole because a program lies in it."""
-        found = [Path.home()] if "HOME" in os.environ else []
-        return [os.path.realpath(path) for path in (*found, *Path("/home").glob("*"))]
+
+def _outermost(paths: Iterable[str]) -> list[str]:
+    every = set(paths)
+    return [path for path in sorted(every) if not _is_below(path, every - {path})]
 
 
-def needed_by(executable: str, never: Iterable[str]) -> list[str]:
-    """The installation that a program belongs to, by its path and by where that leads; the file alone at the least.
+def _is_below(path: str, places: Iterable[str]) -> bool:
+    return any(is_below(path, place) for place in places)
 
-    What is `never` shown whole, or holds it, is not.
+
+def _registered_homes() -> list[str]:
+    """The home that the system knows of this user, whatever the environment says."""
+    if os.name == "nt":
+        return []
+    import pwd
+
+    try:
+        return [pwd.getpwuid(os.getuid()).pw_dir]
+    except KeyError:
+        return []
+
+
+def needed_by(executable: str, workspace: str | None) -> Iterator[str]:
+    """What a program demonstrably needs beside the system: itself, the interpreter that it names, Python's libraries.
+
+    Not its neighbours: beside programs in a home lie keys. Nothing of what lies in the workspace, where commands could
+    say what is needed.
     """
-    closed = [os.path.realpath(path) for path in never]
-    found = []
-    for path in dict.fromkeys((executable, os.path.realpath(executable))):
-        folder = Path(path).parent
-        installation = folder.parent if folder.name in _PROGRAM_FOLDERS else Path(path)
-        whole = not any(is_inside(place, str(installation)) for place in closed)
-        found.append(str(installation) if whole else path)
-    return found
+    named: str | None = executable
+    for _ in range(MOST_INTERPRETERS):
+        found = way(named, workspace) if named and Path(named).is_absolute() else None
+        if named is None or found is None:
+            return
+        yield named
+        for path in {named: None, **found.links, found.end: None}:
+            yield from _installation(Path(path))
+        named = interpreter(found.end)
+
+
+def _installation(program: Path) -> Iterator[str]:
+    prefix = program.parent.parent
+    if program.parent.name == "bin" and (prefix / "pyvenv.cfg").is_file():
+        yield from (str(prefix / name) for name in _ENVIRONMENT)
+    if program.parent.name == "bin" and any(prefix.glob("lib/python3*/os.py")):
+        yield str(prefix / "lib")

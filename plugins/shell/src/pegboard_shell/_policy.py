@@ -149,6 +149,10 @@ class Policy:
         own = Decision(Verdict.ALLOW, "", (path, *rest))
         if listed is None:
             own = evolve(own, verdict=Verdict.ASK, reason=f"{word!r} is not on the allow-list ({self._listing()})")
+        elif not self._programs.is_lasting(path):
+            own = evolve(
+                own, verdict=Verdict.ASK, reason=f"{word!r} lies in the workspace, where commands can change it"
+            )
         elif listed in self._predicates:
             return self._predicted(own, listed, rest)
         return self._launching(own, Path(path).name, rest, depth)

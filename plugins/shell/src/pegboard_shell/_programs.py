@@ -7,10 +7,26 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final, final
 
-__all__ = ["Programs", "is_inside", "same_place", "trusted_directories"]
+from attrs import frozen
+
+__all__ = [
+    "MOST_INTERPRETERS",
+    "Programs",
+    "Way",
+    "interpreter",
+    "is_below",
+    "is_inside",
+    "same_place",
+    "trusted_directories",
+    "way",
+]
 
 _SUFFIXES: Final = (".exe", ".com")
 """What Windows starts by itself; a .bat or .cmd file is run by its shell, which reads the arguments as code."""
+_LONGEST_FIRST_LINE: Final = 256
+_MOST_LINKS: Final = 40
+MOST_INTERPRETERS: Final = 4
+"""How many scripts may be interpreted by one another."""
 
 
 @final
@@ -31,17 +47,79 @@ class Programs:
                 return found
         return None
 
+    def is_lasting(self, path: str) -> bool:
+        """Whether no command can change what a program is: neither it nor its interpreter lies in the workspace."""
+        for _ in range(MOST_INTERPRETERS):
+            found = way(path, self._working_directory) if Path(path).is_absolute() else None
+            if found is None:
+                return False
+            following = interpreter(found.end)
+            if following is None:
+                return True
+            path = following
+        return False
+
+
+@frozen
+class Way:
+    """Where a path leads, and the links on the way with what they say."""
+
+    end: str
+    links: dict[str, str]
+
+
+def way(path: str, workspace: str | None) -> Way | None:
+    """The way of an absolute path; None if it goes through the workspace, where commands can put links meanwhile."""
+    links: dict[str, str] = {}
+    pending, at, count = list(Path(path).parts[:0:-1]), Path(path).anchor, 0
+    while pending:
+        name = pending.pop()
+        following = os.path.dirname(at) if name == os.pardir else os.path.join(at, name)  # noqa: PTH118, PTH120
+        if workspace is not None and is_below(following, workspace):
+            return None
+        try:
+            said = os.readlink(following)  # noqa: PTH115 - as it is written
+        except (OSError, ValueError):  # it is no link, or nothing
+            at = following
+            continue
+        count += 1
+        if count > _MOST_LINKS:
+            return None
+        links[following] = said
+        pending += Path(said).parts[::-1]
+        if Path(said).is_absolute():
+            pending.pop()
+            at = Path(said).anchor
+    return Way(at, links)
+
+
+def interpreter(path: str) -> str | None:
+    """The program that a script names to be run by, if it is one."""
+    try:
+        with open(path, "rb") as file:  # noqa: PTH123 - a string
+            first = file.read(_LONGEST_FIRST_LINE).partition(b"\n")[0]
+    except OSError:
+        return None
+    words = first.removeprefix(b"#!").split()
+    return os.fsdecode(words[0]) if first.startswith(b"#!") and words else None
+
 
 def trusted_directories(path: str, workspace: str) -> tuple[str, ...]:
     """The directories of a search path, without relative ones and those in the workspace, where a model writes."""
     found = (directory for directory in path.split(os.pathsep) if Path(directory).is_absolute())
-    return tuple(dict.fromkeys(directory for directory in found if not is_inside(directory, workspace)))
+    return tuple(dict.fromkeys(directory for directory in found if way(directory, os.path.realpath(workspace))))
 
 
 def is_inside(path: str, directory: str) -> bool:
     """Whether a path leads into a directory, or is it."""
     real, root = os.path.realpath(path), os.path.realpath(directory)
     return Path(real).is_relative_to(root)
+
+
+def is_below(path: str, place: str) -> bool:
+    """Whether a path names something in a place, or the place; nobody looks where it leads."""
+    path, place = os.path.normcase(path), os.path.normcase(place)
+    return path == place or path.startswith(place if place.endswith(os.sep) else f"{place}{os.sep}")
 
 
 def same_place(path: str, other: str) -> bool:

@@ -8,9 +8,9 @@ import signal
 from typing import Any, Final
 
 from pegboard import Fault, Status, ToolResult
+from pegboard_shell._confined import Confined
 from pegboard_shell._results import NAME, refused
 from pegboard_shell._running import Outcome
-from pegboard_shell._sandbox import Confined
 
 __all__ = ["report"]
 

@@ -18,8 +18,9 @@ __all__ = ["Outcome", "Run"]
 
 _TICK: Final = 0.25
 """Seconds after which a run looks whether it was told to stop, at the latest."""
-_PATIENCE: Final = 0.4
-"""Seconds beyond the grace that a supervisor has to end everything."""
+_PATIENCE: Final = 3.0
+"""Seconds beyond the grace that a supervisor has to end everything, and to say what it could not: it gives up itself
+after two, and on a busy machine its word is worth the wait."""
 _MOST_LATE_READS: Final = 256
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Final
 
 from pegboard_shell._places import Places
@@ -15,11 +16,13 @@ def seatbelt_arguments(places: Places, executable: str, *, network: bool) -> lis
     """The command line that goes before a command. Of several rules about a path the last one counts."""
     rules = ["(version 1)", "(allow default)", "(deny file-write*)", '(allow file-write* (subpath "/dev"))']
     rules += [f"(deny file-read-data {_below(path)})" for path in places.private]
-    rules += [f"(allow file-read-data {_below(path)})" for path in places.shown(executable)]
+    rules += [f"(allow file-read-data {_below(path)})" for path in places.shown(executable)[0]]
     if places.writable is not None:
         rules.append(f"(allow file-read* file-write* {_below(places.writable)})")
-    rules += [f"(deny file-write* {_below(path)})" for path in places.protected]
-    rules += [f"(deny file-write* {_just(path)})" for path in places.anchored]
+    there = [path for name in places.protected if (path := Path(places.workspace, name)).exists()]
+    anchored = {folder: None for path in there for folder in path.parents if folder.is_relative_to(places.workspace)}
+    rules += [f"(deny file-write* {_below(str(path))})" for path in there]
+    rules += [f"(deny file-write* {_just(str(path))})" for path in anchored if str(path) != places.workspace]
     rules += [] if network else ["(deny network*)"]
     return [SEATBELT, "-p", "\n".join(rules), executable]
 

@@ -4,7 +4,7 @@ It sets limits before the command begins, adopts what the command leaves behind,
 left. Its standard input is a socket: lines about the command go out, and when the other side is shut down (the program
 said so, or is gone) the command is ended: TERM, `grace` seconds, KILL. Its arguments are the config and those of the
 command. The config is a mapping as `marshal` writes it, in hexadecimal digits: `{"grace": 0.5, "limits": {},
-"landlock": None, "monitor": False}`. The program has the same interpreter, so both know the same form.
+"confinement": {}, "monitor": False}`. The program has the same interpreter, so both know the same form.
 
 Every command waits until this is loaded, so it imports no more than it must: with `json`, `signal` and `contextlib` it
 would take twice as long.
@@ -17,7 +17,6 @@ import marshal
 import os
 import resource
 import select
-import struct
 import sys
 import time
 
@@ -43,8 +42,7 @@ else:
             return kind is not None and issubclass(kind, self.kinds)
 
 
-PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 36, 38
-LANDLOCK_CREATE_RULESET, LANDLOCK_ADD_RULE, LANDLOCK_RESTRICT_SELF = 444, 445, 446
+PR_SET_CHILD_SUBREAPER = 36
 PROC = "/proc"
 PATIENCE = 2.0
 """Seconds after which what cannot be killed (a process of another user, one that hangs in the kernel) is left alone."""
@@ -56,7 +54,7 @@ def main() -> None:
     control = os.dup(0)
     signal.pthread_sigmask(signal.SIG_SETMASK, signal.valid_signals())  # until the child can be ended by one
     with suppress(OSError, AttributeError):
-        libc().prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     wake = awake_on_signals()
     child = os.fork()
     if child == 0:
@@ -69,11 +67,6 @@ def main() -> None:
     left, status = end(child, status, config, wake)
     tell(control, f"ended {status} {left}")
     os._exit(0)
-
-
-def libc() -> Any:
-    """The C library."""
-    return ctypes.CDLL(None, use_errno=True)
 
 
 def tell(control: int, line: str) -> None:
@@ -214,11 +207,10 @@ def become(config: dict[str, Any], argv: list[str], control: int) -> NoReturn:
             with suppress(OSError, ValueError):
                 signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, [])
+        program, argv = confine(config.get("confinement") or {}, argv)
         for name, value in config["limits"].items():
             limit(getattr(resource, name), value)
-        if config.get("landlock"):
-            restrict(config["landlock"])
-        os.execv(argv[0], argv)  # noqa: S606 - that is what it is for
+        os.execve(program, argv, os.environ)  # noqa: S606 - that is what it is for
     except OSError as error:
         tell(control, f"failed {error.errno or 0}")
     except BaseException:  # noqa: BLE001 - a process that is not the supervisor must not go on as one
@@ -226,30 +218,32 @@ def become(config: dict[str, Any], argv: list[str], control: int) -> NoReturn:
     os._exit(127)
 
 
+def confine(confinement: dict[str, Any], argv: list[str]) -> tuple[str | int, list[str]]:
+    """Take on what a command is confined by; gives the program to start, and its arguments. Raises OSError."""
+    if not confinement:
+        return argv[0], argv
+    if TYPE_CHECKING:
+        from pegboard_shell import _mounts as mounts
+        from pegboard_shell import _restrict as restrict
+    else:
+        import _restrict as restrict
+    if "landlock" in confinement:
+        restrict.confine_files(confinement["landlock"])
+        restrict.filter_calls(confinement["calls"])
+        return argv[0], argv
+    if not TYPE_CHECKING:
+        import _mounts as mounts
+    program = os.open(argv[0], os.O_RDONLY)  # which may be hidden in a moment
+    mounts.arrange(confinement["mounts"])
+    # It takes the filter on when its own work is done, which the filter refuses.
+    calls = os.memfd_create("calls", 0)
+    os.write(calls, confinement["calls"])
+    os.lseek(calls, 0, os.SEEK_SET)
+    return program, [argv[0], "--seccomp", str(calls), *argv[1:]]
+
+
 def limit(which: int, value: int) -> None:
     """Set a limit, no higher than it already is."""
     _, hard = resource.getrlimit(which)
     value = value if hard == resource.RLIM_INFINITY else min(value, hard)
     resource.setrlimit(which, (value, value))
-
-
-def restrict(plan: dict[str, Any]) -> None:
-    """Confine this process and all that it starts, for good. Raises OSError: then nothing may run."""
-    library = libc()
-    attributes = struct.pack("=QQQ", plan["files"], plan["network"], plan["scopes"])[: plan["size"]]
-    ruleset = checked(library.syscall(LANDLOCK_CREATE_RULESET, attributes, ctypes.c_size_t(len(attributes)), 0))
-    for path, access in plan["rules"]:
-        place = os.open(path, os.O_PATH | os.O_CLOEXEC)
-        rule = struct.pack("=Qi", access, place)
-        checked(library.syscall(LANDLOCK_ADD_RULE, ruleset, 1, rule, 0))
-        os.close(place)
-    checked(library.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
-    checked(library.syscall(LANDLOCK_RESTRICT_SELF, ruleset, 0))
-    os.close(ruleset)
-
-
-def checked(result: int) -> int:
-    """The result of a call of the system. Raises OSError for a failure."""
-    if result < 0:
-        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
-    return result

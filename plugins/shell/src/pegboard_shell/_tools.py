@@ -120,10 +120,13 @@ class ShellTools:
         return decision
 
     def _is_confined(self) -> bool:
+        if self._around.sandbox == "none":
+            return False
         try:
-            return available(self._around.sandbox) != "none"
+            available("required", self._around.places)
         except SandboxUnavailableError:
-            return True  # it will not run at all
+            return self._around.sandbox == "required"  # then it will not run at all
+        return True
 
     # The tool --------------------------------------------------------------------------------------------------
 

@@ -1,7 +1,7 @@
 """What a pack's tests need.
 
-Installed distributions without an installer, toolkits of their own, a model that makes written calls, and one check
-for everything that a pack should be. `pegboard_testing.fixtures` makes pytest fixtures of them.
+Installed distributions without an installer, toolkits of their own, a model that makes written calls, alone and behind
+a server, and one check for everything that a pack should be. `pegboard_testing.fixtures` makes pytest fixtures of them.
 """
 
 from __future__ import annotations
@@ -10,17 +10,27 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pegboard_testing._backend_checks import assert_backend_conforms, backend_conformance
     from pegboard_testing._conformance import assert_conforms, conformance
     from pegboard_testing._distributions import fake_distribution
     from pegboard_testing._findings import Finding
     from pegboard_testing._scripted import ScriptedModel, Turn
+    from pegboard_testing._scripted_server import Broken, Failing, Raw, ScriptedServer
     from pegboard_testing._toolkits import isolated_toolkit
+    from pegboard_testing._type_checks import check_types
 
 __all__ = [
+    "Broken",
+    "Failing",
     "Finding",
+    "Raw",
     "ScriptedModel",
+    "ScriptedServer",
     "Turn",
+    "assert_backend_conforms",
     "assert_conforms",
+    "backend_conformance",
+    "check_types",
     "conformance",
     "fake_distribution",
     "isolated_toolkit",
@@ -28,10 +38,17 @@ __all__ = [
 
 # Loaded when they are asked for: pytest imports this package in every project of an environment, for its fixtures.
 _HOMES = {
+    "Broken": "_scripted_server",
+    "Failing": "_scripted_server",
     "Finding": "_findings",
+    "Raw": "_scripted_server",
     "ScriptedModel": "_scripted",
+    "ScriptedServer": "_scripted_server",
     "Turn": "_scripted",
+    "assert_backend_conforms": "_backend_checks",
     "assert_conforms": "_conformance",
+    "backend_conformance": "_backend_checks",
+    "check_types": "_type_checks",
     "conformance": "_conformance",
     "fake_distribution": "_distributions",
     "isolated_toolkit": "_toolkits",

@@ -15,6 +15,7 @@ from pegboard_testing._probe import probe, reference_to
 from pegboard_testing._secret_checks import check_secrets
 from pegboard_testing._tool_checks import check_documentation, check_examples, check_names, check_schema
 from pegboard_testing._toolkits import isolated_toolkit, without_environment
+from pegboard_testing._type_checks import check_types
 
 __all__ = ["BUDGET", "assert_conforms", "conformance"]
 
@@ -37,8 +38,9 @@ def assert_conforms(
     `plugin` is a module, a plugin object, or the name of an installed plugin. Checked are: that it loads without a
     word, its hooks, that loading imports at most `budget` modules beyond the core's (in a fresh interpreter); that
     names are legal for every provider, that tools and parameters are documented, that schemas are valid and the same
-    in every process; that declared examples run (with this `context`; switched off by `run_examples=False`) and
-    results are JSON; that secrets of the settings show nowhere. `settings` is the pack's section.
+    in every process; that type handlers accept what their schemas accept; that declared examples run (with this
+    `context`; switched off by `run_examples=False`) and results are JSON; that secrets of the settings show nowhere.
+    `settings` is the pack's section.
 
     Raises `UnknownNameError` for a name that is not installed.
     """
@@ -75,6 +77,7 @@ def _check(
             return
         for tool in toolkit.all_tools:
             yield from _check_tool(tool)
+        yield from check_types(toolkit, pack)
         yield from _check_stability(toolkit, plugin, section)
         for tool in toolkit.all_tools if run_examples else ():
             yield from check_examples(toolkit, tool, context)

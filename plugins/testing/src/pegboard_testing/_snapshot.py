@@ -31,8 +31,9 @@ class SchemaSnapshot:
         path = self._folder / f"{re.sub(r'[^A-Za-z0-9_.-]+', '-', name or self._name).strip('-')}.json"
         text = json.dumps(_described(tools), indent=2, ensure_ascii=False) + "\n"
         if self._update:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
+            from pegboard.inspection import write_file  # pytest loads this module, whether there are such tests or not
+
+            write_file(path, text, "the snapshot")
         elif not path.is_file():
             pytest.fail(f"there is no {path.name} in {path.parent}; write it: pytest --schema-update", pytrace=False)
         elif (before := path.read_text(encoding="utf-8")) != text:

@@ -1,0 +1,54 @@
+"""A small agent: a model behind any OpenAI-compatible server, a toolkit, and the loop between them.
+
+Loading the plugin loads nothing of this: each name is imported when it is first asked for (PEP 562).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from pegboard import Command, hookimpl
+
+if TYPE_CHECKING:
+    from pegboard_agent._agent import Agent, AgentStoppedError
+    from pegboard_agent._events import CallEnded, CallStarted, ChunkEvent, Event, Final, Parked, Stopped, TextDelta
+    from pegboard_agent._memory import Memory
+    from pegboard_agent._messages import Message
+    from pegboard_agent._model import RESTARTED, ChatModel, ModelError
+    from pegboard_agent._openai import OpenAIChat
+
+__all__ = ["RESTARTED", "Agent", "AgentStoppedError", "ChatModel", "Memory", "Message", "ModelError", "OpenAIChat"]
+__all__ += ["CallEnded", "CallStarted", "ChunkEvent", "Event", "Final", "Parked", "Stopped", "TextDelta"]
+__all__ += ["provide_commands"]
+
+_HOMES = {
+    "_agent": "Agent AgentStoppedError",
+    "_events": "CallEnded CallStarted ChunkEvent Event Final Parked Stopped TextDelta",
+    "_memory": "Memory",
+    "_messages": "Message",
+    "_model": "RESTARTED ChatModel ModelError",
+    "_openai": "OpenAIChat",
+}
+_home_of = {name: home for home, names in _HOMES.items() for name in names.split()}
+
+
+def __getattr__(name: str) -> Any:
+    home = _home_of.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = globals()[name] = getattr(import_module(f"{__name__}.{home}"), name)
+    return found
+
+
+def _chat(arguments: list[str]) -> int:
+    from pegboard_agent._chat import run
+
+    return run(arguments)
+
+
+@hookimpl
+def provide_commands() -> Iterable[Command]:
+    """`pegboard chat`."""
+    return [Command("chat", "Talk to a model that has the board's tools.", _chat)]

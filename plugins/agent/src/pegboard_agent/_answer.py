@@ -1,0 +1,71 @@
+"""The answer that a model must give: a tool that hangs on no board, whose one parameter is the answer."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, Final, final
+
+from pegboard import Toolkit, TypeHandler
+
+__all__ = ["FINAL_ANSWER", "Answer", "WrongAnswerError"]
+
+FINAL_ANSWER: Final = "final_answer"
+_FENCED: Final = re.compile(r"\s*```(?:json)?\s*(.*?)\s*```\s*", re.DOTALL)
+
+
+class WrongAnswerError(Exception):
+    """An answer does not have its type; the message is for the model."""
+
+
+@final
+class Answer:
+    """An answer of the type `output`, as a toolkit's `types` map it.
+
+    A record is asked for by its members, everything else as the one parameter `answer`. Raises `RegistrationError` for
+    a type that nobody maps.
+    """
+
+    def __init__(self, output: Any, types: Any) -> None:
+        async def final_answer(answer: Any) -> None:
+            """Give the final answer, once you know all that it takes. Call it alone."""
+
+        final_answer.__annotations__["answer"] = output
+        self._board = Toolkit(plugins=())
+        self._board.register_type(
+            TypeHandler(lambda annotation: annotation == output, lambda _, __: types.plan(output))
+        )
+        (tool,) = self._board.register(final_answer)
+        self._is_text = output is str
+        self._function = {"name": FINAL_ANSWER, "description": tool.description, "parameters": tool.parameters}
+        members = tool.parameters["properties"]["answer"]
+        self._is_record = members.get("type") == "object" and "properties" in members
+        if self._is_record:
+            definitions = {"$defs": tool.parameters["$defs"]} if "$defs" in tool.parameters else {}
+            self._function["parameters"] = {**members, **definitions}
+
+    def definition(self, name: str) -> dict[str, Any]:
+        """The tool as chat completions take it."""
+        return {"type": "function", "function": {**self._function, "name": name}}
+
+    def read(self, said: str, *, in_words: bool) -> tuple[str, Any]:
+        """What the tool was called with, or what was said instead: as text, and as its type.
+
+        Raises `WrongAnswerError`.
+        """
+        if in_words and self._is_text:
+            return said, said
+        fenced = _FENCED.fullmatch(said)
+        try:
+            given = json.loads(fenced[1] if fenced else said)
+        except ValueError:
+            raise WrongAnswerError("the answer is no JSON") from None
+        if self._is_text and isinstance(given, dict) and len(given) == 1:  # whatever a model calls its one text
+            (given,) = given.values()
+        wrapped = in_words or self._is_record or not isinstance(given, dict)
+        call = self._board.prepare(FINAL_ANSWER, {"answer": given} if wrapped else given)
+        if call.result is not None:
+            reason = call.result.text.removeprefix("Error: ")
+            raise WrongAnswerError(reason.replace("\nanswer.", "\n") if self._is_record else reason)
+        plain = call.arguments["answer"]
+        return plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False), call.typed["answer"]

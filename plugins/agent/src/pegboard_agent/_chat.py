@@ -1,0 +1,138 @@
+"""The command `pegboard chat`."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable
+from contextlib import aclosing, redirect_stdout
+from typing import Any, TextIO
+
+from pegboard import ApprovalRequest, PegboardError, Toolkit
+from pegboard.inspection import spelled_out
+from pegboard_agent._agent import Agent
+from pegboard_agent._events import CallEnded, CallStarted, ChunkEvent, Event, Final, Parked, Stopped, TextDelta
+from pegboard_agent._memory import Memory
+from pegboard_agent._openai import OPENAI, OpenAIChat
+
+__all__ = ["run"]
+
+LONGEST_LINE = 500
+
+
+def run(arguments: list[str]) -> int:
+    """Answer each line of standard input. Returns 0 at its end, 1 for a server that fails, 130 for Ctrl-C."""
+    asked = _parser().parse_args(arguments)
+    out = sys.stdout
+    try:
+        with redirect_stdout(sys.stderr), Toolkit() as toolkit:  # what plugins and tools print is no answer
+            return 0 if _talk(asked, toolkit, out) else 1
+    except KeyboardInterrupt:
+        _say("pegboard chat: interrupted")
+        return 130
+    except OSError as error:
+        _say(f"pegboard chat: {error if error.filename is None else f'{error.filename}: {error.strerror}'}")
+        return 1
+    except (PegboardError, ValueError) as error:
+        _say(f"pegboard chat: {error}")
+        return 1
+
+
+def _parser() -> ArgumentParser:
+    parser = ArgumentParser(
+        prog="pegboard chat",
+        description="Talk to a model that has the board's tools: each line is a message. Answers go to standard "
+        "output, all else to standard error. The key comes from OPENAI_API_KEY, for DashScope from DASHSCOPE_API_KEY.",
+    )
+    add = parser.add_argument
+    add("--model", required=True, metavar="NAME", help="the model, by the server's name for it")
+    add("--base-url", default=OPENAI, metavar="URL", help="an OpenAI-compatible server; else %(default)s")
+    add("--system", default="", metavar="TEXT", help="what the model is told first")
+    add("--group", action="append", default=[], metavar="NAMES", help="activate these groups of tools too: a,b")
+    add("--session", metavar="FILE", help="keep the conversation in this file, and go on with it")
+    return parser
+
+
+def _talk(asked: Namespace, toolkit: Toolkit, out: TextIO) -> bool:
+    """Answer what is asked until its end; False as soon as there is no answer."""
+    for problem in toolkit.problems:
+        _say(f"pegboard chat: {problem}")
+    _activate(toolkit, [name.strip() for names in asked.group for name in names.split(",") if name.strip()])
+    model = OpenAIChat(asked.model, base_url=asked.base_url)
+    prompt, approver = ("> ", _approve) if sys.stdin.isatty() else ("", None)
+    memory = Memory(asked.session)
+    agent = Agent("chat", model, toolkit, system_prompt=asked.system, memory=memory, approver=approver)
+    answered = not agent.owed() or asyncio.run(_answer(agent, None, out))  # the last program ended in the middle
+    while answered and (line := _read(prompt)):
+        answered = not line.strip() or asyncio.run(_answer(agent, line.strip(), out))
+    return answered
+
+
+def _activate(toolkit: Toolkit, names: Iterable[str]) -> None:
+    """Activate groups; one that only tools of packs name is made. Raises ValueError for any other."""
+    made = {group.name for group in toolkit.groups}
+    named = {group for tool in toolkit.all_tools for group in tool.options.groups}
+    for name in names:
+        if name not in made | named:
+            known = ", ".join(sorted(made | named))
+            raise ValueError(f"there is no group {name!r}. {f'Groups: {known}.' if known else 'There are no groups.'}")
+        if name not in made:
+            toolkit.create_group(name)
+    toolkit.update_groups(names, True)
+
+
+async def _answer(agent: Agent, message: str | None, out: TextIO) -> bool:
+    """Show what an agent does, to a terminal as it comes, to a pipe the answer alone. False if there is no answer."""
+    live = out.isatty()
+    ended = midline = False
+    async with aclosing(agent.stream(message)) as events:
+        async for event in events:
+            ended = isinstance(event, (Final, Parked))
+            if isinstance(event, TextDelta):
+                out.write(spelled_out(event.text) if live else "")
+                midline = live
+            elif isinstance(event, Final):
+                out.write("\n" if live else f"{event.message.text}\n")
+            elif line := " ".join(_told(event).split()):
+                _say("\n" * midline + line[:LONGEST_LINE])
+                midline = False
+            out.flush()
+    return ended
+
+
+def _told(event: Event) -> str:
+    """What is said of an event beside the answer."""
+    match event:
+        case CallStarted(call):
+            return f"[{call.name} {_as_json(call.arguments)}]"
+        case ChunkEvent(chunk):
+            return chunk.text
+        case CallEnded(result):
+            return f"[{result.name}: {result.status.value}] {result.text}"
+        case Parked(call_ids):
+            return f"[waiting for the answers of {', '.join(call_ids)}]"
+        case Stopped(reason):
+            return f"pegboard chat: {reason}"
+    return ""
+
+
+def _approve(request: ApprovalRequest) -> bool:
+    why = f": {request.reason}" if request.reason else ""
+    _say(f"{request.tool.name} {_as_json(dict(request.arguments))} asks for approval{why}")
+    return _read("Run it? (y/n) ").strip().lower() in ("y", "yes")
+
+
+def _as_json(arguments: Any) -> str:
+    return json.dumps(arguments, ensure_ascii=False, default=str)
+
+
+def _read(prompt: str) -> str:
+    _say(prompt, end="")
+    return sys.stdin.readline()
+
+
+def _say(line: str, end: str = "\n") -> None:
+    sys.stderr.write(spelled_out(line) + end)
+    sys.stderr.flush()

@@ -1,0 +1,121 @@
+"""Models: the one method that an agent needs, and what a response comes to."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from inspect import isawaitable
+from typing import Any, Final, Protocol, final, runtime_checkable
+from uuid import uuid4
+
+from pegboard import BoundDialect, PegboardError, describe_exception
+
+__all__ = ["RESTARTED", "ChatModel", "ModelError", "Reply", "new_id", "streamed", "why_it_failed"]
+
+RESTARTED: Final[Mapping[str, Any]] = {"choices": [], "restarted": True}
+"""A chunk that says: forget what came so far, the response begins anew."""
+
+
+class ModelError(PegboardError):
+    """A model cannot be asked, or gave no response: one sentence, without the key."""
+
+
+def why_it_failed(error: Exception) -> str:
+    """What is said of a model that raised."""
+    if isinstance(error, ModelError):
+        return str(error)
+    return f"the model failed: {type(error).__name__}: {describe_exception(error)}"
+
+
+@runtime_checkable
+class ChatModel(Protocol):
+    """Anything that answers a conversation."""
+
+    def stream(self, messages: list[dict[str, Any]], tools: list[dict[str, Any]], **options: Any) -> AsyncIterator[Any]:
+        """The chunks of one chat completion, as dicts or SDK objects; a whole completion counts as one chunk.
+
+        `messages` and `tools` are as chat completions take them, `options` go into the request. What is raised ends the
+        run of the agent.
+        """
+        ...
+
+
+@asynccontextmanager
+async def streamed(
+    model: ChatModel, messages: list[dict[str, Any]], tools: list[dict[str, Any]], options: Mapping[str, Any]
+) -> AsyncIterator[AsyncIterator[Any]]:
+    """The chunks of a response. Their generator is closed behind whoever stops reading: its connection ends with it."""
+    chunks: Any = model.stream(messages, tools, **options)
+    if isawaitable(chunks):  # SDKs hand out streams to be awaited
+        chunks = await chunks
+    try:
+        yield chunks
+    finally:
+        close = getattr(chunks, "aclose", None)
+        if close is not None:
+            await close()
+
+
+@final
+class Reply:
+    """One response of a model, as far as its chunks have come."""
+
+    def __init__(self) -> None:
+        self._fragments: list[Any] = []  # of calls
+        self._shown = ""  # of a response that began anew: who reads along has this already
+        self.text = ""
+        self.finish: str | None = None
+        self.usage: Mapping[str, Any] = {}
+
+    def feed(self, chunk: Any) -> str:
+        """Take in a chunk; the text in it that nobody has seen yet."""
+        plain: Mapping[str, Any] = chunk if isinstance(chunk, Mapping) else chunk.model_dump()
+        if plain.get("restarted"):
+            self._shown = self._shown or self.text
+            self._fragments, self.text, self.finish = [], "", None
+            return ""
+        usage = plain.get("usage")
+        self.usage = usage if isinstance(usage, Mapping) else self.usage
+        for choice in (plain.get("choices") or ())[:1]:
+            said = choice.get("delta") or _numbered(choice.get("message") or {})
+            self._fragments += [call for call in said.get("tool_calls") or () if isinstance(call, Mapping)]
+            self.finish = choice.get("finish_reason") or self.finish
+            return self._unseen(_text(said.get("content")) or _text(said.get("refusal")))
+        return ""
+
+    def _unseen(self, text: str) -> str:
+        self.text += text
+        if not self._shown or not text:
+            return text
+        if self._shown.startswith(self.text):
+            return ""
+        seen, self._shown = self._shown, ""
+        return self.text[len(seen) :] if self.text.startswith(seen) else f"\n{self.text}"
+
+    def message(self, dialect: BoundDialect) -> dict[str, Any]:
+        """The message in it, as the conversation keeps it: each call has an id."""
+        calls: list[dict[str, Any]] = []
+        if self._fragments:
+            collector = dialect.collector()
+            collector.feed({"choices": [{"delta": {"tool_calls": self._fragments}}]})
+            calls = [{**call, "id": call["id"] or new_id()} for call in collector.messages()[0].get("tool_calls", ())]
+        if not calls:
+            return {"role": "assistant", "content": self.text}
+        return {"role": "assistant", "content": self.text or None, "tool_calls": calls}
+
+
+def _text(content: Any) -> str:
+    if isinstance(content, list):
+        return "".join(str(part.get("text") or "") for part in content if isinstance(part, Mapping))
+    return content if isinstance(content, str) else ""
+
+
+def _numbered(message: Mapping[str, Any]) -> dict[str, Any]:
+    """A whole message as if it came in one chunk."""
+    calls = [{"index": index, **call} for index, call in enumerate(message.get("tool_calls") or ())]
+    return {**message, "tool_calls": calls}
+
+
+def new_id() -> str:
+    """An id for a call that came without one."""
+    return f"call_{uuid4().hex[:16]}"

@@ -1,0 +1,112 @@
+"""Inwards: a framework's tools as tools by hand, whose schema the framework wrote."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Final, final
+
+import attrs
+
+from pegboard import Approval, ApprovalRequest, Fault, Status, ToolCall, ToolResult
+from pegboard_bridges._frameworks import NotNativeError
+
+__all__ = ["ForeignTool", "ForeignTools", "approved", "denied", "failed", "finished", "foreign", "given_arguments"]
+
+NOTHING: Final = {"type": "object", "properties": {}}
+
+
+def _of_an_object(schema: Mapping[str, Any] | None) -> dict[str, Any]:
+    return dict(schema or NOTHING, type="object")
+
+
+@final
+@attrs.frozen(eq=False)
+class ForeignTool:
+    """A framework's tool as the board reads it: `call(call)` runs it there, and may be a coroutine function.
+
+    The board checks the arguments by the schema before it runs; the framework may check them again.
+    """
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any] = attrs.field(converter=_of_an_object, repr=False)
+    call: Callable[[ToolCall], Any] = attrs.field(repr=False)
+    tags: tuple[str, ...] = ()
+    returns: Mapping[str, Any] | None = attrs.field(default=None, repr=False)
+    read_only: bool | None = None
+    destructive: bool | None = None
+    idempotent: bool | None = None
+    open_world: bool | None = None
+
+
+@final
+@attrs.frozen(eq=False)
+class ForeignTools:
+    """Tools of a framework: what `toolkit.register` takes."""
+
+    found: Iterable[ForeignTool]
+
+    def tools(self) -> Iterable[ForeignTool]:
+        """The tools, by the names that they have there."""
+        return list(self.found)
+
+
+def foreign(bridge: str, tools: Any, readers: Mapping[type, Callable[[Any], Any]]) -> ForeignTools:
+    """The tools of a framework's object, or of a list of such.
+
+    `readers` says by class how to read one: a tool as a `ForeignTool`, what holds tools as an iterable of them. The
+    first class that fits counts. Raises `NotNativeError` for anything else.
+    """
+
+    def read(given: Any) -> Iterator[ForeignTool]:
+        if not isinstance(given, (ForeignTool, list, tuple)):
+            reader = next((read for kind, read in readers.items() if isinstance(given, kind)), None)
+            if reader is None:
+                known = ", ".join(kind.__name__ for kind in readers)
+                got = f"{type(given).__module__}.{type(given).__qualname__}"
+                raise NotNativeError(f"from_{bridge} takes {known} or a list of such; got {got}")
+            given = reader(given)
+        if isinstance(given, ForeignTool):
+            yield given
+        else:
+            for each in given:
+                yield from read(each)
+
+    return ForeignTools(list(read(tools)))
+
+
+def given_arguments(call: ToolCall) -> dict[str, Any]:
+    """What the model sent, to be handed to a framework that may change it."""
+    return dict(call.arguments)
+
+
+def failed(call: ToolCall, text: str) -> ToolResult:
+    """The result of a tool that says of itself that it failed, in its own words."""
+    return ToolResult(call.id, call.name, Status.ERROR, text, error=Fault("error", text.removeprefix("Error: ")))
+
+
+def denied(call: ToolCall, message: str = "it was not approved") -> ToolResult:
+    """The result of a tool that nobody let run."""
+    message = f"{call.name} was not run: {message}; go on without it"
+    return ToolResult(call.id, call.name, Status.DENIED, f"Error: {message}", error=Fault("denied", message))
+
+
+async def approved(call: ToolCall, reason: str) -> bool:
+    """Whether the session's approver lets a tool run that its framework would ask about; nobody there is a no."""
+    approver = getattr(call.session, "approver", None)
+    if approver is None:
+        return False
+    request = ApprovalRequest(call.session[call.name], call.id, given_arguments(call), reason)
+    answer = approver(request)
+    answer = await answer if inspect.isawaitable(answer) else answer
+    return answer is True or (isinstance(answer, Approval) and answer.decision == "approve")
+
+
+def finished(work: Callable[[], Any]) -> Any:
+    """What a coroutine function gives, for those who wait in plain code, whether a loop runs here or not."""
+    import asyncio
+
+    with ThreadPoolExecutor(1) as other:
+        return other.submit(lambda: asyncio.run(work())).result()

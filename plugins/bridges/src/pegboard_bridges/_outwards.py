@@ -1,0 +1,169 @@
+"""Outwards: the board as a framework's tools need it, and results in words that any framework takes."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, TypeVar, final
+
+from attrs import field, frozen
+
+from pegboard import (
+    Approval,
+    ApprovalRequest,
+    Block,
+    Chunk,
+    DataBlock,
+    ImageBlock,
+    LinkBlock,
+    Session,
+    Status,
+    TextBlock,
+    Tool,
+    ToolCall,
+    Toolkit,
+    ToolResult,
+)
+
+__all__ = ["Board", "data_url", "image_type", "parts", "progress_of", "text_of", "text_or_parts", "words_of"]
+
+_WORDS: Final = frozenset({TextBlock, LinkBlock})
+
+T = TypeVar("T")
+Answer = bool | Approval
+
+
+@final
+@frozen(eq=False)
+class Board:
+    """A toolkit, session or view, as a bridge calls it. Arguments are checked by the board's own plans alone."""
+
+    source: Toolkit | Session
+    _made: dict[str, tuple[Tool, Any]] = field(factory=dict, init=False, repr=False)
+
+    @property
+    def tools(self) -> list[Tool]:
+        """The tools that are offered now."""
+        return self.source.tools
+
+    def natives(self, make: Callable[[Tool], T]) -> list[T]:
+        """What is made of the tools that are offered now; of each once, for a framework that asks again and again."""
+        tools = self.source.tools
+        for tool in tools:
+            if tool.name not in self._made or self._made[tool.name][0] is not tool:
+                self._made[tool.name] = (tool, make(tool))
+        return [self._made[tool.name][1] for tool in tools]
+
+    def offers(self, name: str) -> bool:
+        """Whether a tool is offered now."""
+        return any(tool.name == name for tool in self.source.tools)
+
+    def prepare(self, name: str, arguments: Any, call_id: str | None = None) -> ToolCall:
+        """A call that has not begun; a bad one has its result already."""
+        return self.source.prepare(name, arguments, call_id=call_id)
+
+    def question(self, call: ToolCall) -> ApprovalRequest | None:
+        """What the framework's own approval decides on: nothing where the board has an approver, or nobody is asked."""
+        if call.status is not Status.AWAITING_APPROVAL or self.source.session().approver is not None:
+            return None
+        return ApprovalRequest(self.source[call.name], call.id, dict(call.arguments), f"{call.name} needs approval")
+
+    def answered(self, call: ToolCall, answer: Answer) -> ToolCall:
+        """The same call with an answer to its question, and to no other."""
+
+        def approver(request: ApprovalRequest) -> Answer:
+            return answer if request.call_id == call.id else False
+
+        return self.source.session(approver=approver).prepare(call.name, call.arguments, call_id=call.id)
+
+    async def call(
+        self,
+        name: str,
+        arguments: Any,
+        call_id: str | None = None,
+        *,
+        ask: Callable[[ApprovalRequest], Awaitable[Answer | None] | Answer | None] | None = None,
+        on_chunk: Callable[[Chunk], Any] | None = None,
+    ) -> ToolResult:
+        """Call a tool. `ask` is the framework's approval: it may raise what makes the framework ask; None denies.
+
+        It may be a coroutine function, too.
+        """
+        result = await self.source.call(name, arguments, call_id=call_id, on_chunk=on_chunk)
+        # Most calls need nobody's approval. One that does was denied, and has not run.
+        if ask is not None and result.status is Status.DENIED:
+            call = self.prepare(name, arguments, call_id)
+            if (request := self.question(call)) is not None:
+                answer = ask(request)
+                decided = await answer if inspect.isawaitable(answer) else answer
+                if decided is not None:
+                    return await self.answered(call, decided).execute(on_chunk=on_chunk)
+        return result
+
+    def call_sync(
+        self,
+        name: str,
+        arguments: Any,
+        call_id: str | None = None,
+        *,
+        ask: Callable[[ApprovalRequest], Answer | None] | None = None,
+        on_chunk: Callable[[Chunk], Any] | None = None,
+    ) -> ToolResult:
+        """`call` for a framework without coroutines."""
+        result = self.source.call_sync(name, arguments, call_id=call_id, on_chunk=on_chunk)
+        if ask is not None and result.status is Status.DENIED:
+            call = self.prepare(name, arguments, call_id)
+            if (request := self.question(call)) is not None and (answer := ask(request)) is not None:
+                return self.answered(call, answer).execute_sync(on_chunk=on_chunk)
+        return result
+
+
+def parts(result: ToolResult, text: Callable[[str], T], image: Callable[[ImageBlock], T]) -> list[T]:
+    """A result in a framework's own parts: images as images, everything else in words."""
+    return [image(block) if isinstance(block, ImageBlock) else text(words_of(block)) for block in result.content]
+
+
+def text_or_parts(result: ToolResult, text: Callable[[str], T], image: Callable[[ImageBlock], T]) -> str | list[T]:
+    """A result as text, or in a framework's own parts where there is more to show."""
+    if ImageBlock in map(type, result.content):
+        return parts(result, text, image)
+    return text_of(result)
+
+
+def text_of(result: ToolResult) -> str:
+    """A result for a framework, or a model, that takes text alone: what is no text is named."""
+    if _WORDS.issuperset(map(type, result.content)):
+        return result.text
+    return "\n".join(words_of(block) for block in result.content)
+
+
+def words_of(block: Block) -> str:
+    """A block in words: what is no text is named."""
+    if isinstance(block, DataBlock):
+        return json.dumps(block.data, ensure_ascii=False)
+    if type(block) in _WORDS:
+        return block.text
+    said: Any = block
+    size = "" if said.data is None else f", {len(said.to_bytes()):,} bytes"
+    return f"[{block.kind}: {said.url}]" if said.url else f"[{block.kind}, {said.media_type or 'unknown type'}{size}]"
+
+
+_PNG: Final = "image/png"
+
+
+def image_type(block: ImageBlock) -> str:
+    """The media type of an image."""
+    return block.media_type or _PNG
+
+
+def data_url(block: ImageBlock) -> str:
+    """Where an image is: its URL, or its bytes in one."""
+    return block.url or f"data:{image_type(block)};base64,{block.data}"
+
+
+def progress_of(chunk: Chunk) -> dict[str, Any]:
+    """A piece of progress as data, for frameworks that have a channel for it but no form."""
+    told = {"call_id": chunk.call_id, "tool": chunk.name, "text": chunk.text}
+    done = chunk.progress
+    return told if done is None else {**told, "done": done.done, "total": done.total}

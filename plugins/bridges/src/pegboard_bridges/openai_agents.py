@@ -1,0 +1,102 @@
+"""OpenAI Agents SDK: tools are `FunctionTool`s, which get the model's arguments as text and give text or parts.
+
+Before each request the SDK asks `is_enabled`: the tools of a session come and go with its groups. Approval is the SDK's
+own: a run stops with `interruptions`, and goes on from `state.approve(item)`. The SDK has no channel for progress.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pegboard import ApprovalRequest, ImageBlock, Session, TextBlock, Tool, ToolCall, Toolkit
+from pegboard_bridges._frameworks import needs
+from pegboard_bridges._inwards import ForeignTool, ForeignTools, approved, denied, foreign
+from pegboard_bridges._outwards import Board, data_url, text_or_parts
+
+with needs("openai_agents"):
+    from agents import FunctionTool, ToolOutputImage, ToolOutputText, UserError
+    from agents.strict_schema import ensure_strict_json_schema
+    from agents.tool_context import ToolContext
+
+__all__ = ["from_openai_agents", "to_openai_agents"]
+
+
+def to_openai_agents(source: Toolkit | Session, *, strict: bool = False) -> list[FunctionTool]:
+    """The tools of a toolkit, session or view for `Agent(tools=...)`; each is enabled while it is offered.
+
+    With `strict` the model is held to the schemas that the provider's strict mode can say; every parameter is required
+    there, those with a default too.
+    """
+    board = Board(source)
+    return [_tool(board, tool, strict) for tool in board.source.all_tools]
+
+
+def _tool(board: Board, tool: Tool, strict: bool) -> FunctionTool:
+    async def invoke(context: ToolContext[Any], text: str) -> Any:
+        def ask(request: ApprovalRequest) -> bool | None:
+            return True if context.is_tool_approved(tool.name, context.tool_call_id) else None
+
+        result = await board.call(tool.name, text, context.tool_call_id, ask=ask)
+        return text_or_parts(result, _text, _image)
+
+    async def needs_approval(context: Any, arguments: dict[str, Any], call_id: str) -> bool:
+        return board.question(board.prepare(tool.name, arguments, call_id)) is not None
+
+    schema = _strict(tool) if strict else None
+    return FunctionTool(
+        tool.name,
+        tool.description,
+        dict(tool.parameters) if schema is None else schema,
+        invoke,
+        strict_json_schema=schema is not None,
+        is_enabled=lambda context, agent: board.offers(tool.name),
+        needs_approval=needs_approval,
+    )
+
+
+def _strict(tool: Tool) -> dict[str, Any] | None:
+    """The schema as strict mode has it; None for one that it cannot say."""
+    try:
+        return dict(ensure_strict_json_schema(tool.json_schema(refs="defs")))
+    except UserError:
+        return None
+
+
+def _text(text: str) -> Any:
+    return ToolOutputText(text=text)
+
+
+def _image(block: ImageBlock) -> Any:
+    return ToolOutputImage(image_url=data_url(block))
+
+
+def from_openai_agents(tools: Any) -> ForeignTools:
+    """The tools of a `FunctionTool` or a list of such; hosted tools run at the provider, and cannot hang on a board.
+
+    Raises `NotNativeError` for anything else.
+    """
+    return foreign("openai_agents", tools, {FunctionTool: _foreign})
+
+
+def _foreign(tool: FunctionTool) -> ForeignTool:
+    async def call(call: ToolCall) -> Any:
+        import json
+
+        text = json.dumps(dict(call.arguments), ensure_ascii=False)
+        context = ToolContext(None, tool_name=tool.name, tool_call_id=call.id, tool_arguments=text)
+        needed = tool.needs_approval
+        if callable(needed):
+            needed = await needed(context, dict(call.arguments), call.id)
+        if needed and not await approved(call, f"{tool.name} needs approval"):
+            return denied(call)
+        return _value(await tool.on_invoke_tool(context, text))
+
+    return ForeignTool(tool.name, tool.description, tool.params_json_schema, call, ("openai_agents",))
+
+
+def _value(output: Any) -> Any:
+    if isinstance(output, ToolOutputText):
+        return TextBlock(output.text)
+    if isinstance(output, ToolOutputImage):
+        return ImageBlock(url=output.image_url) if output.image_url else TextBlock(f"[image: {output.file_id}]")
+    return [_value(each) for each in output] if isinstance(output, list) else output

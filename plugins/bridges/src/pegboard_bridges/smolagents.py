@@ -1,0 +1,117 @@
+"""smolagents: tools have `inputs`, a dict of JSON types by name, and a `forward` that gives one value.
+
+The agent checks arguments by these types before a tool hears of them, and shows the model a copy of the same dict. So
+that the board can check, and say what is wrong in its own words, `inputs` shows one thing when it is copied and allows
+everything when it is looked at. There is no approval and no progress, and a model is not shown images of tools.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from pegboard import ImageBlock, RegistrationError, Session, ToolCall, Toolkit
+from pegboard import Tool as OurTool
+from pegboard_bridges._frameworks import needs
+from pegboard_bridges._inwards import ForeignTool, ForeignTools, foreign, given_arguments
+from pegboard_bridges._outwards import Board, text_of
+
+with needs("smolagents"):
+    from smolagents import Tool, ToolCollection
+    from smolagents.agent_types import AgentImage
+
+__all__ = ["BoardTool", "from_smolagents", "to_smolagents"]
+
+TYPES: Final = ("string", "boolean", "integer", "number", "array", "object", "null")
+
+
+class _Lenient(dict[str, Any]):
+    """A parameter that may be left out, as far as the agent is concerned."""
+
+    def get(self, key: str, default: Any = None) -> Any:
+        return True if key == "nullable" else super().get(key, default)
+
+
+class _Inputs(dict[str, Any]):
+    """What is shown of the parameters, and does not refuse: the board does."""
+
+    def __contains__(self, key: object) -> bool:
+        return True
+
+    def __getitem__(self, key: str) -> Any:
+        return {"type": "any", "nullable": True}
+
+    def __deepcopy__(self, memo: Any) -> dict[str, Any]:
+        return {name: dict(shown) for name, shown in self.items()}
+
+
+class BoardTool(Tool):
+    """A tool of the board."""
+
+    skip_forward_signature_validation = True
+    name = "board_tool"
+    description = ""
+    inputs: dict[str, Any] = {}  # noqa: RUF012 - as the framework declares it
+    output_type = "any"
+
+    def __init__(self, board: Board, tool: OurTool) -> None:
+        self.name, self.description, self.inputs = tool.name, tool.description, _inputs(tool)
+        self._board = board
+        super().__init__()
+
+    def __call__(self, /, *args: Any, **arguments: Any) -> Any:
+        """`forward`, which is what agents mean; nothing is changed before or after it."""
+        arguments.pop("sanitize_inputs_outputs", None)
+        return self.forward(*args, **arguments)
+
+    def forward(self, /, *args: Any, **arguments: Any) -> Any:
+        """Call it; a single dict is the arguments too."""
+        return text_of(self._board.call_sync(self.name, args[0] if args else arguments))
+
+
+def to_smolagents(source: Toolkit | Session) -> list[BoardTool]:
+    """The tools that a toolkit, session or view offers now, for `ToolCallingAgent` and `CodeAgent`."""
+    board = Board(source)
+    return [BoardTool(board, tool) for tool in board.tools]
+
+
+def _inputs(tool: OurTool) -> dict[str, Any]:
+    try:
+        schema = tool.json_schema(refs="inline")
+    except RegistrationError:  # a type that contains itself cannot be written out
+        schema = dict(tool.parameters)
+    required = schema.get("required", ())
+    return _Inputs({name: _shown(part, name in required) for name, part in schema.get("properties", {}).items()})
+
+
+def _shown(part: Any, required: bool) -> dict[str, Any]:
+    """A parameter's schema with what every input needs: a type, and a description."""
+    members = part.get("anyOf") or part.get("oneOf")
+    kinds = part.get("type") or ([each.get("type", "object") for each in members] if members else list(TYPES))
+    said = {key: value for key, value in part.items() if key not in ("anyOf", "oneOf")}
+    shown = {**said, "type": kinds, "description": part.get("description", "")}
+    return _Lenient(shown if required else {**shown, "nullable": True})
+
+
+def from_smolagents(tools: Any) -> ForeignTools:
+    """The tools of a `Tool`, a `ToolCollection`, or a list of such. Raises `NotNativeError` for anything else."""
+    return foreign("smolagents", tools, {Tool: _foreign, ToolCollection: lambda collection: collection.tools})
+
+
+def _foreign(tool: Tool) -> ForeignTool:
+    def call(call: ToolCall) -> Any:
+        value = tool(**given_arguments(call))
+        return _image(value) if isinstance(value, AgentImage) else value
+
+    shown = {name: dict(part) for name, part in tool.inputs.items()}
+    required = [name for name, part in shown.items() if not part.pop("nullable", False)]
+    for part in shown.values():
+        if part.get("type") in ("any", "image", "audio"):  # no types of JSON
+            del part["type"]
+    schema = {"type": "object", "properties": shown, "required": required}
+    return ForeignTool(tool.name, tool.description, schema, call, ("smolagents",))
+
+
+def _image(value: AgentImage) -> ImageBlock:
+    from pathlib import Path
+
+    return ImageBlock.from_bytes(Path(value.to_string()).read_bytes(), "image/png")

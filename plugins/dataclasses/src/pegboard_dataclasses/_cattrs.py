@@ -1,0 +1,164 @@
+"""Types that a cattrs converter maps: what stands behind `pegboard.from_cattrs`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Annotated, Any, Final, TypeAlias, get_args, get_origin, get_type_hints
+
+import cattrs
+from attrs import evolve
+from cattrs import errors
+from cattrs.v import format_exception
+
+from pegboard import (
+    ForeignSchema,
+    Mismatch,
+    RegistrationError,
+    TypeHandler,
+    TypePlan,
+    Types,
+    describe_exception,
+    qualified_name,
+)
+from pegboard.inspection import render
+
+__all__ = ["from_cattrs"]
+
+JsonSchema: TypeAlias = dict[str, Any]
+Schemas: TypeAlias = Mapping[str, Any] | Mapping[Any, Mapping[str, Any]] | Callable[[Any], Mapping[str, Any]]
+# What the hooks of strategies are called that choose a class by the JSON: fields do not say what they read.
+_CHOOSING: Final = ("configure_tagged_union", "_include_subclasses")
+
+
+def from_cattrs(converter: cattrs.BaseConverter, *types: Any, schema: Schemas | None = None) -> TypeHandler:
+    """What `pegboard.from_cattrs` gives."""
+    if not isinstance(converter, cattrs.BaseConverter):
+        raise RegistrationError(f"from_cattrs takes a cattrs converter first, not {converter!r}")
+    if not types:
+        raise RegistrationError("from_cattrs needs the types to map: from_cattrs(converter, Money, Order)")
+    return _CattrsTypes(types, _Bridge(converter, types, schema).build)
+
+
+class _CattrsTypes(TypeHandler):
+    """What `from_cattrs` gives: a handler, and the list of itself, which `provide_types` may return as it is."""
+
+    def __iter__(self) -> Iterator[TypeHandler]:
+        yield self
+
+
+class _Bridge:
+    """The types of one `from_cattrs`, and how each of them is planned."""
+
+    def __init__(self, converter: cattrs.BaseConverter, types: tuple[Any, ...], schema: Schemas | None) -> None:
+        self._converter = converter
+        self._listed = frozenset(types)
+        self._schema = schema
+
+    def build(self, annotation: Any, types: Types) -> TypePlan:
+        given = self._given(annotation)
+        if given is not None:
+            return self._checked(annotation, types, given, given)
+        is_special = self._is_special(annotation, set())
+        try:
+            derived = types.plan_without(lambda handler: isinstance(handler, _CattrsTypes), annotation)
+        except RegistrationError as error:
+            raise RegistrationError(f"{error}; or give from_cattrs the schema= of what the converter reads") from error
+        # What cattrs would generate for the fields, the plan compiler does.
+        return self._checked(annotation, types, render(derived.schema), derived.schema) if is_special else derived
+
+    def _given(self, annotation: Any) -> JsonSchema | None:
+        schema: Any = self._schema
+        if callable(schema):
+            schema = schema(annotation)
+        elif schema and not all(isinstance(keyword, str) for keyword in schema):
+            schema = schema.get(annotation, schema.get(get_origin(annotation)))
+        return None if schema is None else dict(schema)
+
+    def _checked(self, annotation: Any, types: Types, schema: JsonSchema, shown: JsonSchema) -> TypePlan:
+        """The plan that checks a value against `schema` and then lets the converter read it."""
+        name = qualified_name(annotation)
+        converter = self._converter
+        try:
+            converter.get_structure_hook(annotation)
+        except Exception as error:
+            raise RegistrationError(f"the converter cannot read {name}: {describe_exception(error)}") from error
+        plan = ForeignSchema(schema, f"the schema of {name}").plan()
+
+        def structure(value: Any) -> Any:
+            fitting = plan.structure(value)
+            try:
+                return converter.structure(fitting, annotation)
+            except Exception as error:
+                raise Mismatch(f"no {name}", located=list(_located(error))) from error
+
+        def unstructure(value: Any) -> Any:
+            return write(converter.unstructure(value, unstructure_as=annotation))
+
+        def write(left: Any) -> Any:
+            """The table writes what the converter left as it was, such as dates; what nobody maps is left for good."""
+            if isinstance(left, Mapping):
+                return {str(key): write(value) for key, value in left.items()}
+            if isinstance(left, list | tuple | set | frozenset):
+                return list(map(write, left))
+            try:
+                return left if type(left) in self._listed else types.plan(type(left)).unstructure(left)
+            except RegistrationError:
+                return left
+
+        # Whoever reads a class with a hook and leaves its instances as they are promises nothing of results.
+        one_way = converter.get_unstructure_hook(annotation) is cattrs.fns.identity and isinstance(annotation, type)
+        return evolve(plan, schema=shown, structure=structure, unstructure=unstructure, one_way=one_way)
+
+    def _hook(self, annotation: Any) -> Any:
+        try:
+            return self._converter.get_structure_hook(annotation)
+        except Exception:  # noqa: BLE001 - what it cannot read the table perhaps can
+            return None
+
+    def _is_special(self, annotation: Any, seen: set[int]) -> bool:
+        """Whether the converter reads or writes a class in here otherwise than by its fields.
+
+        Raises `RegistrationError` where it chooses the class by the JSON.
+        """
+        bare = _bare(annotation)
+        cls = get_origin(bare) or bare
+        if id(cls) in seen:
+            return False
+        hook, inner = self._hook(bare), get_args(bare)
+        module = getattr(hook, "__module__", None)
+        found = module is not None and not module.startswith(("builtins", "cattrs."))
+        if getattr(hook, "__qualname__", "").startswith(_CHOOSING):
+            why = f"the converter chooses by the JSON what {qualified_name(bare)} is, which fields do not tell"
+            raise RegistrationError(f"{why}; name it in from_cattrs, with the schema= of what the converter reads")
+        if isinstance(cls, type) and (hasattr(cls, "__attrs_attrs__") or hasattr(cls, "__dataclass_fields__")):
+            seen.add(id(cls))
+            hooks = hook, self._converter.get_unstructure_hook(bare)
+            # What cattrs generates carries the overrides that it was asked for.
+            found = any(each is not None and getattr(each, "overrides", None) != {} for each in hooks)
+            inner = (*inner, *get_type_hints(cls, None, {cls.__name__: cls}, include_extras=True).values())
+        for each in inner:
+            if _bare(each) not in self._listed:
+                found = self._is_special(each, seen) or found
+        return found
+
+
+def _bare(annotation: Any) -> Any:
+    while get_origin(annotation) is Annotated:
+        annotation = annotation.__origin__
+    return annotation
+
+
+def _located(error: BaseException, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """The single problems in what a converter raised, as `cattrs.transform_error` finds them, with their paths."""
+    if not isinstance(error, errors.ClassValidationError | errors.IterableValidationError):
+        # An author's own message says more than cattrs' "invalid value".
+        own = not isinstance(error, KeyError | errors.ForbiddenExtraKeysError)
+        yield path, describe_exception(error) if own else format_exception(error, None)
+        return
+    noted, others = error.group_exceptions()
+    for inner, note in noted:
+        yield from _located(
+            inner, (*path, note.index if isinstance(note, errors.IterableValidationNote) else note.name)
+        )
+    for inner in others:
+        yield from _located(inner, path)

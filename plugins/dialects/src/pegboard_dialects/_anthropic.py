@@ -1,0 +1,207 @@
+"""Anthropic's messages: content blocks, images and documents in results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from pegboard import Block, Dialect, FileBlock, Tool, ToolCall, ToolResult
+from pegboard_dialects._blocks import NOTHING, Media, as_text, content_of, file_text, is_picture, media_type_of
+from pegboard_dialects._external import external
+from pegboard_dialects._losses import Loss
+from pegboard_dialects._reading import (
+    Collector,
+    as_plain,
+    assembled,
+    decoded,
+    number_in,
+    object_in,
+    objects_in,
+    several,
+    text_in,
+    unknown_response,
+)
+from pegboard_dialects._schemas import Rules, words
+from pegboard_dialects._tools import Definition, Provider, call_of, chosen, searches
+
+__all__ = ["DIALECT"]
+
+EXPECTED: Final = "a message, its content or a list of stream events"
+
+
+def _stays(keyword: str, value: Any) -> bool:
+    return keyword != "minItems" or value in (0, 1)
+
+
+STRICT: Final = Rules(
+    keywords=words(
+        "additionalProperties anyOf const description enum format items minItems properties required title type"
+    ),
+    formats=words("date date-time duration email hostname ipv4 ipv6 time uri uuid"),
+    stays=_stays,
+    closed=True,
+    typed=True,
+    bare_choices=True,
+)
+PROVIDER: Final = Provider(strict=STRICT, takes=frozenset({"defer", "examples"}), members=r"[A-Za-z0-9_.-]{1,64}")
+SEARCH: Final = {"type": "tool_search_tool_bm25_20251119", "name": "tool_search_tool_bm25"}
+
+
+def tools(tools: Iterable[Tool], *, strict: bool = False) -> list[dict[str, Any]]:
+    """Tool definitions. Deferred ones come with Anthropic's own search for them, unless one of the board found them."""
+    tools = list(tools)
+    deferring = not searches(tools) and any(tool.options.defer for tool in tools)
+    found = [_definition(each, deferring) for each in PROVIDER.definitions(tools, strict)]
+    return [*found, dict(SEARCH)] if deferring else found
+
+
+def _definition(each: Definition, deferring: bool) -> dict[str, Any]:
+    options = each.tool.options
+    examples = [as_plain(example) for example in options.examples if isinstance(example, Mapping)]
+    return {
+        "name": each.tool.name,
+        **each.described,
+        "input_schema": each.parameters,
+        **({"strict": True} if each.strict else {}),
+        **({"input_examples": examples} if examples else {}),
+        **({"defer_loading": True} if deferring and options.defer else {}),
+    }
+
+
+def lint(tools: Iterable[Tool], *, strict: bool = False) -> list[Loss]:
+    """What the definitions do not carry."""
+    return PROVIDER.lint(tools, strict=strict)
+
+
+class Content:
+    """The blocks of a message, put together from events."""
+
+    def __init__(self) -> None:
+        self._blocks: dict[int, dict[str, Any]] = {}
+        self._inputs: dict[int, str] = {}
+
+    def add(self, event: Mapping[str, Any]) -> None:
+        """Take in an event."""
+        kind, index = event.get("type"), number_in(event, "index")
+        if kind == "content_block_start":
+            self._blocks[index] = dict(object_in(event, "content_block"))
+        elif kind == "content_block_delta":
+            self._add_delta(index, object_in(event, "delta"))
+
+    def _add_delta(self, index: int, delta: Mapping[str, Any]) -> None:
+        block, kind = self._blocks.setdefault(index, {}), text_in(delta, "type")
+        if kind == "input_json_delta":
+            self._inputs[index] = self._inputs.get(index, "") + text_in(delta, "partial_json")
+        elif kind == "citations_delta":
+            block["citations"] = [*objects_in(block, "citations"), object_in(delta, "citation")]
+        elif kind in _DELTAS:
+            name = kind.removesuffix("_delta")
+            block[name] = text_in(block, name) + text_in(delta, name)
+
+    @property
+    def response(self) -> list[dict[str, Any]]:
+        """The blocks so far, in order; input that is no JSON object is text."""
+        return [
+            {**block, "input": decoded(self._inputs[index])} if index in self._inputs else block
+            for index, block in sorted(self._blocks.items())
+        ]
+
+    @property
+    def messages(self) -> list[dict[str, Any]]:
+        """The message, to append to the conversation."""
+        return [{"role": "assistant", "content": list(map(_sent_back, self.response))}]
+
+
+_DELTAS: Final = ("text_delta", "thinking_delta", "signature_delta")
+_EVENTS: Final = frozenset(
+    {"message_start", "content_block_start", "content_block_delta", "content_block_stop", "message_delta", "ping"}
+)
+
+
+def collector(read: Callable[[Any], list[ToolCall]]) -> Collector:
+    """Collects the events of a streamed message."""
+    return Collector(read, Content())
+
+
+def _sent_back(block: Mapping[str, Any]) -> dict[str, Any]:
+    """A block as a request takes it: the input of a call has to be an object."""
+    kept = {name: value for name, value in block.items() if value is not None}
+    return {**kept, "input": {"INVALID_JSON": kept["input"]}} if isinstance(kept.get("input"), str) else kept
+
+
+def calls(response: Any, *, tools: Sequence[Tool] = ()) -> list[ToolCall]:
+    """The calls among the blocks of a message; those of server tools are the provider's own."""
+    return [
+        call_of(block.get("id"), block.get("name"), block.get("input"), _meta(block), tools)
+        for block in _blocks_of(response)
+        if block.get("type") == "tool_use"
+    ]
+
+
+def _meta(block: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in block.items() if name not in ("type", "id", "name", "input")}
+
+
+def _blocks_of(response: Any) -> list[Mapping[str, Any]]:
+    found = several(response)
+    if found is None:
+        plain = as_plain(response)
+        if not isinstance(plain, Mapping) or not plain.keys() & {"content", "type"}:
+            raise unknown_response("anthropic", EXPECTED, plain)
+        if "content" in plain and plain.get("type") in ("message", None):
+            return objects_in(plain, "content")
+        found = [plain]
+    events = any(text_in(each, "type") in _EVENTS for each in found)
+    return assembled(found, Content()) if events else found
+
+
+def results(results: Iterable[ToolResult], *, meta: Mapping[str, Mapping[str, Any]] | None = None) -> list[Any]:
+    """One message of the user's with a block for each result; none for no results."""
+    blocks = [
+        {
+            "type": "tool_result",
+            "tool_use_id": result.call_id,
+            "content": _content(result),
+            **({"is_error": True} if result.is_error else {}),
+            **{name: said[name] for name in ("toolset_name",) if name in said},
+        }
+        for result in results
+        for said in [(meta or {}).get(result.call_id, {})]
+    ]
+    return [{"role": "user", "content": blocks}] if blocks else []
+
+
+def _content(result: ToolResult) -> str | list[dict[str, Any]]:
+    parts = list(map(_part, content_of(result)))
+    if all(part["type"] == "text" for part in parts):
+        return "\n".join(part["text"] for part in parts) or NOTHING
+    return parts
+
+
+def _part(block: Block) -> dict[str, Any]:
+    if is_picture(block):
+        return {"type": "image", "source": _source(block)}
+    if isinstance(block, FileBlock):
+        kind = media_type_of(block)
+        titled = {"title": block.name} if block.name else {}
+        if kind == "application/pdf":
+            return {"type": "document", "source": _source(block), **titled}
+        text = file_text(block)
+        if text:
+            return {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": text}, **titled}
+    return {"type": "text", "text": as_text(block, "a tool's result takes text, images and documents")}
+
+
+def _source(block: Media) -> dict[str, Any]:
+    if block.url is not None:
+        return {"type": "url", "url": block.url}
+    return {"type": "base64", "media_type": media_type_of(block), "data": block.data}
+
+
+def tool_choice(choice: str, *, tools: Sequence[Tool] = ()) -> Any:
+    """The choice as a request holds it."""
+    known = {"auto": {"type": "auto"}, "required": {"type": "any"}, "none": {"type": "none"}}
+    return chosen(choice, known, lambda name: {"type": "tool", "name": name}, tools)
+
+
+DIALECT: Final = Dialect("anthropic", tools, calls, results, tool_choice, lint, collector, external)

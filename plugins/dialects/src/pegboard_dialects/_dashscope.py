@@ -1,0 +1,88 @@
+"""DashScope: Qwen's models by Alibaba's own protocol. Its compatible mode speaks `openai`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from pegboard import Dialect, ToolCall, ToolResult
+from pegboard_dialects import _openai
+from pegboard_dialects._blocks import text_of
+from pegboard_dialects._external import external
+from pegboard_dialects._openai import Message
+from pegboard_dialects._reading import (
+    Collector,
+    as_plain,
+    assembled,
+    first_object,
+    object_in,
+    objects_in,
+    several,
+    text_in,
+    unknown_response,
+)
+from pegboard_dialects._tools import Provider
+
+__all__ = ["DIALECT"]
+
+EXPECTED: Final = 'a generation response (result_format="message"), its message or a list of its chunks'
+PROVIDER: Final = Provider()
+
+
+def tools(tools: Iterable[Any]) -> list[dict[str, Any]]:
+    """Function definitions, as OpenAI writes them; there is no strict mode."""
+    return _openai.functions(PROVIDER.definitions(tools, strict=False))
+
+
+def _delta_of(chunk: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What a chunk adds: here it is called a message, and of a multimodal model its content are parts."""
+    added = object_in(first_object(object_in(chunk, "output"), "choices"), "message")
+    if isinstance(added.get("content"), list):
+        return {**added, "content": "".join(text_in(part, "text") for part in objects_in(added, "content"))}
+    return added
+
+
+class _Said(Message):
+    """The same, with a content that is always text."""
+
+    @property
+    def messages(self) -> list[dict[str, Any]]:
+        whole = self.response
+        return [{**whole, "content": whole["content"] or ""}]
+
+
+def collector(read: Callable[[Any], list[ToolCall]]) -> Collector:
+    """Collects the chunks of a streamed generation, made with `incremental_output=True`."""
+    return Collector(read, _Said(_delta_of))
+
+
+def calls(response: Any, *, tools: Sequence[Any] = ()) -> list[ToolCall]:
+    """The calls in a response, a message or chunks."""
+    found = several(response)
+    if found is not None and any("output" in each for each in found):
+        return _openai.calls(assembled(found, _Said(_delta_of)), tools=tools)
+    plain = as_plain(response) if found is None else found
+    if isinstance(plain, Mapping) and isinstance(plain.get("output"), Mapping):
+        return _openai.calls({"role": "assistant", **_delta_of(plain)}, tools=tools)
+    if not isinstance(plain, list) and not (isinstance(plain, Mapping) and plain.keys() & _OF_OPENAI):
+        raise unknown_response("dashscope", EXPECTED, plain)
+    return _openai.calls(plain, tools=tools)
+
+
+_OF_OPENAI: Final = frozenset({"choices", "role", "tool_calls"})
+
+
+def results(results: Iterable[ToolResult]) -> list[dict[str, Any]]:
+    """A tool message for each result."""
+    return [
+        {
+            "role": "tool",
+            "tool_call_id": result.call_id,
+            "name": result.name,
+            "content": text_of(result, "a tool message takes text alone"),
+        }
+        for result in results
+    ]
+
+
+DIALECT: Final = Dialect("dashscope", tools, calls, results, _openai.tool_choice, PROVIDER.lint, collector, external)

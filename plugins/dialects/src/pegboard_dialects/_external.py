@@ -1,0 +1,105 @@
+"""Providers' own definitions of tools, hung up on the board: they run elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+import attrs
+
+from pegboard import PegboardError
+from pegboard_dialects._reading import as_plain
+from pegboard_dialects._schemas import words
+
+__all__ = ["External", "external"]
+
+
+@attrs.frozen
+class ExternalTool:
+    """A tool by hand that nobody runs here: its calls are `suspended` until the program resumes them."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+    returns: Mapping[str, Any] | None = None
+    read_only: bool | None = None
+    destructive: bool | None = None
+    idempotent: bool | None = None
+    open_world: bool | None = None
+    strict: bool | None = None
+    defer: bool = False
+    call: None = None
+
+
+@attrs.frozen
+class External:
+    """The tools that some definitions describe: a source of tools for `register`."""
+
+    definitions: tuple[ExternalTool, ...]
+
+    def tools(self) -> list[ExternalTool]:
+        """The tools, by the names that the definitions use."""
+        return list(self.definitions)
+
+
+def external(definitions: Any) -> External:
+    """Read definitions in any provider's form. Raises `PegboardError` for what is none."""
+    plain = as_plain(definitions)
+    return External(tuple(_read(plain if isinstance(plain, list) else [plain])))
+
+
+def _read(definitions: Iterable[Any]) -> Iterator[ExternalTool]:
+    for each in definitions:
+        if isinstance(each, Mapping) and each and all(name.replace("_", "").lower() in _RUN_THERE for name in each):
+            continue
+        if not isinstance(each, Mapping) or not each.keys() & {"name", "type", *_HOLDERS}:
+            raise PegboardError(f"a tool's definition is a dict or an SDK's object with its name; got {each!r}"[:200])
+        inside = next((each[holder] for holder in _HOLDERS if isinstance(each.get(holder), (list, Mapping))), None)
+        if inside is not None:
+            yield from _read([inside] if isinstance(inside, Mapping) else inside)
+        elif isinstance(schema := _schema(each), Mapping):
+            yield _one(each, schema)
+
+
+_HOLDERS: Final = ("function_declarations", "functionDeclarations", "tools", "function")
+"""What definitions stand in: Gemini's tools, namespaces and answers to `tools/list`, OpenAI's functions."""
+_RUN_THERE: Final = words(
+    "codeexecution computeruse enterprisewebsearch filesearch googlemaps googlesearch googlesearchretrieval mcpservers "
+    "retrieval urlcontext"
+)
+"""Gemini's own tools, which have no name but that of the member that they are in."""
+_SCHEMAS: Final = ("parameters", "input_schema", "inputSchema", "parameters_json_schema", "parametersJsonSchema")
+_RETURNS: Final = ("output_schema", "outputSchema")
+_HINTS: Final = {
+    "read_only": "readOnlyHint",
+    "destructive": "destructiveHint",
+    "idempotent": "idempotentHint",
+    "open_world": "openWorldHint",
+}
+
+
+def _schema(said: Mapping[str, Any]) -> Any:
+    """The schema of the parameters; None for a tool of the provider's, which runs there."""
+    found = next((said[name] for name in _SCHEMAS if said.get(name) is not None), None)
+    return {"type": "object", "properties": {}} if found is None and said.get("type") in (None, "function") else found
+
+
+def _answer(said: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The schema of what is returned, in the schema of a function response."""
+    response = said.get("response_json_schema") or said.get("responseJsonSchema") or {}
+    returns = (response.get("properties") or {}).get("output")
+    return {**returns, "$defs": response["$defs"]} if returns and "$defs" in response else returns
+
+
+def _one(said: Mapping[str, Any], schema: Mapping[str, Any]) -> ExternalTool:
+    returns = next((said[name] for name in _RETURNS if isinstance(said.get(name), Mapping)), _answer(said))
+    hints = said.get("annotations") or {}
+    return ExternalTool(
+        str(said["name"]),
+        said.get("description") or "",
+        schema,
+        returns,
+        strict=said.get("strict") or None,
+        defer=said.get("defer_loading") is True,
+        **{ours: hints.get(theirs) for ours, theirs in _HINTS.items()},
+    )

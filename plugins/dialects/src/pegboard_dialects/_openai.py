@@ -1,0 +1,201 @@
+"""OpenAI's chat completions: the format of most compatible servers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from pegboard import Dialect, Tool, ToolCall, ToolResult
+from pegboard_dialects._blocks import NOTHING, as_text, content_of, data_url, is_picture
+from pegboard_dialects._external import external
+from pegboard_dialects._losses import Loss
+from pegboard_dialects._reading import (
+    Collector,
+    as_plain,
+    assembled,
+    first_object,
+    number_in,
+    object_in,
+    objects_in,
+    several,
+    text_in,
+    unknown_response,
+)
+from pegboard_dialects._schemas import Rules, words
+from pegboard_dialects._tools import Definition, Provider, call_of, chosen
+
+__all__ = ["DIALECT", "STRICT", "Message"]
+
+EXPECTED: Final = "a chat completion, its message or a list of its chunks"
+
+
+def _stays(keyword: str, value: Any) -> bool:
+    """Patterns that look around are refused."""
+    return not (keyword == "pattern" and any(look in value for look in ("(?=", "(?!", "(?<=", "(?<!")))
+
+
+STRICT: Final = Rules(
+    keywords=words(
+        "additionalProperties anyOf const description enum exclusiveMaximum exclusiveMinimum format items maxItems "
+        "maximum minItems minimum multipleOf pattern properties required title type"
+    ),
+    formats=words("date date-time duration email hostname ipv4 ipv6 time uuid"),
+    stays=_stays,
+    closed=True,
+    all_required=True,
+    typed=True,
+    null_as_type=True,
+    most_members=5_000,
+    deepest=10,
+    most_choices=1_000,
+    longest=120_000,
+)
+PROVIDER: Final = Provider(strict=STRICT)
+
+
+def tools(tools: Iterable[Tool], *, strict: bool = False) -> list[dict[str, Any]]:
+    """Function definitions."""
+    return functions(PROVIDER.definitions(tools, strict))
+
+
+def functions(definitions: Iterable[Definition]) -> list[dict[str, Any]]:
+    """Definitions in the form that OpenAI's chat completions brought into the world."""
+    return [
+        {
+            "type": "function",
+            "function": {
+                "name": each.tool.name,
+                **each.described,
+                "parameters": each.parameters,
+                **({"strict": True} if each.strict else {}),
+            },
+        }
+        for each in definitions
+    ]
+
+
+def lint(tools: Iterable[Tool], *, strict: bool = False) -> list[Loss]:
+    """What the definitions do not carry."""
+    return PROVIDER.lint(tools, strict=strict)
+
+
+class Message:
+    """A model's message, put together from chunks."""
+
+    def __init__(self, delta_of: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> None:
+        self._delta_of = delta_of
+        self._content: dict[str, Any] = {"role": "assistant", "content": None}
+        self._calls: list[tuple[int, dict[str, Any]]] = []
+        self._open: dict[int, dict[str, Any]] = {}
+
+    def add(self, chunk: Mapping[str, Any]) -> None:
+        """Take in a chunk."""
+        delta = self._delta_of(chunk)
+        for fragment in objects_in(delta, "tool_calls"):
+            self._add_call(fragment)
+        for name, piece in delta.items():
+            if name not in ("role", "tool_calls") and isinstance(piece, str):
+                self._content[name] = (self._content.get(name) or "") + piece
+
+    def _add_call(self, fragment: Mapping[str, Any]) -> None:
+        index, call_id = number_in(fragment, "index"), text_in(fragment, "id")
+        call = self._open.get(index)
+        if call is None or (call_id and call["id"] and call_id != call["id"]):
+            # Some servers number all calls alike: another id is another call.
+            call = {"id": "", "type": "function", "function": {"name": "", "arguments": ""}}
+            self._open[index] = call
+            self._calls.append((index, call))
+        said, function = object_in(fragment, "function"), call["function"]
+        name, arguments = text_in(said, "name"), text_in(said, "arguments")
+        if isinstance(said.get("arguments"), Mapping):  # some servers do not write them as text
+            arguments = json.dumps(said["arguments"], ensure_ascii=False)
+        # Who says the id and the name again in each chunk says all arguments again too.
+        again = bool(call_id) and call["id"] == call_id and name == function["name"]
+        call["id"] = call["id"] or call_id
+        function["name"] += "" if again else name
+        whole = again and arguments.startswith(function["arguments"])
+        function["arguments"] = arguments if whole else function["arguments"] + arguments
+        call.update({name: value for name, value in fragment.items() if name not in _CALL and value is not None})
+
+    @property
+    def response(self) -> dict[str, Any]:
+        """The message so far."""
+        calls = [call for _, call in sorted(self._calls, key=lambda numbered: numbered[0])]
+        return {**self._content, **({"tool_calls": calls} if calls else {})}
+
+    @property
+    def messages(self) -> list[dict[str, Any]]:
+        """The message, to append to the conversation."""
+        return [self.response]
+
+
+_CALL: Final = frozenset({"id", "index", "type", "function"})
+
+
+def delta_of(chunk: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What a chunk adds to the first choice."""
+    choices = (each for each in objects_in(chunk, "choices") if not each.get("index"))
+    return object_in(next(choices, {}), "delta")
+
+
+def collector(read: Callable[[Any], list[ToolCall]]) -> Collector:
+    """Collects the chunks of a streamed chat completion."""
+    return Collector(read, Message(delta_of))
+
+
+def calls(response: Any, *, tools: Sequence[Tool] = ()) -> list[ToolCall]:
+    """The calls in a completion, a message or chunks; custom tools are the provider's own."""
+    return [
+        call_of(call.get("id"), function.get("name"), function.get("arguments"), _meta(call), tools)
+        for call in objects_in(message_of(response), "tool_calls")
+        if isinstance(function := call.get("function"), Mapping)
+    ]
+
+
+def _meta(call: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in call.items() if name not in ("id", "type", "function")}
+
+
+def message_of(response: Any) -> Mapping[str, Any]:
+    """The message in whatever was handed over, as plain data."""
+    found = several(response)
+    if found is not None:
+        of_calls = all("function" in each for each in found)
+        return {"tool_calls": found} if of_calls else assembled(found, Message(delta_of))
+    plain = as_plain(response)
+    if isinstance(plain, Mapping) and "choices" in plain:
+        return object_in(first_object(plain, "choices"), "message") or assembled([plain], Message(delta_of))
+    if isinstance(plain, Mapping) and plain.keys() & {"role", "tool_calls"}:
+        return plain
+    raise unknown_response("openai", EXPECTED, plain)
+
+
+def results(results: Iterable[ToolResult]) -> list[dict[str, Any]]:
+    """A tool message for each result, and after all of them one message of the user's with their images."""
+    messages: list[dict[str, Any]] = []
+    pictures: list[dict[str, Any]] = []
+    for result in results:
+        words: list[str] = []
+        for block in content_of(result):
+            if not is_picture(block):
+                words.append(as_text(block, "a tool message takes text alone"))
+                continue
+            label = f"[image {len(pictures) // 2 + 1} of {result.name}, {result.call_id}]"
+            words.append(f"{label[:-1]}: it follows in the next message of the user]")
+            pictures += [
+                {"type": "text", "text": label},
+                {"type": "image_url", "image_url": {"url": data_url(block)}},
+            ]
+        messages.append({"role": "tool", "tool_call_id": result.call_id, "content": "\n".join(words) or NOTHING})
+    return [*messages, *([{"role": "user", "content": pictures}] if pictures else [])]
+
+
+def tool_choice(choice: str, *, tools: Sequence[Tool] = ()) -> Any:
+    """The choice as a request holds it."""
+    return chosen(choice, WORDS, lambda name: {"type": "function", "function": {"name": name}}, tools)
+
+
+WORDS: Final = {"auto": "auto", "required": "required", "none": "none"}
+
+DIALECT: Final = Dialect("openai", tools, calls, results, tool_choice, lint, collector, external)

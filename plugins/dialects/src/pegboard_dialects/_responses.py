@@ -1,0 +1,198 @@
+"""OpenAI's Responses: items, namespaces, images and files in results."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from pegboard import Block, Dialect, FileBlock, Group, Tool, ToolCall, ToolResult
+from pegboard_dialects._blocks import NOTHING, as_text, content_of, data_url, is_picture, media_type_of
+from pegboard_dialects._external import external
+from pegboard_dialects._losses import Loss
+from pegboard_dialects._openai import STRICT, WORDS
+from pegboard_dialects._reading import (
+    Collector,
+    as_plain,
+    assembled,
+    number_in,
+    object_in,
+    objects_in,
+    several,
+    text_in,
+    unknown_response,
+)
+from pegboard_dialects._tools import Definition, Provider, call_of, chosen, searches
+
+__all__ = ["DIALECT"]
+
+EXPECTED: Final = "a response, a list of its output items or a list of its events"
+PROVIDER: Final = Provider(strict=STRICT, takes=frozenset({"defer"}))
+_DOCUMENT: Final = re.compile(r"text/.*|application/(pdf|json|xml|msword|vnd\.(openxmlformats|ms-).*)")
+_OWN: Final = frozenset({"type", "id", "call_id", "name", "arguments", "status", "parsed_arguments"})
+"""Members of a call that are told elsewhere; whatever else comes with it belongs to its answer."""
+
+
+def tools(tools: Iterable[Tool], *, strict: bool = False, groups: Sequence[Group] = ()) -> list[dict[str, Any]]:
+    """Function definitions; those of a group stand in a namespace, where the group's first one would be.
+
+    Deferred tools come with OpenAI's own search for them, unless a search of the board found them.
+    """
+    tools = list(tools)
+    described = {group.name: group.description for group in groups}
+    deferring = not searches(tools)
+    found: list[dict[str, Any]] = []
+    namespaces: dict[str, dict[str, Any]] = {}
+    for each in PROVIDER.definitions(tools, strict):
+        function = _function(each, deferring)
+        of = next(iter(each.tool.groups or each.tool.options.groups), None)
+        if of is None:
+            found.append(function)
+            continue
+        if of not in namespaces:
+            namespaces[of] = {
+                "type": "namespace",
+                "name": _namespace(of, namespaces),
+                "description": described.get(of) or of,
+                "tools": [],
+            }
+            found.append(namespaces[of])
+        namespaces[of]["tools"].append(function)
+    if deferring and any(tool.options.defer for tool in tools):
+        found.append({"type": "tool_search"})
+    return found
+
+
+def _function(each: Definition, deferring: bool) -> dict[str, Any]:
+    promised = each.promised
+    return {
+        "type": "function",
+        "name": each.tool.name,
+        **each.described,
+        "parameters": each.parameters,
+        "strict": each.strict,
+        **({"defer_loading": True} if deferring and each.tool.options.defer else {}),
+        **({} if promised is None else {"output_schema": promised}),
+    }
+
+
+def _namespace(group: str, taken: Mapping[str, Any]) -> str:
+    """A group's name as a namespace can be called, unlike those that are there."""
+    name = re.sub(r"[^A-Za-z0-9_-]", "_", group)[:60]
+    names = {each["name"] for each in taken.values()}
+    return name if name not in names else f"{name}_{len(taken) + 1}"
+
+
+def lint(tools: Iterable[Tool], *, strict: bool = False) -> list[Loss]:
+    """What the definitions do not carry."""
+    return PROVIDER.lint(tools, strict=strict)
+
+
+class Output:
+    """The items of a response, put together from events."""
+
+    def __init__(self) -> None:
+        self._items: dict[int, dict[str, Any]] = {}
+        self._whole: list[Mapping[str, Any]] = []
+
+    def add(self, event: Mapping[str, Any]) -> None:
+        """Take in an event."""
+        kind, index = event.get("type"), number_in(event, "output_index")
+        if kind in ("response.output_item.added", "response.output_item.done"):
+            self._items[index] = dict(object_in(event, "item"))
+        elif kind == "response.function_call_arguments.delta":
+            item = self._items.setdefault(index, {"type": "function_call"})
+            item["arguments"] = text_in(item, "arguments") + text_in(event, "delta")
+        elif kind == "response.function_call_arguments.done":
+            self._items.setdefault(index, {"type": "function_call"})["arguments"] = text_in(event, "arguments")
+        elif kind in ("response.completed", "response.incomplete"):
+            self._whole = objects_in(object_in(event, "response"), "output")
+
+    @property
+    def response(self) -> list[Mapping[str, Any]]:
+        """The items so far, in order."""
+        return self._whole or [self._items[index] for index in sorted(self._items)]
+
+    @property
+    def messages(self) -> list[dict[str, Any]]:
+        """The items, to append to the input."""
+        return list(map(_sent_back, self.response))
+
+
+def collector(read: Callable[[Any], list[ToolCall]]) -> Collector:
+    """Collects the events of a streamed response."""
+    return Collector(read, Output())
+
+
+def _sent_back(item: Mapping[str, Any]) -> dict[str, Any]:
+    """An item as a request takes it: without what the SDK adds, and what it renames."""
+    return {
+        "async" if name == "async_" else name: value
+        for name, value in item.items()
+        if value is not None and name != "parsed_arguments"
+    }
+
+
+def calls(response: Any, *, tools: Sequence[Tool] = ()) -> list[ToolCall]:
+    """The function calls among the items of a response; all other calls are the provider's own."""
+    return [
+        call_of(item.get("call_id"), item.get("name"), item.get("arguments"), _meta(item), tools)
+        for item in _items_of(response)
+        if item.get("type") == "function_call"
+    ]
+
+
+def _meta(item: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in _sent_back(item).items() if name not in _OWN}
+
+
+def _items_of(response: Any) -> list[Mapping[str, Any]]:
+    found = several(response)
+    if found is None:
+        plain = as_plain(response)
+        if isinstance(plain, Mapping) and isinstance(plain.get("output"), list):
+            return objects_in(plain, "output")
+        if not isinstance(plain, Mapping) or "type" not in plain:
+            raise unknown_response("openai-responses", EXPECTED, plain)
+        found = [plain]
+    events = any(text_in(each, "type").startswith("response.") for each in found)
+    return assembled(found, Output()) if events else found
+
+
+def results(results: Iterable[ToolResult], *, meta: Mapping[str, Mapping[str, Any]] | None = None) -> list[Any]:
+    """An output item for each result; who called, and in which namespace, is said again."""
+    return [
+        {
+            "type": "function_call_output",
+            "call_id": result.call_id,
+            "output": _output(result),
+            **{name: said[name] for name in ("caller", "namespace") if name in said},
+        }
+        for result in results
+        for said in [(meta or {}).get(result.call_id, {})]
+    ]
+
+
+def _output(result: ToolResult) -> str | list[dict[str, Any]]:
+    parts = list(map(_part, content_of(result)))
+    if all(part["type"] == "input_text" for part in parts):
+        return "\n".join(part["text"] for part in parts) or NOTHING
+    return parts
+
+
+def _part(block: Block) -> dict[str, Any]:
+    if is_picture(block):
+        return {"type": "input_image", "image_url": data_url(block), "detail": "auto"}
+    if isinstance(block, FileBlock) and _DOCUMENT.fullmatch(media_type_of(block)):
+        if block.url is not None:
+            return {"type": "input_file", "file_url": block.url}
+        return {"type": "input_file", "filename": block.name or "file", "file_data": data_url(block)}
+    return {"type": "input_text", "text": as_text(block, "a function's output takes text, images and documents")}
+
+
+def tool_choice(choice: str, *, tools: Sequence[Tool] = ()) -> Any:
+    """The choice as a request holds it."""
+    return chosen(choice, WORDS, lambda name: {"type": "function", "name": name}, tools)
+
+
+DIALECT: Final = Dialect("openai-responses", tools, calls, results, tool_choice, lint, collector, external)

@@ -1,0 +1,129 @@
+"""What every dialect does with the tools that are offered: render each, and say what was lost."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final, NamedTuple
+
+from pegboard import PegboardError, Tool, ToolCall, UnknownNameError
+from pegboard_dialects._losses import Loss
+from pegboard_dialects._nulls import without_nulls
+from pegboard_dialects._reading import DEEPEST, decoded
+from pegboard_dialects._schemas import AS_WRITTEN, Rules, rendered
+
+__all__ = ["Definition", "Provider", "call_of", "chosen", "searches"]
+
+
+_JSON: Final = ("object", "array", "integer", "number", "boolean")
+
+
+class Definition(NamedTuple):
+    """A tool as a provider is told of it."""
+
+    tool: Tool
+    parameters: dict[str, Any]
+    strict: bool
+    losses: list[Loss]
+
+    @property
+    def promised(self) -> dict[str, Any] | None:
+        """The schema of the JSON that results are; None for tools that answer in words, or promise nothing."""
+        returns = self.tool.returns
+        return None if returns is None or returns.get("type") not in _JSON else returns
+
+    @property
+    def described(self) -> dict[str, str]:
+        """The member `description`, for tools that have one."""
+        return {"description": self.tool.description} if self.tool.description else {}
+
+
+class Provider(NamedTuple):
+    """The rules of a provider: for every schema, for those that it holds a model to, and what else it takes."""
+
+    plain: Rules = AS_WRITTEN
+    strict: Rules | None = None
+    takes: frozenset[str] = frozenset()
+    """Of what tools declare: `defer`, `examples`."""
+    members: str = ".*"
+    """What the names of parameters look like."""
+
+    def definitions(self, tools: Iterable[Tool], strict: bool) -> list[Definition]:
+        """Each tool that can be read, strictly where that is wanted and possible."""
+        found = (self._definition(tool, strict) for tool in tools)
+        return [each for each in found if each is not None]
+
+    def lint(self, tools: Iterable[Tool], *, strict: bool = False) -> list[Loss]:
+        """What the definitions do not carry."""
+        return [loss for each in self.definitions(tools, strict) for loss in each.losses]
+
+    def _definition(self, tool: Tool, strict: bool) -> Definition | None:
+        try:
+            options, schema = tool.options, tool.parameters
+        except PegboardError:  # its pack turns out to be broken on first use: it is not offered
+            return None
+        losses = [
+            Loss(tool.name, "", name, "the provider has no place for it", "info")
+            for name in ("defer", "examples")
+            if getattr(options, name) and name not in self.takes
+        ]
+        losses += [
+            Loss(tool.name, name, "properties", f"the provider refuses the name {name!r}", "error")
+            for name in schema.get("properties") or ()
+            if not re.fullmatch(self.members, name)
+        ]
+        wanted = strict if options.strict is None else options.strict
+        if wanted and self.strict is None:
+            losses.append(Loss(tool.name, "", "strict", "the provider holds no model to a schema", "info"))
+        elif wanted and self.strict is not None:
+            found = rendered(tool.name, schema, self.strict)
+            if found.parameters is not None:
+                return Definition(tool, found.parameters, True, losses + found.losses)
+            losses.append(found.losses[-1])
+        found = rendered(tool.name, schema, self.plain)
+        return Definition(tool, found.parameters or {}, False, losses + found.losses)
+
+
+SEARCH: Final = "pegboard__search_tools"
+
+
+def searches(tools: Iterable[Tool]) -> bool:
+    """Whether the board's own search is offered: then the deferred tools beside it were found, and are to be seen."""
+    return any(
+        tool.replaces == SEARCH or (tool.origin.plugin == "pegboard" and tool.name.endswith("search_tools"))
+        for tool in tools
+    )
+
+
+def call_of(call_id: Any, name: Any, arguments: Any, meta: dict[str, Any], tools: Sequence[Tool]) -> ToolCall:
+    """A call that was read. A null that says "left out" is left out; what is unreadable stays for the toolkit."""
+    name = name if isinstance(name, str) else ""
+    values = decoded(arguments)
+    tool = next((tool for tool in tools if tool.name == name), None) if _has_null(values) else None
+    if tool is not None:
+        schema = tool.parameters
+        values = without_nulls(values, schema, schema)
+    return ToolCall(
+        call_id if isinstance(call_id, str) else "",
+        name,
+        values,
+        {key: value for key, value in meta.items() if value is not None},
+    )
+
+
+def _has_null(value: Any, depth: int = 0) -> bool:
+    inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return depth < DEEPEST and any(inner is None or _has_null(inner, depth + 1) for inner in inside)
+
+
+def chosen(choice: Any, words: dict[str, Any], named: Callable[[str], Any], tools: Sequence[Tool]) -> Any:
+    """A tool choice in the provider's words. Raises `UnknownNameError` for a tool that is not offered."""
+    if isinstance(choice, str) and choice in words:
+        return words[choice]
+    known = [tool.name for tool in tools]
+    if choice not in known:
+        raise UnknownNameError(
+            f"tool_choice takes {', '.join(map(repr, words))} or the name of a tool that is offered; got {choice!r}. "
+            f"Offered: {', '.join(known) or 'none'}"
+        )
+    return named(choice)

@@ -1,0 +1,35 @@
+"""The inspector: one page, served on this machine alone, that shows the board and calls its tools.
+
+`pegboard inspect` starts it for what is installed, `inspect(toolkit)` for a program's own toolkit. Loading the plugin
+loads nothing of the server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pegboard import Command, Toolkit, hookimpl
+
+__all__ = ["inspect", "provide_commands"]
+
+
+def inspect(toolkit: Toolkit, *, port: int = 0) -> None:
+    """Serve the page on 127.0.0.1 until a signal ends it, and print its address; port 0 stands for a free one.
+
+    Raises `PegboardError` for a port that is taken.
+    """
+    from pegboard_inspector._serving import serve
+
+    serve(toolkit, port)
+
+
+def _inspect(arguments: list[str]) -> int:
+    from pegboard_inspector._command import run
+
+    return run(arguments)
+
+
+@hookimpl
+def provide_commands() -> Iterable[Command]:
+    """`pegboard inspect`."""
+    return [Command("inspect", "Look at the board in a browser, and call its tools there.", _inspect)]

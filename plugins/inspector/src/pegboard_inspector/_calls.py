@@ -1,0 +1,150 @@
+"""One call of the page: what was sent, what it tells while it runs, and how it ended."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Any, Final, final
+
+from pegboard import Chunk, Redaction, Session, ToolCall, ToolResult
+from pegboard_inspector._json import dumps
+from pegboard_inspector._secrecy import secret_values, withheld, without
+
+__all__ = ["Made"]
+
+CHUNKS: Final = 500
+"""So many chunks of a call are kept, the last ones: the page shows what a call is doing, and its result what it did."""
+LONGEST: Final = 200_000
+"""So many characters they have at most, together."""
+
+
+@final
+class Made:
+    """A call that was made from the page. `version` says when it was changed last."""
+
+    def __init__(self, call: ToolCall, sent: str, session: Session, changed: Callable[[Made], None]) -> None:
+        self.call = call
+        self.sent = sent
+        self.version = 0
+        self.result: ToolResult | None = None
+        self.started = time.time()
+        # The library takes secrets out of what a failure tells; somebody may look over the shoulder of a success, too.
+        self.redact = Redaction(() if call.name not in session else _secrets(session, call.name, _read(sent)))
+        self._changed = changed
+        self._lock = threading.Lock()
+        self._chunks: deque[tuple[int, dict[str, Any]]] = deque()
+        self._length = 0
+        self._count = 0
+        self._progress: tuple[float, float | None, str] | None = None
+
+    async def run(self) -> ToolResult:
+        """Run the call to its end."""
+        result = await self.call.execute(on_chunk=self._hear)
+        self.finish(result)
+        return result
+
+    def finish(self, result: ToolResult) -> None:
+        """It has ended, or goes on to another end."""
+        self.result = result
+        self._changed(self)
+
+    def _hear(self, chunk: Chunk) -> None:
+        with self._lock:
+            self._changed(self)
+            if chunk.progress is not None:
+                self._progress = (*chunk.progress, chunk.text[:LONGEST])
+                return
+            block = {"type": "text", "text": chunk.text[:LONGEST]} if chunk.text else chunk.content.to_dict()
+            self._count += 1
+            self._chunks.append((self.version, {"number": self._count, **block}))
+            self._length += _length(block)
+            while len(self._chunks) > CHUNKS or (self._length > LONGEST and len(self._chunks) > 1):
+                self._length -= _length(self._chunks.popleft()[1])
+
+    def told(self, since: int = -1) -> dict[str, Any]:
+        """The call as the page shows it, with the chunks since a version and without its result."""
+        with self._lock:
+            chunks = [block for version, block in self._chunks if version > since]
+            progress = self._progress
+        shown = {
+            "id": self.call.id,
+            "name": self.call.name,
+            "status": self.call.status.value if self.result is None else self.result.status.value,
+            "done": self.result is not None,
+            "started": self.started,
+            "duration": None if self.result is None else self.result.duration,
+            "arguments": self.sent,
+            "chunks": chunks,
+            "count": self._count,
+            "progress": progress,
+        }
+        return self.redact.deep(shown) if self.redact.values else shown
+
+    def ended(self) -> dict[str, Any] | None:
+        """The result as the page shows it; None while the call runs."""
+        if self.result is None:
+            return None
+        error = self.result.error
+        shown = self.result.to_dict() | {"text": self.result.text}
+        if error is not None:
+            details = {
+                key: error.details[key] for key in ("problems", "reason", "remedy", "type") if key in error.details
+            }
+            shown["error"] = {"kind": error.kind, "message": error.message, "details": details}
+        return self.redact.deep(shown) if self.redact.values else shown
+
+    def editable(self) -> dict[str, Any]:
+        """What goes back into the form: the arguments without the secrets in them, and where these stood."""
+        if not self.redact.values:
+            return {"arguments": self.sent, "withheld": []}
+        arguments = _read(self.sent)
+        paths = list(withheld(arguments, self.redact.deep(arguments)))
+        if () in paths:  # it is all one, or keys are secret
+            return {"arguments": "", "withheld": paths}
+        return {"arguments": dumps(without(arguments, paths)) if paths else self.sent, "withheld": paths}
+
+    def copies(self, target: str | None) -> dict[str, str]:
+        """The call as it is written elsewhere: in a program, and at a terminal."""
+        sent = self.redact(self.sent) if self.redact.values else self.sent
+        arguments = _read(sent)
+        board = "" if target is None else f" --toolkit {shlex.quote(target)}"
+        whole = dumps(arguments) if isinstance(arguments, dict) else sent
+        tail = f" {shlex.quote(whole)}" if whole.strip() else ""
+        written = f", {_python(arguments)}" if isinstance(arguments, dict) else f", {sent!r}" if sent.strip() else ""
+        return {
+            "python": f"await toolkit.call({json.dumps(self.call.name)}{written})",
+            "command": f"pegboard{board} call {shlex.quote(self.call.name)}{tail}",
+        }
+
+
+def _length(block: Mapping[str, Any]) -> int:
+    return len(block.get("text") or block.get("data") or "")
+
+
+def _secrets(session: Session, name: str, arguments: Any) -> list[Any]:
+    """What nobody should read: secret presets, and what the schema calls a password."""
+    presets = [each.value for each in session.presets_of(name).values() if each.secret and each.computed is None]
+    return [*presets, *secret_values(session[name].parameters, arguments)]
+
+
+def _read(sent: str) -> Any:
+    try:
+        return json.loads(sent)
+    except (ValueError, RecursionError):
+        return sent
+
+
+def _python(value: Any) -> str:
+    """A value from JSON as Python writes it, with the quotes that people write."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_python(key)}: {_python(each)}" for key, each in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_python, value)) + "]"
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False) if value.isprintable() else repr(value)
+    return re.sub(r"^(-?)(inf|nan)$", r'float("\1\2")', repr(value))

@@ -1,0 +1,221 @@
+"""The desk: the calls that the page has made, the approvals that wait for it, and what is new since it looked last."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import threading
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import Future, wait
+from contextlib import suppress
+from typing import Any, Final, final
+
+from pegboard import Approval, ApprovalRequest, PegboardError, Status, Toolkit, ToolResult, UnknownNameError
+from pegboard_inspector._calls import Made
+from pegboard_inspector._facts import board_facts, board_marks
+from pegboard_inspector._secrecy import unmasked
+
+__all__ = ["Desk"]
+
+KEPT: Final = 200
+"""So many calls are remembered; the oldest that have ended are forgotten."""
+LOOK: Final = 0.5
+"""Seconds between two looks at whether the board has changed, while somebody looks at the page."""
+PAUSE: Final = 0.05
+"""Seconds in which what happens is told together: a tool may report faster than a page is drawn."""
+
+
+@final
+class Question:
+    """An approval that somebody has to decide on."""
+
+    def __init__(self, request: ApprovalRequest, number: int) -> None:
+        self.id = f"approval-{number}"
+        self.request = request
+        self.answer: Future[Approval] = Future()
+
+    def to_dict(self, calls: dict[str, Made]) -> dict[str, Any]:
+        """What the page shows; what the call keeps secret is kept here too."""
+        made = calls.get(self.request.call_id)
+        arguments = dict(self.request.arguments)
+        return {
+            "id": self.id,
+            "call": self.request.call_id,
+            "tool": self.request.tool.name,
+            "reason": self.request.reason,
+            "arguments": arguments if made is None else made.redact.deep(arguments),
+        }
+
+
+@final
+class Desk:
+    """Makes calls in a session of its own, on a loop of its own: a tool that blocks its loop must not block the page.
+
+    All of it may be used from any thread.
+    """
+
+    def __init__(self, toolkit: Toolkit, target: str | None = None) -> None:
+        self.toolkit = toolkit
+        self.session = toolkit.session(approver=self._ask)
+        self.target = target
+        self.calls: dict[str, Made] = {}
+        self.closed = False
+        self._questions: dict[str, Question] = {}
+        self._numbers = itertools.count(1)
+        self._version = 0
+        self._counting = threading.Lock()
+        self._news: set[Callable[[], None]] = set()
+        self._board: tuple[int, Any] = (0, None)
+        self._running: set[Future[ToolResult]] = set()
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="pegboard-inspector", daemon=True)
+        self._thread.start()
+
+    # Calls -----------------------------------------------------------------------------------------------------
+
+    def call(self, name: str, arguments: str) -> Made:
+        """Begin a call. Bad arguments and unknown names are calls too, with their result at once."""
+        call = self.session.prepare(name, arguments or None, call_id=f"inspector-{next(self._numbers)}")
+        made = Made(call, arguments, self.session, self.touch)
+        self.calls[call.id] = made
+        ended = [each for each in list(self.calls.values()) if each.result is not None]
+        for each in ended[: max(len(self.calls) - KEPT, 0)]:
+            self.calls.pop(each.call.id, None)
+        self.touch(made)
+        running = asyncio.run_coroutine_threadsafe(made.run(), self._loop)
+        self._running.add(running)
+        running.add_done_callback(self._running.discard)
+        return made
+
+    def made(self, call_id: str) -> Made:
+        """A call of the page. Raises `UnknownNameError` for one that is forgotten, or never was."""
+        if call_id not in self.calls:
+            raise UnknownNameError(f"there is no call {call_id!r}; only the last {KEPT} are kept")
+        return self.calls[call_id]
+
+    def facts(self, call_id: str) -> dict[str, Any]:
+        """Everything about a call, its result too."""
+        made = self.made(call_id)
+        return {**made.told(), "result": made.ended(), "copies": made.copies(self.target), "edit": made.editable()}
+
+    def cancel(self, call_id: str) -> None:
+        """Ask a call to stop; whatever approval it waits for is denied."""
+        made = self.made(call_id)
+        for question in list(self._questions.values()):
+            if question.request.call_id == call_id:
+                with suppress(UnknownNameError):  # somebody has just decided
+                    self.decide(question.id, Approval.deny("the call was cancelled"))
+        made.call.stop()
+
+    def resume(self, call_id: str, value: Any) -> None:
+        """Complete a suspended call. Raises `PegboardError` for one that waits for nothing."""
+        made = self.made(call_id)
+        made.finish(self.session.resume(made.call, value))
+
+    # Approvals -------------------------------------------------------------------------------------------------
+
+    async def _ask(self, request: ApprovalRequest) -> Approval:
+        question = Question(request, next(self._numbers))
+        self._questions[question.id] = question
+        self.touch(self.calls.get(request.call_id))
+        try:
+            return (
+                Approval.deny("the inspector has ended") if self.closed else await asyncio.wrap_future(question.answer)
+            )
+        finally:
+            self._questions.pop(question.id, None)
+            self.touch(self.calls.get(request.call_id))
+
+    def decide(self, question_id: str, answer: Approval) -> None:
+        """Answer a request for approval. Raises `UnknownNameError` for one that is not waited for any more."""
+        question = self._questions.get(question_id)
+        if question is None or question.answer.done():
+            raise UnknownNameError("this approval is not waited for any more")
+        question.answer.set_result(self._unmasked(question.request, answer))
+
+    def _unmasked(self, request: ApprovalRequest, answer: Approval) -> Approval:
+        """The page was shown `***` for a secret: where that came back, the secret is what was meant."""
+        made = self.calls.get(request.call_id)
+        if answer.arguments is None or made is None or not made.redact.values:
+            return answer
+        arguments = dict(request.arguments)
+        return Approval.edit(unmasked(dict(answer.arguments), made.redact.deep(arguments), arguments))
+
+    # The board -------------------------------------------------------------------------------------------------
+
+    def set_group(self, name: str, active: bool) -> None:
+        """Switch a group in the page's own session; one that tools name and nobody has created is created."""
+        if name not in {group.name for group in self.toolkit.groups}:
+            self.toolkit.create_group(name, active=False)
+        self.session.update_groups(name, active)
+        self.touch()
+
+    def board(self) -> dict[str, Any]:
+        """What hangs there now."""
+        return {"revision": self._look(), "target": self.target, **board_facts(self.session)}
+
+    def _look(self) -> int:
+        """The number of the board as it is now: another one when something has changed."""
+        marks = board_marks(self.session)
+        revision, before = self._board
+        if before is None or marks != before:
+            revision += 1
+            self._board = revision, marks
+            with self._counting:
+                self._version += 1
+        return revision
+
+    # News ------------------------------------------------------------------------------------------------------
+
+    def touch(self, made: Made | None = None) -> None:
+        """Something has happened, to a call or to all: from any thread."""
+        with self._counting:
+            self._version += 1
+            if made is not None:
+                made.version = self._version
+        for tell in tuple(self._news):
+            with suppress(RuntimeError):  # its loop has ended meanwhile
+                tell()
+
+    async def news(self, since: int) -> AsyncIterator[tuple[int, dict[str, Any]]]:
+        """What has happened since a version, and what happens from now on, each with its version."""
+        loop, news = asyncio.get_running_loop(), asyncio.Event()
+
+        def tell() -> None:
+            loop.call_soon_threadsafe(news.set)
+
+        self._news.add(tell)
+        try:
+            seen = since if since <= self._version else 0  # of an inspector that ran here before
+            while not self.closed:
+                news.clear()
+                revision = await asyncio.to_thread(self._look)
+                if seen < (version := self._version):  # read first: what comes meanwhile is told once more
+                    told, seen = self._told(seen, revision), version
+                    yield seen, told
+                    await asyncio.sleep(PAUSE)
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(news.wait(), LOOK)
+        finally:
+            self._news.discard(tell)
+
+    def _told(self, seen: int, revision: int) -> dict[str, Any]:
+        fresh = [made.told(seen) for made in list(self.calls.values()) if made.version > seen]
+        questions = [each.to_dict(self.calls) for each in list(self._questions.values()) if not each.answer.done()]
+        return {"board": revision, "calls": fresh, "approvals": questions}
+
+    def close(self) -> None:
+        """Stop what runs, and tell nobody anything any more."""
+        self.closed = True
+        for question in list(self._questions.values()):
+            with suppress(PegboardError):
+                self.decide(question.id, Approval.deny("the inspector has ended"))
+        for made in list(self.calls.values()):
+            if made.result is None or made.result.status is Status.SUSPENDED:
+                made.call.stop()
+        self.touch()
+        wait(set(self._running), 2.0)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(2.0)
+        if not self._thread.is_alive():
+            self._loop.close()

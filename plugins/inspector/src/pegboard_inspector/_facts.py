@@ -1,0 +1,148 @@
+"""What the page shows of a board: tools, groups, packs, and what a model would get of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, Final
+
+import attrs
+
+from pegboard import PegboardError, Session, Tool
+from pegboard.inspection import board_of, is_loaded, plugins_of
+from pegboard_inspector._json import dumps, pretty
+
+__all__ = ["board_facts", "board_marks", "dialect_facts", "tool_facts"]
+
+CHARACTERS: Final = 4
+"""As many characters of JSON are a token, about: models differ, and none of their tokenizers is asked."""
+
+
+def board_marks(session: Session) -> tuple[Any, ...]:
+    """What differs where the board has changed."""
+    toolkit = session.toolkit
+    return (
+        board_of(toolkit),
+        tuple(map(id, session.tools)),
+        session.groups,
+        session.active_groups,
+        toolkit.plugins,
+        toolkit.sources,
+        toolkit.problems,
+        session.permissions,
+    )
+
+
+def board_facts(session: Session) -> dict[str, Any]:
+    """The whole board, a line for each tool. Lazy tools are imported, as they are for the list that a model gets."""
+    toolkit = session.toolkit
+    offered = {tool.name for tool in session.tools}
+    permissions = session.permissions
+    # The board may have changed in between.
+    tools = [_line(tool, offered, permissions.get(tool.name, "always")) for tool in session.all_tools]
+    known = {group.name: group for group in session.groups}
+    named = sorted({name for tool in tools for name in tool["groups"]} - known.keys())
+    hanging: dict[str | None, int] = {}
+    for tool in tools:
+        hanging[tool["pack"]] = hanging.get(tool["pack"], 0) + 1
+    return {
+        "tools": sorted(tools, key=lambda tool: tool["name"]),
+        "groups": [
+            *({**_group(each), "active": each.name in session.active_groups} for each in known.values()),
+            *({"name": name, "description": "", "active": False, "managed_by": None} for name in named),
+        ],
+        "packs": [
+            {
+                "name": record.name,
+                "origin": str(record.origin),
+                "state": record.state.value,
+                "reason": record.reason,
+                "tools": hanging.get(record.name, 0),
+                "not_offered": [{"names": list(each.names), "reason": each.reason} for each in record.not_offered],
+            }
+            for record in toolkit.plugins
+        ],
+        "sources": [
+            {"name": each.name, "tools": len(each.tools), "problems": list(each.problems)} for each in toolkit.sources
+        ],
+        "problems": toolkit.problems,
+        "dialects": _dialects(session),
+    }
+
+
+def _group(group: Any) -> dict[str, Any]:
+    return {"name": group.name, "description": group.description, "managed_by": group.managed_by}
+
+
+def _line(tool: Tool, offered: set[str], permission: str) -> dict[str, Any]:
+    facts: dict[str, Any] = {
+        "name": tool.name,
+        "pack": tool.origin.plugin,
+        "offered": tool.name in offered,
+        "loaded": is_loaded(tool),
+        "permission": str(permission),
+        "summary": "",
+        "groups": [],
+        "tags": [],
+    }
+    if not facts["loaded"]:
+        return facts
+    try:
+        said = tool.description.strip().partition("\n")[0][:200]
+        return facts | {"summary": said, "groups": list(tool.groups or tool.options.groups), "tags": list(tool.tags)}
+    except PegboardError as error:
+        return facts | {"problem": str(error)}
+
+
+def tool_facts(session: Session, name: str) -> dict[str, Any]:
+    """Everything about one tool, and what a model gets of it. Raises `PegboardError` for one that cannot be read."""
+    tool = session.tool(name)
+    approval, presets = tool.options.requires_approval, session.presets_of(name)
+    return {
+        **_line(tool, {each.name for each in session.tools}, session.permissions.get(tool.name, "always")),
+        "description": tool.description,
+        "origin": str(tool.origin),
+        "parameters": tool.parameters,
+        "returns": tool.returns,
+        "hints": {hint: said for hint, said in attrs.asdict(tool.hints).items() if said is not None},
+        "approval": "sometimes" if callable(approval) else "always" if approval else "never",
+        "deferred": tool.options.defer,
+        "examples": [dict(each) for each in tool.options.examples if isinstance(each, Mapping)],
+        "hidden": [
+            {"name": each.name, "source": each.source, "secret": each.name in presets and presets[each.name].secret}
+            for each in tool.params
+            if each.source != "model"
+        ],
+        "model": [_for_model(session, dialect, tool.name) for dialect in _dialects(session)],
+    }
+
+
+def _dialects(session: Session) -> list[str]:
+    return sorted({each.value.name for each in plugins_of(session.toolkit).contributions("provide_dialects")})
+
+
+def _for_model(session: Session, dialect: str, name: str) -> dict[str, Any]:
+    try:
+        offered = session.view(include=[name]).dialect(dialect)
+        definitions, losses = offered.tools(), [str(each) for each in offered.lint()]
+    except Exception as error:  # noqa: BLE001 - a pack's dialect may raise anything
+        return {"dialect": dialect, "problem": f"{type(error).__name__}: {error}"}
+    text = "\n".join(map(pretty, definitions))
+    return {"dialect": dialect, "text": text, "tokens": sum(map(_tokens, definitions)), "losses": losses}
+
+
+def dialect_facts(session: Session, name: str) -> dict[str, Any]:
+    """The list of tools as a model gets it in one dialect. Raises `PegboardError` for a dialect that there is not."""
+    bound = session.dialect(name)
+    definitions = bound.tools()
+    tokens = list(map(_tokens, definitions))
+    return {
+        "dialect": name,
+        "tokens": sum(tokens),
+        "tools": [{"text": pretty(each), "tokens": count} for each, count in zip(definitions, tokens, strict=True)],
+        "losses": [str(each) for each in bound.lint()],
+    }
+
+
+def _tokens(definition: Any) -> int:
+    return math.ceil(len(dumps(definition)) / CHARACTERS)

@@ -1,0 +1,147 @@
+"""The API of the page, under `/api/`, and the page's own files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import FileResponse, Response, StreamingResponse
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from pegboard import Approval, PegboardError, UnknownNameError
+from pegboard_inspector._desk import Desk
+from pegboard_inspector._facts import dialect_facts, tool_facts
+from pegboard_inspector._json import dumps
+
+__all__ = ["application"]
+
+Sent: TypeAlias = dict[str, Any]
+
+PAGE: Final = Path(__file__).with_name("page")
+LARGEST: Final = 32 * 2**20
+"""Bytes of a request: an image as an argument fits in."""
+
+
+def application(desk: Desk) -> Starlette:
+    """The page and its API over a desk. Who may come in is somebody else's business."""
+    gets: dict[str, Callable[[str], Any]] = {
+        "board": lambda _: desk.board(),
+        "stats": lambda _: desk.toolkit.stats,
+        "tools/{name}": lambda name: tool_facts(desk.session, name),
+        "dialects/{name}": lambda name: dialect_facts(desk.session, name),
+        "calls/{name}": desk.facts,
+    }
+
+    async def events(request: Request) -> Response:
+        last = request.headers.get("last-event-id", "0")
+        return StreamingResponse(_events(desk, int(last) if last.isdigit() else 0), media_type="text/event-stream")
+
+    return Starlette(
+        routes=[
+            Route("/", lambda request: FileResponse(PAGE / "index.html"), methods=["GET"]),
+            *(Route(f"/api/{path}", _getting(get), methods=["GET"]) for path, get in gets.items()),
+            *(Route(f"/api/{path}", _posting(post), methods=["POST"]) for path, post in _posts(desk).items()),
+            Route("/api/events", events, methods=["GET"]),
+            Mount("/page", StaticFiles(directory=PAGE)),
+        ],
+    )
+
+
+def _posts(desk: Desk) -> dict[str, Callable[[Sent], Any]]:
+    """What may be done, each with what was sent; in a thread, since a lazy tool is imported and a pack may be slow."""
+
+    def call(sent: Sent) -> Any:
+        return {"id": desk.call(_text(sent, "name"), _text(sent, "arguments")).call.id}
+
+    def again(sent: Sent) -> Any:
+        before = desk.made(_text(sent, "call"))  # with the secrets that the page does not know
+        return {"id": desk.call(before.call.name, before.sent).call.id}
+
+    def reload(_: Sent) -> Any:
+        changes = desk.toolkit.reload_plugins()
+        return {"added": list(changes.tools_added), "removed": list(changes.tools_removed)}
+
+    return {
+        "calls": call,
+        "again": again,
+        "cancel": lambda sent: desk.cancel(_text(sent, "call")),
+        "approvals": lambda sent: desk.decide(_text(sent, "approval"), _answer(sent)),
+        "resume": lambda sent: desk.resume(_text(sent, "call"), sent.get("value")),
+        "groups": lambda sent: desk.set_group(_text(sent, "name"), sent.get("active") is True),
+        "reload": reload,
+    }
+
+
+def _getting(get: Callable[[str], Any]) -> Callable[[Request], Any]:
+    async def answer(request: Request) -> Response:
+        return await _answered(get, request.path_params.get("name", ""))
+
+    return answer
+
+
+def _posting(post: Callable[[Sent], Any]) -> Callable[[Request], Any]:
+    async def answer(request: Request) -> Response:
+        return await _answered(post, await _sent(request))
+
+    return answer
+
+
+async def _answered(work: Callable[[Any], Any], given: Any) -> Response:
+    """What the work gives, as JSON; what the library refuses with its reason."""
+    try:
+        found, status = await run_in_threadpool(work, given), 200
+    except UnknownNameError as error:
+        found, status = {"error": str(error)}, 404
+    except (PegboardError, ValueError) as error:
+        found, status = {"error": str(error)}, 400
+    # Lone surrogates, which a name from outside may have, are no UTF-8.
+    return Response(dumps(found).encode(errors="replace"), status, media_type="application/json")
+
+
+async def _sent(request: Request) -> Sent:
+    """The JSON object that was posted. Raises `HTTPException` for anything else."""
+    # A form of another page can send text, but it cannot say that it is JSON.
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+        raise HTTPException(415, "send application/json")
+    body = bytearray()
+    async for piece in request.stream():
+        body += piece
+        if len(body) > LARGEST:
+            raise HTTPException(413, f"a request has at most {LARGEST:,} bytes")
+    try:
+        sent = json.loads(bytes(body))
+    except (ValueError, RecursionError):
+        raise HTTPException(400, "this is no JSON") from None
+    if not isinstance(sent, dict):
+        raise HTTPException(400, "send a JSON object")
+    return sent
+
+
+def _text(sent: Sent, member: str) -> str:
+    if not isinstance(found := sent.get(member, ""), str):
+        raise ValueError(f"{member!r} has to be text")
+    return found
+
+
+def _answer(sent: Sent) -> Approval:
+    if sent.get("approve") is not True:
+        return Approval.deny(_text(sent, "reason") or "the user said no")
+    if (edited := _text(sent, "arguments")) == "":
+        return Approval.approve()
+    arguments = json.loads(edited)
+    if not isinstance(arguments, dict):
+        raise ValueError("arguments are a JSON object")
+    return Approval.edit(arguments)
+
+
+async def _events(desk: Desk, since: int) -> AsyncIterator[bytes]:
+    yield b"retry: 1000\n\n"
+    async for version, news in desk.news(since):
+        yield f"id: {version}\ndata: {dumps(news)}\n\n".encode(errors="replace")

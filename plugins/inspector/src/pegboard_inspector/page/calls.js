@@ -1,0 +1,171 @@
+// Calls: a card for each, which follows the call as long as it is seen, and the approvals that wait for an answer.
+
+import { block, result } from "./blocks.js";
+import { get, on, post, state } from "./api.js";
+import { button, code, copyable, disclosure, fill, fresh, h } from "./dom.js";
+import { parse, print } from "./json.js";
+
+const WORDS = {
+  pending: "starting", awaiting_approval: "waits for approval", running: "running", success: "success", error: "error",
+  invalid: "invalid", not_found: "not found", inactive: "inactive", denied: "denied", timeout: "timeout",
+  cancelled: "cancelled", suspended: "waits for an answer",
+};
+const GOOD = new Set(["success"]);
+const LIVE = new Set(["pending", "running", "awaiting_approval", "suspended"]);
+
+const tone = (status) => (GOOD.has(status) ? "good" : LIVE.has(status) ? "live" : "bad");
+const duration = (took) => (took < 1 ? `${(took * 1000).toFixed(took < 0.01 ? 1 : 0)} ms` : `${took.toFixed(1)} s`);
+
+/** Report that something could not be done, where somebody asked for it. */
+export const attempt = async (work, place) => {
+  try {
+    return await work();
+  } catch (error) {
+    place && fill(place, h("p", { class: "failed", role: "alert" }, error.message));
+    return null;
+  }
+};
+
+/** The card of a call. `edit({ arguments, withheld })` takes its arguments into the form, `ended(result)` is told how it ends. */
+export function card(id, { edit, ended, signal, link = false }) {
+  const call = () => state.calls.get(id);
+  const status = h("span", { class: "status" });
+  const time = h("span", { class: "time" });
+  const cancel = button("Cancel", () => attempt(() => post("cancel", { call: id }), trouble), { class: "quiet" });
+  const again = button("Run again", () => attempt(() => post("again", { call: id }), trouble), { class: "quiet" });
+  const take = edit && button("Edit", () => edit(editable), { class: "quiet", hidden: true });
+  const bar = h("progress", { "aria-label": "Progress" });
+  const far = h("span", {});
+  const progress = h("div", { class: "progress", hidden: true }, bar, far);
+  const chunks = h("div", { class: "chunks", role: "log", "aria-label": "Output while it runs", tabindex: "0", hidden: true });
+  const outcome = h("div", { class: "outcome", "aria-live": "polite", "aria-busy": "true" });
+  const trouble = h("div", {});
+  const began = new Date(call().started * 1000);
+  const heading = fresh("call");
+  const element = h("article", { class: "card", "aria-labelledby": heading },
+    h("header", {},
+      h("h2", { id: heading }, link ? h("a", { href: `#/tools/${encodeURIComponent(call().name)}` }, call().name) : "Call", " ", h("time", { datetime: began.toISOString() }, began.toLocaleTimeString())),
+      status, time, h("span", { class: "grow" }), cancel, take, again),
+    disclosure("Arguments", () => code(pretty(call().arguments), "Arguments"), { open: link }),
+    progress, chunks, outcome, trouble);
+  let [seen, fetched, editable] = [0, null, null];
+
+  async function update() {
+    const now = call();
+    status.textContent = WORDS[now.status] ?? now.status;
+    status.dataset.tone = tone(now.status);
+    time.textContent = now.done ? duration(Number(now.duration)) : "";
+    cancel.hidden = now.done;
+    again.hidden = !now.done;
+    meter(now);
+    const news = now.chunks.filter((each) => each.number > seen);
+    if (news.length) {
+      seen = news.at(-1).number;
+      const below = chunks.scrollHeight - chunks.scrollTop - chunks.clientHeight < 40;
+      chunks.hidden = false;
+      chunks.append(...news.map((each) => (each.type === "text" ? h("span", {}, each.text) : block(each))));
+      while (chunks.childElementCount > 500) chunks.firstChild.remove();
+      if (below) chunks.scrollTop = chunks.scrollHeight;
+    }
+    if (now.done && fetched !== now.status) {
+      fetched = now.status;
+      outcome.ariaBusy = "true";
+      const full = await attempt(() => get(`calls/${id}`), trouble);
+      if (full) finish(full);
+      outcome.ariaBusy = "false";
+    }
+  }
+
+  function meter(now) {
+    progress.hidden = !now.progress || now.done;
+    if (!now.progress) return;
+    const [done, total, text] = now.progress;
+    if (total) [bar.max, bar.value] = [Number(total), Math.min(Number(done), Number(total))];
+    else bar.removeAttribute("value");
+    far.textContent = `${total ? `${print(done)} of ${print(total)}` : print(done)}${text ? ` · ${text}` : ""}`;
+  }
+
+  function finish(full) {
+    if (!full.result) return;
+    editable = full.edit;
+    if (take) take.hidden = false;
+    const streamed = full.count > 0 && full.chunks.every((each) => each.type === "text") && full.chunks.map((each) => each.text).join("") === full.result.text;
+    chunks.hidden = full.count === 0 || streamed;
+    fill(outcome, result(full.result), full.status === "suspended" ? answer() : null,
+      disclosure("Use it elsewhere", () => h("div", {}, copyable(full.copies.python, "Python"), copyable(full.copies.command, "Command line"))));
+    ended?.(full.result);
+  }
+
+  function answer() {
+    const text = h("textarea", { rows: 2, class: "mono", "aria-label": "Answer as JSON", placeholder: "JSON" });
+    return h("div", { class: "answer" }, text, button("Send the answer", () => attempt(async () => {
+      let value = null;
+      try {
+        value = JSON.parse(text.value);
+      } catch {
+        throw new Error("The answer has to be JSON");
+      }
+      await post("resume", { call: id, value });
+    }, trouble)));
+  }
+
+  on("call", (changed) => changed === id && update(), signal);
+  update();
+  return element;
+}
+
+function pretty(text) {
+  try {
+    return print(parse(text), "  ");
+  } catch {
+    return text;
+  }
+}
+
+/** A list of cards, the latest first, that grows as calls are made. */
+export function cards(wanted, options) {
+  const list = h("div", { class: "cards" });
+  const shown = new Set();
+  const add = (id) => {
+    if (shown.has(id) || !wanted(state.calls.get(id))) return;
+    shown.add(id);
+    list.prepend(card(id, options));
+  };
+  for (const id of [...state.calls.keys()].slice(-50)) add(id);
+  on("call", add, options.signal);
+  return list;
+}
+
+/** The approvals that wait: above whatever is looked at. */
+export function approvals(place) {
+  const asked = new Map();
+  const draw = () => {
+    const ids = new Set(state.approvals.map((each) => each.id));
+    for (const [id, element] of asked) {
+      if (ids.has(id)) continue;
+      element.remove();
+      asked.delete(id);
+    }
+    for (const each of state.approvals) {
+      if (asked.has(each.id)) continue;
+      asked.set(each.id, question(each));
+      place.append(asked.get(each.id));
+    }
+    place.hidden = !asked.size;
+  };
+  on("approvals", draw);
+  draw();
+}
+
+function question(each) {
+  const trouble = h("div", {});
+  const before = print(each.arguments, "  ");
+  const text = h("textarea", { class: "mono", rows: Math.min(before.split("\n").length, 12), "aria-label": "What it is called with", spellcheck: "false", value: before });
+  const decide = (approve) => () => attempt(() => post("approvals", {
+    approval: each.id, approve, arguments: approve && text.value !== before ? text.value : "",
+  }), trouble);
+  return h("section", { class: "question", "aria-label": `Approval of ${each.tool}` },
+    h("h2", {}, h("span", { class: "mono" }, each.tool), " asks for approval"),
+    each.reason ? h("p", {}, each.reason) : null, text,
+    h("div", { class: "line" }, button("Approve", decide(true), { class: "main" }), button("Deny", decide(false))), trouble);
+}

@@ -1,0 +1,417 @@
+"""DashScope's media, over plain HTTP: answers at once, or jobs that are polled."""
+
+from __future__ import annotations
+
+import binascii
+import json
+import math
+import re
+import time
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import suppress
+from functools import partial
+from typing import Annotated, Any, ClassVar, Final, Literal, TypeVar, final
+
+import pegboard
+from pegboard import Emitter, Param, ToolOutput
+from pegboard_multimodal._provider import BusyError, ProviderError, ProviderTools
+from pegboard_multimodal.media import Kind, Made, from_base64
+
+__all__ = ["DashScopeTools"]
+
+T = TypeVar("T")
+
+_MULTIMODAL: Final = "/services/aigc/multimodal-generation/generation"
+_VIDEO: Final = "/services/aigc/video-generation/video-synthesis"
+_FRAMES: Final = "/services/aigc/image2video/video-synthesis"
+_INLINE: Final = 7 * 1024 * 1024  # bytes; more go through the provider's own storage
+_INTERVALS: Final = (0.5, 5.0)  # seconds between the first polls, and between the last
+_MISSED: Final = 8  # polls that fail in a row
+_ENDING_SECONDS: Final = 1.5  # a cancelled call has two seconds to end
+_IMAGES_BY_TEXT: Final = re.compile(r"wanx|wan2\.[0-5]|flux|stable-diffusion")
+_IMAGES_AT_ONCE: Final = re.compile(r"qwen-image|z-image")
+_TRANSCRIBED_AT_ONCE: Final = re.compile(r"qwen.*-asr(?!.*filetrans)")
+
+Image = Annotated[str, Param("The image: a file in the base directory, an http(s) URL or a data: URL")]
+Sound = Annotated[str | None, Param("A recording that the video is to have: a file, an http(s) URL or a data: URL")]
+Negative = Annotated[str | None, Param("What is not to be seen")]
+Template = Annotated[str | None, Param("Name of an effect that the provider has, instead of a prompt")]
+Resolution = Annotated[str, Param("480P, 720P or 1080P")]
+Duration = Annotated[int | None, Param("Seconds that the video lasts", ge=1, le=60)]
+Shots = Annotated[Literal["single", "multi"] | None, Param("One shot, or several")]
+Extend = Annotated[bool | None, Param("Whether the provider may elaborate the prompt")]
+Watermark = Annotated[bool | None, Param("Whether the result says that it was made by a machine")]
+Seed = Annotated[int | None, Param("The same number makes similar results", ge=0, le=2_147_483_647)]
+
+
+@final
+@pegboard.toolset(name="dashscope", description="Images, speech, transcripts and videos by DashScope")
+class DashScopeTools(ProviderTools):
+    """Eight tools over DashScope's HTTP interface; `base_url` is another region's, up to and including `/api/v1`."""
+
+    NAME = "DashScope"
+    PREFIX = "dashscope_"
+    BASE_URL = "https://dashscope.aliyuncs.com/api/v1"
+    MODELS: ClassVar = {
+        "text_to_image": "wan2.2-t2i-flash",
+        "image_to_text": "qwen3-vl-plus",
+        "text_to_audio": "qwen3-tts-flash",
+        "audio_to_text": "qwen3-asr-flash",
+        "text_to_video": "wan2.6-t2v",
+        "image_to_video": "wan2.6-i2v-flash",
+        "first_and_last_frame_image_to_video": "wan2.2-kf2v-flash",
+        "video_to_text": "qwen3.5-plus",
+    }
+
+    @pegboard.tool
+    async def dashscope_text_to_image(
+        self,
+        prompt: str,
+        n: Annotated[int, Param("How many images to make", ge=1, le=10)] = 1,
+        size: Annotated[str, Param("Width*height in pixels", pattern=r"^\d+[*x]\d+$")] = "1024*1024",
+        emitter: Emitter | None = None,
+    ) -> ToolOutput:
+        """Make images from a description.
+
+        Args:
+            prompt: What the images are to show
+        """
+        model, parameters = self.models["text_to_image"], {"n": n, "size": size.replace("x", "*")}
+        finish = partial(self._media, "dashscope_text_to_image", "image")
+        if _IMAGES_AT_ONCE.match(model):
+            return await finish(await self._generate(model, _message({"text": prompt}), parameters))
+        by_text = _IMAGES_BY_TEXT.match(model)
+        path = "text2image/image-synthesis" if by_text else "image-generation/generation"
+        asked = {"prompt": prompt} if by_text else _message({"text": prompt})
+        return await self._job(f"/services/aigc/{path}", model, asked, parameters, finish, emitter)
+
+    @pegboard.tool(read_only=True)
+    async def dashscope_image_to_text(
+        self, image_urls: Annotated[list[str], Param(min_length=1)], prompt: str = "Describe the image"
+    ) -> str:
+        """Describe images, or answer a question about them.
+
+        Args:
+            image_urls: The images: files in the base directory, http(s) URLs or data: URLs
+            prompt: What to say about them
+        """
+        model = self.models["image_to_text"]
+        images = [{"image": await self._named(each, "image", model)} for each in image_urls]
+        return self._text(await self._generate(model, _message(*images, {"text": prompt})))
+
+    @pegboard.tool
+    async def dashscope_text_to_audio(
+        self,
+        text: Annotated[str, Param("What to say", min_length=1)],
+        voice: str = "Cherry",
+        language: str = "Chinese",
+        sample_rate: Annotated[int, Param("Samples per second", ge=8000, le=48000)] = 24000,
+    ) -> ToolOutput:
+        """Say a text: make a recording of it.
+
+        Args:
+            voice: Name of the voice, such as Cherry, Serena, Ethan or Chelsie
+            language: The language of the text, such as Chinese, English or German
+        """
+        model = self.models["text_to_audio"]
+        said: dict[str, Any] = {"text": text, "voice": voice}
+        if model.startswith("cosyvoice"):
+            said |= {"format": "wav", "sample_rate": sample_rate}
+            body = {"model": model, "input": said}
+            output = self._output(await self._ask("POST", "/services/audio/tts/SpeechSynthesizer", json=body))
+        else:
+            rate = {} if sample_rate == 24000 else {"sample_rate": sample_rate}
+            output = await self._generate(model, said | {"language_type": language}, rate)
+        return await self._media("dashscope_text_to_audio", "audio", output)
+
+    @pegboard.tool(read_only=True)
+    async def dashscope_audio_to_text(self, audio_url: str, emitter: Emitter | None = None) -> str:
+        """Write down what is said in a recording.
+
+        Args:
+            audio_url: The recording: a file in the base directory, an http(s) URL or a data: URL
+        """
+        model = self.models["audio_to_text"]
+        if _TRANSCRIBED_AT_ONCE.match(model):
+            recording = {"audio": await self._named(audio_url, "audio", model)}
+            return self._text(await self._generate(model, _message(recording)))
+        url = await self._named(audio_url, "audio", model, inline=0)
+        files = {"file_url": url} if model.endswith("filetrans") else {"file_urls": [url]}
+        return await self._job("/services/audio/asr/transcription", model, files, {}, self._transcript, emitter)
+
+    @pegboard.tool
+    async def dashscope_text_to_video(
+        self,
+        prompt: str,
+        negative_prompt: Negative = None,
+        audio_url: Sound = None,
+        size: Annotated[str, Param("Width*height in pixels", pattern=r"^\d+[*x]\d+$")] = "1920*1080",
+        duration: Duration = None,
+        shot_type: Shots = "single",
+        prompt_extend: Extend = True,
+        watermark: Watermark = False,
+        seed: Seed = None,
+        emitter: Emitter | None = None,
+    ) -> ToolOutput:
+        """Make a video from a description. This takes minutes.
+
+        Args:
+            prompt: What is to be seen and to happen
+        """
+        model = self.models["text_to_video"]
+        asked = {"prompt": prompt, "negative_prompt": negative_prompt}
+        asked["audio_url"] = await self._named(audio_url, "audio", model) if audio_url else None
+        parameters = {"size": size.replace("x", "*"), "duration": duration, "shot_type": shot_type}
+        parameters |= {"prompt_extend": prompt_extend, "watermark": watermark, "seed": seed}
+        finish = partial(self._media, "dashscope_text_to_video", "video")
+        return await self._job(_VIDEO, model, asked, parameters, finish, emitter)
+
+    @pegboard.tool
+    async def dashscope_image_to_video(
+        self,
+        image_url: Image,
+        prompt: str | None = None,
+        audio_url: Sound = None,
+        negative_prompt: Negative = None,
+        template: Template = None,
+        resolution: Resolution = "720P",
+        duration: Duration = None,
+        shot_type: Shots = None,
+        audio: Annotated[bool, Param("Whether the video has sound")] = True,
+        prompt_extend: Extend = None,
+        watermark: Watermark = None,
+        seed: Seed = None,
+        emitter: Emitter | None = None,
+    ) -> ToolOutput:
+        """Make a video that begins with an image. This takes minutes.
+
+        Args:
+            prompt: What is to happen
+        """
+        model = self.models["image_to_video"]
+        asked = {"prompt": prompt, "img_url": await self._named(image_url, "image", model)}
+        asked |= {"negative_prompt": negative_prompt, "template": template}
+        asked["audio_url"] = await self._named(audio_url, "audio", model) if audio_url else None
+        parameters = {"resolution": resolution, "duration": duration, "shot_type": shot_type, "audio": audio}
+        parameters |= {"prompt_extend": prompt_extend, "watermark": watermark, "seed": seed}
+        finish = partial(self._media, "dashscope_image_to_video", "video")
+        return await self._job(_VIDEO, model, asked, parameters, finish, emitter)
+
+    @pegboard.tool
+    async def dashscope_first_and_last_frame_image_to_video(
+        self,
+        first_frame_url: Image,
+        last_frame_url: Image,
+        prompt: str | None = None,
+        negative_prompt: Negative = None,
+        template: Template = None,
+        resolution: Resolution = "720P",
+        prompt_extend: Extend = None,
+        watermark: Watermark = None,
+        seed: Seed = None,
+        emitter: Emitter | None = None,
+    ) -> ToolOutput:
+        """Make a video that leads from one image to another. This takes minutes.
+
+        Args:
+            prompt: What is to happen in between
+        """
+        model = self.models["first_and_last_frame_image_to_video"]
+        asked = {"prompt": prompt, "negative_prompt": negative_prompt, "template": template}
+        asked["first_frame_url"] = await self._named(first_frame_url, "image", model)
+        asked["last_frame_url"] = await self._named(last_frame_url, "image", model)
+        parameters = {"resolution": resolution, "prompt_extend": prompt_extend, "watermark": watermark, "seed": seed}
+        finish = partial(self._media, "dashscope_first_and_last_frame_image_to_video", "video")
+        return await self._job(_FRAMES, model, asked, parameters, finish, emitter)
+
+    @pegboard.tool(read_only=True)
+    async def dashscope_video_to_text(
+        self,
+        video_url: str,
+        prompt: str = "Describe the video",
+        fps: Annotated[float, Param("Pictures that are looked at per second", ge=0.1, le=10)] = 2.0,
+    ) -> str:
+        """Describe a video, or answer a question about it.
+
+        Args:
+            video_url: The video: a file in the base directory, an http(s) URL or a data: URL
+            prompt: What to say about it
+        """
+        model = self.models["video_to_text"]
+        video = {"video": await self._named(video_url, "video", model), "fps": fps}
+        return self._text(await self._generate(model, _message(video, {"text": prompt})))
+
+    # Requests ----------------------------------------------------------------------------------------------------
+
+    async def _generate(
+        self, model: str, asked: Mapping[str, Any], parameters: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """What is answered at once."""
+        body = _body(model, asked, parameters or {})
+        return self._output(await self._ask("POST", _MULTIMODAL, json=body, headers=_resolving(asked)))
+
+    async def _job(
+        self,
+        path: str,
+        model: str,
+        asked: Mapping[str, Any],
+        parameters: Mapping[str, Any],
+        finish: Callable[[dict[str, Any]], Awaitable[T]],
+        emitter: Emitter | None,
+    ) -> T:
+        """What `finish` makes of a job's output.
+
+        One that was accepted is never begun again, and is ended when nobody waits for it any more.
+        """
+        import asyncio
+
+        headers = {"X-DashScope-Async": "enable", **_resolving(asked)}
+        answer = await self._ask("POST", path, json=_body(model, asked, parameters), headers=headers)
+        job = str(self._part(self._output(answer), "task_id"))
+        runs = True
+        try:
+            if not re.fullmatch(r"[\w.-]{1,200}", job):
+                raise self._unknown("its task_id is none")
+            output = await self._finished(job, emitter)
+            runs = False
+            return await finish(output)
+        except BaseException as error:
+            error.retry_after = math.inf  # type: ignore[attr-defined]
+            if runs and isinstance(error, asyncio.CancelledError):
+                with suppress(BusyError, ProviderError, TimeoutError):
+                    async with asyncio.timeout(_ENDING_SECONDS):
+                        await self._send("POST", f"/tasks/{job}/cancel")
+            raise
+
+    async def _finished(self, job: str, emitter: Emitter | None) -> dict[str, Any]:
+        """The output of a job that has succeeded."""
+        from asyncio import sleep
+
+        began, missed, (wait, longest) = time.monotonic(), 0, _INTERVALS
+        while True:
+            await sleep(wait)
+            wait = min(wait * 1.5, longest)
+            try:
+                output = self._output(await self._ask("GET", f"/tasks/{job}"))
+                missed = 0
+            except (BusyError, ProviderError) as error:
+                missed += 1
+                # Asking twice harms nobody; what the provider says clearly it will say again.
+                clear = isinstance(error, ProviderError) and error.__cause__ is None
+                if missed >= _MISSED or clear:
+                    raise ProviderError(f"{error} (the job {job} was accepted and is not begun again)") from error
+                wait = max(wait, min(getattr(error, "retry_after", None) or 0.0, 30.0))
+                continue
+            status = str(self._part(output, "task_status"))
+            if status == "SUCCEEDED":
+                return output
+            if status not in ("PENDING", "RUNNING", "SUSPENDED"):
+                raise self._refusal(str(output.get("code") or status), str(output.get("message") or ""))
+            if emitter is not None:
+                emitter.emit(f"{status.lower()}, {time.monotonic() - began:.0f} s")
+
+    def _output(self, answer: Any) -> dict[str, Any]:
+        """The part of an answer that counts. Raises what its error code means."""
+        if isinstance(answer, dict) and answer.get("code") and not answer.get("output"):
+            raise self._refusal(str(answer["code"]), str(answer.get("message") or ""))
+        output: dict[str, Any] = self._part(answer, "output", kind=dict)
+        return output
+
+    # Inputs and results ------------------------------------------------------------------------------------------
+
+    async def _named(self, source: str, kind: Kind, model: str, *, inline: int = _INLINE) -> str:
+        """What the provider is given for a medium: its content, or where that was put. It fetches nothing itself."""
+        medium = await self._inputs.read(source, kind)
+        if len(medium.content) <= inline:
+            return medium.data_url
+        answer = await self._ask("GET", "/uploads", params={"action": "getPolicy", "model": model})
+        policy = self._part(answer, "data", kind=dict)
+        key = f"{self._part(policy, 'upload_dir')}/{kind}.{medium.suffix}"
+        fields = {
+            "OSSAccessKeyId": self._part(policy, "oss_access_key_id"),
+            "Signature": self._part(policy, "signature"),
+            "policy": self._part(policy, "policy"),
+            "key": key,
+            "x-oss-object-acl": self._part(policy, "x_oss_object_acl"),
+            "x-oss-forbid-overwrite": self._part(policy, "x_oss_forbid_overwrite"),
+            "success_action_status": "200",
+            "x-oss-content-type": medium.media_type,
+        }
+        form = {"data": fields, "files": {"file": (f"{kind}.{medium.suffix}", medium.content, medium.media_type)}}
+        await self._guard.fetch(self._part(policy, "upload_host"), form=form)
+        return f"oss://{key}"
+
+    def _text(self, output: dict[str, Any]) -> str:
+        """The text of an answer."""
+        content = self._part(output, "choices", 0, "message", kind=dict).get("content")
+        parts = [{"text": content}] if isinstance(content, str) else _records(content)
+        text = "".join(str(each["text"]) for each in parts if each.get("text"))
+        if not text:
+            raise self._unknown("it holds no text")
+        return text
+
+    async def _media(self, tool: str, kind: Kind, output: dict[str, Any]) -> ToolOutput:
+        """The result with all media that an answer holds; what failed is said beside them."""
+        made, failed = [], []
+        for each in _media_in(output):
+            if isinstance(each.get("url"), str) and each["url"]:
+                made.append(Made(url=each["url"]))
+            elif each.get("data"):
+                try:
+                    made.append(Made(from_base64(str(each["data"]))))
+                except (binascii.Error, ValueError) as error:
+                    raise self._unknown("its data is no base64") from error
+            elif each.get("code"):
+                failed.append((str(each["code"]), str(each.get("message") or "")))
+        if not made:
+            raise self._refusal(*failed[0]) if failed else self._unknown(f"it holds no {kind}")
+        more = {"failed": [f"{code}: {self._clean(message)}" for code, message in failed]} if failed else {}
+        return await self._outputs.result(tool, kind, made, **more)
+
+    async def _transcript(self, output: dict[str, Any]) -> str:
+        """The text of the transcripts that a job has put somewhere."""
+        results = output.get("results") or [output.get("result")]
+        texts: list[str] = []
+        for each in results if isinstance(results, list) else []:
+            if isinstance(each, dict) and each.get("code"):
+                raise self._refusal(str(each["code"]), str(each.get("message") or ""))
+            found = await self._guard.fetch(self._part(each, "transcription_url"))
+            try:
+                transcripts = self._part(json.loads(found.content), "transcripts", kind=list)
+            except ValueError as error:
+                raise self._unknown("its transcript is no JSON") from error
+            texts += [str(self._part(transcript, "text")) for transcript in transcripts]
+        if not texts:
+            raise self._unknown("it holds no transcript")
+        return "\n".join(texts)
+
+
+def _message(*content: Mapping[str, Any]) -> dict[str, Any]:
+    return {"messages": [{"role": "user", "content": list(content)}]}
+
+
+def _body(model: str, asked: Mapping[str, Any], parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """A request, without what nobody has said."""
+    given = {name: value for name, value in parameters.items() if value is not None}
+    said = {name: value for name, value in asked.items() if value is not None}
+    return {"model": model, "input": said, **({"parameters": given} if given else {})}
+
+
+def _resolving(asked: Mapping[str, Any]) -> dict[str, str]:
+    """The header that lets the provider look into its own storage, where something was put there."""
+    return {"X-DashScope-OssResourceResolve": "enable"} if "oss://" in json.dumps(asked) else {}
+
+
+def _media_in(output: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Where the media of an answer are, in each of the forms that answers have: url, data, or code of a failure."""
+    yield from _records(output.get("results"))
+    for choice in _records(output.get("choices")):
+        for message in _records([choice.get("message")]):
+            yield from ({"url": part["image"]} for part in _records(message.get("content")) if "image" in part)
+    yield {"url": output.get("video_url")}
+    yield from _records([output.get("audio")])
+
+
+def _records(found: Any) -> list[dict[str, Any]]:
+    """The objects of an array, if it is one."""
+    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []

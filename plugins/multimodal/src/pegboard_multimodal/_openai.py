@@ -1,0 +1,162 @@
+"""OpenAI's media, and those of every server that speaks the same protocol."""
+
+from __future__ import annotations
+
+import binascii
+from typing import Annotated, Any, ClassVar, Final, Literal, final
+
+import pegboard
+from pegboard import Param, ToolOutput
+from pegboard_multimodal._provider import ProviderTools
+from pegboard_multimodal.media import Made, Medium, from_base64
+
+__all__ = ["OpenAITools"]
+
+_VARIATION: Final = "Make a variation of this image: the same subject and style, other details and another composition."
+
+Count = Annotated[int, Param("How many images to make", ge=1, le=10)]
+Size = Annotated[str, Param("Width x height in pixels, such as 1024x1024, or auto", pattern=r"^(auto|\d+x\d+)$")]
+
+
+@final
+@pegboard.toolset(name="openai", description="Images, speech and transcripts by OpenAI or a compatible server")
+class OpenAITools(ProviderTools):
+    """Six tools over OpenAI's HTTP interface; `base_url` is another server's, up to and including `/v1`."""
+
+    NAME = "OpenAI"
+    PREFIX = "openai_"
+    BASE_URL = "https://api.openai.com/v1"
+    MODELS: ClassVar = {
+        "text_to_image": "gpt-image-2.5-flare",
+        "edit_image": "gpt-image-2.5-flare",
+        "image_to_text": "gpt-5.4-mini",
+        "text_to_audio": "gpt-4o-mini-tts",
+        "audio_to_text": "gpt-transcribe",
+    }
+
+    @pegboard.tool
+    async def openai_text_to_image(
+        self, prompt: str, n: Count = 1, size: Size = "auto", quality: str = "auto"
+    ) -> ToolOutput:
+        """Make images from a description.
+
+        Args:
+            prompt: What the images are to show
+            quality: auto, low, medium or high
+        """
+        wanted = {"prompt": prompt, **_given(n=n, size=size, quality=quality)}
+        answer = await self._ask("POST", "/images/generations", json={"model": self.models["text_to_image"], **wanted})
+        return await self._images("openai_text_to_image", answer)
+
+    @pegboard.tool
+    async def openai_edit_image(
+        self, image_url: str, prompt: str, mask_url: str | None = None, n: Count = 1, size: Size = "auto"
+    ) -> ToolOutput:
+        """Change an image as a text says.
+
+        Args:
+            image_url: The image: a file in the base directory, an http(s) URL or a data: URL
+            prompt: What is to be changed
+            mask_url: A PNG of the same size, transparent where the image may be changed
+        """
+        return await self._edited("openai_edit_image", image_url, prompt, mask_url, n, size)
+
+    @pegboard.tool
+    async def openai_create_image_variation(self, image_url: str, n: Count = 1, size: Size = "auto") -> ToolOutput:
+        """Make images that are similar to an image.
+
+        Args:
+            image_url: The image: a file in the base directory, an http(s) URL or a data: URL
+        """
+        # The provider's own endpoint for this accepts no requests any more.
+        return await self._edited("openai_create_image_variation", image_url, _VARIATION, None, n, size)
+
+    @pegboard.tool(read_only=True)
+    async def openai_image_to_text(
+        self, image_urls: Annotated[list[str], Param(min_length=1)], prompt: str = "Describe the image"
+    ) -> str:
+        """Describe images, or answer a question about them.
+
+        Args:
+            image_urls: The images: files in the base directory, http(s) URLs or data: URLs
+            prompt: What to say about them
+        """
+        # Sent as they are, so that a server in this network fetches nothing that a model named.
+        images = [await self._inputs.read(each, "image") for each in image_urls]
+        content: list[Any] = [{"type": "text", "text": prompt}]
+        content += [{"type": "image_url", "image_url": {"url": image.data_url}} for image in images]
+        asked = {"model": self.models["image_to_text"], "messages": [{"role": "user", "content": content}]}
+        answer = await self._ask("POST", "/chat/completions", json=asked)
+        choice = self._part(answer, "choices", 0, kind=dict)
+        message = self._part(choice, "message", kind=dict)
+        if message.get("refusal") or choice.get("finish_reason") == "content_filter":
+            raise self._refusal("content_filter", str(message.get("refusal") or ""))
+        return str(self._part(message, "content"))
+
+    @pegboard.tool
+    async def openai_text_to_audio(
+        self,
+        text: Annotated[str, Param("What to say", min_length=1, max_length=4096)],
+        voice: str = "alloy",
+        speed: Annotated[float, Param("How fast: 1 is normal", ge=0.25, le=4)] = 1.0,
+        res_format: Literal["mp3", "opus", "aac", "flac", "wav"] = "mp3",
+    ) -> ToolOutput:
+        """Say a text: make a recording of it.
+
+        Args:
+            voice: Who says it: alloy, ash, ballad, coral, echo, fable, nova, onyx, sage, shimmer or verse
+            res_format: Format of the recording
+        """
+        wanted = {"input": text, "voice": voice, "speed": speed, "response_format": res_format}
+        spoken = await self._send("POST", "/audio/speech", json={"model": self.models["text_to_audio"], **wanted})
+        if not spoken:
+            raise self._unknown("it is empty")
+        return await self._outputs.result("openai_text_to_audio", "audio", [Made(spoken)])
+
+    @pegboard.tool(read_only=True)
+    async def openai_audio_to_text(
+        self,
+        audio_file_url: str,
+        language: str = "en",
+        temperature: Annotated[float, Param("0 for the likeliest words, up to 1", ge=0, le=1)] = 0.2,
+    ) -> str:
+        """Write down what is said in a recording.
+
+        Args:
+            audio_file_url: The recording: a file in the base directory, an http(s) URL or a data: URL
+            language: The language that is spoken, as two letters (ISO 639-1)
+        """
+        recording = await self._inputs.read(audio_file_url, "audio", "video")
+        form = {"model": self.models["audio_to_text"], "language": language, "temperature": str(temperature)}
+        answer = await self._ask("POST", "/audio/transcriptions", data=form, files={"file": _file("audio", recording)})
+        return str(self._part(answer, "text"))
+
+    async def _edited(
+        self, tool: str, image_url: str, prompt: str, mask_url: str | None, n: int, size: str
+    ) -> ToolOutput:
+        files = {"image": _file("image", await self._inputs.read(image_url, "image"))}
+        if mask_url:
+            files["mask"] = _file("mask", await self._inputs.read(mask_url, "image"))
+        form = {"model": self.models["edit_image"], "prompt": prompt, **_given(n=str(n), size=size)}
+        return await self._images(tool, await self._ask("POST", "/images/edits", data=form, files=files))
+
+    async def _images(self, tool: str, answer: Any) -> ToolOutput:
+        made = []
+        for each in self._part(answer, "data", kind=list):
+            if isinstance(each, dict) and each.get("url"):
+                made.append(Made(url=str(each["url"])))
+                continue
+            try:
+                made.append(Made(from_base64(self._part(each, "b64_json"))))
+            except (binascii.Error, ValueError) as error:
+                raise self._unknown("an image is no base64") from error
+        return await self._outputs.result(tool, "image", made)
+
+
+def _given(**values: Any) -> dict[str, Any]:
+    """What the server is told; `auto` is what it does anyway, and not every server knows the word."""
+    return {name: value for name, value in values.items() if value != "auto"}
+
+
+def _file(name: str, medium: Medium) -> tuple[str, bytes, str]:
+    return f"{name}.{medium.suffix}", medium.content, medium.media_type

@@ -1,0 +1,174 @@
+"""Credentials: what the program gives, where each operation needs it, and that it shows nowhere."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Mapping
+from typing import Any, Final, TypeAlias, final
+from urllib.parse import quote
+
+from attrs import field, frozen
+
+from pegboard import Secret
+from pegboard_openapi._document import Document, DocumentError
+
+__all__ = ["Credentials", "Given", "Signature"]
+
+Given: TypeAlias = str | Secret[str]
+
+SHORTEST: Final = 4
+"""Shorter values are too likely a part of an innocent word."""
+LONG: Final = 8
+_BEARERS: Final = frozenset({"oauth2", "openIdConnect"})
+
+
+@final
+@frozen
+class Signature:
+    """What is added to a request at the last moment, so that no request that somebody logs has it."""
+
+    query: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    cookies: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+
+    def has(self, where: str, name: str) -> bool:
+        """Whether it fills a place, which is not the model's then."""
+        places = {"query": self.query, "header": self.headers, "cookie": self.cookies}.get(where, ())
+        folded = str.casefold if where == "header" else str
+        return any(folded(name) == folded(each) for each, _ in places)
+
+
+@final
+class Credentials:
+    """What the program gives: by the names of the document's security schemes, by their kind, and headers for all.
+
+    Raises ValueError for what is blank, or holds characters that no header has.
+    """
+
+    def __init__(
+        self,
+        token: Given | None = None,
+        api_key: Given | None = None,
+        basic: tuple[str, Given] | None = None,
+        named: Mapping[str, Given | tuple[str, Given]] | None = None,
+        headers: Mapping[str, Given] | None = None,
+    ) -> None:
+        self._secrets: set[str] = set()
+        self._token = self._revealed("token", token)
+        self._api_key = self._revealed("api_key", api_key)
+        self._basic = self._revealed("basic", basic)
+        self._named = {name: self._revealed(f"credentials[{name!r}]", each) for name, each in (named or {}).items()}
+        self._headers = {name: self._revealed(f"headers[{name!r}]", each) for name, each in (headers or {}).items()}
+
+    def __repr__(self) -> str:
+        return "Credentials(***)" if self else "Credentials()"
+
+    def __bool__(self) -> bool:
+        return any((self._token, self._api_key, self._basic, self._named, self._headers))
+
+    def signature(self, document: Document, security: Any) -> Signature:
+        """What requests of an operation with these requirements carry. Raises `DocumentError` saying what is missing.
+
+        Of several alternatives the first that there are credentials for counts. Where the document says nothing of
+        security, everything is sent that has a place.
+        """
+        schemes = _schemes(document)
+        if not isinstance(security, list):
+            names = [name for name in schemes if self._value(schemes, name) is not None]
+            return self._signed(schemes, names)
+        wanted = [list(each) for each in security if isinstance(each, Mapping)]
+        for names in wanted:
+            if names and all(self._value(schemes, name) is not None for name in names):
+                return self._signed(schemes, names)
+        if all(wanted):  # none of them is empty, which would say that it needs nothing
+            lacking = " or ".join(dict.fromkeys(self._lacking(schemes, names) for names in wanted))
+            if lacking:
+                raise DocumentError(f"it needs {lacking}")
+        return self._signed(schemes, [])
+
+    def _revealed(self, where: str, given: Any) -> Any:
+        if given is None:
+            return None
+        if isinstance(given, tuple | list):
+            user, password = given
+            return str(user), self._revealed(where, password)
+        text = given.value if isinstance(given, Secret) else given
+        if not isinstance(text, str) or not text.strip():
+            raise ValueError(f"{where} cannot be empty")
+        if not re.fullmatch(r"[ -~]+", text.strip()):
+            raise ValueError(f"{where} holds characters that no credential has")
+        self._keep(text.strip())
+        return text.strip()
+
+    def _keep(self, text: str) -> None:
+        # Of "Bearer s3cret" and "ada:s3cret" the word alone is as secret as the whole.
+        for each in (text, text.rpartition(" ")[2], text.rpartition(":")[2]):
+            self._secrets |= {each, quote(each, safe="")} if len(each) >= SHORTEST else set()
+
+    def redact(self, text: str) -> str:
+        """`text` without what must not show, as it is and as it stands in URLs and headers."""
+        # The longest first: one may be a part of another.
+        for secret in sorted(self._secrets, key=lambda each: (-len(each), each)):
+            text = text.replace(secret, "***")
+        return text
+
+    def redact_bytes(self, body: bytes) -> bytes:
+        """A server's answer without them, for some quote the request; short ones may be a part of innocent words."""
+        for secret in sorted(self._secrets, key=lambda each: (-len(each), each)):
+            body = body.replace(secret.encode(), b"***") if len(secret) >= LONG else body
+        return body
+
+    def _value(self, schemes: Mapping[str, Any], name: str) -> Any:
+        """The credential for a scheme; None for none, and for a kind of scheme that is not known."""
+        kind = _kind(schemes.get(name, {}))
+        usual = {"apiKey": self._api_key, "bearer": self._token, "basic": self._basic}
+        return self._named.get(name, usual[kind]) if kind in usual else None
+
+    def _signed(self, schemes: Mapping[str, Any], names: list[str]) -> Signature:
+        found: dict[str, dict[str, str]] = {"query": {}, "header": dict(self._headers), "cookie": {}}
+        for name in names:
+            where, key, value = _placed(schemes[name], self._value(schemes, name))
+            if where not in found:
+                raise DocumentError(f"it wants a credential in {where!r:.50}, which is no place for one")
+            found[where].setdefault(key, value)
+            self._keep(value)
+        return Signature(*(tuple(found[where].items()) for where in ("query", "header", "cookie")))
+
+    def _lacking(self, schemes: Mapping[str, Any], names: list[str]) -> str:
+        missing = [name for name in names if self._value(schemes, name) is None]
+        return " and ".join(f"a credential for {name!r} ({_described(schemes.get(name, {}))})" for name in missing)
+
+
+def _schemes(document: Document) -> dict[str, Mapping[str, Any]]:
+    """The security schemes; a document without any takes a token, or a user and a password, as most servers do."""
+    said = (document.content.get("components") or {}).get("securitySchemes") or {}
+    if not said:
+        return {"token": {"type": "http", "scheme": "bearer"}, "basic": {"type": "http", "scheme": "basic"}}
+    return {name: document.follow(each) for name, each in said.items()}
+
+
+def _kind(scheme: Mapping[str, Any]) -> str:
+    if scheme.get("type") in _BEARERS:
+        return "bearer"
+    return str(scheme.get("scheme", "")).lower() if scheme.get("type") == "http" else str(scheme.get("type", ""))
+
+
+def _described(scheme: Mapping[str, Any]) -> str:
+    known = {"bearer": "token=", "apiKey": "api_key=", "basic": "user and password"}
+    return known.get(_kind(scheme), "of a kind that is not known; headers= may carry it")
+
+
+def _placed(scheme: Mapping[str, Any], value: Any) -> tuple[str, str, str]:
+    """Where the credential goes, under which name, and as what text."""
+    match _kind(scheme):
+        case "apiKey":
+            return str(scheme.get("in", "header")), str(scheme.get("name", "")), value
+        case "basic":
+            return "header", "Authorization", f"Basic {_basic(value)}"
+    return "header", "Authorization", f"Bearer {value}"
+
+
+def _basic(pair: tuple[str, str] | str) -> str:
+    text = pair if isinstance(pair, str) else ":".join(pair)
+    return base64.b64encode(text.encode()).decode("ascii")

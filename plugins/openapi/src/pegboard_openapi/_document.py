@@ -1,0 +1,197 @@
+"""Documents: read from a file, a URL, a mapping or an application, as plain and bounded data.
+
+Who wrote a document is not known: YAML makes nothing but JSON of it, its size is bounded, and what it refers to
+elsewhere is never fetched.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final, final
+from urllib.parse import unquote
+
+from attrs import field, frozen
+
+from pegboard import PegboardError
+
+__all__ = ["METHODS", "Document", "DocumentError", "is_url", "read_document"]
+
+METHODS: Final = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
+MAX_BYTES: Final = 64 * 1024 * 1024
+_MOST_PARTS: Final = 4_000_000  # with what YAML repeats by reference, which is how a small file becomes a large one
+_DEEPEST: Final = 150
+_MOST_HOPS: Final = 50
+_SECONDS: Final = 30.0
+
+
+class DocumentError(PegboardError):
+    """A document, or a part of it, that cannot be used."""
+
+
+@final
+@frozen
+class Document:
+    """An OpenAPI document; `url` is where it was fetched, if it was."""
+
+    content: Mapping[str, Any] = field(repr=False)
+    url: str | None = None
+
+    @property
+    def is_3_0(self) -> bool:
+        """Whether its schemas are those of OpenAPI 3.0 and not JSON Schema 2020-12."""
+        return str(self.content["openapi"]).startswith("3.0")
+
+    def at(self, reference: Any) -> Any:
+        """What a reference leads to. Raises `DocumentError` for nothing, and for another document."""
+        if not isinstance(reference, str) or not reference.startswith("#/"):
+            raise DocumentError(f"it refers to {str(reference)[:200]!r}, another document; those are never fetched")
+        target: Any = self.content
+        for step in reference[2:].split("/"):
+            name = unquote(step).replace("~1", "/").replace("~0", "~")
+            if isinstance(target, list) and name.isdecimal() and int(name[:9]) < len(target):
+                target = target[int(name[:9])]
+            elif isinstance(target, Mapping) and name in target:
+                target = target[name]
+            else:
+                raise DocumentError(f"it refers to {reference[:200]!r}, which is not there")
+        return target
+
+    def follow(self, part: Any) -> Mapping[str, Any]:
+        """An object of the document, behind its references. Raises `DocumentError`."""
+        for _ in range(_MOST_HOPS):
+            if not isinstance(part, Mapping):
+                raise DocumentError(f"it has {str(part)[:50]!r} where an object belongs")
+            if "$ref" not in part:
+                return part
+            part = self.at(part["$ref"])
+        raise DocumentError("it refers to itself without end")
+
+    def operations(self) -> Iterator[tuple[str, str, Mapping[str, Any], Mapping[str, Any]]]:
+        """Method, path, the path's item and the operation, in the order of the document."""
+        paths = self.content.get("paths")
+        for path, said in paths.items() if isinstance(paths, Mapping) else ():
+            try:
+                item = self.follow(said)
+            except DocumentError:
+                continue
+            for method in METHODS:
+                if path.startswith("/") and isinstance(item.get(method), Mapping):
+                    yield method, path, item, item[method]
+
+
+def is_url(source: Any) -> bool:
+    """Whether a source is a URL and no file."""
+    return isinstance(source, str) and source.lower().startswith(("http://", "https://"))
+
+
+def read_document(source: Any) -> Document:
+    """The document that a mapping, a path, a URL or an application is or has. Raises `DocumentError`."""
+    url = None
+    if isinstance(source, Mapping):
+        content: Any = source
+    elif callable(getattr(source, "openapi", None)):
+        content = source.openapi()
+    elif is_url(source):
+        text, url = _fetched(source)
+        content = _parsed(text)
+    else:
+        content = _parsed(_file(Path(source).expanduser()))
+    plain = _plain(content, [_MOST_PARTS], 0)
+    if not isinstance(plain, dict) or not str(plain.get("openapi", "")).startswith("3."):
+        version = plain.get("swagger", plain.get("openapi")) if isinstance(plain, dict) else None
+        said = f"it is of version {version!s:.20}; convert it first" if version else "it has no `openapi: 3...`"
+        raise DocumentError(f"this is no OpenAPI 3 document: {said}")
+    return Document(plain, url)
+
+
+def _file(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return _bounded(file.read(MAX_BYTES + 1))
+    except OSError as error:
+        raise DocumentError(f"{path} cannot be read: {error.strerror}") from error
+
+
+def _bounded(text: bytes | bytearray) -> bytes:
+    if len(text) > MAX_BYTES:
+        raise DocumentError(f"it has more than {MAX_BYTES:,} bytes")
+    return bytes(text)
+
+
+def _fetched(url: str) -> tuple[bytes, str]:
+    """What is at a URL that the program has named, and where that was in the end."""
+    import httpx2
+
+    body = bytearray()
+    try:
+        with httpx2.Client(follow_redirects=True, timeout=_SECONDS) as client, client.stream("GET", url) as response:
+            if response.status_code != 200:
+                raise DocumentError(f"its URL answered {response.status_code}")
+            for piece in response.iter_bytes():
+                body += piece
+                if len(body) > MAX_BYTES:
+                    break
+            return _bounded(body), str(response.url)
+    except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError) as error:
+        raise DocumentError(f"it cannot be fetched: {type(error).__name__}") from error
+
+
+def _parsed(text: bytes) -> Any:
+    try:
+        if text.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"{":
+            try:
+                return json.loads(text)
+            except ValueError:
+                pass  # YAML may begin like that too
+        return _yaml(text)
+    except RecursionError:
+        raise DocumentError("it is nested too deep") from None
+
+
+def _yaml(text: bytes) -> Any:
+    """YAML as OpenAPI means it: `on`, `2020-01-01` and `12:30` are text."""
+    import yaml
+
+    base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the one in C is ten times as fast
+    loader: Any = type("Loader", (base,), {"yaml_implicit_resolvers": {}})
+    for kind, pattern, first in _SCALARS:
+        loader.add_implicit_resolver(f"tag:yaml.org,2002:{kind}", pattern, first)
+    depth = 0
+    try:
+        for event in yaml.parse(text, loader):  # what is nested too deep crashes what follows, if it is in C
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if depth > _DEEPEST:
+                raise DocumentError("it is nested too deep")
+        return yaml.load(text, loader)  # noqa: S506 - a safe one
+    except (yaml.YAMLError, ValueError) as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f" in line {mark.line + 1}" if mark else ""
+        raise DocumentError(f"it is neither JSON nor YAML{where}") from error
+
+
+# As JSON has them.
+_SCALARS: Final = (
+    ("null", re.compile(r"(~|null|)\Z"), ["~", "n", ""]),
+    ("bool", re.compile(r"(true|false)\Z"), ["t", "f"]),
+    ("int", re.compile(r"-?(0|[1-9][0-9]*)\Z"), list("-0123456789")),
+    ("float", re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?\Z"), list("-0123456789")),
+    ("merge", re.compile(r"<<\Z"), ["<"]),
+)
+
+
+def _plain(part: Any, left: list[int], depth: int) -> Any:
+    """A copy made of nothing but what JSON has, names as text, each part counted as often as it is used."""
+    left[0] -= 1
+    if left[0] < 0 or depth > _DEEPEST:
+        raise DocumentError(f"it has more than {_MOST_PARTS:,} parts, or is nested more than {_DEEPEST} levels deep")
+    if isinstance(part, Mapping):
+        return {
+            key if isinstance(key, str) else json.dumps(key, default=str): _plain(value, left, depth + 1)
+            for key, value in part.items()
+        }
+    if isinstance(part, list | tuple):
+        return [_plain(each, left, depth + 1) for each in part]
+    return part if part is None or isinstance(part, str | int | float | bool) else str(part)

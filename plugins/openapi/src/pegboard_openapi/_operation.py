@@ -1,0 +1,324 @@
+"""Operations: one operation of a document as the description of a tool, and where each of its arguments goes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, final
+
+from attrs import evolve, field, frozen
+
+from pegboard_openapi._document import Document, DocumentError
+from pegboard_openapi._patterns import Keywords, keywords_for
+from pegboard_openapi._schemas import JsonSchema, Schemas
+
+__all__ = ["Body", "Operation", "Place", "operation_id", "read_operation"]
+
+LONGEST_DESCRIPTION: Final = 1024
+_ORDER: Final = ("path", "query", "header", "cookie", "body")
+_STYLES: Final[Mapping[str, str]] = {"path": "simple", "query": "form", "header": "simple", "cookie": "form"}
+# What is this pack's or the connection's to say.
+_OWN_HEADERS: Final = re.compile(
+    r"accept|accept-encoding|authorization|connection|content-(length|type)|cookie|expect|host|keep-alive|proxy-.*|te"
+    r"|trailer|transfer-encoding|upgrade",
+    re.IGNORECASE,
+)
+_BASE64: Final[Mapping[str, Any]] = {"type": "string", "contentEncoding": "base64"}
+# In the order in which they are taken, where an operation knows several.
+_KINDS: Final = (
+    ("json", re.compile(r"application/json|.*\+json|\*/\*|application/\*", re.IGNORECASE)),
+    ("form", re.compile(r"application/x-www-form-urlencoded", re.IGNORECASE)),
+    ("multipart", re.compile(r"multipart/form-data", re.IGNORECASE)),
+    ("text", re.compile(r"text/.*|.*[/+](xml|yaml)", re.IGNORECASE)),
+    ("binary", re.compile(r".*")),
+)
+_RANKS: Final = {kind: rank for rank, (kind, _) in enumerate(_KINDS)}
+# An object with nothing but these is its properties.
+_SIMPLE: Final = frozenset((
+    "additionalProperties", "allOf", "deprecated", "description", "example", "examples", "externalDocs",
+    "properties", "required", "title", "type", "xml",
+))  # fmt: skip
+
+
+@final
+@frozen
+class Place:
+    """Where an argument goes: the `field` of the path, the query, the headers, the cookies or the body.
+
+    Without a field it is the whole body.
+    """
+
+    argument: str
+    field: str
+    where: str
+    style: str = "form"
+    explode: bool = True
+    is_json: bool = False  # it is JSON text there, and no style
+    has_slashes: bool = False  # it may be several segments of a path
+
+
+@final
+@frozen
+class Body:
+    """What a request carries beside its head: how, and which fields of a multipart form are `files`."""
+
+    media_type: str
+    kind: str
+    required: bool
+    encoding: Mapping[str, Any] = field(factory=dict, repr=False)
+    files: frozenset[str] = frozenset()
+
+
+@final
+@frozen(eq=False)
+class Operation:
+    """One operation, as a tool needs it."""
+
+    method: str
+    path: str
+    id: str
+    description: str = field(repr=False)
+    tags: tuple[str, ...]
+    parameters: JsonSchema = field(repr=False)
+    keywords: Keywords = field(repr=False)
+    returns: JsonSchema | None = field(repr=False)
+    returns_keywords: Keywords = field(repr=False)
+    places: tuple[Place, ...] = field(repr=False)
+    body: Body | None = field(repr=False)
+
+    @property
+    def label(self) -> str:
+        """The operation as messages name it."""
+        return f"{self.method.upper()} {self.path}"
+
+
+def read_operation(document: Document, method: str, path: str, item: Any, said: Any, hidden: Any) -> Operation:
+    """An operation of a document. `hidden(where, field)` tells places that are not the model's to fill.
+
+    Raises `DocumentError` for one that cannot be called as it is described.
+    """
+    return _Reader(document, hidden).operation(method, path, item, said)
+
+
+class _Reader:
+    def __init__(self, document: Document, hidden: Any) -> None:
+        self._document = document
+        self._hidden = hidden
+        self._schemas = Schemas(document, "request")
+        # The places with no argument yet, their schemas, and whether they have to be filled.
+        self._wanted: list[tuple[Place, Any, bool]] = []
+        self._looks = 200
+
+    def operation(self, method: str, path: str, item: Mapping[str, Any], said: Mapping[str, Any]) -> Operation:
+        self._read_parameters(path, item, said)
+        has_body = "requestBody" in said and method not in ("get", "head", "trace")
+        body = self._read_body(self._document.follow(said["requestBody"])) if has_body else None
+        parameters, places = self._placed()
+        answers = Schemas(self._document, "response")
+        returns = self._returned(said, answers) if method != "head" else None
+        return Operation(
+            method,
+            path,
+            operation_id(method, path, said),
+            _description(method, path, said),
+            tuple(each for each in said.get("tags") or () if isinstance(each, str)),
+            parameters,
+            keywords_for(parameters, is_whole=self._schemas.is_whole),
+            returns,
+            keywords_for(returns, is_whole=answers.is_whole),
+            tuple(places),
+            body,
+        )
+
+    # Parameters --------------------------------------------------------------------------------------------------
+
+    def _read_parameters(self, path: str, item: Mapping[str, Any], said: Mapping[str, Any]) -> None:
+        """The parameters of the path and of the operation, whose own count where both have one."""
+        found: dict[tuple[str, str], Mapping[str, Any]] = {}
+        for part in (*(item.get("parameters") or ()), *(said.get("parameters") or ())):
+            each = self._document.follow(part)
+            found[str(each.get("in")), str(each.get("name"))] = each
+        for (where, name), each in found.items():
+            ours = self._hidden(where, name) or (where == "header" and _OWN_HEADERS.fullmatch(name))
+            if where in _STYLES and not ours and (where != "path" or f"{{{name}}}" in path):
+                self._read_parameter(where, name, each)
+        missing = {*re.findall(r"{([^{}]*)}", path)} - {name for where, name in found if where == "path"}
+        if missing:
+            raise DocumentError(f"nothing says what {min(missing)!r} in its path is")
+
+    def _read_parameter(self, where: str, name: str, said: Mapping[str, Any]) -> None:
+        style, schema, is_json = str(said.get("style", _STYLES[where])), said.get("schema", {}), False
+        if isinstance(said.get("content"), Mapping) and said["content"]:
+            media_type, media = next(iter(said["content"].items()))
+            schema, is_json = _media(media).get("schema", {}), _kind(media_type) == "json"
+        converted = self._schemas.convert(schema)
+        if isinstance(converted, dict):
+            converted |= {key: said[key] for key in ("description", "deprecated") if said.get(key)}
+            if "example" in said:
+                converted.setdefault("examples", [said["example"]])
+        explode = said.get("explode", style == "form") is True
+        place = Place("", name, where, style, explode, is_json, said.get("x-multi-segment") is True)
+        self._wanted.append((place, converted, where == "path" or said.get("required") is True))
+
+    # The body ----------------------------------------------------------------------------------------------------
+
+    def _read_body(self, said: Mapping[str, Any]) -> Body | None:
+        content = said.get("content")
+        if not isinstance(content, Mapping) or not content:
+            return None
+        media_type = min(content, key=lambda each: _RANKS[_kind(each)])
+        kind, media, required = _kind(media_type), _media(content[media_type]), said.get("required") is True
+        schema = media.get("schema", {})
+        properties, needed = self._fields(schema) if kind in ("json", "form", "multipart") else ({}, [])
+        files: list[str] = []
+        # A body that may be left out, although it needs fields, cannot be told by its fields. Forms never mean that.
+        if properties and (required or not needed or kind != "json"):
+            for name, each in properties.items():
+                self._wanted.append((Place("", name, "body"), self._content(each, kind), name in needed))
+                files += [name] if self._is_file(each) or self._are_files(each) else []
+        else:
+            converted = self._content(schema, kind)
+            if isinstance(converted, dict) and said.get("description"):
+                converted.setdefault("description", said["description"])
+            self._wanted.append((Place("", "", "body"), converted, required))
+        encoding = {name: each for name, each in _media(media.get("encoding")).items() if isinstance(each, Mapping)}
+        return Body(_concrete(media_type), kind, required, encoding, frozenset(files))
+
+    def _content(self, schema: Any, kind: str) -> Any:
+        """What the model sends for it: bytes are base64, other media without a schema of JSON are text."""
+        converted = self._schemas.convert(schema)
+        if kind in ("json", "form") or not isinstance(converted, dict):
+            return converted
+        if kind == "text":
+            return {**_only(converted, "description", "examples"), "type": "string"}
+        if kind == "binary" or self._is_file(schema):
+            return {**_only(converted, "description"), **_BASE64}
+        return {**converted, "items": _BASE64} if self._are_files(schema) else converted
+
+    def _is_file(self, schema: Any) -> bool:
+        schema = self._document.follow(schema) if isinstance(schema, Mapping) else {}
+        is_text = schema.get("type", "string") == "string"
+        return is_text and (schema.get("format") == "binary" or "contentMediaType" in schema)
+
+    def _are_files(self, schema: Any) -> bool:
+        schema = self._document.follow(schema) if isinstance(schema, Mapping) else {}
+        return schema.get("type") == "array" and self._is_file(schema.get("items"))
+
+    def _fields(self, schema: Any) -> tuple[dict[str, Any], list[str]]:
+        """The properties that an object is, and those that it needs; none for what is more than its properties."""
+        properties, needed = self._flat(schema)
+        if properties is None or not {*needed} <= properties.keys():  # what is not described nobody could send
+            return {}, []
+        shown = {name: each for name, each in properties.items() if self._schemas.shows(each)}
+        return shown, [name for name in needed if name in shown]
+
+    def _flat(self, schema: Any) -> tuple[dict[str, Any] | None, list[str]]:
+        self._looks -= 1  # two references to two references to ... double each time
+        schema = self._document.follow(schema)
+        branches = schema.get("allOf", [])
+        plain = {key for key in schema if not key.startswith("x-")} <= _SIMPLE and isinstance(branches, list)
+        if (
+            not plain
+            or self._looks < 0
+            or schema.get("type", "object") != "object"
+            or schema.get("additionalProperties", False)
+        ):
+            return None, []
+        properties: dict[str, Any] = {}
+        said = schema.get("required")
+        needed = [each for each in said if isinstance(each, str)] if isinstance(said, list) else []
+        for part, more in ((schema.get("properties") or {}, ()), *map(self._flat, branches)):
+            if part is None:
+                return None, []
+            needed += more
+            for name, each in part.items():
+                properties[name] = {"allOf": [properties[name], each]} if name in properties else each
+        return properties, needed
+
+    # Both together -----------------------------------------------------------------------------------------------
+
+    def _placed(self) -> tuple[JsonSchema, list[Place]]:
+        """One schema for everything: the names of parameters and of the body's fields are told apart."""
+        wanted = sorted(self._wanted, key=lambda each: _ORDER.index(each[0].where))
+        names = _told_apart([place for place, _, _ in wanted])
+        schema: JsonSchema = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
+        for argument, (_, converted, required) in zip(names, wanted, strict=True):
+            schema["properties"][argument] = converted
+            schema["required"] += [argument] if required else []
+        if self._schemas.defs:
+            schema["$defs"] = self._schemas.defs
+        return schema, [evolve(place, argument=name) for name, (place, _, _) in zip(names, wanted, strict=True)]
+
+    # Answers -----------------------------------------------------------------------------------------------------
+
+    def _returned(self, said: Mapping[str, Any], schemas: Schemas) -> JsonSchema | None:
+        """What a successful answer surely is; None where that is not said, or where it may be no JSON."""
+        responses = said.get("responses")
+        found = []
+        try:
+            for status, response in responses.items() if isinstance(responses, Mapping) else ():
+                if status.startswith("2"):
+                    content = self._document.follow(response).get("content") or {}
+                    if any(_kind(each) != "json" or "schema" not in _media(content[each]) for each in content):
+                        return None
+                    found += [schemas.convert(_media(each)["schema"]) for each in content.values()]
+                    found += [] if content else [{"type": "null"}]
+        except DocumentError:
+            return None
+        schema = schemas.joined(found) if found else {}
+        if not isinstance(schema, dict) or schema in ({}, {"type": "null"}):
+            return None
+        return schemas.whole(schema)
+
+
+def _media(said: Any) -> Mapping[str, Any]:
+    return said if isinstance(said, Mapping) else {}
+
+
+def _kind(media_type: str) -> str:
+    plain = media_type.partition(";")[0].strip()
+    return next(kind for kind, pattern in _KINDS if pattern.fullmatch(plain))
+
+
+def _concrete(media_type: str) -> str:
+    if "*" not in media_type:
+        return media_type
+    return "application/json" if _kind(media_type) == "json" else media_type.replace("*", "plain")
+
+
+def _only(schema: Mapping[str, Any], *keywords: str) -> JsonSchema:
+    return {keyword: schema[keyword] for keyword in keywords if keyword in schema}
+
+
+def _told_apart(places: Sequence[Place]) -> list[str]:
+    """A name for each that all providers take: its own for the first that has it, `<where>_<name>` for the others."""
+    own = [_legal(place.field or place.where) for place in places]
+    names = [name if name not in own[:number] else "" for number, name in enumerate(own)]
+    for number, place in enumerate(places):
+        again = 1
+        while not names[number]:
+            name = _legal(f"{place.where}_{place.field}")[:58] + (f"_{again}" if again > 1 else "")
+            again += 1
+            names[number] = name if name not in names else ""
+    return names
+
+
+def _legal(name: str) -> str:
+    clean = re.sub(r"[^A-Za-z0-9_.-]+", "_", name)
+    return (clean if clean == name else clean.strip("_"))[:64] or "value"
+
+
+def operation_id(method: str, path: str, said: Mapping[str, Any]) -> str:
+    """The name of an operation: its `operationId`, or its method and path."""
+    own = said.get("operationId")
+    return own if isinstance(own, str) and own.strip() else f"{method}{re.sub('[^A-Za-z0-9]+', '_', path)}".rstrip("_")
+
+
+def _description(method: str, path: str, said: Mapping[str, Any]) -> str:
+    told = [str(said[key]).strip() for key in ("summary", "description") if said.get(key)]
+    if len(told) == 2 and told[1].startswith(told[0].rstrip(".")):
+        del told[0]
+    if said.get("deprecated") is True:
+        told.insert(0, "Deprecated.")
+    text = "\n\n".join(told) or f"{method.upper()} {path}"
+    return text if len(text) <= LONGEST_DESCRIPTION else f"{text[: LONGEST_DESCRIPTION - 3]}..."

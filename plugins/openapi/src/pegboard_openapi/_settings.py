@@ -1,0 +1,132 @@
+"""APIs that the settings name: where each is described and reached, and the terms that its tools hang up under."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from typing import Any, Final
+
+import attrs
+
+from pegboard import Locked, NotOffered, Offer, Secret, SettingsError
+
+__all__ = ["Settings", "offers"]
+
+_TEXTS: Final = ("base_url", "document", "password", "token", "api_key", "username", "prefix")
+_LISTS: Final = ("disable", "enable", "group", "methods", "operations", "paths", "tags")
+_TABLES: Final = ("credentials", "headers", "presets", "rename", "secrets")
+_FLAGS: Final = ("disabled", "output_schemas")
+_NUMBERS: Final = ("max_bytes", "timeout")
+_KEYS: Final = frozenset({*_TEXTS, *_LISTS, *_TABLES, *_FLAGS, *_NUMBERS})
+
+
+@attrs.frozen
+class Named:
+    """One API of the settings, checked. What it is reached with may be secret: its repr names nothing."""
+
+    name: str
+    said: Mapping[str, Any] = attrs.field(repr=False)
+
+    def __repr__(self) -> str:
+        return "<disabled>" if self.said.get("disabled") else "<a document>"
+
+    @property
+    def prefix(self) -> str:
+        """What its tools' names begin with."""
+        return str(self.said.get("prefix", f"{self.name}__"))
+
+    def api(self) -> Any:
+        """The API. Raises ValueError for a base URL or a credential that is none."""
+        from pegboard_openapi._source import OpenApi
+
+        said = self.said
+        same = ("base_url", "credentials", "headers", "methods", "operations", "output_schemas", "paths", "tags")
+        options = {key: said[key] for key in (*same, *_NUMBERS) if key in said}
+        # An empty one is none: a variable that is set to nothing.
+        options |= {key: said[key] for key in ("api_key", "token") if said.get(key)}
+        if said.get("password"):
+            options["basic"] = (said.get("username", ""), said["password"])
+        return OpenApi(said["document"], name=self.name, **options)
+
+    def offers(self) -> Iterator[Any]:
+        """The operations under their terms, and why others are not offered."""
+        api, said = self.api(), self.said
+        api.tells_missing = False  # what follows the offer does
+        terms = {key: said[key] for key in ("disable", "enable", "group", "rename") if key in said}
+        yield Offer(api, prefix=self.prefix, presets=self._presets(), **terms)
+        api.tools()
+        for reason in dict.fromkeys(api.missing.values()):
+            names = sorted(f"{self.prefix}{name}" for name, each in api.missing.items() if each == reason)
+            yield NotOffered(names, f"{reason}, set it in openapi.apis.{self.name}")
+
+    def _presets(self) -> dict[str, dict[str, Any]]:
+        """By tool and parameter. What the settings preset no model overrides."""
+        found: dict[str, dict[str, Any]] = {}
+        for key, kind in (("presets", Locked), ("secrets", Secret)):
+            for tool, values in self.said.get(key, {}).items():
+                for parameter, value in values.items():
+                    found.setdefault(tool, {})[parameter] = kind(value)
+        return found
+
+
+def _named(apis: Mapping[str, Any]) -> dict[str, Named]:
+    return {name: _checked(name, said) for name, said in sorted(apis.items())}
+
+
+def _checked(name: str, said: Any) -> Named:
+    where = f"apis.{name}"
+    if not isinstance(said, Mapping):
+        raise SettingsError(f"{where} must be a table")
+    for key, value in said.items():
+        if key not in _KEYS:
+            close = get_close_matches(key, sorted(_KEYS), 1)
+            hint = f"Did you mean {close[0]!r}?" if close else f"Known keys: {', '.join(sorted(_KEYS))}."
+            raise SettingsError(f"{where}: unknown key {key!r}. {hint}")
+        if not _fits(key, value):
+            raise SettingsError(f"{where}.{key} must be {_wanted(key)}")
+    if "document" not in said:
+        raise SettingsError(f'{where} needs a "document", a path or a URL')
+    named = Named(name, said)
+    try:
+        named.api()
+    except ValueError as error:
+        raise SettingsError(f"{where}: {error}") from None
+    return named
+
+
+def _fits(key: str, value: Any) -> bool:
+    if key in _LISTS:
+        return isinstance(value, str) or (isinstance(value, list) and all(isinstance(each, str) for each in value))
+    if key in _TABLES:
+        nested = key in ("presets", "secrets")
+        return isinstance(value, Mapping) and all(
+            isinstance(each, Mapping if nested else str) for each in value.values()
+        )
+    if key in _NUMBERS:
+        return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
+    return isinstance(value, bool if key in _FLAGS else str)
+
+
+def _wanted(key: str) -> str:
+    kinds = {
+        _LISTS: "a text or a list of texts",
+        _TABLES: "a table",
+        _NUMBERS: "a number above 0",
+        _FLAGS: "true or false",
+    }
+    return next((told for keys, told in kinds.items() if key in keys), "a text")
+
+
+@attrs.frozen
+class Settings:
+    """The section `openapi` of the settings: APIs whose operations hang on every board."""
+
+    apis: dict[str, Any] = attrs.field(factory=dict, converter=_named)
+    """By name: `document`, `base_url`, credentials, what is selected, and the terms of the registration."""
+
+
+def offers(settings: Settings) -> Iterator[Any]:
+    """What the APIs that are not disabled offer, in the order of their names."""
+    for named in settings.apis.values():
+        if not named.said.get("disabled"):
+            yield from named.offers()

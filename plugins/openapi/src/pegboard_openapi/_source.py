@@ -1,0 +1,249 @@
+"""Documents as sources of tools."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final, TypeAlias, final
+from urllib.parse import urljoin, urlsplit
+
+from pegboard import ForeignSchema, RegistrationError
+from pegboard_openapi._credentials import Credentials, Given
+from pegboard_openapi._document import METHODS, Document, DocumentError, is_url, read_document
+from pegboard_openapi._operation import operation_id, read_operation
+from pegboard_openapi._tool import Link, OperationTool
+
+__all__ = ["OpenApi"]
+
+SECONDS: Final = 60.0
+MAX_BYTES: Final = 10 * 1024 * 1024
+Described: TypeAlias = tuple[str, str, Mapping[str, Any], Mapping[str, Any]]
+MOST_SAID: Final = 20
+"""Problems of one document that are told one by one."""
+
+
+@final
+class OpenApi:
+    """The operations of an OpenAPI document, as tools that `toolkit.register(api)` hangs up.
+
+    `document` is a path, a URL, a mapping, or an application that has one (FastAPI), which is called in this process;
+    `app` is an ASGI application for a document that stands by itself. `base_url` says where the server is, by default
+    the document does. `tags`, `methods`, `paths` and `operations` (by operationId) select operations; paths and
+    operations may be patterns (`/users/*`). `token`, `api_key` and `basic` (user and password) are for security schemes
+    of these kinds, `credentials` for schemes by name, `headers` go with every request; all of them are secret.
+    `timeout` is in seconds, for one request; `max_bytes` bounds an answer. With `output_schemas=False` answers are
+    taken as they come. A document that cannot be read raises nothing: see `problems`. Raises ValueError for a base URL
+    or a credential that is none.
+    """
+
+    def __init__(
+        self,
+        document: Any,
+        base_url: str | None = None,
+        *,
+        name: str | None = None,
+        app: Any = None,
+        token: Given | None = None,
+        api_key: Given | None = None,
+        basic: tuple[str, Given] | None = None,
+        credentials: Mapping[str, Given | tuple[str, Given]] | None = None,
+        headers: Mapping[str, Given] | None = None,
+        tags: Iterable[str] = (),
+        methods: Iterable[str] = (),
+        paths: Iterable[str] = (),
+        operations: Iterable[str] = (),
+        timeout: float = SECONDS,
+        max_bytes: int = MAX_BYTES,
+        output_schemas: bool = True,
+    ) -> None:
+        self._source = document
+        self._app = document if app is None and callable(getattr(document, "openapi", None)) else app
+        self._base_url = None if base_url is None else _checked(base_url)
+        self.name = name or _name(document)
+        self.credentials = Credentials(token, api_key, basic, credentials, headers)
+        self._tags, self._methods = _several(tags), tuple(each.lower() for each in _several(methods))
+        self._paths, self._operations = _several(paths), _several(operations)
+        unknown = sorted(set(self._methods) - set(METHODS))
+        if unknown:
+            raise ValueError(f"methods: there is no {unknown[0]!r}; there are {', '.join(METHODS)}")
+        self._timeout, self._max_bytes, self._output_schemas = timeout, max_bytes, output_schemas
+        self._lock = threading.RLock()
+        self._watchers: list[Callable[[], None]] = []
+        self._read = False
+        self._tools: dict[str, OperationTool] = {}
+        self._problems: tuple[str, ...] = ()
+        self.missing: dict[str, str] = {}
+        """Operations that are left out for want of a credential, and which."""
+        self.tells_missing = True
+        """Whether these are problems too: not where somebody else says so."""
+
+    def __repr__(self) -> str:
+        return f"OpenApi({self.name!r}, {len(self._tools)} tools)"
+
+    # A source of tools -------------------------------------------------------------------------------------------
+
+    def tools(self) -> list[OperationTool]:
+        """The operations; the first time the document is read. Nothing is raised: see `problems`."""
+        with self._lock:
+            if not self._read:
+                self._adopt()
+            return list(self._tools.values())
+
+    @property
+    def problems(self) -> Sequence[str]:
+        """Why operations are missing."""
+        problems = [*self._problems, *(self._left_out() if self.tells_missing else ())]
+        said = [f"the API {self.name!r}: {problem}" for problem in problems[:MOST_SAID]]
+        if len(problems) > MOST_SAID:
+            said.append(f"the API {self.name!r} has {len(problems) - MOST_SAID} problems more")
+        return said
+
+    def _left_out(self) -> Iterator[str]:
+        for reason in dict.fromkeys(self.missing.values()):
+            lacking = sorted(name for name, each in self.missing.items() if each == reason)
+            yield f"{', '.join(lacking[:5])}{' and others' * (len(lacking) > 5)} left out: {reason}"
+
+    def watch(self, changed: Callable[[], None]) -> Callable[[], None]:
+        """Call `changed()` after each `refresh`, until what is returned is called."""
+        self._watchers.append(changed)
+        return lambda: self._watchers.remove(changed) if changed in self._watchers else None
+
+    def refresh(self) -> None:
+        """Read the document again. Raises nothing: one that cannot be read leaves the tools as they are."""
+        with self._lock:
+            self._adopt()
+        for changed in list(self._watchers):
+            changed()
+
+    def _adopt(self) -> None:
+        self._read = True
+        try:
+            document = read_document(self._source)
+        except DocumentError as error:
+            self._problems = (f"its document cannot be used: {error}",)
+            return
+        except Exception as error:  # noqa: BLE001 - whatever an application or a stranger's mapping comes up with
+            self._problems = (f"its document cannot be used: {type(error).__name__}",)
+            return
+        self._tools, self.missing, problems = {}, {}, []
+        link = Link(self.credentials, lambda: self._client, _templates(document))
+        names = _names(document)
+        for method, path, item, said in document.operations():
+            if not self._wants(method, path, said):
+                continue
+            try:
+                problem = self._add(document, link, names[method, path], (method, path, item, said))
+            except (DocumentError, RegistrationError) as error:
+                problem = f"it is left out: {error}"
+            except Exception as error:  # noqa: BLE001 - a stranger's document may be wrong in any way
+                problem = f"it is left out, it cannot be understood ({type(error).__name__})"
+            if problem:
+                problems.append(f"{method.upper()} {path}: {problem}")
+        if not (self._tools or self.missing or problems):
+            problems.append("no operation of its document is selected")
+        self._problems = tuple(problems)
+
+    def _wants(self, method: str, path: str, said: Mapping[str, Any]) -> bool:
+        tags, own = said.get("tags"), operation_id(method, path, said)
+        return (
+            (not self._methods or method in self._methods)
+            and (not self._tags or (isinstance(tags, list) and any(each in self._tags for each in tags)))
+            and (not self._paths or any(fnmatchcase(path, each) for each in self._paths))
+            and (not self._operations or any(fnmatchcase(own, each) for each in self._operations))
+        )
+
+    def _add(self, document: Document, link: Link, name: str, described: Described) -> str:
+        """Add a tool. Returns what is wrong with it, raises for what cannot be one."""
+        *_, item, said = described
+        try:
+            signature = self.credentials.signature(document, said.get("security", document.content.get("security")))
+        except DocumentError as error:
+            self.missing[name] = str(error)
+            return ""
+        base = self._base(document, item, said)
+        operation = read_operation(document, *described, signature.has)
+        ForeignSchema(operation.parameters, "its schema", keywords=operation.keywords)
+        returns, check, problem = operation.returns if self._output_schemas else None, None, ""
+        if returns is not None:
+            try:
+                check = ForeignSchema(returns, "its output schema", keywords=operation.returns_keywords)
+            except RegistrationError as error:
+                returns, problem = None, f"it is offered without its output schema: {error}"
+        self._tools[name] = OperationTool(
+            name, operation, base, returns, signature, check, link, open_world=self._app is None
+        )
+        return problem
+
+    def _base(self, document: Document, item: Mapping[str, Any], said: Mapping[str, Any]) -> str:
+        """Where the server of an operation is. Raises `DocumentError` for one that is nowhere, or gets no secrets."""
+        if self._base_url is not None or self._app is not None:
+            return self._base_url or "http://localhost"
+        servers = said.get("servers") or item.get("servers") or document.content.get("servers") or [{"url": "/"}]
+        variables = servers[0].get("variables") or {}
+        url = re.sub("{([^{}]*)}", lambda found: str(variables[found[1]]["default"]), servers[0]["url"])
+        url = urljoin(document.url or "", url)
+        if not is_url(url):
+            raise DocumentError("the document does not say where the server is, give base_url=")
+        # Else whoever changes what is at a URL could have the credentials sent to him.
+        if document.url and self.credentials and urlsplit(url)[:2] != urlsplit(document.url)[:2]:
+            raise DocumentError(f"to send credentials to {urlsplit(url).hostname}, name it by base_url=")
+        try:
+            return _checked(url)
+        except ValueError as error:
+            raise DocumentError(str(error)) from None
+
+    @cached_property
+    def _client(self) -> Any:
+        from pegboard_openapi._client import Client
+
+        return Client(self.credentials, self._app, self._timeout, self._max_bytes)
+
+
+def _several(said: Iterable[str]) -> tuple[str, ...]:
+    return (said,) if isinstance(said, str) else tuple(said)
+
+
+def _checked(url: str) -> str:
+    """A base URL. Raises ValueError for what is none; whatever else it holds may be secret."""
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc or parts.query:
+        raise ValueError("base_url takes http(s)://host/path, without user, password and query")
+    return url.partition("#")[0].rstrip("/")
+
+
+def _name(source: Any) -> str:
+    """What a document is called before it is read."""
+    if isinstance(source, Mapping):
+        info = source.get("info")
+        return str((isinstance(info, Mapping) and info.get("title")) or "openapi")
+    if is_url(source):
+        return urlsplit(source).hostname or "openapi"
+    if callable(getattr(source, "openapi", None)):
+        return str(getattr(source, "title", "") or "app")
+    return Path(source).stem
+
+
+def _names(document: Document) -> dict[tuple[str, str], str]:
+    """The names of all operations, whichever are selected: as providers take them, and none twice."""
+    names: dict[tuple[str, str], str] = {}
+    taken: set[str] = set()
+    for method, path, _, said in document.operations():
+        own = name = re.sub("[^A-Za-z0-9_-]", "_", operation_id(method, path, said))
+        number = 2
+        while name in taken:
+            name, number = f"{own}_{number}", number + 1
+        taken.add(name)
+        names[method, path] = name
+    return names
+
+
+def _templates(document: Document) -> dict[str, list[tuple[str, ...]]]:
+    """The paths of the document by method, in segments."""
+    found: dict[str, list[tuple[str, ...]]] = {}
+    for method, path, _, _ in document.operations():
+        found.setdefault(method, []).append(tuple(path.split("/")))
+    return found

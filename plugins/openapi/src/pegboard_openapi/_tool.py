@@ -1,0 +1,104 @@
+"""Tools: an operation as a tool by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, final
+
+from attrs import evolve, field, frozen
+
+from pegboard import Fault, ForeignSchema, Status, TextBlock, ToolCall, ToolError, ToolOutput, ToolResult
+from pegboard_openapi._answers import value_of
+from pegboard_openapi._credentials import Credentials, Signature
+from pegboard_openapi._operation import Operation
+from pegboard_openapi._patterns import Keywords
+from pegboard_openapi._request import request_for
+
+__all__ = ["Link", "OperationTool"]
+
+MOST_SAID: Final = 20
+"""Problems of one answer that are told."""
+
+
+@final
+@frozen(eq=False)
+class Link:
+    """What the tools of a document share: where it is, and who sends. `client` is made by the first call."""
+
+    credentials: Credentials
+    client: Callable[[], Any]
+    # The paths of all operations by method, in segments.
+    paths: Mapping[str, Sequence[tuple[str, ...]]] = field(repr=False)
+
+
+@final
+@frozen(eq=False)
+class OperationTool:
+    """An operation on the board. A method says what it is: who reads changes nothing, who puts may do it again."""
+
+    name: str
+    operation: Operation
+    base: str
+    returns: dict[str, Any] | None = field(repr=False)
+    _signature: Signature = field(repr=False)
+    _check: ForeignSchema | None = field(repr=False)
+    _link: Link = field(repr=False)
+    open_world: bool = True
+
+    @property
+    def description(self) -> str:
+        """What the document says of it."""
+        return self.operation.description
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """One schema for parameters and body."""
+        return self.operation.parameters
+
+    @property
+    def keywords(self) -> Keywords:
+        """What is done for the keywords of the schema: a stranger wrote it."""
+        return self.operation.keywords
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """`openapi`, and the tags of the operation."""
+        return ("openapi", *self.operation.tags)
+
+    @property
+    def read_only(self) -> bool:
+        """Whether it changes nothing."""
+        return self.operation.method in ("get", "head", "options", "trace")
+
+    @property
+    def destructive(self) -> bool | None:
+        """Whether it may destroy; unknown of most methods."""
+        return True if self.operation.method == "delete" else False if self.read_only else None
+
+    @property
+    def idempotent(self) -> bool:
+        """Whether a second request does no more than the first."""
+        return self.read_only or self.operation.method in ("put", "delete")
+
+    async def call(self, call: ToolCall) -> ToolOutput | ToolResult:
+        """Send the request. Raises `AnswerError`, and `BusyError` for what may be tried again."""
+        operation = self.operation
+        try:
+            request = request_for(operation, self.base, call.arguments, self._link.paths[operation.method])
+        except UnicodeEncodeError:
+            raise ToolError("The arguments hold characters that no request can carry.") from None
+        answer = await self._link.client().send(request, self._signature, operation.label, again=self.idempotent)
+        answer = evolve(answer, body=self._link.credentials.redact_bytes(answer.body))
+        value = value_of(answer)
+        metadata = {"openapi": {"operation": operation.id, "status": answer.status, **answer.headers}}
+        problems = self._check.problems(value) if self._check is not None else []
+        if problems and not any(problem.unchecked for problem in problems):  # that is taken as it is
+            return self._broken(answer.status, answer.text, "; ".join(map(str, problems[:MOST_SAID])), metadata)
+        return ToolOutput(value, metadata)
+
+    def _broken(self, status: int, text: str, why: str, metadata: Mapping[str, Any]) -> ToolResult:
+        """An answer that is not what the document promises: the operation is done, and the answer is shown."""
+        message = f"{self.operation.label} answered {status}, it is done; but the answer is not as documented: {why}"
+        blocks = (TextBlock(f"Error: {message}"), TextBlock(text))
+        fault = Fault("remote_schema", message, {"status": status})
+        return ToolResult("", self.name, Status.ERROR, blocks, None, fault, metadata=metadata)

@@ -1,0 +1,232 @@
+"""Spans and measurements of calls, by the semantic conventions for generative AI.
+
+In https://github.com/open-telemetry/semantic-conventions-genai, at the commit that the pack names,
+`model/gen-ai/spans.yaml` says what a span `gen_ai.execute_tool.internal` has, and `model/gen-ai/metrics.yaml` what
+`gen_ai.execute_tool.duration` is.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import partial
+from importlib.metadata import version
+from time import perf_counter
+from typing import Any, Final, TypeAlias, final
+
+from opentelemetry import context, metrics, trace
+from opentelemetry.trace import Span, SpanKind, StatusCode
+
+from pegboard import EnteredCall, Redaction, Status, Tool, ToolResult
+
+__all__ = ["Recorder"]
+
+OPERATION: Final = "execute_tool"
+DURATION: Final = "gen_ai.execute_tool.duration"
+# Those that the conventions advise for it, in seconds.
+BUCKETS: Final = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92)
+NAME: Final = "gen_ai.tool.name"
+MAX_NAME: Final = 200
+"""Characters of a name that a model made up."""
+
+# Where the API keeps the providers, None for none. Its `get_tracer_provider()` looks into the environment as well, and
+# that takes longer than a short call.
+TRACES: Final[Any] = sys.modules["opentelemetry.trace"]
+METRICS: Final[Any] = sys.modules["opentelemetry.metrics._internal"]
+_HERE: Final = context.create_key("pegboard-span")
+_Attributes: TypeAlias = dict[str, str | float]
+
+
+@final
+class Recorder:
+    """Begins spans, ends them, and measures."""
+
+    def __init__(self, schema_url: str, *, content: bool) -> None:
+        self._scope = "pegboard", version("pegboard"), schema_url
+        self._content = content
+        self._traced: Any = None
+        self._measured: Any = None
+        self._tracer: trace.Tracer | None = None
+        self._histogram: metrics.Histogram | None = None
+        # Asked once: that is when providers begin that the environment names.
+        trace.get_tracer_provider()
+        metrics.get_meter_provider()
+
+    def _attend(self) -> None:
+        """Turn to the providers that there are now."""
+        self._traced, self._measured = traced, measured = TRACES._TRACER_PROVIDER, METRICS._METER_PROVIDER
+        self._tracer = self._tracer_of(traced) if _collects(traced) else None
+        self._histogram = self._histogram_of(measured) if _collects(measured) else None
+
+    def _tracer_of(self, provider: trace.TracerProvider) -> trace.Tracer:
+        name, release, schema_url = self._scope
+        return provider.get_tracer(name, release, schema_url=schema_url)
+
+    def _histogram_of(self, provider: metrics.MeterProvider) -> metrics.Histogram:
+        name, release, schema_url = self._scope
+        meter = provider.get_meter(name, release, schema_url=schema_url)
+        said = "The duration of a single tool execution."
+        return meter.create_histogram(DURATION, "s", said, explicit_bucket_boundaries_advisory=BUCKETS)
+
+    def around(self, call: EnteredCall, proceed: Callable[[], Any]) -> Any:
+        """Run a call within a span, and measure it: what it came to, on a loop perhaps an awaitable of it."""
+        if TRACES._TRACER_PROVIDER is not self._traced or METRICS._METER_PROVIDER is not self._measured:
+            self._attend()
+        over = None
+        if self._tracer is not None or self._histogram is not None:
+            with suppress(Exception):  # of samplers, processors and exporters, which a call must not hear of
+                over = partial(_quietly, self._begun(call))
+        if over is None:
+            return proceed()
+        result = None
+        try:
+            result = proceed()
+        finally:
+            if result is None or isinstance(result, ToolResult):
+                over(result)
+        return result if isinstance(result, ToolResult) else _awaited(result, over)
+
+    def _begun(self, call: EnteredCall) -> Callable[[ToolResult | None], None]:
+        """Begin a span and make it the current one; what is returned ends it."""
+        tool, arguments, agent, redact = call
+        started = perf_counter()
+        common = _common(tool, agent)
+        if self._tracer is None:
+            return partial(self._measure, started, common)
+        name = OPERATION if tool is None else f"{OPERATION} {tool.name}"
+        attributes = {"gen_ai.operation.name": OPERATION, **common}
+        if tool is not None and tool.description:
+            attributes["gen_ai.tool.description"] = tool.description
+        span = self._tracer.start_span(name, kind=SpanKind.INTERNAL, attributes=attributes)
+        # As it was sent: a tool may change what it is given.
+        sent = _as_text(arguments) if self._content and span.is_recording() else None
+        token = context.attach(context.set_value(_HERE, span, trace.set_span_in_context(span)))
+        return partial(self._end, span, token, sent, started, common, redact)
+
+    def _measure(self, started: float, common: _Attributes, result: ToolResult | None) -> None:
+        """Measure a call as `toolkit.stats` counts it: one of a name without a tool is none."""
+        if self._histogram is None or (result is not None and not _is_known(result)):
+            return
+        seconds = perf_counter() - started if result is None else result.duration
+        error = _error_of(result)
+        if error or (result is not None and common.get(NAME) != result.name):
+            common = {**common, **error} if result is None else {**common, NAME: result.name, **error}
+        self._histogram.record(seconds, common)
+
+    def _end(
+        self,
+        span: Span,
+        token: Any,
+        sent: str | None,
+        started: float,
+        common: _Attributes,
+        redact: Redaction | None,
+        result: ToolResult | None,
+    ) -> None:
+        try:
+            self._measure(started, common, result)  # while the span is the current one: an exemplar names it
+            if span.is_recording():
+                self._describe(span, sent, result, redact, common.get(NAME))
+        finally:
+            context.detach(token)
+            span.end()
+
+    def _describe(
+        self, span: Span, sent: str | None, result: ToolResult | None, redact: Redaction | None, said: Any
+    ) -> None:
+        error = _error_of(result)
+        message = None
+        if result is not None:
+            span.set_attribute("gen_ai.tool.call.id", result.call_id)
+            if result.name != said:  # setting an attribute again costs as much as the first time
+                span.set_attribute(NAME, result.name[:MAX_NAME])
+            if result.status is Status.INACTIVE:  # there is such a tool, and it was not made ready
+                span.update_name(f"{OPERATION} {result.name}")
+            for note in result.notes:
+                if note.kind == "repair":
+                    span.add_event("pegboard.repair", {"pegboard.repair.path": note.path} if self._content else {})
+            if self._content and redact is not None:
+                message = None if result.error is None else redact(result.error.message)
+                _tell_content(span, sent, result, redact)
+        if error:
+            span.set_attributes(error)
+            span.set_status(StatusCode.ERROR, message)
+
+    def told(self, what: str, details: Mapping[str, Any]) -> None:
+        """An event of the span of the call that runs here."""
+        span: Any = context.get_value(_HERE)
+        if span is None or not span.is_recording():
+            return
+        if what == "retry":
+            said = {"pegboard.retry.attempt": details["attempt"], "pegboard.retry.wait": details["wait"]}
+            span.add_event("pegboard.retry", {"error.type": details["type"], **said})
+        elif what == "approval":
+            span.add_event("pegboard.approval", {"pegboard.approval.answer": details["answer"]})
+
+
+async def _awaited(result: Any, over: Callable[[ToolResult | None], None]) -> ToolResult:
+    try:
+        while not isinstance(result, ToolResult):
+            result = await result
+    except BaseException:
+        over(None)  # the caller left
+        raise
+    over(result)
+    return result
+
+
+def _quietly(end: Callable[[ToolResult | None], None], result: ToolResult | None) -> None:
+    with suppress(Exception):
+        end(result)
+
+
+def _collects(provider: Any) -> bool:
+    """Whether a provider is more than one of the API's own, which stand for none."""
+    return provider is not None and not type(provider).__module__.startswith(
+        ("opentelemetry.trace", "opentelemetry.metrics")
+    )
+
+
+def _common(tool: Tool | None, agent: Any) -> _Attributes:
+    """What spans and measurements both say of a call."""
+    said: _Attributes = {"gen_ai.tool.type": "function"}
+    if tool is not None:
+        said[NAME] = tool.name
+    name = None if agent is None else getattr(agent, "name", None)
+    if isinstance(name, str):
+        said["gen_ai.agent.name"] = name
+    return said
+
+
+def _is_known(result: ToolResult) -> bool:
+    """Whether the name is that of a tool on the board: those that models make up are without number."""
+    return result.status is not Status.NOT_FOUND and (result.error is None or result.error.kind != "foreign")
+
+
+def _error_of(result: ToolResult | None) -> dict[str, str]:
+    """What kind of error a call ended in: the class of what the tool raised, else the status."""
+    if result is None:
+        return {"error.type": Status.CANCELLED.value}
+    if not result.is_error:
+        return {}
+    fault = result.error if result.status is Status.ERROR else None
+    raised = None if fault is None else fault.exception
+    return {"error.type": result.status.value if raised is None else type(raised).__qualname__}
+
+
+def _tell_content(span: Span, sent: str | None, result: ToolResult, redact: Redaction) -> None:
+    answer = None if result.is_error else _as_text(redact.deep(result.text if result.data is None else result.data))
+    for name, text in (("arguments", sent), ("result", answer)):
+        if text is not None:  # redacted as text too: some forms of a secret are seen only there
+            span.set_attribute(f"gen_ai.tool.call.{name}", redact(text))
+
+
+def _as_text(value: Any) -> str | None:
+    """JSON text, or text as it came; None for what says nothing."""
+    if isinstance(value, bytes | bytearray):
+        value = bytes(value).decode("utf-8", "replace")
+    if value is None or isinstance(value, str):
+        return value or None
+    return json.dumps(value, ensure_ascii=False, default=repr)

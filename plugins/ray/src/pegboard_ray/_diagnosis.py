@@ -1,0 +1,75 @@
+"""What `pegboard doctor` says of the cluster."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from pegboard_ray._worker import release_of
+
+if TYPE_CHECKING:
+    from pegboard_ray._settings import Settings
+
+__all__ = ["diagnosis"]
+
+_PATIENCE: Final = 30.0
+Said: TypeAlias = tuple[str, str, str]
+"""How bad it is, what it is, and what to do."""
+
+
+def diagnosis(settings: Settings) -> list[Said]:
+    """Sentences about the cluster; its nodes are asked what is installed there.
+
+    A Ray of this machine is not started for it. Raises `PegboardError` where there is none at the address.
+    """
+    if settings.address is None:
+        what = f"a first call starts a Ray on this machine, with {os.cpu_count()} CPUs, which ends with the toolkit"
+        return [("note", what, "to use a cluster, say address in the settings of ray")]
+    from pegboard_ray._cluster import entered, ids, left, offered
+
+    entered(settings)
+    try:
+        nodes = offered()
+        found = [("note", f"the cluster at {settings.address} has {_counted(nodes)}", "nothing, if that is all of it")]
+        return found + [each for name, node in sorted(ids().items()) for each in _differences(name, node)]
+    finally:
+        left()
+
+
+def _counted(nodes: dict[str, dict[str, float]]) -> str:
+    cpus, gpus = (sum(node.get(name, 0) for node in nodes.values()) for name in ("CPU", "GPU"))
+    return f"{len(nodes)} nodes with {cpus:g} CPUs and {gpus:g} GPUs"
+
+
+def _differences(name: str, node: str) -> list[Said]:
+    """Packs that are other ones on a node than here."""
+    import ray
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    here = installed()
+    there_only = NodeAffinitySchedulingStrategy(node, soft=False)
+    task = ray.remote(installed).options(num_cpus=0, scheduling_strategy=there_only, max_retries=0)
+    try:
+        there = ray.get(task.remote(), timeout=_PATIENCE)
+    except Exception as error:  # noqa: BLE001 - whatever a node says or does not
+        return [
+            (
+                "warning",
+                f"{name} does not say what is installed there: {type(error).__name__}",
+                "install pegboard-ray there",
+            )
+        ]
+    told = {each: (release, there.get(each, "none")) for each, release in here.items()}
+    other = [f"{ours} here, {theirs} there" for ours, theirs in told.values() if ours != theirs]
+    if not other:
+        return []
+    return [("warning", f"{name} has other packs: {'; '.join(other)}", "install the same versions there")]
+
+
+def installed() -> dict[str, str]:
+    """What is installed of Pegboard and its packs, by distribution."""
+    from pegboard.inspection import Plugins
+
+    records = Plugins.load(imports=False).records
+    names = {"pegboard", *(each.distribution for each in records if each.distribution)}
+    return {name: release_of(name) for name in sorted(names)}

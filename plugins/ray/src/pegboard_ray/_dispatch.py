@@ -1,0 +1,165 @@
+"""Calls on their way to Ray: a bounded number at once, the others wait here."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections import deque
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Any, Final, final
+
+from pegboard import Job
+from pegboard_ray._cluster import Cluster, asked_of, entered, left, offered
+from pegboard_ray._errors import NoResourcesError
+from pegboard_ray._orders import Orders
+from pegboard_ray._run import Run
+
+if TYPE_CHECKING:
+    from pegboard_ray._settings import Settings
+
+__all__ = ["Dispatcher"]
+
+_CLOSED: Final = "the toolkit was closed"
+_CLOSING: Final = 10.0
+"""Seconds that closing waits for workers to be gone."""
+_LOOKS: Final = 1.0
+"""Seconds between two looks at whether the cluster has what calls are waiting for."""
+
+
+@final
+class Dispatcher:
+    """Gives jobs to Ray: at once if it is there and has room, else a thread does as soon as that is so."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._orders = Orders(settings)
+        self._state = threading.Condition()
+        self._waiting: deque[Run] = deque()
+        self._flying: set[Run] = set()
+        self._cluster: Cluster | None = None
+        self._failed: BaseException | None = None
+        self._closed = False
+        self._rests = False
+        """Whether the thread waits for the next call, however long."""
+        self._feeder = threading.Thread(target=self._feed, name="pegboard-ray", daemon=True)
+        self._feeder.start()
+
+    def submit(self, job: Job) -> Future[Any]:
+        """Queue a job. Raises RuntimeError when this is closed."""
+        return self._begun(job, here=False).future
+
+    def run_here(self, job: Job) -> Any:
+        """Run a job: what it comes to. Raises as `submit` does."""
+        return self._begun(job, here=True).wait()
+
+    def _begun(self, job: Job, *, here: bool) -> Run:
+        run = Run(job, self._settings.grace, self._over)
+        with self._state:
+            if self._closed:
+                raise RuntimeError("the Ray backend of this toolkit is closed")
+            cluster = self._cluster
+            if cluster is None or self._waiting or len(self._flying) >= self._settings.in_flight:
+                self._waiting.append(run)
+                self._state.notify_all()
+                return run
+            self._flying.add(run)
+            if self._rests:
+                self._state.notify_all()
+        run.launch(cluster, self._orders, here=here)
+        return run
+
+    def _over(self, run: Run) -> None:
+        following = None
+        with self._state:
+            self._flying.discard(run)
+            if self._closed or not (self._waiting and asyncio._get_running_loop()):
+                if self._waiting or self._closed:
+                    self._state.notify_all()
+            elif len(self._flying) < self._settings.in_flight:
+                following = self._waiting.popleft()
+                self._flying.add(following)
+            cluster = self._cluster
+        if following is not None and cluster is not None:  # no thread has to wake where a loop goes on anyway
+            following.launch(cluster, self._orders)
+
+    def _feed(self) -> None:
+        """Start Ray, launch what waits, and look after what Ray cannot place."""
+        try:
+            self._cluster = entered(self._settings)
+        except BaseException as error:  # noqa: BLE001 - every call is told
+            self._failed = error
+        looked = time.monotonic()
+        while (runs := self._next(looked + _LOOKS)) is not None:
+            for run in runs:
+                if self._cluster is None:
+                    run.refuse(self._failed)
+                else:
+                    run.launch(self._cluster, self._orders)
+            if time.monotonic() - looked >= _LOOKS:
+                looked = time.monotonic()
+                self._look()
+        if self._cluster is not None:
+            left()
+
+    def _next(self, until: float) -> list[Run] | None:
+        """What can be launched now; None when this is closed and nothing is left."""
+        with self._state:
+            while not (self._closed and not self._flying):
+                room = self._settings.in_flight - len(self._flying)
+                runs = [self._waiting.popleft() for _ in range(min(room, len(self._waiting)))]
+                self._flying.update(runs)
+                if runs:
+                    return runs
+                self._rests = not self._flying
+                if self._rests:
+                    self._state.wait()
+                elif until <= time.monotonic():
+                    return []
+                else:
+                    self._state.wait(until - time.monotonic())
+            return None
+
+    def _look(self) -> None:
+        """End the calls that wait for what no node has."""
+        with self._state:
+            old = [each for each in self._flying if each.seconds() >= _LOOKS / 2]
+        cluster = self._cluster
+        if not old or cluster is None:
+            return
+        patience = 0.0 if cluster.is_local else self._settings.patience
+        placed: dict[Any, bool] = {}
+        for run in old:
+            if run.shape not in placed:
+                placed[run.shape] = cluster.places(run.options)
+            if run.is_unplaced(placed=placed[run.shape], patience=patience):
+                run.fail(_no_resources(run))
+
+    def close(self) -> None:
+        """End every call; returns when their workers are gone, and with the last toolkit's Ray too."""
+        with self._state:
+            self._closed = True
+            waiting, flying = list(self._waiting), list(self._flying)
+            self._waiting.clear()
+            self._state.notify_all()
+        for run in waiting:
+            run.future.cancel()
+        for run in flying:
+            run.stop(_CLOSED)
+        with self._state:
+            self._state.wait_for(lambda: not self._flying, _CLOSING)
+            self._flying.clear()  # what Ray does not end now ends with Ray
+            self._state.notify_all()
+        self._feeder.join(_CLOSING * 3)
+
+
+def _no_resources(run: Run) -> NoResourcesError:
+    has = "; ".join(
+        f"{name}: {', '.join(_amounts(resources)) or 'nothing'}" for name, resources in sorted(offered().items())
+    )
+    asked = ", ".join(_amounts(asked_of(run.options)))
+    return NoResourcesError(f"no node of the Ray cluster has what {run.name} asks for ({asked}); there is {has}")
+
+
+def _amounts(resources: dict[str, float]) -> list[str]:
+    return [f"{name} {amount:g}" for name, amount in sorted(resources.items()) if ":" not in name]

@@ -1,0 +1,26 @@
+"""What can happen to a call on its way through a cluster."""
+
+from __future__ import annotations
+
+from pegboard import PegboardError
+
+__all__ = ["MismatchError", "NoResourcesError", "OutOfMemoryError", "WorkerLostError"]
+
+
+class WorkerLostError(Exception):
+    """The worker of a call, or its whole node, was lost with it; nobody knows how far the tool came."""
+
+    abandoned = True
+    """So that only an idempotent tool is tried again."""
+
+
+class OutOfMemoryError(WorkerLostError):
+    """Ray ended the worker of a call because the memory of its node ran out."""
+
+
+class NoResourcesError(PegboardError):
+    """No node of the cluster has what a tool asks for."""
+
+
+class MismatchError(PegboardError):
+    """A worker has another tool, or another Pegboard, than the program."""

@@ -1,0 +1,29 @@
+"""What a program can say of the cluster."""
+
+from typing import Any
+
+import attrs
+
+__all__ = ["Settings"]
+
+
+@attrs.frozen
+class Settings:
+    """The section `ray` of the settings."""
+
+    address: str | None = None
+    """Of a cluster, as `ray.init` takes it; None for a Ray on this machine, which ends with the last toolkit."""
+    runtime_env: dict[str, Any] = attrs.field(factory=dict)
+    """What workers need beyond what is installed there, as Ray has it: `pip`, `working_dir`, `env_vars`."""
+    tools: list[str] = attrs.field(factory=list)
+    """`"module:attribute"`: where workers find what is in no pack. The attribute is whatever `register` takes."""
+    secrets: bool = False
+    """Whether `Secret` presets may leave the program."""
+    in_flight: int = attrs.field(default=256, validator=attrs.validators.ge(1))
+    """Calls that Ray has at once; the others wait in the program."""
+    patience: float = attrs.field(default=20.0, validator=attrs.validators.ge(0))
+    """Seconds that a cluster has for getting the resources that no node has; a Ray on this machine has none."""
+    grace: float = attrs.field(default=0.5, validator=attrs.validators.ge(0))
+    """Seconds that a tool has for ending by itself if it asked for its token, or yields: then it is killed."""
+    options: dict[str, Any] = attrs.field(factory=dict)
+    """More for `ray.init`, such as `num_cpus` and `object_store_memory` of a Ray on this machine."""
