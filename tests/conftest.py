@@ -1,14 +1,21 @@
 """Settings of the whole suite."""
 
+import gc
 import os
 import signal
+import sys
 from collections.abc import Iterator
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
-# How long an example takes says more about a shared machine than about the code.
-settings.register_profile("pegboard", settings(), deadline=None)
+# How long an example takes says more about a shared machine than about the code. Some examples find what a change
+# breaks as a rule; `nox -s slow` runs the same tests with as many as hypothesis recommends.
+settings.register_profile("pegboard", settings(), deadline=None, max_examples=10)
+settings.register_profile("thorough", settings(), deadline=None)
 settings.load_profile("pegboard")
 
 # What a shell starts in the background ignores Ctrl-C, and so would everything that tests start.
@@ -16,9 +23,31 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """Import a share of all tests first: so each of several processes rewrites their asserts for the others too."""
+    worker = getattr(session.config, "workerinput", None)
+    if worker is None or session.config.args_source is not pytest.Config.ArgsSource.TESTPATHS:
+        return
+    folder = Path(__file__).parent
+    share = slice(int(worker["workerid"].removeprefix("gw")), None, worker["workercount"])
+    for path in sorted(folder.rglob("test_*.py"))[share]:
+        with suppress(Exception, pytest.skip.Exception):  # Told when it is collected.
+            import_module(".".join(path.relative_to(folder.parent).with_suffix("").parts))
+
+
+def pytest_collection_finish() -> None:
+    """Spare the collector of garbage the thousands of tests that stay to the end: it would walk over them each time."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _interpreters_compile_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Installers compile what they install; without this each interpreter that a test starts compiles the checkout."""
+    if sys.pycache_prefix is not None and not sys.dont_write_bytecode:
+        yield  # Said for all of them, by the noxfile.
+        return
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
         place = tmp_path_factory.getbasetemp()
@@ -28,9 +57,9 @@ def _interpreters_compile_once(tmp_path_factory: pytest.TempPathFactory) -> Iter
         yield
 
 
-@pytest.fixture(scope="module", params=["fast", "steps"])
+@pytest.fixture(scope="module", params=["fast", pytest.param("steps", marks=pytest.mark.slow)])
 def path(request: pytest.FixtureRequest) -> Iterator[str]:
     """Run a module's tests twice: as calls run, and with all that runs through the steps, which must do the same."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pegboard._execution.bound_tool.FAST", request.param == "fast")
+        patch.setattr("pegboard._execution.engine.FAST", request.param == "fast")
         yield request.param

@@ -1,9 +1,13 @@
 """`import pegboard` loads only what it needs; the rest comes with the first use (PEP 562)."""
 
+import builtins
+import collections.abc
 import json
+import typing
 from collections.abc import Iterable
 
 import pytest
+import typing_extensions
 
 import pegboard
 from tests.support.interpreters import printed
@@ -57,6 +61,14 @@ class TestFace:
 
     def test_every_name_resolves(self) -> None:
         assert [name for name in pegboard.__all__ if getattr(pegboard, name, None) is None] == []
+
+    def test_a_star_shadows_nothing_that_users_have(self) -> None:
+        known = {*dir(builtins), *typing.__all__, *typing_extensions.__all__, *collections.abc.__all__}
+        assert known & set(pegboard.__all__) == set()
+        assert {"Text", "Union"} <= set(dir(pegboard))
+        named: dict[str, object] = {"Union": typing.Union, "Text": str, "Any": typing.Any}
+        exec("from pegboard import *", named)
+        assert (named["Union"], named["Text"], named["Any"]) == (typing.Union, str, typing.Any)
 
     def test_is_listed_by_dir(self) -> None:
         assert set(pegboard.__all__) <= set(dir(pegboard))

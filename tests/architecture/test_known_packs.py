@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
 
@@ -52,9 +53,11 @@ class TestLookup:
         assert found is not None
         assert found.name == "pydantic"
 
-    def test_nothing_to_install_where_all_of_it_is_there(self) -> None:
-        assert to_install("dialects", ["files"]) == "Install one with: pip install pegboard-dialects"
-        assert to_install("dialects", ["files", "dialects"]) == ""
+    def test_nothing_to_install_where_all_of_it_is_there(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("pegboard._base.known_packs.find_spec", lambda name: None)
+        assert to_install("dialects") == "Install one with: pip install pegboard-dialects"
+        monkeypatch.setattr("pegboard._base.known_packs.find_spec", lambda name: ModuleSpec(name, None))
+        assert to_install("dialects") == ""
 
 
 class TestMessages:

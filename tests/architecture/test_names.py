@@ -1,4 +1,4 @@
-"""Names in the core: no class shares its name with another."""
+"""Names in the core: no class shares its name with another, and what is called a session is annotated as one."""
 
 import ast
 from collections import defaultdict
@@ -22,3 +22,14 @@ def test_no_two_public_classes_have_one_name() -> None:
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
             homes[node.name].append(module)
     assert {name: found for name, found in homes.items() if len(found) > 1} == {}
+
+
+def test_sessions_have_a_type() -> None:
+    unsaid = []
+    for module, node in nodes():
+        if isinstance(node, ast.arg | ast.AnnAssign):
+            name = node.arg if isinstance(node, ast.arg) else ast.unparse(node.target).removeprefix("self.")
+            said = node.annotation is not None and "Any" not in ast.unparse(node.annotation)
+            if name in ("session", "_session") and not said:
+                unsaid.append(f"{module}:{node.lineno}")
+    assert unsaid == []

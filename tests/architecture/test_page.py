@@ -25,6 +25,6 @@ def test_the_page_shows_the_same_table() -> None:
 
 def test_the_roads_lead_through_files_that_exist() -> None:
     page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-    named = re.findall(r"`(\w+/\w+\.py)`", page.partition("## Four roads")[2])
+    named = re.findall(r"`(\w+/\w+\.py)`", page.partition("## Four paths")[2])
     assert len(named) > 20
     assert [name for name in named if not (CORE.path / "src" / "pegboard" / name).is_file()] == []

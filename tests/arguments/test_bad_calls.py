@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pegboard import Param, Status, Tool, Toolkit, ToolResult
@@ -325,7 +325,6 @@ class TestAnything:
         assert len(result.text) < SCREENFUL
 
     @given(name=st.sampled_from(NAMES), sent=st.dictionaries(KEYS, JSON, max_size=4))
-    @settings(max_examples=200)
     def test_json_as_mapping_and_as_text(self, toolkit: Toolkit, name: str, sent: dict[str, Any]) -> None:
         mapping = toolkit.call_sync(name, sent)
         text = toolkit.call_sync(name, json.dumps(sent))

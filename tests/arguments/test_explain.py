@@ -45,7 +45,7 @@ class TestMessages:
                 'expected one of "celsius", "kelvin", got string "celcius", did you mean "celsius"?',
             ),
             (shapes.literal("only"), "other", 'expected "only", got string "other"'),
-            (shapes.array(INTEGER), "abc", 'expected array, got string "abc"'),
+            (shapes.array(INTEGER), "abc", 'expected array, got string "abc": write a JSON array, such as [..., ...]'),
             (shapes.array(INTEGER, least=1), [], "expected array of at least 1 items, got array []"),
             (shapes.array(INTEGER, unique=True), [1, 1], "expected array of unique items, got array [1, 1]"),
             (shapes.fixed(INTEGER, TEXT), [1], "expected array of exactly 2 items, got array [1]"),

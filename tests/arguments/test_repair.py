@@ -1,6 +1,7 @@
 """The repair ladder: each rung, both ways, and what must be left alone."""
 
 import copy
+import enum
 import json
 import math
 from typing import Any
@@ -10,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pegboard._arguments.examine import examine, refusal
+from pegboard._base.markers import MISSING
 from pegboard._model.shapes import Choice, TypePlan
 from pegboard._types.plans import shaped
 from tests.support import shapes
@@ -20,6 +22,10 @@ RED, GREEN = object(), object()
 COLOUR = shaped({"enum": ["#f00", "#0f0"]}, Choice((("#f00", RED), ("#0f0", GREEN)), {"RED": RED, "GREEN": GREEN}))
 POINT = shapes.record(x=NUMBER, y=NUMBER, defaults={"y": 0.0})
 CIRCLE = shapes.record(kind=shapes.literal("circle"), radius=NUMBER)
+
+
+class Letter(enum.Enum):
+    C = "C"
 
 
 class TestRungs:
@@ -48,6 +54,15 @@ class TestRungs:
             (shapes.array(INTEGER), "[1, 2]", [1, 2], "JSON text read as array"),
             (shapes.array(INTEGER), 3, [3], "integer 3 read as array of one item"),
             (shapes.array(POINT), {"x": 1}, [{"x": 1}], 'object {"x": 1} read as array of one item'),
+            (shapes.array(TEXT), "a b", ["a b"], 'text "a b" read as array of one item'),
+            (shapes.array(shapes.literal("a, b")), "a, b", ["a, b"], 'text "a, b" read as array of one item'),
+            (shapes.array(INTEGER), "```json\n[1]\n```", [1], "JSON text read as array"),
+            (BOOLEAN, 1, True, "integer 1 read as boolean true"),
+            (BOOLEAN, 0, False, "integer 0 read as boolean false"),
+            (UNIT, " C\n", "C", 'text " C\\n" read as string "C"'),
+            (shapes.literal("a", "A"), " a", "a", 'text " a" read as string "a"'),
+            (COLOUR, " RED", "#f00", 'text " RED" read as string "#f00"'),
+            (shapes.either(BOOLEAN, shapes.array(TEXT)), "a", ["a"], 'text "a" read as array of one item'),
             (shapes.array(UNIT), "C", ["C"], 'text "C" read as array of one item'),
             (shapes.fixed(INTEGER, TEXT), '[1, "a"]', [1, "a"], "JSON text read as array"),
             (shapes.mapping(INTEGER), '{"a": 1}', {"a": 1}, "JSON text read as object"),
@@ -73,6 +88,23 @@ class TestRungs:
         assert (value, type(value)) == (mended, type(mended))
         assert [(str(each), each.kind, each.path) for each in notes] == [(note, "repair", "")]
         assert refusal(plan, value) is None
+
+    @pytest.mark.parametrize(
+        ("plan", "sent", "mended"),
+        [
+            (shapes.array(INTEGER), "3", [3]),
+            (shapes.array(BOOLEAN), 0, [False]),
+            (shapes.array(POINT), '{"x": 1}', [{"x": 1}]),
+        ],
+    )
+    def test_two_on_one_value(self, plan: TypePlan, sent: Any, mended: Any) -> None:
+        value, notes = repair(plan, sent)
+        assert (value, len(notes)) == (mended, 2)
+
+    def test_members_of_what_is_wrapped_are_wrapped_too(self) -> None:
+        plan = shapes.array(shapes.record(tags=shapes.array(TEXT)))
+        assert repair(plan, {"tags": "a"})[0] == [{"tags": ["a"]}]
+        assert repair(plan, [{"tags": "a"}])[0] == [{"tags": ["a"]}]
 
     def test_every_level_is_reached(self) -> None:
         plan = shapes.record(orders=shapes.array(shapes.record(qty=INTEGER)), tags=shapes.mapping(BOOLEAN))
@@ -115,10 +147,27 @@ class TestOmitted:
         plan = shapes.array(shapes.record(days=INTEGER, defaults={"days": None}))
         assert repair(plan, [{"days": None}])[0] == [{}]
 
+    @pytest.mark.parametrize("default", [1, None, 2.5, (), MISSING, object()])
+    @pytest.mark.parametrize("sent", ["", "null", " Null "])
+    def test_a_text_for_it_where_no_text_is_the_default(self, sent: str, default: Any) -> None:
+        plan = shapes.record(days=INTEGER, x=UNIT, defaults={"days": default})
+        value, notes = repair(plan, {"days": sent, "x": "C"})
+        assert (value, notes) == ({"x": "C"}, [f'days: text "{sent}" read as omitted'])
+
+    @pytest.mark.parametrize("default", ["C", Letter.C])
     @pytest.mark.parametrize("sent", ["", "null"])
-    def test_but_not_for_a_default_that_is_something(self, sent: str) -> None:
-        plan = shapes.record(days=INTEGER, defaults={"days": 1})
-        assert repair(plan, {"days": sent}) == ({"days": sent}, [])
+    def test_but_not_where_a_text_is(self, sent: str, default: Any) -> None:
+        plan = shapes.record(unit=UNIT, defaults={"unit": default})
+        assert repair(plan, {"unit": sent}) == ({"unit": sent}, [])
+
+    @pytest.mark.parametrize("sent", ["None", "none", "undefined", "N/A", "-"])
+    def test_nor_what_other_languages_and_people_write(self, sent: str) -> None:
+        plan = shapes.record(days=INTEGER, tags=shapes.array(TEXT), defaults={"days": None, "tags": None})
+        assert repair(plan, {"days": sent})[1] == []
+
+    def test_a_text_for_null_is_null_where_null_is_a_value(self) -> None:
+        plan = shapes.record(days=shapes.optional(INTEGER), defaults={"days": 1})
+        assert repair(plan, {"days": "null"})[0] == {"days": None}
 
     def test_nor_where_null_is_a_value(self) -> None:
         plan = shapes.record(days=shapes.optional(INTEGER), x=INTEGER, defaults={"days": 1})
@@ -148,7 +197,9 @@ class TestLeftAlone:
             (NUMBER, "inf"),
             (NUMBER, "1e999"),
             (NUMBER, "1,5"),
-            (BOOLEAN, 1),
+            (BOOLEAN, 2),
+            (BOOLEAN, -1),
+            (BOOLEAN, 1.0),
             (BOOLEAN, "yes"),
             (BOOLEAN, "1"),
             (BOOLEAN, ""),
@@ -159,10 +210,32 @@ class TestLeftAlone:
             pytest.param(TEXT, 10**5000, id="unspeakable"),
             (UNIT, "K"),
             (UNIT, ["C"]),
-            (shapes.literal("a", "A"), " a"),
+            (shapes.literal("b", "B"), " ß"),
+            (shapes.literal("aa", "AA"), "Aa"),
             (DATE, 20240101),
-            (shapes.array(TEXT), "abc"),
-            (shapes.array(INTEGER), "3"),
+            (shapes.array(TEXT), "a, b"),
+            (shapes.array(TEXT), "a; b"),
+            (shapes.array(TEXT), "a\nb"),
+            (shapes.array(TEXT), "[a]"),
+            (shapes.array(TEXT), "['a']"),
+            (shapes.array(TEXT), "{a}"),
+            (shapes.array(TEXT), ""),
+            (shapes.array(TEXT), " "),
+            (shapes.array(TEXT), "null"),
+            (shapes.array(TEXT), "None"),
+            (shapes.array(TEXT), None),
+            (shapes.array(POINT), {}),
+            (shapes.array(ANYTHING), {}),
+            (shapes.array(shapes.array(INTEGER)), 3),
+            (shapes.array(shapes.array(INTEGER)), [1, 2]),
+            (shapes.array(shapes.array(INTEGER)), [1]),
+            (shapes.array(shapes.array(INTEGER)), [[1], 2]),
+            (shapes.array(shapes.fixed(INTEGER, INTEGER)), [1, 2]),
+            (shapes.array(BOOLEAN), "1"),
+            (shapes.either(BOOLEAN, TEXT), 1),
+            (shapes.either(INTEGER, shapes.array(TEXT)), "3"),
+            (INTEGER, "3."),
+            (INTEGER, "- 3"),
             (shapes.array(INTEGER), "1,2"),
             (shapes.array(INTEGER), "[1, 2"),
             (shapes.array(INTEGER), "[1, NaN]"),

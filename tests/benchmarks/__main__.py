@@ -77,7 +77,8 @@ def _figures(options: argparse.Namespace) -> list[Any]:
 
 
 def _accelerated(options: argparse.Namespace) -> list[Any]:
-    return _measured(options, options.names or figures.CALLS, f"with {figures.accelerators()}")
+    with figures.core_alone(without=("otel",)):
+        return _measured(options, options.names or figures.CALLS, f"with {figures.accelerators()}")
 
 
 def _measured(options: argparse.Namespace, names: Sequence[str], how: str) -> list[Any]:

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import metadata
+from typing import Final
 
 from tests.benchmarks.measuring import Figure, Pace
 from tests.benchmarks.tables import number
@@ -14,6 +15,7 @@ from tests.benchmarks.tables import number
 __all__ = ["CALLS", "HEAD", "HOMES", "NAMES", "accelerators", "cells", "core_alone", "line", "measure"]
 
 HOMES = {
+    "agents": ("B15",),
     "calls": ("B1", "B2", "B3", "B4", "B5", "B6", "B6N", "B12"),
     "boards": ("B7", "B8", "B13"),
     "crowds": ("B9",),
@@ -39,11 +41,15 @@ def accelerators() -> str:
     return ", ".join(f"{library} {metadata.version(library)} ({kind})" for kind, library in sorted(used.items()))
 
 
+OF_EVERY_CALL: Final = ("accelerators", "otel")
+"""The packs that change what each call costs, for better or worse."""
+
+
 @contextmanager
-def core_alone() -> Iterator[None]:
-    """Leave accelerators out as a user would: by the variable that blocks plugins."""
+def core_alone(without: Sequence[str] = OF_EVERY_CALL) -> Iterator[None]:
+    """Leave packs out as a user would: by the variable that blocks plugins."""
     before = os.environ.get("PEGBOARD_BLOCK")
-    os.environ["PEGBOARD_BLOCK"] = ",".join(filter(None, (before, "accelerators")))
+    os.environ["PEGBOARD_BLOCK"] = ",".join(filter(None, (before, *without)))
     try:
         yield
     finally:

@@ -50,6 +50,7 @@ def test_rows_come_in_the_order_of_their_numbers() -> None:
         "B12",
         "B13",
         "B14",
+        "B15",
     )
 
 
@@ -118,13 +119,13 @@ class TestAccelerators:
     def test_are_blocked_for_the_core_alone_beside_what_is_blocked(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("PEGBOARD_BLOCK", "acme")
         with figures.core_alone():
-            assert os.environ["PEGBOARD_BLOCK"] == "acme,accelerators"
+            assert os.environ["PEGBOARD_BLOCK"] == "acme,accelerators,otel"
         assert os.environ["PEGBOARD_BLOCK"] == "acme"
 
     def test_variable_goes_away_again(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv("PEGBOARD_BLOCK", raising=False)
         with figures.core_alone():
-            assert os.environ["PEGBOARD_BLOCK"] == "accelerators"
+            assert os.environ["PEGBOARD_BLOCK"] == "accelerators,otel"
         assert "PEGBOARD_BLOCK" not in os.environ
 
     def test_that_are_missing_cannot_be_measured(

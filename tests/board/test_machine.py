@@ -346,7 +346,7 @@ class Board(RuleBasedStateMachine):
         )
 
     @rule(session=sessions, number=NAME, permission=st.sampled_from(["always", "prompt", "never"]))
-    def set_permission(self, session: int, number: int, permission: str) -> None:
+    def set_permission(self, session: int, number: int, permission: Any) -> None:
         name = self.tool_name(number)
         self.both(
             lambda: self.live[session].set_permission(name, permission),
@@ -393,9 +393,11 @@ class Board(RuleBasedStateMachine):
 
 
 TestBoard = Board.TestCase
-TestBoard.settings = settings(max_examples=80, stateful_step_count=20)
+TestBoard.settings = settings(max_examples=15, stateful_step_count=20)
 
 
 @pytest.mark.slow
-def test_board_at_length() -> None:
-    run_state_machine_as_test(Board, settings=settings(max_examples=1000, stateful_step_count=40))
+@pytest.mark.parametrize("part", range(8))
+def test_board_at_length(part: int) -> None:
+    """In parts, so that none comes near the five minutes after which a test is taken for hung."""
+    run_state_machine_as_test(Board, settings=settings(max_examples=125, stateful_step_count=40, database=None))

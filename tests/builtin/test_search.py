@@ -228,17 +228,6 @@ class TestFound:
         assert inner.found_tools == ("sendInvoice", "get_weather")
         assert names(bob) == names(toolkit) == ["plain", SEARCH]
 
-    def test_is_forgotten_on_demand(self) -> None:
-        toolkit = board()
-        outer = toolkit.session()
-        inner = outer.session()
-        found(outer, "weather")
-        found(inner, "invoice")
-        inner.forget_found_tools()
-        assert names(inner) == ["plain", "get_weather", SEARCH]
-        outer.forget_found_tools()
-        assert names(inner) == names(outer) == ["plain", SEARCH]
-
     def test_a_namesake_has_to_be_found_anew(self) -> None:
         toolkit = board()
         session = toolkit.session()

@@ -4,6 +4,7 @@ import re
 import sys
 from pathlib import Path
 
+import attrs
 import pytest
 
 from tests.docs import acme
@@ -14,7 +15,12 @@ DOCS = ROOT / "docs"
 PACK = DOCS / "examples" / "acme-weather"
 PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md")), *sorted(DOCS.glob("packs/*.md"))]
 
-each_page = pytest.mark.parametrize("path", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
+
+def name(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+each_page = pytest.mark.parametrize("path", PAGES, ids=name)
 
 
 def page(tmp_path: Path, text: str) -> Page:
@@ -32,10 +38,31 @@ def test_examples_of_page(path: Path, tmp_path: Path, monkeypatch: pytest.Monkey
     Page(path).run()
 
 
-@each_page
+@pytest.mark.parametrize("path", [*PAGES, *sorted(DOCS.glob("cookbook/*.md"))], ids=name)
 def test_files_that_a_page_links_to_are_there(path: Path) -> None:
     links = re.findall(r"\]\((?!\w+:|#)([^)#]+)", path.read_text(encoding="utf-8"))
     assert [link for link in links if not (path.parent / link).exists()] == []
+
+
+def headings(path: Path) -> set[str]:
+    """What links to places of a page end in: its headings, as the site and GitHub write them."""
+    text = re.sub("^```.*?^```", "", path.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    plain = (re.sub(r"[^\w\- ]", "", heading.lower()) for heading in re.findall("^#+ (.*)$", text, re.MULTILINE))
+    return {heading.strip().replace(" ", "-") for heading in plain}
+
+
+@pytest.mark.parametrize("path", [*PAGES, *sorted(DOCS.glob("cookbook/*.md"))], ids=name)
+def test_places_that_a_page_links_to_are_there(path: Path) -> None:
+    links = re.findall(r"\]\((?!\w+:)([^)#]*)#([^)]+)\)", path.read_text(encoding="utf-8"))
+    assert [link for link in links if link[1] not in headings(path.parent / link[0] if link[0] else path)] == []
+
+
+@pytest.mark.parametrize("path", sorted(DOCS.glob("packs/*.md")), ids=name)
+def test_each_setting_of_a_pack_is_on_its_page(path: Path) -> None:
+    pack = pytest.importorskip(f"pegboard_{path.stem.replace('-', '_')}")
+    settings = attrs.fields(pack.settings_type()) if hasattr(pack, "settings_type") else ()
+    told = set(re.findall(r"\w+", path.read_text(encoding="utf-8")))
+    assert [field.name for field in settings if field.name not in told] == []
 
 
 @pytest.mark.parametrize(

@@ -8,14 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from pegboard_testing import ScriptedServer
 from tests.workspace.project import ROOT
 
 QUICKSTART = ROOT / "docs" / "examples" / "quickstart.py"
 KEY = "sk-made-up-for-this-test"
 
 
-def run(script: Path, cwd: Path) -> str:
-    command = [sys.executable, "-W", "error", str(script)]
+def run(script: Path, cwd: Path, *options: str) -> str:
+    command = [sys.executable, "-W", "error", str(script), *options]
     environment = {**os.environ, "EMAIL_API_KEY": KEY, "PYTHONIOENCODING": "utf-8"}
     done = subprocess.run(
         command, cwd=cwd, env=environment, capture_output=True, check=False, encoding="utf-8", timeout=60
@@ -47,6 +48,21 @@ def test_shows_this_readme(output: str) -> None:
 
 def test_bad_call_tells_what_to_mend(output: str) -> None:
     assert 'days: expected integer >= 1 and <= 14, got string "three"' in output
+
+
+def test_ends_with_an_agent_that_answers_the_question_of_the_seeds(output: str) -> None:
+    talk = output.rpartition("An agent asks a scripted model and answers")[2]
+    assert "Question: What's the weather in Beijing? Also, what is 15 + 27?\n" in talk
+    assert "get_weather: success\n    Weather in Beijing: Sunny, 25°C\n" in talk
+    assert "add: success\n    42.0\n" in talk
+    assert talk.endswith("Answer: It is sunny in Beijing, 25°C, and 15 + 27 is 42.\n")
+
+
+def test_asks_a_model_that_is_named(tmp_path: Path) -> None:
+    with ScriptedServer("A real answer.") as server:
+        output = run(QUICKSTART, tmp_path, "--model", "qwen", "--base-url", server.url)
+    assert output.endswith("Answer: A real answer.\n")
+    assert server.requests[0]["model"] == "qwen"
 
 
 def test_prints_no_secret(output: str) -> None:

@@ -237,7 +237,7 @@ class TestSiblings:
 
         toolkit.register(wait)
         call = toolkit.prepare("fine")
-        monkeypatch.setattr(type(toolkit._core.engine), "run", _instead_of(call, interrupted))
+        monkeypatch.setattr(type(toolkit._core.runner), "execute", _instead_of(call, interrupted))
         batch: Callable[[], Any] = (
             (lambda: toolkit.call_many_sync(["wait", call, "wait"]))
             if sync
@@ -249,11 +249,53 @@ class TestSiblings:
 
 
 def _instead_of(call: ToolCall, instead: Callable[..., Any]) -> Callable[..., Any]:
-    from pegboard._execution.engine import Engine
+    from pegboard._execution.prepared import CallRunner
 
-    run = Engine.run
+    execute = CallRunner.execute
 
-    async def patched(self: Any, given: ToolCall, options: Any) -> Any:
-        return await (instead() if given is call else run(self, given, options))
+    def patched(self: Any, given: ToolCall, *options: Any) -> Any:
+        return instead() if given is call else execute(self, given, *options)
 
     return patched
+
+
+class TestWhatIsNoCall:
+    """It is refused before anything runs, and the error says what was meant."""
+
+    @pytest.mark.parametrize(
+        ("call", "meant"),
+        [
+            ({"name": "ping", "input": {}}, "'input' is called 'arguments' here"),
+            (
+                {"tool": "ping", "args": {}, "call_id": "a"},
+                "'tool' is called 'name' here, 'args' is called",
+            ),
+            ({"name": "ping", "argument": {}}, "'argument' is called 'arguments' here"),
+            ({"name": "ping", "argumnets": {}}, "got one with 'name', 'argumnets'"),
+            (
+                {"id": "a", "type": "function", "function": {"name": "ping"}},
+                r"toolkit.dialect\(...\).calls\(response\)",
+            ),
+            ({"type": "tool_use", "id": "a", "name": "ping", "input": {}}, r"toolkit.dialect\(...\).calls"),
+            (("ping",), "got a tuple"),
+            (1, "got a int"),
+        ],
+    )
+    def test_names_what_was_meant(self, call: Any, meant: str) -> None:
+        ran = []
+        toolkit = Toolkit(plugins=())
+        toolkit.register(lambda: ran.append(1), name="ping", description="")
+        with pytest.raises(PegboardError, match=meant):
+            toolkit.call_many_sync([("ping", {}), call])
+        assert ran == []
+
+    @pytest.mark.parametrize("calls", ["ping", {"name": "ping"}, ToolCall("", "ping"), b"ping"])
+    def test_a_lone_call(self, calls: Any) -> None:
+        with pytest.raises(PegboardError, match="put it into a list"):
+            Toolkit(plugins=()).call_many_sync(calls)
+
+    def test_all_members_of_a_mapping(self) -> None:
+        toolkit = Toolkit(plugins=())
+        toolkit.register(lambda: "pong", name="ping", description="")
+        (result,) = toolkit.call_many_sync([{"name": "ping", "arguments": {}, "id": "call_7"}])
+        assert (result.call_id, result.text) == ("call_7", "pong")

@@ -23,6 +23,7 @@ from pegboard import (
     hookimpl,
     tool,
 )
+from tests.support.interpreters import as_calls_run
 from tests.support.waiting import PATIENCE, eventually, until, within
 
 pytestmark = pytest.mark.usefixtures("path")
@@ -64,7 +65,7 @@ class Scene:
 
     async def wait_later(self, request: Any = None) -> bool:
         self.open += 1
-        self.there.set()
+        asyncio.get_running_loop().call_soon(self.there.set)  # once it has suspended
         try:
             await asyncio.Event().wait()
         finally:
@@ -506,9 +507,9 @@ toolkit.close()
 @pytest.mark.parametrize(
     "call", ["toolkit.call_many_sync(['wait'] * 3)", "asyncio.run(toolkit.call_many(['wait'] * 3))"]
 )
-def test_ctrl_c_leaves_after_the_tools_have_cleaned_up(call: str) -> None:
+def test_ctrl_c_leaves_after_the_tools_have_cleaned_up(path: str, call: str) -> None:
     assert signal.SIGINT
-    script = CTRL_C.replace("{call}", call)
+    script = as_calls_run(path) + CTRL_C.replace("{call}", call)
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", script], capture_output=True, text=True, timeout=PATIENCE, check=False
     )
@@ -559,3 +560,31 @@ class TestSwallowed:
                 assert toolkit.stats["running"] == 0
 
         within(lambda: asyncio.run(check()))
+
+
+@pytest.mark.parametrize("options", [{}, {"locks": "x"}], ids=["alone", "locked"])
+def test_a_cancellation_that_meets_the_outcome_is_not_lost(options: dict[str, Any]) -> None:
+    """A task that was told to cancel ends as cancelled, though the thread has just answered; and is woken once."""
+    answered = threading.Event()
+
+    @tool(**options)
+    def work() -> None:
+        """Answer at once."""
+        answered.set()
+
+    async def check() -> None:
+        async with Toolkit(plugins=()) as toolkit:
+            toolkit.register(work)
+            for n in range(100):
+                answered.clear()
+                task = asyncio.ensure_future(toolkit.call("work"))
+                await asyncio.sleep(0)
+                if n % 2:
+                    assert answered.wait(PATIENCE)
+                asked = task.cancel()
+                await asyncio.wait([task])
+                assert asked
+                assert task.cancelled()
+            assert (await toolkit.call("work")).status is Status.SUCCESS
+
+    within(lambda: asyncio.run(check()))

@@ -16,6 +16,7 @@ import pytest
 from pegboard import CancelToken, Status
 from pegboard._execution.threads import WorkerPool
 from tests.execution.chaos import ChaosError, chaos
+from tests.support.thinning import first
 from tests.support.waiting import PATIENCE
 
 VARIABLE = "PEGBOARD_CHAOS_SEED"
@@ -79,11 +80,14 @@ def test_what_is_planted_is_harmless() -> None:
 
 @pytest.mark.parametrize(
     ("owner", "name", "broken", "seen"),
-    [
-        (CancelToken, "cancel", deaf, "did not end.*stop.0"),
-        (WorkerPool, "lent", no_loan, "did not end.*deep.0"),
-        (WorkerPool, "_lose", uncounted, "never settled: .*'abandoned_threads': 0"),
-    ],
+    first(
+        1,
+        [
+            (CancelToken, "cancel", deaf, "did not end.*stop.0"),
+            (WorkerPool, "lent", no_loan, "did not end.*deep.0"),
+            (WorkerPool, "_lose", uncounted, "never settled: .*'abandoned_threads': 0"),
+        ],
+    ),
     ids=["cancellation", "the slot loan", "the count of abandoned threads"],
 )
 def test_chaos_notices_the_loss_of(

@@ -26,7 +26,7 @@ def test_reach_every_kind_of_tool(toolkit: Toolkit) -> None:
         yield user.get()
 
     toolkit.register(who, name="plain")
-    toolkit.register(tool(timeout=5)(lambda: who()), name="thread")  # noqa: PLW0108 - `who` itself stays plain
+    toolkit.register(tool(timeout=60)(lambda: who()), name="thread")  # noqa: PLW0108 - `who` itself stays plain
     toolkit.register(later, drawn)
 
     def work() -> None:
@@ -39,7 +39,7 @@ def test_reach_every_kind_of_tool(toolkit: Toolkit) -> None:
 
 
 def test_what_a_thread_sets_stays_there(toolkit: Toolkit) -> None:
-    @tool(name="set", timeout=5)
+    @tool(name="set", timeout=60)
     def change() -> None:
         user.set("bob")
 

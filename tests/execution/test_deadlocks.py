@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from pegboard import ToolCall, Toolkit, ToolResult, tool
+from tests.support.thinning import first
 from tests.support.waiting import PATIENCE, HangError, begin, within
 
 CROWD = 6
@@ -129,7 +130,7 @@ def test_batches_inside_workers(toolkit: Toolkit, many: Many) -> None:
 
 
 @everywhere
-@pytest.mark.parametrize("kind", ["sync", "bounded", "async", "in turns"])
+@pytest.mark.parametrize("kind", first(2, ["sync", "async", "bounded", "in turns"]))
 def test_a_tool_that_calls_itself_thirty_deep(toolkit: Toolkit, many: Many, kind: str) -> None:
     def down(depth: int) -> Any:
         """Go down."""
@@ -291,6 +292,7 @@ def test_a_lock_whose_holder_waits_for_this_loop() -> None:
 SOON = 2.0
 
 
+@pytest.mark.slow
 @pytest.mark.xfail(
     strict=True, raises=HangError, reason="a blocked loop that needs another one is not known to need it"
 )

@@ -13,9 +13,9 @@ from tests.support.waiting import PATIENCE
 TOOLS = 64
 BLOCKED = 0.2
 BEAT = 0.005
-MISSED = 0.05
+MISSED = 0.1
 """Seconds by which a beat may be late."""
-TRIES = 4
+TRIES = 12
 
 
 def block() -> None:
@@ -41,7 +41,7 @@ async def latest_beat(work: Callable[[], Awaitable[object]]) -> float:
     return max(late)
 
 
-async def excess(work: Callable[[], Awaitable[object]]) -> float:
+async def excess(work: Callable[[], Awaitable[object]], tries: int = TRIES) -> float:
     """How much later beats come than under a bare pool of threads: the best of some tries, for machines are busy."""
     loop = asyncio.get_running_loop()
     found = []
@@ -50,7 +50,7 @@ async def excess(work: Callable[[], Awaitable[object]]) -> float:
         async def bare() -> None:
             await asyncio.gather(*(loop.run_in_executor(pool, block) for _ in range(TOOLS)))
 
-        for _ in range(TRIES):
+        for _ in range(tries):
             found.append(await latest_beat(work) - await latest_beat(bare))
             if found[-1] < MISSED:
                 break
@@ -87,4 +87,4 @@ def test_generators_and_calls_in_calls_leave_it_alone(toolkit: Toolkit) -> None:
 def test_a_tool_on_the_loop_itself_is_noticed(toolkit: Toolkit) -> None:
     toolkit.register(tool(backend="inline")(block), name="block")
     # A busy machine may hold up the bare pool as long, now and then.
-    assert any(asyncio.run(excess(lambda: toolkit.call("block"))) > MISSED for _ in range(TRIES))
+    assert any(asyncio.run(excess(lambda: toolkit.call("block"), tries=1)) > MISSED for _ in range(TRIES))

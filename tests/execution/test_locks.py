@@ -140,7 +140,8 @@ class TestLocks:
 
         blocking, held = within(lambda: asyncio.run(main()))
         assert blocking.status is Status.ERROR
-        assert "await toolkit.call" in blocking.text
+        assert blocking.error is not None
+        assert "await toolkit.call" in blocking.error.details["remedy"]
         assert held.value == "held"
 
     def test_a_failing_tool_gives_them_back(self, toolkit: Toolkit) -> None:

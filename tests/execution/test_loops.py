@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from pegboard import CancelToken, ExecutionPolicy, Middleware, Status, Toolkit, ToolResult, hookimpl, tool
+from pegboard import CancelToken, ExecutionPolicy, Middleware, Status, ToolCall, Toolkit, ToolResult, hookimpl, tool
 from tests.support.interpreters import complained
 from tests.support.waiting import PATIENCE, eventually, within
 
@@ -42,7 +42,7 @@ async def approve(request: Any) -> bool:
 
 def board() -> Toolkit:  # noqa: C901 - a table of functions
     """One tool for each way through the library; each returns its own name."""
-    failed: set[int] = set()
+    failed: set[str] = set()
     toolkit = Toolkit(plugins=[Surroundings()], approver=approve)
 
     @tool
@@ -84,9 +84,9 @@ def board() -> Toolkit:  # noqa: C901 - a table of functions
         return "wrapped"
 
     @tool(policy=QUICK)
-    async def flaky(token: CancelToken) -> str:
-        if threading.get_ident() not in failed:
-            failed.add(threading.get_ident())
+    async def flaky(token: CancelToken, call: ToolCall) -> str:
+        if call.id not in failed:  # not by thread: a second attempt may run on a loop of its own
+            failed.add(call.id)
             raise ConnectionError("once")
         return "flaky"
 
@@ -309,7 +309,8 @@ class TestALoopThatRunsAlready:
 
         result = within(lambda: asyncio.run(cell()))
         assert result.status is Status.ERROR
-        assert "await toolkit.call" in result.text
+        assert result.error is not None
+        assert "await toolkit.call" in result.error.details["remedy"]
 
 
 class TestNoThread:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pegboard import ExecutionPolicy, Tool, Toolkit, tool
-from pegboard._execution import engine as engine_module
+from pegboard._execution import runner
 from pegboard._execution.steps import CallSteps
 
 DEFAULTS: dict[str, Any] = {
@@ -51,7 +51,7 @@ def policy(said: dict[str, Any] | None) -> ExecutionPolicy | None:
 
 def in_force(call: Any, name: str, said: dict[str, Any] | None) -> dict[str, Any]:
     """The policy that a call runs under."""
-    with mock.patch.object(engine_module, "CallSteps", wraps=CallSteps) as made:
+    with mock.patch.object(runner, "CallSteps", wraps=CallSteps) as made:
         assert call(name, policy=policy(said)).text == "ran"
     arguments = inspect.signature(CallSteps).bind(*made.call_args.args, **made.call_args.kwargs).arguments
     return {field: getattr(arguments["policy"], field) for field in DEFAULTS}

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from pegboard._base.effects import Outcome
-from pegboard._execution.threads import WorkerPool
+from pegboard._execution.threads import Ticket, WorkerPool, _tickets
 from tests.support.waiting import PATIENCE, eventually, within
 
 
@@ -19,7 +19,8 @@ class Job:
         self._pool = pool
         self._go = go
         self._lends = lends
-        self.ticket = pool.submit(self._run, self.outcomes.append)
+        self.ticket = Ticket(pool, self._run, self.outcomes.append)
+        pool.submit(self.ticket)
 
     def _run(self) -> str:
         if not self._lends:
@@ -64,7 +65,8 @@ def test_a_lost_thread_has_no_slot_to_lend(go: threading.Event) -> None:
             back.set()
             go.wait(PATIENCE)
 
-    ticket = pool.submit(late, lambda outcome: None)
+    ticket = Ticket(pool, late)
+    pool.submit(ticket)
     assert begun.wait(PATIENCE)
     assert pool.abandon(ticket)
     lost.set()
@@ -97,7 +99,7 @@ def test_closing_from_one_of_its_threads() -> None:
     before = set(threading.enumerate())
     pool = WorkerPool(2)
     outcomes: list[Outcome] = []
-    pool.submit(pool.close, outcomes.append)
+    pool.submit(Ticket(pool, pool.close, outcomes.append))
     assert eventually(lambda: outcomes == [(None, None)])
     assert eventually(lambda: set(threading.enumerate()) <= before)
 
@@ -109,8 +111,25 @@ def test_abandoned_threads_are_capped(go: threading.Event) -> None:
         assert job.begun.wait(PATIENCE)
         assert pool.abandon(job.ticket)
     with pytest.raises(RuntimeError, match="3 threads hang"):
-        pool.submit(lambda: None, lambda outcome: None)
+        pool.submit(Ticket(pool, lambda: None))
     go.set()
     assert eventually(lambda: pool.abandoned == 0)
-    pool.submit(lambda: None, lambda outcome: None)
+    pool.submit(Ticket(pool, lambda: None))
+    pool.close()
+
+
+def test_a_signal_handler_may_give_up_a_job_whatever_its_thread_is_doing(go: threading.Event) -> None:
+    pool = WorkerPool(1)
+    job = Job(pool, go)
+    assert job.begun.wait(PATIENCE)
+
+    def handle() -> None:
+        with pool._lock, _tickets:
+            assert job.ticket.give_up(TimeoutError())
+            assert not job.ticket.give_up(TimeoutError())
+
+    within(handle)
+    ((_, error),) = job.outcomes
+    assert isinstance(error, TimeoutError)
+    go.set()
     pool.close()

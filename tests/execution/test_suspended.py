@@ -233,3 +233,21 @@ class TestResume:
         del call
         gc.collect()
         assert gone() is None
+
+
+class TestSuspendedEarlier:
+    """Calls that waited for their answer when the program ended, and wait on in the next one."""
+
+    def test_a_call_waits_on_and_never_runs(self, toolkit: Toolkit) -> None:
+        ran: list[str] = []
+        toolkit.register(ran.append, name="note", description="Note.")
+        call = toolkit.prepare("note", {"object": "x"}, call_id="c7")
+        result = toolkit.suspend(call, "ask Ann")
+        assert (result.status, result.text, toolkit.pending) == (Status.SUSPENDED, "ask Ann", [call])
+        assert toolkit.resume("c7", 7).data == 7
+        assert call.execute_sync().data == 7
+        assert ran == []
+
+    def test_a_call_that_cannot_be_made_any_more_says_so(self, toolkit: Toolkit) -> None:
+        result = toolkit.suspend(ToolCall("c8", "gone"))
+        assert (result.status, toolkit.pending) == (Status.NOT_FOUND, [])

@@ -3,7 +3,7 @@
 import asyncio
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
 import pytest
@@ -11,7 +11,13 @@ import pytest
 from pegboard import Status, Toolkit
 from pegboard._base.effects import AttemptTimeoutError
 from pegboard._execution.threads import Ticket
-from pegboard._execution.timers import JobTimer, Timers, bounded, timers_of
+from pegboard._execution.timers import AbandonedTasks, JobWait, TaskGuard, Timers, timers_of
+from pegboard._execution.timers import bounded as bounded_by
+from tests.support.waiting import PATIENCE
+
+
+async def bounded(awaitable: Awaitable[Any], timeout: float) -> Any:  # noqa: ASYNC109 - what is tested
+    return await bounded_by(awaitable, timeout, TaskGuard(AbandonedTasks()))
 
 
 class Clock:
@@ -24,6 +30,9 @@ class Clock:
     def time(self) -> float:
         return self.now
 
+    def call_soon_threadsafe(self, callback: Callable[..., None], *arguments: Any, context: Any) -> None:
+        """Nobody waits."""
+
     def call_at(self, when: float, callback: Callable[..., None], *arguments: Any) -> None:
         self.timers.append((when, callback, arguments))
 
@@ -35,38 +44,30 @@ class Clock:
             callback(*arguments)
 
 
-class Wait:
-    """A future, as far as timers know."""
+class Pool:
+    """Where a job runs that is given up."""
 
-    def __init__(self) -> None:
-        self.error: BaseException | None = None
+    def abandon(self, job: Ticket, error: BaseException) -> bool:
+        return job.end((None, error))
+
+
+class Wait:
+    """The wait for a job that a worker picked up `ago` seconds ago."""
+
+    def __init__(self, clock: Clock, timeout: float, ago: float = 1e9) -> None:
+        self.ago = ago
+        self.job = JobWait(cast("Any", Pool()), print)
+        self.job.loop, self.job.timeout = cast("Any", clock), timeout
+        self.job._callback = self.job._context = None
+        self.job.elapsed = lambda: self.ago  # type: ignore[method-assign]
 
     def done(self) -> bool:
-        return self.error is not None
-
-    def set_exception(self, error: BaseException) -> None:
-        self.error = error
-
-
-class Job:
-    """A ticket that a worker picked up `ago` seconds ago."""
-
-    def __init__(self, ago: float) -> None:
-        self.ago = ago
-
-    def elapsed(self) -> float:
-        return self.ago
+        return self.job.outcome is not None
 
 
 @pytest.fixture
 def clock() -> Clock:
     return Clock()
-
-
-def timer(wait: Wait, job: Job, timeout: float) -> JobTimer:
-    made = JobTimer(cast("Any", wait), timeout, cast("Any", None))
-    made.ticket = cast("Ticket", job)
-    return made
 
 
 def own_task() -> asyncio.Task[Any]:
@@ -76,8 +77,8 @@ def own_task() -> asyncio.Task[Any]:
 
 
 def watched(own: Timers, clock: Clock, timeout: float, ago: float = 1e9) -> Wait:
-    wait = Wait()
-    own.set(cast("Any", clock), timer(wait, Job(ago), timeout), timeout)
+    wait = Wait(clock, timeout, ago)
+    own.set(cast("Any", clock), wait.job, timeout)
     return wait
 
 
@@ -86,8 +87,10 @@ def test_rings_at_the_deadline_and_not_before(clock: Clock) -> None:
     clock.advance(4.9)
     assert not wait.done()
     clock.advance(0.2)
-    assert isinstance(wait.error, AttemptTimeoutError)
-    assert wait.error.seconds == 5
+    assert wait.job.outcome is not None
+    _, error = wait.job.outcome
+    assert isinstance(error, AttemptTimeoutError)
+    assert error.seconds == 5
 
 
 def test_each_at_its_own_deadline(clock: Clock) -> None:
@@ -102,24 +105,22 @@ def test_each_at_its_own_deadline(clock: Clock) -> None:
 
 
 def test_queueing_does_not_count(clock: Clock) -> None:
-    own, wait, job = Timers(), Wait(), Job(0)
-    own.set(cast("Any", clock), timer(wait, job, 5), 5)
+    wait = watched(Timers(), clock, 5, ago=0)
     clock.advance(5)
     assert not wait.done()
-    job.ago = 3.0
+    wait.ago = 3.0
     clock.advance(5)
     assert not wait.done()
-    job.ago = 5.0
+    wait.ago = 5.0
     clock.advance(2)
     assert wait.done()
 
 
 def test_a_forgotten_wait_is_left_alone(clock: Clock) -> None:
-    own, wait = Timers(), Wait()
-    forgotten = timer(wait, Job(1e9), 5)
-    own.set(cast("Any", clock), forgotten, 5)
-    own.forget(forgotten)
-    own.forget(forgotten)
+    own = Timers()
+    wait = watched(own, clock, 5)
+    own.forget(wait.job)
+    own.forget(wait.job)
     clock.advance(10)
     assert not wait.done()
     assert clock.timers == []
@@ -128,9 +129,7 @@ def test_a_forgotten_wait_is_left_alone(clock: Clock) -> None:
 def test_many_waits_need_one_timer(clock: Clock) -> None:
     own = Timers()
     for _ in range(1000):
-        forgotten = timer(Wait(), Job(1e9), 300)
-        own.set(cast("Any", clock), forgotten, 300)
-        own.forget(forgotten)
+        own.forget(watched(own, clock, 300).job)
         clock.advance(0.001)
     assert len(clock.timers) == 1
 
@@ -203,14 +202,14 @@ def test_tools_with_several_deadlines_at_once() -> None:
 
     def hang() -> str:
         """Wait for the end of the test."""
-        release.wait(30)
+        release.wait(PATIENCE)
         return "back"
 
     async def both(toolkit: Toolkit) -> list[Any]:
-        slow = asyncio.ensure_future(toolkit.call("hang", policy=policy(20)))
+        slow = asyncio.ensure_future(toolkit.call("hang", policy=policy(PATIENCE)))
         started = time.monotonic()
         quick = await toolkit.call("hang", policy=policy(0.05))
-        assert time.monotonic() - started < 10
+        assert time.monotonic() - started < PATIENCE / 2
         release.set()
         return [quick, await slow]
 

@@ -171,7 +171,7 @@ class TestLevels:
         assert board(ask).call_sync("ask", {"question": "q"}, context=[db, db]).text == "q one"
 
     def test_mapping_of_the_wrong_class(self) -> None:
-        with pytest.raises(PegboardError, match="does not stand for a Db"):
+        with pytest.raises(PegboardError, match="fits no Db"):
             Toolkit(plugins=(), context={User: Db()})
         result = board(ask).call_sync("ask", {"question": "q"}, context={3: Db()})
         assert result.status == "error"
@@ -800,3 +800,38 @@ def test_a_tool_outside_a_toolkit_may_ask_for_session_and_toolkit() -> None:
     toolkit = Toolkit(plugins=())
     toolkit.register(made)
     assert toolkit.call_sync("tell", {"x": 1}).text == "Session 1 1"
+
+
+class TestPassingOn:
+    """A tool that works through another toolkit hands on what its own call finds."""
+
+    def test_the_context_of_a_call_serves_another_toolkit(self) -> None:
+        def name_of(db: Injected[Db], agent: Agent | None = None) -> str:
+            return db.name
+
+        inner = Toolkit(plugins=())
+        inner.register(name_of)
+
+        def outer(call: ToolCall) -> str:
+            return inner.call_sync("name_of", context=call.context).text
+
+        toolkit = Toolkit(plugins=(), context=Db("toolkit"))
+        toolkit.register(outer)
+        assert toolkit.call_sync("outer").text == "toolkit"
+        assert toolkit.session(context=Db("session")).call_sync("outer").text == "session"
+        assert toolkit.call_sync("outer", context=Db("call")).text == "call"
+
+    def test_what_is_put_within_comes_first(self) -> None:
+        found: list[str] = []
+
+        def outer(call: ToolCall) -> None:
+            here = call.context.within(FastDb("own"))
+            found.extend([here.find(FastDb).name, here.find(Db).name, call.context.find(Db).name])
+
+        toolkit = Toolkit(plugins=(), context=Db("toolkit"))
+        toolkit.register(outer)
+        assert toolkit.call_sync("outer").error is None
+        assert found == ["own", "own", "toolkit"]
+
+    def test_a_call_that_has_not_begun_has_none_to_pass_on(self) -> None:
+        assert ToolCall("c1", "anything").context == ()

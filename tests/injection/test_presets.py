@@ -138,6 +138,45 @@ class TestOverride:
             result = toolkit.call_sync("call_api", json.dumps(sent) if as_text else sent)
             assert result.text == "test default-key agent-user"
 
+    @pytest.mark.parametrize("way", ["mapping", "text", "prepared"])
+    @pytest.mark.parametrize("repair", ["safe", "off"])
+    def test_the_program_learns_of_it(self, way: str, repair: Any, caplog: pytest.LogCaptureFixture) -> None:
+        toolkit = board(presets={"api_key": "k", "user_id": "u"}, repair=repair)
+        sent: Any = {"query": "q", "user_id": "agent-user"}
+        with caplog.at_level("WARNING", logger="pegboard"):
+            if way == "prepared":
+                result = toolkit.prepare("call_api", sent).execute_sync()
+            else:
+                result = toolkit.call_sync("call_api", json.dumps(sent) if way == "text" else sent)
+        assert result.text == "q k agent-user"
+        (note,) = result.notes
+        assert (note.kind, note.path) == ("overridden", "user_id")
+        (record,) = caplog.records
+        assert record.levelname == "WARNING"
+        assert "'user_id'" in record.getMessage()
+        assert "Locked or Secret" in record.getMessage()
+        assert "agent-user" not in record.getMessage() + note
+
+    def test_nothing_is_said_without_one(self, caplog: pytest.LogCaptureFixture) -> None:
+        toolkit = board(presets={"api_key": "k", "user_id": "u"})
+        toolkit.register(call_api, name="other")
+        with caplog.at_level("WARNING", logger="pegboard"):
+            assert toolkit.call_sync("call_api", {"query": "q"}).notes == ()
+            assert toolkit.call_sync("other", {"query": "q", "api_key": "a", "user_id": "b"}).notes == ()
+            omitted = toolkit.call_sync("call_api", {"query": "q", "user_id": None})
+        assert omitted.text == "q k u"
+        assert [note.kind for note in omitted.notes] == ["repair"]
+        assert not caplog.records
+
+    def test_it_is_said_once_of_an_approved_call(self, caplog: pytest.LogCaptureFixture) -> None:
+        toolkit = board(presets={"api_key": "k", "user_id": "u"}, approver=lambda request: True)
+        toolkit.set_permission("call_api", "prompt")
+        with caplog.at_level("WARNING", logger="pegboard"):
+            result = toolkit.call_sync("call_api", {"query": 5, "user_id": "b"})
+        assert result.text == "5 k b"
+        assert [note.kind for note in result.notes] == ["repair", "overridden"]
+        assert len(caplog.records) == 1
+
     @pytest.mark.parametrize("kind", [Secret, Locked, lambda value: Locked(Secret(value))])
     @pytest.mark.parametrize("as_text", [True, False])
     def test_never_a_locked_one(self, kind: Callable[[Any], Any], as_text: bool) -> None:
@@ -354,7 +393,7 @@ class TestComputed:
 
         result = board(f, {"day": Computed(compute)}).call_sync("f")
         assert result.status == "error"
-        assert "a value that the program computes is not available" in result.text
+        assert "a value that the program provides is not available" in result.text
         assert "day" not in result.text
         assert "division" not in result.text
         assert result.error is not None
@@ -431,7 +470,10 @@ class TestHandwritten:
             "required": ["query"],
         }
         assert toolkit.call_sync("tool1", {"query": "q"}).data == {"apiKey": "key1", "query": "q", "region": "us-west"}
-        assert toolkit.call_sync("tool1", {"query": "q", "region": "x"}).data["region"] == "x"
+        for sent in ({"query": "q", "region": "x"}, '{"query": "q", "region": "x"}'):
+            overridden = toolkit.call_sync("tool1", sent)
+            assert overridden.data["region"] == "x"
+            assert [note.kind for note in overridden.notes] == ["overridden"]
         assert Handwritten().parameters["required"] == ["query", "apiKey"]
 
     @pytest.mark.parametrize("as_text", [True, False])

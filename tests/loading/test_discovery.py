@@ -17,6 +17,7 @@ import pytest
 from pegboard._base.names import normalise, pack_name
 from pegboard._plugins.discovery import Discovery, FoundPlugin, discover
 from pegboard_testing import fake_distribution
+from tests.support.measuring import least
 from tests.support.plugin_site import Site
 
 
@@ -185,7 +186,8 @@ class TestElsewhere:
         """The library keeps archives open, and leaves it to the order of the garbage whether they are closed."""
         yield
         for found in gc.get_objects():
-            if isinstance(found, zipfile.ZipFile):
+            # By its type: objects of other tests answer `isinstance` as they like.
+            if issubclass(type(found), zipfile.ZipFile):
                 found.close()
 
     def test_archive(self, site: Site, tmp_path: Path) -> None:
@@ -271,10 +273,8 @@ def test_scan_stays_cheap(site: Site) -> None:
         fake_distribution(site.path, f"stranger-{number}", entry_points=entry_points)
     site.add("dice")
     discover()
-    best = min(_timed(discover) for _ in range(5))
-    floor = min(_timed(lambda: _read_all(site.path)) for _ in range(5))
     # Reading the same files by hand is the floor; a scan that parses metadata or calls stat again is far above it.
-    assert best < 6 * floor, f"scan {best * 1e3:.1f} ms, floor {floor * 1e3:.1f} ms"
+    assert least(lambda: _timed(discover) / _timed(lambda: _read_all(site.path)), enough=6, tries=20) < 6
 
 
 def _timed(action: Any) -> float:

@@ -130,8 +130,8 @@ class TestRefusedAtRegistration:
         ("source", "words"),
         [
             ("", ["the module implements no hook", "@pegboard.hookimpl"]),
-            ("@hookimpl\ndef provide_tool(settings): ...", ["no hook 'provide_tool'", "did you mean 'provide_tools'?"]),
-            ("@hookimpl\ndef zzz(): ...", ["no hook 'zzz'", "the hooks are provide_accelerators, "]),
+            ("@hookimpl\ndef provide_tool(settings): ...", ["no hook 'provide_tool'", "Did you mean 'provide_tools'"]),
+            ("@hookimpl\ndef zzz(): ...", ["no hook 'zzz'", "Known hooks: provide_accelerators, "]),
             (
                 "@hookimpl\ndef provide_tools(setings): ...",
                 ["an argument 'setings'", "write it as provide_tools(settings)"],
@@ -140,14 +140,12 @@ class TestRefusedAtRegistration:
             ("@hookimpl\ndef provide_tools(*, settings): ...", ["'settings' by keyword only"]),
             ("@hookimpl\nasync def provide_tools(settings): ...", ["provide_tools is async"]),
             ("@hookimpl(wrapper=True)\ndef provide_tools(settings): return (yield)", ["hook wrapper"]),
-            ("@hookimpl(wrapper=True)\ndef provide_tools(settings): return 1", ["hook wrapper", "generator"]),
+            ("@hookimpl(wrapper=True)\ndef provide_tools(settings): return 1", ["hook wrapper", "a list instead"]),
         ],
     )
     def test_module(self, source: str, words: list[str]) -> None:
         with pytest.raises(PluginError) as caught:
             registered(source)
-        if source.endswith("return 1"):  # pluggy's own words
-            words = ["not a generator function"]
         for word in words:
             assert word in str(caught.value)
 

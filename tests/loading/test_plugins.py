@@ -13,7 +13,7 @@ import attrs
 import pytest
 
 from pegboard import Toolkit
-from pegboard._base.errors import PluginError, RegistrationError, SettingsError, UnknownNameError
+from pegboard._base.errors import PluginError, RegistrationError, SettingsError
 from pegboard._model.plugin_record import PluginRecord, PluginState
 from pegboard._model.tool import Origin
 from pegboard._plugins.manager import Plugins
@@ -94,12 +94,12 @@ SABOTAGE = {
     "generator_exit": ("raise GeneratorExit", ["raised GeneratorExit at import"]),
     "base": ("class Odd(BaseException): ...\nraise Odd", ["raised Odd at import"]),
     "mute": ("class Mute(Exception):\n    def __str__(self): raise SystemExit\nraise Mute", ["raised Mute at import"]),
-    "missing": ("import no_such_module.part", ["needs the module 'no_such_module'", "pip install no_such_module"]),
+    "missing": ("import no_such_module.part", ["needs the module 'no_such_module' at import, which is not installed"]),
     "wrong_version": ("from json import no_such_name", ["raised ImportError at import: cannot import name"]),
     "syntax": ("def :", ["raised SyntaxError at import"]),
     "recursion": ("def f(): f()\nf()", ["raised RecursionError at import"]),
     "nothing": ("x = 1", ["implements no hook", "@pegboard.hookimpl"]),
-    "misspelt": ("@hookimpl\ndef provide_tool(settings): ...", ["did you mean 'provide_tools'?"]),
+    "misspelt": ("@hookimpl\ndef provide_tool(settings): ...", ["Did you mean 'provide_tools'"]),
     "signature": ("@hookimpl\ndef provide_tools(config): ...", ["'config'", "provide_tools(settings)"]),
     "in_hook": ("@hookimpl\ndef provide_tools(): 1 // 0", ["raised ZeroDivisionError in provide_tools: integer"]),
     "exit_in_hook": ("@hookimpl\ndef provide_tools(): raise SystemExit", ["raised SystemExit in provide_tools"]),
@@ -154,6 +154,27 @@ class TestSabotage:
         with pytest.raises(PluginError, match=r"the plugin bad \(acme-bad 1\.0\) is failed: ") as caught:
             site.load(on_error="raise").tools()
         assert isinstance(caught.value.__cause__, BaseException)
+
+    @pytest.mark.parametrize(
+        ("module", "requires", "remedy"),
+        [
+            ("no_cv2", [], ""),
+            ("no_cv2", ["pegboard>=0.1", "no-opencv-headless (>=4)"], "; pip install no-opencv-headless"),
+            ("no_cv2.part", ["no_such", "No.CV2[all]>=1", "no_more"], "; pip install No.CV2"),
+            ("no_cv2", ["no-cv2; extra == 'video'", "no_such"], "; pip install no-cv2"),
+            ("no_cv2", ["no-such; extra == 'video'"], ""),
+            ("pegboard_filez", [], ""),
+            ("pegboard_ray", [], "; pip install pegboard-ray"),
+        ],
+    )
+    def test_a_remedy_names_what_the_pack_requires(
+        self, site: Site, module: str, requires: list[str], remedy: str
+    ) -> None:
+        site.add("bad", f"import {module}", requires=requires)
+        site.add("here", distribution="no-such")
+        (bad, _) = site.load().records
+        name = module.partition(".")[0]
+        assert bad.reason == f"needs the module {name!r} at import, which is not installed{remedy}"
 
     @pytest.mark.parametrize(
         ("entry_point", "word"),
@@ -539,7 +560,29 @@ class TestTies:
             assert len(toolkit.problems) == ties
             assert list(toolkit.types.ties) == toolkit.problems
             for problem in toolkit.problems:
-                assert problem.startswith("acme-one 1.0 and acme-two 1.0 both map fractions.Fraction; ")
+                assert problem.startswith("acme-one 1.0 and acme-two 1.0 both map fractions.Fraction, each for ")
+
+    def test_of_converters_cost_the_tools_that_return_such_values(self, site: Site) -> None:
+        source = """
+        from fractions import Fraction
+        from pegboard import Converter
+        def {0}_half() -> Fraction: return Fraction(1, 2)
+        def {0}_name() -> str: return "{0}"
+        @hookimpl
+        def provide_tools(): return [{0}_half, {0}_name]
+        @hookimpl
+        def provide_converters(): return [Converter(Fraction, str)]
+        """
+        for name in ("one", "two"):
+            site.add(name, source.format(name))
+        with Toolkit(plugins=["one", "two"]) as toolkit:
+            assert sorted(tool.name for tool in toolkit) == ["one_name", "two_name"]
+            both = (
+                "two converters claim Fraction: acme-one 1.0 and acme-two 1.0; block one, or give one a higher priority"
+            )
+            assert [problem.count(both) for problem in toolkit.problems] == [1, 1]
+        with Toolkit(plugins=["one", "two"], block=["two"]) as toolkit:
+            assert toolkit.call_sync("one_half").text == "1/2"
 
 
 class TestProblems:
@@ -603,7 +646,7 @@ class TestBuiltin:
 
 
 class TestFail:
-    def test_by_origin_and_by_name(self, site: Site) -> None:
+    def test_contributes_nothing_more(self, site: Site) -> None:
         site.add("my-ant")
         site.add("bee")
         plugins = site.load()
@@ -611,21 +654,22 @@ class TestFail:
         plugins.fail(plugins.tools()[1].origin, "its tool f cannot be read", error)
         assert tool_names(plugins) == ["bee_tool"]
         assert plugins.errors[0].exception is error
-        plugins.fail("bee", "for a test")
+        plugins.fail(Origin("bee"), "for a test")
         assert tool_names(plugins) == []
         assert [failure.record.reason for failure in plugins.errors] == ["for a test", "its tool f cannot be read"]
         assert plugins.errors[0].traceback == ""
 
-    def test_unknown(self, site: Site) -> None:
+    def test_of_one_that_is_not_active(self, site: Site) -> None:
         site.add("ant")
-        with pytest.raises(UnknownNameError, match=r"no active plugin 'aunt'. Did you mean 'ant'?"):
-            site.load().fail("aunt", "no reason")
+        plugins = site.load()
+        plugins.fail(Origin("aunt"), "no reason")
+        assert (tool_names(plugins), plugins.errors) == (["ant_tool"], ())
 
     def test_strict(self, site: Site) -> None:
         site.add("ant")
         error = ValueError("x")
         with pytest.raises(PluginError, match=r"the plugin ant .* is failed: unreadable") as caught:
-            site.load(on_error="raise").fail("ant", "unreadable", error)
+            site.load(on_error="raise").fail(Origin("ant"), "unreadable", error)
         assert caught.value.__cause__ is error
 
 
@@ -662,6 +706,30 @@ class TestExplainAbsent:
         site.add("shut")
         sentence = site.load(block=["shut"]).explain_absent("roll")
         assert sentence == "It may belong to a plugin that is not active: bad (failed), shut (blocked)."
+
+    def test_what_an_active_one_does_not_offer(self, site: Site) -> None:
+        source = """
+        import pegboard
+
+        def roll(): ...
+
+        @hookimpl
+        def provide_tools():
+            return [roll, pegboard.NotOffered(["cheat", "bribe"], "needs a key, set DICE_KEY")]
+        """
+        site.add("my-dice", source)
+        with Toolkit(plugins=["my-dice"]) as toolkit:
+            assert ([tool.name for tool in toolkit], toolkit.problems) == (["roll"], [])
+            for name in ("cheat", "bribe", "my_dice__cheat"):
+                text = toolkit.call_sync(name, {}).text
+                assert text.endswith("my-dice (acme-my-dice 1.0) does not offer it: needs a key, set DICE_KEY.")
+            assert "DICE_KEY" not in toolkit.call_sync("steal", {}).text
+            (record,) = [each for each in toolkit.plugins if each.name == "my-dice"]
+            assert [(each.names, each.reason) for each in record.not_offered] == [
+                (("cheat", "bribe"), "needs a key, set DICE_KEY")
+            ]
+            assert not toolkit.reload_plugins()
+            assert "DICE_KEY" in toolkit.call_sync("cheat", {}).text
 
     def test_one_that_was_not_asked_for(self, site: Site) -> None:
         site.add("ant")

@@ -14,6 +14,7 @@ from pegboard._base.errors import PluginError, SettingsError
 from pegboard._plugins.settings import Settings
 from pegboard._plugins.settings_values import Setting
 from pegboard.builtin.types import provide_types
+from tests.support.secrets import FORMS, SECRET, leaked
 
 
 class Mood(Enum):
@@ -142,6 +143,7 @@ class TestSourcesThatCannotBeRead:
             (b'key = "secret\n', ["is not valid TOML (at line 1, column"]),
             (b"\xff\xfe", ["is not valid TOML"]),
             (b"days = 3\n", ["'days' is a section"]),
+            (b'blok = ["x"]\n', ["'blok' is a section", "Did you mean 'block'?"]),
             (b"plugins = [1]\n", ["'plugins' is a list of plugin names"]),
         ],
     )
@@ -391,6 +393,20 @@ class TestSecrets:
         settings = Settings.read({"demo": {"key": "hunter22"}}, environ={"PEGBOARD__DEMO__UNIT": "kelvin"})
         settings.structure("demo", Pack, provide_types())
         assert settings.redact("bad key 'hunter22' for kelvin") == "bad key '***' for kelvin"
+
+    @pytest.mark.parametrize("form", FORMS)
+    def test_in_no_form(self, form: str) -> None:
+        settings = Settings.read({"demo": {"key": SECRET, "anything": 1}}, environ={})
+        settings.structure("demo", Pack, provide_types())
+        assert leaked(settings.redact(f"bad key <{FORMS[form](SECRET)}>")) == []
+
+    def test_numbers_and_parts_of_tables_too(self) -> None:
+        cls = attrs.make_class("C", {"table": attrs.field(factory=dict, type=dict, metadata={"secret": True})})
+        settings = Settings.read({"demo": {"pin": 471147}, "other": {"table": {"A": "hunter22", "B": "1"}}}, environ={})
+        settings.structure("demo", Pack, provide_types())
+        settings.structure("other", cls, provide_types())
+        assert settings.redact("pin 471147, 1 key hunter22") == "pin ***, 1 key ***"
+        assert "hunter22" not in repr(settings.effective())
 
 
 class TestClassesThatAreWrong:

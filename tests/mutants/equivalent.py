@@ -10,7 +10,7 @@ EQUIVALENT: dict[tuple[str, str, str, str], str] = {
     (
         "_types/codegen",
         "emit",
-        "writer.is_long and not isinstance(plan.shape, Scalar)",
+        "writer.is_long and not isinstance(plan.shape, shapes.Scalar)",
         "(writer.is_long)",
     ): CALLED,
     ("_types/codegen", "is_long", "self.depth > _MAX_BLOCKS", "(self.depth >= _MAX_BLOCKS)"): CALLED,
@@ -24,7 +24,7 @@ EQUIVALENT: dict[tuple[str, str, str, str], str] = {
     (
         "_types/codegen",
         "_inline_scalar",
-        "not isinstance(shape, Scalar) or shape.checks or shape.type not in _FALLBACKS",
+        "not isinstance(shape, shapes.Scalar) or shape.checks or shape.type not in _FALLBACKS",
         "True",
     ): SPEED,
     ("_types/codegen", "_emit_fixed_items", "shape.build is tuple", "False"): SPEED,
@@ -43,7 +43,7 @@ EQUIVALENT: dict[tuple[str, str, str, str], str] = {
         'f"if text is not None and keys != members and {exact}(text) != members:"',
         "f'if text is not None and {exact}(text) != members:'",
     ): SPEED,
-    ("_tools/plan", "_refuse_surplus", "self._hidden", "True"): "nothing is in an empty set",
+    ("_tools/plan", "_refuse_surplus", "self.hidden", "True"): "nothing is in an empty set",
     (
         "_tools/plan",
         "_refuse_surplus",
@@ -53,13 +53,13 @@ EQUIVALENT: dict[tuple[str, str, str, str], str] = {
     (
         "_tools/plan",
         "_argument",
-        "slot.kind is STARS and slot.name in local",
-        "(slot.kind is STARS)",
+        "slot.kind is signature.STARS and slot.name in local",
+        "(slot.kind is signature.STARS)",
     ): "`**kwargs` can be neither preset nor injected, so its value is always sent",
     ("_tools/plan", "_passed", "spelled", "False"): SPEED,
-    ("_tools/plan", "_value", "slot.name in self._view.presets", "True"): SPEED,
+    ("_tools/plan", "_value", "slot.name in self.view.presets", "True"): SPEED,
     ("_types/unions", "_tags", "isinstance(value, str)", "True"): "the next condition asks the same of all",
-    ("_types/unions", "_unstructurer", "all(plan.unstructure is identity for plan in plans)", "False"): SPEED,
+    ("_types/unions", "_unstructurer", "all(plan.unstructure is shapes.identity for plan in plans)", "False"): SPEED,
     **{
         (
             "_types/unions",

@@ -21,6 +21,11 @@ def positive(value: "A | B") -> int:
 '''
 
 
+@pytest.fixture(scope="module")
+def of_the_core() -> list[Mutant]:
+    return command.all_mutants(command.MODULES)
+
+
 def changes(source: str) -> set[tuple[str, str]]:
     return {(mutant.before, mutant.after) for mutant in mutants("m", source)}
 
@@ -64,15 +69,16 @@ class TestMutants:
         assert {mutant.function for mutant in found} == {"positive"}
         assert str(found[0]).startswith("m:4 in positive: value <= 0")
 
-    def test_the_core_has_many(self) -> None:
-        found = command.all_mutants(command.MODULES)
-        assert {mutant.module for mutant in found} == set(command.MODULES)
-        assert len(found) > 500
+    @pytest.mark.slow
+    def test_the_core_has_many(self, of_the_core: list[Mutant]) -> None:
+        assert {mutant.module for mutant in of_the_core} == set(command.MODULES)
+        assert len(of_the_core) > 500
 
 
 class TestEquivalent:
-    def test_each_exists_and_has_a_reason(self) -> None:
-        known = {mutant.key for mutant in command.all_mutants(command.MODULES)}
+    @pytest.mark.slow
+    def test_each_exists_and_has_a_reason(self, of_the_core: list[Mutant]) -> None:
+        known = {mutant.key for mutant in of_the_core}
         assert [key for key in EQUIVALENT if key not in known] == []
         assert all(EQUIVALENT.values())
 

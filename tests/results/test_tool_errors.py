@@ -9,16 +9,28 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 import pytest
 
-from pegboard import ExecutionPolicy, Secret, Status, Suspend, TextBlock, ToolError, Toolkit, ToolResult, tool
-from tests.support.interpreters import printed
-from tests.support.waiting import eventually
+from pegboard import (
+    Converter,
+    ExecutionPolicy,
+    Secret,
+    Status,
+    Suspend,
+    TextBlock,
+    ToolError,
+    Toolkit,
+    ToolResult,
+    hookimpl,
+    tool,
+)
+from tests.support.interpreters import as_calls_run, printed
+from tests.support.thinning import first
+from tests.support.waiting import PATIENCE, eventually
 
 pytestmark = pytest.mark.usefixtures("path")
 
@@ -473,27 +485,27 @@ def interrupt():
 
 def busy() -> None:
     interrupt()
-    end = time.monotonic() + 10
+    end = time.monotonic() + 600
     while time.monotonic() < end:
         pass
 
 def sleepy() -> None:
     threading.Timer(0.1, interrupt).start()
-    time.sleep(10)
+    time.sleep(600)
 
 async def later() -> None:
     threading.Timer(0.1, interrupt).start()
-    await asyncio.sleep(10)
+    await asyncio.sleep(600)
 
 cleaned = []
 
 async def idle() -> None:
-    await asyncio.sleep(10)
+    await asyncio.sleep(600)
 
 async def cleans() -> None:
     threading.Timer(0.1, interrupt).start()
     try:
-        await asyncio.sleep(10)
+        await asyncio.sleep(600)
     finally:
         cleaned.append(1)
 
@@ -523,23 +535,24 @@ if name == "cleans":
 class TestCtrlC:
     @pytest.mark.parametrize(
         ("how", "name"),
-        [
-            ("sync", "busy"),
-            ("sync", "sleepy"),
-            ("sync", "later"),
-            ("retry", "busy"),
-            ("many", "later"),
-            ("async", "later"),
-            ("async", "cleans"),
-        ],
+        first(
+            3,
+            [
+                ("sync", "busy"),
+                ("many", "later"),
+                ("async", "cleans"),
+                ("sync", "sleepy"),
+                ("sync", "later"),
+                ("retry", "busy"),
+                ("async", "later"),
+            ],
+        ),
     )
-    def test_a_real_one_leaves(self, how: str, name: str) -> None:
-        started = time.monotonic()
-        command = [sys.executable, "-W", "error", "-c", INTERRUPTED, how, name]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    def test_a_real_one_leaves(self, path: str, how: str, name: str) -> None:
+        command = [sys.executable, "-W", "error", "-c", as_calls_run(path) + INTERRUPTED, how, name]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
         assert done.stdout.split() == (["left", "1"] if name == "cleans" else ["left"]), done.stderr
         assert done.stderr == ""
-        assert time.monotonic() - started < 8
 
     def test_one_that_a_tool_raises_stays(self, toolkit: Toolkit) -> None:
         toolkit.register(failing(KeyboardInterrupt("not real"), "sync"), name="fails")
@@ -554,3 +567,19 @@ class TestCtrlC:
             toolkit.call_sync("interrupted")
         with pytest.raises(KeyboardInterrupt):
             toolkit.prepare("interrupted").execute_sync()
+
+
+def test_packs_at_odds_are_told_to_the_program_alone() -> None:
+    class Ant:
+        @hookimpl
+        def provide_converters(self) -> list[Converter]:
+            return [Converter(complex, str)]
+
+    class Bee(Ant): ...
+
+    with Toolkit(plugins=[Ant(), Bee()]) as toolkit:
+        toolkit.register(lambda: 1j, name="root")
+        result = toolkit.call_sync("root")
+    assert result.text == "Error: the tool returned a complex that cannot be turned into a result"
+    assert result.error is not None
+    assert result.error.details["reason"].startswith("two converters claim complex: Ant and Bee; block one")

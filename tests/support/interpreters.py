@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.support.waiting import PATIENCE
 
-__all__ = ["complained", "printed", "printed_under_two_hash_seeds"]
+__all__ = ["as_calls_run", "complained", "printed", "printed_under_two_hash_seeds"]
 
 
 def printed(code: str, *options: str, loud: bool = False, **popen: Any) -> str:
@@ -37,6 +37,11 @@ def printed_under_two_hash_seeds(code: str, *path: str) -> str:
     assert [process.returncode for process in processes] == [0, 0]
     assert first == second
     return first
+
+
+def as_calls_run(path: str) -> str:
+    """The first line of a program whose calls run as those of a test with the fixture `path` do."""
+    return f"import pegboard._execution.engine as engine; engine.FAST = {path == 'fast'}\n"
 
 
 def complained(stderr: str) -> list[str]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TypeVar
 
-__all__ = ["PATIENCE", "HangError", "begin", "eventually", "stacks", "until", "within"]
+__all__ = ["PATIENCE", "HangError", "begin", "eventually", "given_time", "stacks", "until", "within"]
 
 T = TypeVar("T")
 
@@ -64,6 +64,19 @@ async def until(condition: Callable[[], object], seconds: float = PATIENCE) -> N
         if time.monotonic() > deadline:
             raise HangError(f"did not come true within {seconds:g} s\n{stacks()}")
         await asyncio.sleep(0.001)
+
+
+def given_time(run: Callable[[float], T], shows: Callable[[T], object], seconds: float = 0.4) -> T:
+    """What `run` comes to when it is ended after so many seconds, or more: until it has shown what it is to show.
+
+    A busy machine may not let a program begin before its time is over.
+    """
+    found = run(seconds)
+    for factor in (4, 16, 64):
+        if shows(found):
+            break
+        found = run(factor * seconds)
+    return found
 
 
 def stacks() -> str:

@@ -415,8 +415,24 @@ class TestAllOrNothing:
         uninstall(site, "zoo")
         toolkit.reload_plugins()
         assert names(toolkit) == []
-        assert [record.state for record in toolkit.plugins] == ["failed"]
+        assert [record.state for record in toolkit.plugins] == ["active"]
+        assert "farm (acme-farm 1.0): tool 'feed': parameter 'pet': " in toolkit.problems[0]
         assert "Animal" in toolkit.problems[0]
+
+    def test_another_pack_makes_a_tool_readable(self, site: Site) -> None:
+        offers = "def f(x: complex) -> str: return str(x)\n@hookimpl\ndef provide_tools(settings): return [f]"
+        site.add("broken", offers)
+        toolkit = Toolkit()
+        assert (names(toolkit), len(toolkit.problems)) == ([], 1)
+        maps = "return [pegboard.TypeHandler(complex, lambda annotation, types: types.plan(str))]"
+        site.add("numbers", f"import pegboard\n@hookimpl\ndef provide_types(): {maps}")
+        assert toolkit.reload_plugins().tools_added == ("f",)
+        assert (toolkit.problems, toolkit.call_sync("f", {"x": "i"}).text) == ([], "i")
+        uninstall(site, "numbers")
+        assert toolkit.reload_plugins().tools_removed == ("f",)
+        assert [problem.partition(": no ")[0] for problem in toolkit.problems] == [
+            "broken (acme-broken 1.0): tool 'f': parameter 'x'"
+        ]
 
     def test_strict(self, site: Site) -> None:
         site.add("ant")

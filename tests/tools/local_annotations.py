@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from pegboard import Injected, tool
+import pytest
+
+from pegboard import Injected, RegistrationError, Tool, Toolkit, tool
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -104,3 +106,35 @@ def local_context() -> Any:
         return f"{db.name} {question}"
 
     return ask, Db()
+
+
+def registered_where_its_class_is_local(toolkit: Toolkit) -> list[str]:
+    """Functions that mention a class of this function alone, handed over in each of the ways that there are."""
+
+    @dataclass
+    class Order:
+        item: str
+
+    def plain(order: Order) -> str:
+        return order.item
+
+    def inside(orders: list[Order] | None = None) -> int:
+        return len(orders or ())
+
+    def unknown(order: Nowhere) -> str:  # type: ignore[name-defined]  # noqa: F821 - that is the case
+        return ""
+
+    toolkit.register(plain)
+    register_from_here(toolkit, inside)
+    Tool.from_function(plain)
+    with pytest.raises(RegistrationError, match="annotation 'Nowhere' of parameter 'order' cannot be resolved"):
+        toolkit.register(unknown)
+    return [
+        toolkit.call_sync("plain", {"order": {"item": "tea"}}).text,
+        toolkit.call_sync("inside", {"orders": [{"item": "tea"}]}).text,
+    ]
+
+
+def register_from_here(toolkit: Toolkit, function: Any) -> None:
+    """Register for somebody: the class is local to the caller."""
+    toolkit.register(function)

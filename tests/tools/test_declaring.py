@@ -48,6 +48,14 @@ class TestFunctions:
         assert assert_type(times(3, 4), int) == 12
         assert inspect.isfunction(add)
 
+    def test_a_function_and_options_at_once(self) -> None:
+        def double(n: int) -> int:
+            return 2 * n
+
+        declared: Any = tool
+        (made,) = Toolkit(plugins=()).register(declared(double, name="twice", read_only=True))
+        assert (made.name, made.hints.read_only) == ("twice", True)
+
     def test_bare(self) -> None:
         toolkit = board(add)
         assert (toolkit["add"].name, toolkit["add"].description) == ("add", "Add two numbers.")

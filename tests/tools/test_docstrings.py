@@ -1,13 +1,13 @@
-"""Docstrings in every style that people write come apart into description, parameters and return value."""
+"""Docstrings in every style that people write come apart into description and parameters."""
 
 import inspect
-import time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pegboard._tools.docstrings import Docstring, parse_docstring
+from tests.support.measuring import paces
 
 GOOGLE = """Weather forecast for a city.
 
@@ -104,33 +104,28 @@ class TestStyles:
                 "rest": "More",
                 "options": "Others",
             },
-            "The forecast.",
         )
 
     def test_numpy(self) -> None:
         assert parse_docstring(NUMPY) == Docstring(
             "Add numbers.\n\nExamples\n--------\n>>> add(1, 2)\n3",
             {"a": "Numbers to add.", "b": "Numbers to add.", "mode": "How.", "rest": "More", "options": "More"},
-            "The sum.",
         )
 
     def test_sphinx(self) -> None:
         assert parse_docstring(SPHINX) == Docstring(
             "Send mail.\n\nSent at once.",
             {"to": "Recipient", "headers": "Headers, one value each", "rest": "More", "subject": "Subject"},
-            "The message id.",
         )
 
     def test_chinese_with_wide_punctuation(self) -> None:
-        assert parse_docstring(CHINESE) == Docstring(
-            "查询天气。", {"city": "城市名称", "days": "天数, 最多七天"}, "预报"
-        )
+        assert parse_docstring(CHINESE) == Docstring("查询天气。", {"city": "城市名称", "days": "天数, 最多七天"})
 
     def test_chinese_with_ascii_punctuation(self) -> None:
         assert parse_docstring("查询。\n\n参数:\n    city (str): 城市\n").params == {"city": "城市"}
 
     def test_nothing(self) -> None:
-        assert parse_docstring(None) == parse_docstring("") == parse_docstring("  \n ") == Docstring("", {}, "")
+        assert parse_docstring(None) == parse_docstring("") == parse_docstring("  \n ") == Docstring("", {})
 
     def test_prose_alone(self) -> None:
         assert parse_docstring("One line.") == Docstring("One line.")
@@ -160,22 +155,20 @@ def test_items_of_google(item: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "returns"),
+    "text",
     [
-        ("Returns:\n    The sum.", "The sum."),
-        ("Returns:\n    int: The sum.", "The sum."),
-        ("Returns:\n    dict[str, list[int]] | None: The sum.", "The sum."),
-        ("返回\uff1a\n    天气预报\uff1a晴", "天气预报\uff1a晴"),
-        ("Returns:\n    Mind this: it is the sum.", "Mind this: it is the sum."),
-        ("Returns:\n    The sum\n    of both.", "The sum of both."),
-        ("Returns\n-------\nint\n    The sum.", "The sum."),
-        ("Returns\n-------\nThe sum.", "The sum."),
-        (":returns: The sum.", "The sum."),
-        (":return:\n    The sum\n    of both.", "The sum of both."),
+        "Returns:\n    The sum.",
+        "Returns:\n    dict[str, list[int]] | None: The sum.",
+        "返回\uff1a\n    天气预报\uff1a晴",
+        "Returns:\n    The sum\n    of both.",
+        "Returns\n-------\nint\n    The sum.",
+        "Returns\n-------\nThe sum.",
+        ":returns: The sum.",
+        ":return:\n    The sum\n    of both.",
     ],
 )
-def test_return_values(text: str, returns: str) -> None:
-    assert parse_docstring(f"Do.\n\n{text}\n") == Docstring("Do.", {}, returns)
+def test_return_values_are_left_out(text: str) -> None:
+    assert parse_docstring(f"Do.\n\n{text}\n") == Docstring("Do.")
 
 
 class TestProse:
@@ -243,7 +236,8 @@ def test_all_styles_say_the_same(params: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("hostile", ["[" * 50_000, "a[]|" * 12_000, "x" + " " * 50_000, "x (" * 16_000, ") " * 25_000])
 def test_no_text_takes_long(hostile: str) -> None:
-    started = time.perf_counter()
-    for text in ("Do.\n\nArgs:\n    {}", "Do.\n\nReturns:\n    {}", "Do.\n\n:param {}", "Parameters\n---\n{}"):
-        parse_docstring(text.format(hostile))
-    assert time.perf_counter() - started < 2
+    def parse_all() -> None:
+        for text in ("Do.\n\nArgs:\n    {}", "Do.\n\nReturns:\n    {}", "Do.\n\n:param {}", "Parameters\n---\n{}"):
+            parse_docstring(text.format(hostile))
+
+    assert paces(parse_all, most=2_000) < 2_000

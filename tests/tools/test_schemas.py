@@ -26,7 +26,7 @@ from tests.support.interpreters import printed_under_two_hash_seeds
 T = TypeVar("T")
 
 # Half of these tools take records, which the core alone does not map.
-pytest.importorskip("pegboard_dataclasses")
+pegboard_dataclasses = pytest.importorskip("pegboard_dataclasses")
 
 
 def get_weather(city: str, date: str | None = None) -> str:
@@ -65,13 +65,13 @@ class Unit(Enum):
 
 
 def board(*sources: Any, **options: Any) -> Toolkit:
-    toolkit = Toolkit()
+    toolkit = Toolkit(plugins=[pegboard_dataclasses])
     toolkit.register(*sources, **options)
     return toolkit
 
 
 def schema_of(function: Any, **options: Any) -> dict[str, Any]:
-    (made,) = Toolkit().register(function, **options)
+    (made,) = Toolkit(plugins=[pegboard_dataclasses]).register(function, **options)
     jsonschema.Draft202012Validator.check_schema(made.parameters)
     return made.parameters
 
@@ -237,7 +237,7 @@ class TestRenderings:
         return {}
 
     def test_qualified_titles(self) -> None:
-        (made,) = Toolkit().register(self.f)
+        (made,) = Toolkit(plugins=[pegboard_dataclasses]).register(self.f)
         schema = made.json_schema(titles="qualified", refs="inline")
         here = "tests.tools.test_schemas"
         assert schema["properties"]["objects"]["title"] == f"list[dict[str, {here}.MyObject]]"
@@ -248,7 +248,7 @@ class TestRenderings:
         assert "title" not in json.dumps(made.parameters)
 
     def test_refs_inline(self) -> None:
-        (made,) = Toolkit().register(self.f)
+        (made,) = Toolkit(plugins=[pegboard_dataclasses]).register(self.f)
         assert "$defs" in made.json_schema()
         inlined = made.json_schema(refs="inline")
         assert "$ref" not in json.dumps(inlined)
@@ -260,25 +260,27 @@ class TestRenderings:
     def test_recursion_cannot_be_inlined(self) -> None:
         def f(tree: Node) -> None: ...
 
-        (made,) = Toolkit().register(f)
+        (made,) = Toolkit(plugins=[pegboard_dataclasses]).register(f)
         with pytest.raises(PegboardError, match="Node"):
             made.json_schema(refs="inline")
 
     def test_openapi(self) -> None:
+        pytest.importorskip("pegboard_dialects")
+
         def f(a: int | None, b: Literal["x"], c: Annotated[int, Param(gt=0)]) -> None: ...
 
-        (made,) = Toolkit().register(f)
+        (made,) = Toolkit(plugins=[pegboard_dataclasses]).register(f)
         schema = made.json_schema(dialect="openapi-3.0")
         assert schema["properties"]["a"] == {"type": "integer", "nullable": True}
         assert schema["properties"]["b"]["enum"] == ["x"]
         assert schema["properties"]["c"]["exclusiveMinimum"] is True
         assert "const" not in json.dumps(schema)
-        (recursive,) = Toolkit().register(self.f)
+        (recursive,) = Toolkit(plugins=[pegboard_dataclasses]).register(self.f)
         text = json.dumps(recursive.json_schema(dialect="openapi-3.0"))
         assert "$defs" not in text or "#/components" in text
 
     def test_positional_of(self) -> None:
-        (made,) = Toolkit().register(self.f)
+        (made,) = Toolkit(plugins=[pegboard_dataclasses]).register(self.f)
         assert made.json_schema("returns") == made.returns
         assert made.json_schema("parameters") == made.parameters == made.json_schema()
 
@@ -298,7 +300,7 @@ class TestReturns:
             ...
 
         f.__annotations__ = {"return": annotation}
-        (made,) = Toolkit().register(f)
+        (made,) = Toolkit(plugins=[pegboard_dataclasses]).register(f)
         assert made.returns == expected
         assert made.schema().returns == expected
 
@@ -322,7 +324,7 @@ class TestReturns:
         async def k() -> AsyncIterator[str]:
             yield ""
 
-        for each in Toolkit().register(f, g, h, k):
+        for each in Toolkit(plugins=[pegboard_dataclasses]).register(f, g, h, k):
             assert each.returns is None
             with pytest.raises(PegboardError, match=r"promises no data|nothing"):
                 each.json_schema(of="returns")
@@ -360,7 +362,7 @@ class TestRecords:
         assert board(get_weather, name="other")["other"].schema_hash != first
 
     def test_unknown_dialect(self) -> None:
-        with pytest.raises(PegboardError, match=r"no dialect 'opnai'.*pip install pegboard-dialects"):
+        with pytest.raises(PegboardError, match=r"no dialect 'opnai'.*This toolkit loads no plugins\."):
             Toolkit(plugins=()).schemas(dialect="opnai")
 
 
@@ -456,7 +458,7 @@ class TestExtendedModel:
         ("model", "message"),
         [
             (3, "extended_model"),
-            (int, "takes a JSON Schema object or a record type"),
+            (int, "takes an object schema or a record type"),
             ({"type": "array"}, "the extended model must be the schema of an object, got type 'array'"),
             ({"properties": {"b": {"type": "strin"}}}, "#/properties/b/type"),
             ({"properties": {"b": {"pattern": "(a+)+$"}}}, "pattern"),

@@ -7,7 +7,7 @@ import threading
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import (
@@ -29,7 +29,7 @@ from typing import (
 
 import pytest
 
-from pegboard import Emitter, Injected, Param, RegistrationError, Tool, ToolCall, Toolkit
+from pegboard import Emitter, Injected, Param, RegistrationError, Tool, ToolCall, Toolkit, TypeHandler, TypePlan, Types
 from tests.tools import local_annotations as strings
 
 T = TypeVar("T")
@@ -37,11 +37,11 @@ UserId = NewType("UserId", int)
 NOW = date(2026, 1, 2)
 
 # Half of these tools take records, which the core alone does not map.
-pytest.importorskip("pegboard_dataclasses")
+pegboard_dataclasses = pytest.importorskip("pegboard_dataclasses")
 
 
 def board(function: Callable[..., Any], **options: Any) -> Toolkit:
-    toolkit = Toolkit()
+    toolkit = Toolkit(plugins=[pegboard_dataclasses])
     toolkit.register(function, **options)
     return toolkit
 
@@ -554,20 +554,96 @@ class TestRefusals:
 
 
 class TestMarkersAsDefaults:
-    """The function would get the description itself."""
+    """What other frameworks write behind `=` means what their readers expect."""
 
-    def test_param(self) -> None:
-        def wait(seconds: int = Param(ge=1)) -> None:  # type: ignore[assignment]
+    def test_param_describes_a_parameter_that_is_required(self) -> None:
+        def wait(seconds: int = Param("How long", ge=1)) -> int:  # type: ignore[assignment]
             """Wait."""
+            return seconds
 
-        with pytest.raises(RegistrationError, match=r"parameter 'seconds': its default is a Param.*\[T, Param"):
-            Tool.from_function(wait)
+        with Toolkit(plugins=()) as toolkit:
+            toolkit.register(wait)
+            assert toolkit["wait"].parameters["properties"]["seconds"] == {
+                "type": "integer",
+                "minimum": 1,
+                "description": "How long",
+            }
+            assert toolkit["wait"].parameters["required"] == ["seconds"]
+            assert toolkit.call_sync("wait", {"seconds": 2}).value == 2
+            assert toolkit.call_sync("wait", {"seconds": 0}).status == "invalid"
+            assert toolkit.call_sync("wait", {}).status == "invalid"
 
-    def test_pydantic_field(self) -> None:
+    def test_field_of_pydantic_has_the_default_and_the_bounds(self) -> None:
         pydantic = pytest.importorskip("pydantic")
 
-        def wait(seconds: int = pydantic.Field(3, ge=1)) -> None:
+        def wait(
+            least: int = pydantic.Field(ge=0),
+            seconds: int = pydantic.Field(3, ge=1, description="How long"),
+            names: list[str] = pydantic.Field(default_factory=list),  # noqa: B008 - the case under test
+            text: str = pydantic.Field(..., max_length=3),
+            inside: Annotated[int, pydantic.Field(default=7)] = pydantic.Field(default=8),
+            alone: Annotated[int | None, pydantic.Field(default=None)] = None,
+        ) -> list[Any]:
             """Wait."""
+            names.append("seen")
+            return [least, seconds, names, text, inside, alone]
 
-        with pytest.raises(RegistrationError, match=r"parameter 'seconds': its default is a Field.*\[T, Field"):
-            Tool.from_function(wait)
+        def late(count: Annotated[int, pydantic.Field(default=7, le=9)]) -> int:
+            """Wait."""
+            return count
+
+        with Toolkit(plugins=()) as toolkit:
+            toolkit.register(wait, late)
+            schema = toolkit["wait"].parameters
+            assert schema["required"] == ["least", "text"]
+            assert schema["properties"]["seconds"] == {
+                "type": "integer",
+                "minimum": 1,
+                "description": "How long",
+                "default": 3,
+            }
+            for _ in range(2):  # a list of its own for each call
+                result = toolkit.call_sync("wait", {"least": 1, "text": "abc"})
+                assert result.value == [1, 3, ["seen"], "abc", 8, None]
+            assert toolkit.call_sync("wait", {"least": 1, "text": "abcd"}).status == "invalid"
+            assert toolkit.call_sync("wait", {"least": -1, "text": "abc"}).status == "invalid"
+            assert toolkit.call_sync("wait", {"least": 1, "text": "a", "seconds": 0}).status == "invalid"
+            assert toolkit.call_sync("late", {}).value == 7
+            assert toolkit.call_sync("late", {"count": 10}).status == "invalid"
+
+
+def test_a_local_class_is_found_where_the_tool_is_registered() -> None:
+    with Toolkit(plugins=["dataclasses"]) as toolkit:
+        assert strings.registered_where_its_class_is_local(toolkit) == ["tea", "1"]
+
+
+class TestDescriptions:
+    """What a parameter says of itself, and behind it what its type says."""
+
+    def test_both_are_shown(self) -> None:
+        def plan(annotation: Any, types: Types) -> TypePlan:
+            return TypePlan({"type": "integer", "description": "Unix time, seconds"}, int)
+
+        moment = Annotated[datetime, TypeHandler(datetime, plan)]
+
+        def written(start: Annotated[moment, "When it begins"], end: moment) -> None:
+            """Book.
+
+            Args:
+                end: When it ends
+            """
+
+        properties = Tool.from_function(written).parameters["properties"]
+        assert properties["start"]["description"] == "When it begins (Unix time, seconds)"
+        assert properties["end"]["description"] == "When it ends (Unix time, seconds)"
+
+    def test_one_that_says_the_other_stands_alone(self) -> None:
+        def plan(annotation: Any, types: Types) -> TypePlan:
+            return TypePlan({"type": "integer", "description": "Unix time"}, int)
+
+        moment = Annotated[datetime, TypeHandler(datetime, plan)]
+
+        def written(start: Annotated[moment, "Begin as Unix time"]) -> None:
+            """Book."""
+
+        assert Tool.from_function(written).parameters["properties"]["start"]["description"] == "Begin as Unix time"

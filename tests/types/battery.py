@@ -65,9 +65,12 @@ Tree = TypeAliasType("Tree", "dict[str, Tree]")
 Fits = Callable[[Any], bool]
 
 
-@frozen
+@frozen(eq=False)
 class Entry:
-    """A type: `fits` tells its values, `good` maps JSON to Python values, `bad` is what it refuses."""
+    """A type: `fits` tells its values, `good` maps JSON to Python values, `bad` is what it refuses.
+
+    Each is itself alone, so that what is made of one can be kept.
+    """
 
     annotation: Any
     fits: Fits

@@ -1,6 +1,7 @@
 """A pack whose types are read and written by a cattrs converter: hooks of its own, strategies, a preconf converter."""
 
 import datetime as dt
+import functools
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
@@ -132,8 +133,9 @@ SCHEMAS: Mapping[Any, Mapping[str, Any]] = {
 }
 
 
+@functools.cache
 def converter() -> cattrs.Converter:
-    """What the pack has for other purposes too."""
+    """What the pack has for other purposes too; to look for subclasses collects all garbage."""
     made = make_converter()
     made.register_structure_hook(Money, lambda value, _: Money.parse(value))
     made.register_unstructure_hook(Money, str)

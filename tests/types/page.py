@@ -22,10 +22,11 @@ HEAD = """\
 <!-- Written by `python -m tests.types.page`: change the template there, or the battery, and write it anew. -->
 # Types
 
-The schema of a tool is a promise. A JSON value is accepted by the schema if and only if it can be structured, and the
-function then receives the annotated Python type: never a dict where it asked for a dataclass, never a string where it
-asked for a `date`. For the types below this is tested with the values of the table, with values made from the schema
-and with random JSON, against another validator of JSON Schema.
+This page says which Python types the parameters of a tool may have, what their JSON Schema is, and which values are
+accepted. The rule behind all of it: a JSON value is accepted if and only if the schema accepts it, and the function
+then receives the annotated Python type. It never receives a dict for a dataclass, or a string for a `date`. This is
+tested with the values of the table below, with values made from the schemas and with random JSON, against another
+validator.
 
 ## Rules
 
@@ -33,47 +34,76 @@ and with random JSON, against another validator of JSON Schema.
   converted by Python's own constructors: `"False"` is not `False`, and `5.7` is no `int`.
 - **Numbers are compared as JSON has it.** `1.0` is an integer and arrives as `int` where one is asked for; `1` is a
   number and arrives as `float`. NaN and infinities are not JSON.
-- **Text has one spelling for each type:** a format of JSON Schema where there is one, else a pattern in the schema.
-  Moments carry an offset, durations have no years or months, bytes are base64, keys of mappings are text.
+- **Each type has one spelling as text:** a format of JSON Schema if there is one, otherwise a pattern in the schema. A
+  `datetime` has an offset, a `timedelta` has no years or months, bytes are base64, keys of mappings are text.
 - **Unions: the exact JSON type first, then the alternatives as written.** `1` is an `int` and `1.0` a `float` in both
-  `int | float` and `float | int`; `datetime | str` tries the moment first. An alternative that can never win, as the
-  second of `str | datetime`, is refused when the tool is registered, with the remedy. Records that a `Literal` member
-  tells apart become `oneOf` with a discriminator. (`typing` itself takes `Annotated[A | B, x]` for the same as
+  `int | float` and `float | int`; `datetime | str` tries the `datetime` first. An alternative that can never win, as
+  the second of `str | datetime`, is refused when the tool is registered, with the remedy. Records that a `Literal`
+  member tells apart become `oneOf` with a discriminator. (`typing` itself takes `Annotated[A | B, x]` for the same as
   `Annotated[B | A, x]` and gives the one that a program wrote first; put the metadata on the alternatives.)
 - **`Optional[T] = None` is plain `T` that may be left out;** without a default it is required and nullable.
 - **Bounds are enforced:** those of `annotated_types`, of `Param`, of `pydantic.Field` and of `msgspec.Meta`.
-- **A type that nobody maps is refused at registration** in one line that names the parameter, the annotation and what
-  to do. [Overriding types](overriding-types.md) shows how to map it, or how to map another one otherwise.
+- **A type without a mapping is refused at registration** in one line that names the parameter, the annotation and what
+  to do. [Overriding types](overriding-types.md) shows how to add a mapping, or how to change one.
 
 Dataclasses, attrs classes, TypedDict and NamedTuple are `pegboard-dataclasses`; pydantic models, msgspec structs and
 numpy arrays have packs of their own.
 
 ## Repairs
 
-Models make mistakes that have one obvious meaning. Only after strict structuring has failed, and never against the
-promise (what is repaired has to fit the schema afterwards), each of these is tried, and each leaves a note in
-`result.notes`:
+Models make mistakes that have one obvious meaning. Only after strict structuring has failed, each of these is tried,
+and each leaves a note in `result.notes`. The rule: one reading only, nothing lost, and what real models send. What is
+repaired fits the schema afterwards, but for moments without a zone, which arrive naive:
 
 | sent | wanted | becomes |
 |---|---|---|
 | `"[1, 2]"`, `"{\\"a\\": 1}"` | array, object | the JSON that the text holds |
-| `"3"`, `"2.5"`, `"true"`, `"null"` | integer, number, boolean, null | the value that the text spells |
-| `null` | something that may be left out | left out |
-| `""`, `"null"` | `Optional[T]` | null, or left out |
-| `"Red"`, `"RED"` | an enum or Literal with `"red"` | `"red"` |
-| `3` | an array of integers | `[3]` |
+| all arguments in a fenced code block, or encoded twice | an object | the object, for every tool |
+| `"3"`, `"+3"`, `"2.5"`, `"true"`, `"null"` | integer, number, boolean, null | the value that the text spells |
+| `1`, `0` | boolean | true, false |
 | `3` | a string | `"3"` |
+| `null` | something that may be left out | left out |
+| `""`, `"null"` | something that may be left out, and whose default is no text | left out |
+| `""`, `"null"` | `Optional[T]` | null, or left out |
+| `"Red"`, `"RED"`, `" red "` | an enum or Literal with `"red"` | `"red"` |
+| `3`, `"a"`, `{"a": 1}` | an array of such | `[3]`, `["a"]`, `[{"a": 1}]` |
+| `[1, 1, 2]` | a set | `[1, 2]` |
+| `1.50` | `Decimal` | `"1.50"`, with the digits that were sent |
+| `"2025-01-01T10:00:00"`, `"2025-01-01 10:00"`, `"10:00"` | `datetime`, `time` | the same, without a zone |
+| `"2025-01-01 10:00Z"`, `"2025-01-01T10:00:00+0200"` | `datetime`, `time` | `"2025-01-01T10:00:00Z"` ... |
+| `"2025-01-01"` | `datetime` | its midnight |
+| `"2025-01-01T00:00:00"` | `date` | `"2025-01-01"` |
+| `"01:30:00"` | `timedelta` | `"PT01H30M00S"` |
+| a UUID in any form that `uuid.UUID` reads | `UUID` | the usual one |
+| base64url, or base64 without its padding | `bytes` | base64 |
 
-Keys of mappings are read as values are. Of the alternatives of a union the one wins that needs the fewest repairs. A
-handler without a [shape](overriding-types.md) has numbers, booleans and null repaired by the `type` of its schema.
+Spaces around the text of a number, boolean, enum or UUID are ignored. Keys of mappings are read as values are. Of the
+alternatives of a union the one wins that needs the fewest repairs; where two need as few and mean something else, the
+call is refused. An array is put around a value once, outside: `[1, 2]` for `list[list[int]]` has two readings and is
+refused. A handler without a [shape](overriding-types.md) has numbers, booleans and null repaired by the `type` of its
+schema; one with `Text(parse, example=..., mend=...)` says itself what else it reads.
 
-Never repaired: text for a `str` parameter, which is never parsed; `5.7` or `"5.7"` for an integer; `"abc"` for an array
-of numbers; `1` or `"yes"` for a boolean; malformed JSON for a tool that is not `read_only`. `Toolkit(repair="off")`
-repairs nothing.
+Never repaired: text for a `str` parameter, which is never parsed; `5.7` or `"5.7"` for an integer; `"a, b"`, `""` or
+`null` for an array; `"1"` or `"yes"` for a boolean, `"1e3"` for an integer, `"None"` for null; `"10:00 AM"`,
+`"5 minutes"`, `"12/05/2025"` (the refusal shows how to write it); malformed JSON for a tool that is not `read_only`.
+
+`Toolkit(repair="off")` repairs nothing, `"safe"` is the default, and `"max"` also mends malformed JSON, for tools that
+are `read_only` alone, if the package `json_repair` is installed (`pip install json_repair`): a truncated path must not
+reach a tool that deletes.
+
+### What real models send
+
+The folder `tests/types/transcripts` has calls from public records, each with its source: answers that a leaderboard
+recorded, and calls that people reported because they were refused or went wrong. Calls that fit their schema but mean
+something else are not counted, because this cannot be seen. For a call whose meaning is unclear, "as meant" is that it
+is refused.
+
+__CALLS__
 
 ## Where schema and structuring differ
 
-No schema can say these; what fits the schema is refused then, and never arrives wrong:
+A schema cannot express these rules. A value that breaks one is refused although it fits the schema; it never arrives
+wrong:
 
 | type | difference | reason |
 |---|---|---|
@@ -92,7 +122,7 @@ No schema can say these; what fits the schema is refused then, and never arrives
 The return annotation goes through the same handlers: `tool.returns` is the schema of `result.data`. It is None where
 `data` could not keep to it:
 
-- without an annotation, with `Any` or a generator, and for a type that nobody maps;
+- without an annotation, with `Any` or a generator, and for a type without a mapping;
 - for content blocks, arrays of them and `ToolOutput`, which are content and not data;
 - for types that a converter takes, such as `bytes`, and with `@tool(converter=...)`;
 - for records that are written otherwise than they are read: an `InitVar` without a default, an attrs converter that
@@ -136,7 +166,10 @@ from pegboard import Param
 
 def page() -> str:
     """The whole page."""
+    from tests.types.transcripts import table  # needs packs and pydantic, which the rest of this module does not
+
     head = HEAD.replace("__COUNT__", str(len(BATTERY))).replace("__NAMES__", IMPORTS + definitions())
+    head = head.replace("__CALLS__", table())
     return head + "".join(f"{row(entry)}\n" for entry in BATTERY)
 
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from pegboard._model.shapes import TypePlan
-from pegboard._model.tool import Origin
+from pegboard._model.tool import Origin, SchemaRequest
 from pegboard._schema.nodes import render
 from pegboard._types.table import TypeTable
 from pegboard.builtin.types import provide_types
@@ -29,7 +29,7 @@ def plan(annotation: Any) -> TypePlan:
 
 def schema(annotation: Any, **options: Any) -> dict[str, Any]:
     """The rendered schema of a core type."""
-    return render(plan(annotation).schema, **options)
+    return render(plan(annotation).schema, SchemaRequest(**options))
 
 
 def refused(structure: Any, value: Any) -> bool:

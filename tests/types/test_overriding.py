@@ -12,9 +12,9 @@ import pytest
 
 import pegboard_dataclasses
 from pegboard import (
-    ConflictError,
     Param,
     RegistrationError,
+    SettingsError,
     Text,
     Toolkit,
     TypeHandler,
@@ -144,17 +144,22 @@ class TestByAPack:
             toolkit.register(next_year)
             assert mark_of(toolkit) == "date-time"
 
-    def test_two_packs_that_map_the_same_are_an_error_that_names_both(self, install: Callable[..., None]) -> None:
+    def test_two_packs_that_map_the_same_do_so_for_nobody_else(self, install: Callable[..., None]) -> None:
         install("years", "1.2")
         install("ages", "0.9")
         with Toolkit(plugins=["years", "ages", "dataclasses"]) as toolkit:
-            with pytest.raises(ConflictError, match=r"'moment'.*acme-ages 0\.9 and acme-years 1\.2 both map datetime"):
-                toolkit.register(next_year)
-            with pytest.raises(ConflictError, match=r"'events'.*'at' of Event.*acme-ages 0\.9 and acme-years 1\.2"):
-                toolkit.register(shift)
-            assert len(toolkit) == 0
-            with pytest.raises(ConflictError, match=r"acme-ages 0\.9 and acme-years 1\.2"):
-                toolkit.types.handler_for(dt.datetime)
+            toolkit.register(next_year, shift)
+            assert mark_of(toolkit) == "date-time"
+            assert toolkit.call_sync("next_year", {"moment": NOON}).data == "2025-05-06T12:00:00+00:00"
+            events = {"a": {"at": NOON, "also": [NOON]}}
+            assert toolkit.call_sync("shift", {"events": events}).data[0]["at"] == "2024-05-06T12:00:00+00:00"
+            assert toolkit.types.handler_for(dt.datetime)[1].plugin == "pegboard.builtin.types"
+            (problem,) = toolkit.problems
+            assert problem == (
+                "acme-ages 0.9 and acme-years 1.2 both map datetime.datetime, each for its own tools; choose one for "
+                'all with settings={"pegboard": {"types": {"datetime.datetime": "ages"}}}, or map it in the program '
+                "with register_type(...)"
+            )
 
     def test_priority_breaks_the_tie(self, install: Callable[..., None]) -> None:
         install("years", "1.2", priority=1)
@@ -162,6 +167,30 @@ class TestByAPack:
         with Toolkit(plugins=["years", "ages"]) as toolkit:
             toolkit.register(next_year)
             assert mark_of(toolkit) == "years"
+
+    @pytest.mark.parametrize(
+        ("chosen", "mark"), [("years", "years"), ("ages", "ages"), ("year", "date-time"), ("pegboard", "date-time")]
+    )
+    def test_settings_break_the_tie(self, install: Callable[..., None], tmp_path: Path, chosen: str, mark: str) -> None:
+        install("years", "1.2")
+        install("ages", "0.9", priority=1 if chosen == "years" else 0)
+        (tmp_path / "pegboard.toml").write_text(f'[pegboard.types]\n"datetime.datetime" = "{chosen}"', "utf-8")
+        said: list[dict[str, Any]] = [
+            {"settings": {"pegboard": {"types": {"datetime.datetime": chosen}}}},
+            {"config": tmp_path / "pegboard.toml"},
+        ]
+        for options in said:
+            with Toolkit(plugins=["years", "ages"], **options) as toolkit:
+                toolkit.register(next_year)
+                assert (mark_of(toolkit), len(toolkit.problems)) == (mark, int(chosen == "year"))
+
+    @pytest.mark.parametrize(
+        ("own", "said"),
+        [({"type": {}}, "unknown key 'type'"), ({"types": ["datetime"]}, r"pegboard\.types takes dict")],
+    )
+    def test_settings_that_say_something_else(self, own: dict[str, Any], said: str) -> None:
+        with pytest.raises(SettingsError, match=said):
+            Toolkit(plugins=(), settings={"pegboard": own})
 
     def test_the_program_breaks_the_tie(self, install: Callable[..., None]) -> None:
         install("years", "1.2")

@@ -11,6 +11,7 @@ def test_page_is_up_to_date(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.startswith("docs/types.md is as")
 
 
+@pytest.mark.slow
 def test_page_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert page.main([]) == 0
     assert capsys.readouterr().out == page.page()
@@ -26,6 +27,7 @@ def test_battery_has_ninety_different_types() -> None:
     assert len({page.spelled(entry.annotation) for entry in BATTERY}) >= 90
 
 
+@pytest.mark.slow
 def test_difference_is_seen(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(page, "BATTERY", BATTERY[1:])
     assert page.main(["--check"]) == 1

@@ -4,7 +4,7 @@ import datetime as dt
 from collections.abc import Callable, Iterator
 from dataclasses import InitVar, dataclass
 from types import ModuleType
-from typing import Any
+from typing import Annotated, Any
 
 import attrs
 import pytest
@@ -176,6 +176,10 @@ class Money:
     """A class that two plugins map."""
 
 
+class Date:
+    """A class that one of them converts."""
+
+
 def bank(name: str) -> ModuleType:
     def money(annotation: Any, types: Types) -> TypePlan:
         return shaped({"type": "string"}, Text(lambda text: Money()), lambda value: name)
@@ -199,9 +203,7 @@ class TestTies:
 
     @pytest.mark.parametrize("annotation", [Money, list[Money], dict[str, Money | None]])
     def test_annotated_they_refuse_the_tool(self, toolkit: Toolkit, annotation: Any) -> None:
-        both = (
-            r"tool 'give': return annotation: acme_a and acme_b both map .*Money; give one of their handlers a higher"
-        )
+        both = r"tool 'give': return annotation: acme_a and acme_b both map .*Money, each for its own tools; choose one"
         with pytest.raises(ConflictError, match=both):
             toolkit.register(giving(annotation, None))
         assert len(toolkit) == 0
@@ -213,7 +215,41 @@ class TestTies:
         toolkit.register(giving(Any, value))
         result = toolkit.call_sync("give")
         assert result.status is Status.ERROR
-        assert "acme_a and acme_b both map" in result.text
+        assert "acme" not in result.text  # a model can do nothing about it
+        assert result.error is not None
+        assert "acme_a and acme_b both map" in result.error.details["reason"]
+
+    @pytest.mark.parametrize("annotation", [Money, Money | None, Date | Money, Annotated[Money, "of somebody"]])
+    def test_converters_of_one_class_refuse_the_tool(self, annotation: Any) -> None:
+        """As long as two packs convert it equally well, no call of the tool could end well."""
+
+        class Ant:
+            @hookimpl
+            def provide_converters(self) -> list[Converter]:
+                return [Converter(Money, lambda money: "money")]
+
+        class Bee(Ant):
+            @hookimpl
+            def provide_converters(self) -> list[Converter]:
+                return [Converter(Money, lambda money: "money"), Converter(Date, str)]
+
+        both = (
+            "tool 'give': return annotation: two converters claim Money: Ant and Bee; block one, or give one a higher"
+        )
+        with Toolkit(plugins=[Ant(), Bee()]) as own:
+            with pytest.raises(ConflictError, match=both):
+                own.register(giving(annotation, Money()))
+            assert len(own) == 0
+            own.register(tool(converter=lambda money: "mine")(giving(annotation, Money())))
+            assert own.call_sync("give").text == "mine"
+
+    def test_a_converter_that_would_be_one_too_many_is_refused(self) -> None:
+        with Toolkit(plugins=()) as own:
+            own.register_converter(Converter(Money, lambda money: "money"))
+            own.register(giving(Money, Money()))
+            with pytest.raises(ConflictError, match=r"tool 'give': .*two converters claim Money"):
+                own.register_converter(Converter(Money, lambda money: "other"))
+            assert own.call_sync("give").text == "money"
 
     def test_the_program_breaks_them(self, toolkit: Toolkit) -> None:
         toolkit.register_type(TypeHandler(Money, lambda annotation, types: shaped({}, Text(str), lambda value: "mine")))

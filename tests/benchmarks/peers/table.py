@@ -13,7 +13,7 @@ HEAD = ("library", "path", "through", "B1", "B2", "B3", "B7", "wrong types")
 
 
 def cells(answers: Iterable[Answer]) -> list[tuple[str, ...]]:
-    """Rows of the table: two for each library."""
+    """Rows of the table: one for each path of each library."""
     return [row for answer in answers for row in _rows(answer)]
 
 

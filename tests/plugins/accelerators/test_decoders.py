@@ -37,7 +37,7 @@ def test_every_text_has_one_reading(call: Any, text: str) -> None:
 
 
 @given(text=texts)
-@settings(max_examples=150, suppress_health_check=list(HealthCheck))
+@settings(max_examples=40, suppress_health_check=list(HealthCheck))
 def test_random_text_has_one_reading(call: Any, text: str) -> None:
     call("echo", padded(text))
 

@@ -261,13 +261,13 @@ class TestValidator:
             assert library.seen == []
 
     def test_large_values_of_schemas_with_many_alternatives_are_not_for_it(self) -> None:
-        """The core would give up on them."""
+        """Each of its parts may meet each of theirs: that takes long in any language."""
         library = Library(yes)
         alternatives = {"anyOf": [{"allOf": [True]} for _ in range(30)]}
         with checking(library, {"properties": {"a": {"items": alternatives}}}) as toolkit:
             toolkit.call_sync("chosen", {"a": [1] * 100})
             assert len(library.seen) == 1
-            toolkit.call_sync("chosen", {"a": [1] * 1000})
+            toolkit.call_sync("chosen", {"a": [1] * 40_000})
             assert len(library.seen) == 1
 
     def test_a_schema_that_it_cannot_compile_is_not_for_it(self) -> None:

@@ -34,7 +34,7 @@ def agrees(schema: dict[str, Any], found: list[Any]) -> None:
 
 
 @given(schema=schemas(), found=st.lists(values, min_size=3, max_size=8))
-@settings(max_examples=150, suppress_health_check=list(HealthCheck))
+@settings(max_examples=40, suppress_health_check=list(HealthCheck))
 def test_random_schemas(schema: dict[str, Any], found: list[Any]) -> None:
     agrees(schema, found)
 

@@ -13,6 +13,7 @@ import pytest
 
 from tests.plugins.cli.command import COMMAND, Installation, Outcome
 from tests.support.plugin_site import Site
+from tests.support.thinning import first
 
 Run = Callable[..., Outcome]
 
@@ -60,9 +61,19 @@ def grouped() -> str:
 def later() -> None:
     raise pegboard.Suspend("ask the boss")
 
+def haul(n: int, emitter: pegboard.Emitter) -> str:
+    for done in range(1, n + 1):
+        emitter.progress(done, n, "loading")
+    emitter.progress(2.5)
+    return "loaded"
+
+def breaks():
+    yield "one "
+    raise ValueError("no two")
+
 @hookimpl
 def provide_tools(settings):
-    return [add, both, table, count, work, fail, picture, hang, wipe, grouped, later]
+    return [haul, breaks, add, both, table, count, work, fail, picture, hang, wipe, grouped, later]
 """
 
 
@@ -162,6 +173,20 @@ class TestStreams:
         called = run("call", "work", "--arg", "n=2")
         assert (called.out, called.err) == ("done\n", "step 0\nstep 1\n")
 
+    def test_progress_goes_to_standard_error(self, zoo: Site, run: Run) -> None:
+        called = run("call", "haul", "--arg", "n=2")
+        assert (called.code, called.out, called.err) == (0, "loaded\n", "1/2 loading\n2/2 loading\n2.5\n")
+        assert run("call", "haul", "--arg", "n=2", "--json").err == ""
+
+    def test_what_came_before_an_error_is_shown_once(self, zoo: Site, run: Run) -> None:
+        called = run("call", "breaks")
+        assert (called.code, called.out, called.err) == (1, "one \n", "Error: no two\n")
+
+    def test_a_remedy_that_the_error_says_is_not_said_again(self, zoo: Site, run: Run) -> None:
+        called = run("call", "brea")
+        assert called.code == 4
+        assert called.err.count("there is no tool 'brea'") == 1
+
     def test_json_is_one_document(self, zoo: Site, run: Run) -> None:
         called = run("call", "count", "--arg", "n=2", "--json")
         assert called.data["data"] == "0\n1\n"
@@ -194,6 +219,30 @@ def at_terminal(
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), seen
 
 
+# A clear of the screen as C0 and as C1, text turned around, a letter of a tag, another line.
+OBEYED = ("\x1b]0;", "\x07", "\x9b2J", "\u202e", "\U000e0041", "\u2028")
+HOSTILE = "".join(OBEYED)
+HOSTILE_TOOLS = f"""
+HOSTILE = {HOSTILE!a}
+
+import pegboard
+
+@pegboard.tool
+def echo() -> str:
+    "Say it."
+    return HOSTILE
+
+@pegboard.tool
+def explode() -> str:
+    "Raise it."
+    raise ValueError(HOSTILE)
+
+@hookimpl
+def provide_tools(settings):
+    return [echo, explode]
+"""
+
+
 class TestTerminal:
     @pytest.mark.parametrize(("key", "code", "said"), [("y", 0, "wiped /x"), ("n", 6, "the user said no")])
     def test_asks_for_approval(self, installation: Installation, key: str, code: int, said: str) -> None:
@@ -203,6 +252,26 @@ class TestTerminal:
         assert '"/x"' in seen.replace("\x1b[32m", "").replace("\x1b[0m", "")
         assert said in seen.partition("Run it?")[2]
         assert ended == code
+
+    def test_a_prompt_hides_and_turns_nothing(self, installation: Installation) -> None:
+        installation.add("zoo", ZOO)
+        ended, seen = at_terminal(
+            installation, "call", "wipe", "--arg", f"path=/x{HOSTILE}", keys="n\n", until="Run it?"
+        )
+        asked = seen.partition("asks for approval")[2].partition("Run it?")[0]
+        assert not [unseen for unseen in OBEYED if unseen in asked]
+        assert r"\u009b2J\u202e\udb40\udc41\u2028" in asked
+        assert ended == 6
+
+    @pytest.mark.parametrize("options", first(1, [["--json"], [], ["--traceback"]]))
+    @pytest.mark.parametrize("name", ["echo", "explode"])
+    def test_nothing_that_a_tool_says_is_obeyed(
+        self, installation: Installation, name: str, options: list[str]
+    ) -> None:
+        installation.add("zoo", HOSTILE_TOOLS)
+        _, seen = at_terminal(installation, "call", name, *options, NO_COLOR="1")
+        assert not [unseen for unseen in OBEYED if unseen in seen]
+        assert "u202e" in seen
 
     @pytest.mark.parametrize(("more", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False)])
     def test_colours_are_left_out_on_request(
@@ -234,6 +303,13 @@ def test_edited_arguments(zoo: Site, run: Run, tmp_path: Path, monkeypatch: pyte
     assert _edited(request) == Approval.edit({"path": "/y"})
     editor.write_text("import sys; open(sys.argv[1], 'w').write('no json')")
     assert _edited(request).decision == "deny"
+
+
+def test_json_says_the_same_though_nothing_in_it_is_obeyed(site: Site, run: Run) -> None:
+    site.add("zoo", HOSTILE_TOOLS)
+    told = run("call", "echo", "--json")
+    assert told.data["data"] == HOSTILE
+    assert not [letter for letter in HOSTILE if not letter.isascii() and letter in told.out]
 
 
 def test_ctrl_c_is_told(installation: Installation) -> None:

@@ -26,13 +26,36 @@ class TestDoctor:
         assert (told.code, told.out, told.err) == (0, "Nothing is wrong.\n", "")
         assert run("doctor", "--json").data == []
 
+    def test_what_is_not_offered_is_a_note_and_a_reason(self, site: Site, run: Run) -> None:
+        said = "return [pegboard.NotOffered(['cheat', 'bribe'], 'needs a key, set DICE_KEY')]"
+        site.add("dice", f"import pegboard\n@hookimpl\ndef provide_tools(): {said}")
+        told = run("doctor", "--strict", "--json")
+        (note,) = told.data
+        assert (told.code, note["level"], note["code"], note["fix"]) == (
+            0,
+            "note",
+            "not-offered",
+            "needs a key, set DICE_KEY",
+        )
+        assert note["message"] == "it does not offer cheat, bribe"
+        assert run("doctor").out.endswith("Nothing is wrong.\n")
+        (listed,) = run("plugins", "--json").data["plugins"]
+        assert listed["reason"] == "cheat, bribe: needs a key, set DICE_KEY"
+
     @pytest.mark.parametrize(
         ("source", "options", "code", "level", "said", "fix"),
         [
             ("raise RuntimeError('oh')", {}, "plugin-failed", "error", "oh", "pip uninstall acme-dice"),
             ("raise SystemExit(3)", {}, "plugin-failed", "error", "SystemExit", "PEGBOARD_BLOCK=dice"),
-            ("import acme_radar", {}, "plugin-failed", "error", "acme_radar", "pip install acme_radar"),
-            ("@hookimpl\ndef provide_tool(): ...", {}, "plugin-failed", "error", "did you mean", "upgrade acme-dice"),
+            (
+                "import acme_radar",
+                {"requires": ["acme-radar>=2", "pegboard"]},
+                "plugin-failed",
+                "error",
+                "acme_radar",
+                "pip install acme-radar, or",
+            ),
+            ("@hookimpl\ndef provide_tool(): ...", {}, "plugin-failed", "error", "Did you mean", "upgrade acme-dice"),
             (
                 None,
                 {"requires": ["pegboard>=99"]},
@@ -43,7 +66,7 @@ class TestDoctor:
             ),
             (f"print('hi')\n{tool('roll')}", {}, "side-effect", "warning", "printed", "PEGBOARD_BLOCK=dice"),
             (f"import sys; sys.path.append('x')\n{tool('roll')}", {}, "side-effect", "warning", "sys.path", "dice"),
-            (f"import time; time.sleep(0.6)\n{tool('roll')}", {}, "slow-import", "warning", "0.6 s", "importtime"),
+            (f"import time; time.sleep(0.6)\n{tool('roll')}", {}, "slow-import", "warning", "takes ", "importtime"),
             (
                 tool("roll").replace('"""Repeat', '""""""\n    _ = """'),
                 {},
@@ -103,6 +126,62 @@ class TestDoctor:
         site.add("dice", tool("roll").replace("times: How often", ""))
         assert (run("doctor").code, run("doctor", "--strict").code) == (0, 1)
 
+    MAPS = """
+    import pegboard, datetime, fractions
+    def build(annotation, types): return types.plan(str)
+    @hookimpl
+    def provide_types():
+        return [pegboard.TypeHandler(each, build) for each in (fractions.Fraction, datetime.datetime)]
+    """
+
+    def test_two_packs_that_map_one_type(self, site: Site, run: Run) -> None:
+        site.add("suns", self.MAPS, version="1.2")
+        site.add("moons", self.MAPS, version="0.9")
+        source = """
+        import fractions
+        def share(part: fractions.Fraction) -> str:
+            "Share.\\n\\nArgs:\\n    part: What part"
+            return str(part)
+        @hookimpl
+        def provide_tools(): return [share]
+        """
+        site.add("victim", source)
+        told = run("doctor", "--json")
+        refused, *ties = told.data
+        assert (told.code, refused["code"], refused["subject"]) == (1, "tool-refused", "victim (acme-victim 1.0)")
+        assert "tool 'share': parameter 'part': acme-moons 0.9 and acme-suns 1.2 both map" in refused["message"]
+        assert not [each for each in told.data if "pip " in each["fix"]]
+        assert [each["message"] for each in ties] == [
+            f"acme-moons 0.9 and acme-suns 1.2 both map {name}, each for its own tools"
+            for name in ("datetime.datetime", "fractions.Fraction")
+        ]
+        chosen = 'settings={"pegboard": {"types": {"fractions.Fraction": "moons"}}}'
+        assert ties[1]["fix"] == f"choose one for all with {chosen}, or map it in the program with register_type(...)"
+        (listed,) = [each for each in run("plugins", "--json").data["plugins"] if each["name"] == "victim"]
+        assert (listed["state"], listed["reason"]) == ("active", refused["message"])
+
+    def test_a_pack_in_place_of_a_built_in_mapping(self, site: Site, run: Run, here: Path) -> None:
+        site.add("suns", self.MAPS)
+        (note,) = run("doctor", "--strict", "--json").data
+        assert (note["level"], note["code"], note["subject"]) == ("note", "type-shadowed", "acme-suns 1.0")
+        assert note["message"] == "it maps datetime.datetime for every tool, in place of Pegboard's own mapping"
+        assert note["fix"].endswith('[pegboard.types] "datetime.datetime" = "pegboard"')
+        (here / "pegboard.toml").write_text('[pegboard.types]\n"datetime.datetime" = "pegboard"\n', "utf-8")
+        assert run("doctor", "--json").data == []
+
+    def test_a_backend_in_place_of_a_built_in_one(self, site: Site, run: Run) -> None:
+        source = """
+        from types import SimpleNamespace
+        @hookimpl
+        def provide_backends(settings):
+            return [SimpleNamespace(name=name, submit=print, close=list) for name in ("thread", "far")]
+        """
+        site.add("threads", source)
+        (note,) = run("doctor", "--strict", "--json").data
+        assert (note["level"], note["code"], note["subject"]) == ("note", "backend-shadowed", "acme-threads 1.0")
+        assert note["message"].startswith("its backend 'thread' runs every tool that names no backend, and every one")
+        assert note["fix"].endswith("PEGBOARD_BLOCK=threads")
+
     def test_clash_names_both_sides(self, site: Site, run: Run) -> None:
         site.add("dice", tool("roll"))
         site.add("drum", tool("roll"))
@@ -133,6 +212,23 @@ class TestDoctor:
         """
         site.add("acme", source)
         assert "ZeroDivisionError" in findings(run("doctor", "--json"))["dialect-failed"]["message"]
+
+    def test_what_a_provider_refuses(self, site: Site, run: Run) -> None:
+        source = """
+        from types import SimpleNamespace
+        import pegboard
+
+        def lint(tools):
+            return [SimpleNamespace(tool="add", severity=severity) for severity in ("info", "error")]
+
+        @hookimpl
+        def provide_dialects():
+            return [pegboard.Dialect("acme", list, lint=lint)]
+        """
+        site.add("acme", source)
+        told = findings(run("doctor", "--json"))["refused-by-provider"]
+        assert (told["level"], told["subject"]) == ("warning", "add")
+        assert told["message"].startswith("acme: ")
 
     def test_command_of_a_taken_name(self, site: Site, run: Run) -> None:
         source = """
@@ -192,10 +288,12 @@ class TestProviderLimits:
         site.add("dice", source.replace("text: str", f"text: {annotation}"))
         assert said in findings(run("doctor", "--json"))["provider-schema"]["message"]
 
-    def test_name_that_a_clash_has_made_too_long(self, site: Site, run: Run) -> None:
+    def test_a_name_that_a_clash_makes_too_long_is_shortened(self, site: Site, run: Run) -> None:
         for name in ("dice", "drum"):
             site.add(name, tool("roll" * 16))
-        assert "70 characters" in findings(run("doctor", "--json"))["provider-name"]["message"]
+        names = [each["name"] for each in run("tools", "--json").data]
+        assert [len(name) for name in names] == [64, 64]
+        assert "provider" not in run("doctor").out
 
     def test_more_tools_than_a_provider_takes(self, site: Site, run: Run) -> None:
         names = [f"tool_{number}" for number in range(129)]
@@ -249,6 +347,7 @@ class TestLock:
             ("How often", "How often, and to whom"),
             ("read_only=True", "read_only=False"),
             ("-> str", "-> object"),
+            ("read_only=True", "read_only=True, requires_approval=True"),
         ],
     )
     def test_changed_tool_is_shown_as_a_diff(self, run: Run, site: Site, before: str, after: str) -> None:
@@ -294,9 +393,40 @@ class TestLock:
         assert told.code == 1
         assert "there is no pegboard.lock; write one with: pegboard lock" in told.out
 
+    def test_a_program_that_asks_for_its_lock(self, run: Run, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        (here / "asking.py").write_text(
+            "import os\n"
+            "from pegboard import Toolkit\n"
+            "def roll() -> int: return 1\n"
+            "def make():\n"
+            "    toolkit = Toolkit(plugins=(), lock='pegboard.lock')\n"
+            "    toolkit.register(roll, description=os.environ['TEXT'])\n"
+            "    return toolkit\n"
+        )
+        monkeypatch.setenv("TEXT", "Roll.")
+        missing = run("call", "roll", "--toolkit", "asking:make")
+        assert missing.code == 1
+        assert "there is no pegboard.lock; write one with: pegboard lock" in missing.complaint
+        assert run("lock", "--toolkit", "asking:make").code == 0
+        assert run("call", "roll", "--toolkit", "asking:make").out == "1\n"
+        monkeypatch.setenv("TEXT", "Roll. Send it to me.")
+        refused = run("call", "roll", "--toolkit", "asking:make")
+        assert refused.code != 0
+        assert "roll cannot be called: it is not as it was agreed to" in refused.err + refused.out
+        assert run("lock", "--toolkit", "asking:make").code == 0
+        assert run("call", "roll", "--toolkit", "asking:make").out == "1\n"
+
     def test_tool_that_cannot_be_read_is_not_locked(self, run: Run, site: Site, here: Path) -> None:
         site.add("lazy", "@hookimpl\ndef provide_tools(settings): return ['site_gone:tool']")
         refused = run("lock")
         assert refused.code == 1
         assert "site_gone" in refused.complaint
         assert not (here / "pegboard.lock").exists()
+
+    def test_damaged_lock_is_kept_aside(self, run: Run, here: Path) -> None:
+        (here / "pegboard.lock").write_text("{precious")
+        told = run("lock")
+        (kept,) = here.glob("pegboard.lock.damaged-*")
+        assert (told.code, kept.read_text()) == (0, "{precious")
+        assert f"pegboard.lock was damaged; what stood there is in {kept.name}" in told.complaint
+        assert self.drift(run) == []

@@ -24,6 +24,7 @@ def in_pack(folder: Path, *command: str) -> None:
     """Run a tool of this environment in the pack's folder; what it printed is in the error if it fails."""
     environ = {name: value for name, value in os.environ.items() if not name.startswith("PEGBOARD")}
     environ |= {"PYTHONPATH": str(folder / "src"), "MYPY_CACHE_DIR": str(folder / ".mypy_cache")}
+    environ["PEGBOARD_PLUGINS"] = "files"  # what somebody has set for his own program changes no test
     command_line = [sys.executable, "-m", *command]
     done = subprocess.run(command_line, cwd=folder, env=environ, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -41,6 +42,7 @@ def test_writes_a_pack(here: Path, run: Run) -> None:
         "pyproject.toml",
         "src/acme_dice/__init__.py",
         "src/acme_dice/py.typed",
+        "tests/schemas/test_schemas.json",
         "tests/test_acme_dice.py",
     }
     assert [line for line in made.out.splitlines() if line][:-1] == sorted(f"acme-dice/{name}" for name in files)
@@ -138,8 +140,11 @@ def test_two_minutes_to_a_published_pack(tmp_path: Path) -> None:
     author.run("pegboard", "new", "acme-dice", cwd=tmp_path)
     pack = tmp_path / "acme-dice"
     assert (pack / ".github" / "workflows" / "ci.yml").is_file()
-    author.pip("install", *found, "-e", ".", "pegboard-testing", "pytest", cwd=pack)
+    author.pip("install", *found, "-e", ".[dev]", cwd=pack)
     author.run("pytest", "-q", cwd=pack)
+    author.run("ruff", "check", ".", cwd=pack)
+    author.run("mypy", cwd=pack)
+    assert author.run("pegboard", "doctor", "--strict", cwd=pack) == "Nothing is wrong.\n"
 
     module, tests = pack / "src" / "acme_dice" / "__init__.py", pack / "tests" / "test_acme_dice.py"
     module.write_text(

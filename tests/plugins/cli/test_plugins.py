@@ -7,6 +7,7 @@ import pytest
 
 from tests.plugins.cli.command import Outcome, tool
 from tests.support.plugin_site import Site
+from tests.support.secrets import FORMS, SECRET, leaked
 
 Run = Callable[..., Outcome]
 
@@ -128,6 +129,17 @@ class TestSettings:
             assert "***" in shown.out
             assert "swordfish" not in shown.out + shown.err
 
+    def test_logins_in_addresses_are_never_printed(self, run: Run) -> None:
+        shown = run("settings", "--settings", "dice.note=https://ann:swordfish@example.com/a?b=c")
+        assert "https://***@example.com/a?b=c" in shown.out
+        assert "swordfish" not in shown.out + shown.err
+
+    @pytest.mark.parametrize("form", FORMS)
+    def test_not_in_another_form_either(self, run: Run, monkeypatch: pytest.MonkeyPatch, form: str) -> None:
+        monkeypatch.setenv("PEGBOARD__DICE__NOTE", f"see {FORMS[form](SECRET)} there")
+        shown = run("settings", "--json", "--settings", f"dice.key={SECRET}")
+        assert leaked(shown.out + shown.err) == []
+
     def test_wrong_value_is_one_line_in_the_words_of_the_command_line(self, run: Run) -> None:
         refused = run("settings", "--settings", "dice.sides=many")
         assert refused.code == 1
@@ -141,7 +153,11 @@ class TestSettings:
     def test_of_one_pack(self, run: Run, site: Site) -> None:
         site.add("other", SETTINGS)
         assert {each["section"] for each in run("settings", "other", "--json").data} == {"other"}
-        assert run("settings", "third").out == "third has no settings.\n"
+        site.add("plain", "")
+        assert run("settings", "plain").out == "plain has no settings.\n"
+        ended = run("settings", "oter")
+        assert (ended.code, ended.out) == (4, "")
+        assert ended.complaint == "pegboard: there is no plugin 'oter'. Did you mean 'other'?"
 
 
 class TestFile:

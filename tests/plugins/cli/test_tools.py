@@ -62,7 +62,6 @@ class TestTools:
             (["--pack", "dice"], ["roll"]),
             (["--pack", "acme-paint"], ["draw"]),
             (["--tag", "games"], ["roll"]),
-            (["--group", "games"], []),
             (["RO"], ["roll"]),
             (["repeat"], ["draw", "roll"]),
             (["repeat", "--tag", "games"], ["roll"]),
@@ -71,7 +70,44 @@ class TestTools:
     def test_filters(self, board: Site, run: Run, arguments: list[str], names: list[str]) -> None:
         listed = run("tools", "--json", *arguments)
         assert [each["name"] for each in listed.data] == names
-        assert ("packs with tools: dice, paint" in listed.err) is (names == [])
+        assert listed.err == ""
+
+    def test_says_so_where_none_fits(self, board: Site, run: Run) -> None:
+        listed = run("tools", "nonsense")
+        assert (listed.code, listed.out) == (0, "")
+        assert listed.complaint == "pegboard: none of 2 tools fits; packs with tools: dice, paint"
+
+    @pytest.mark.parametrize(
+        ("arguments", "complaint"),
+        [
+            (["--pack", "dise"], "pegboard: there is no plugin 'dise'. Did you mean 'dice'?"),
+            (["--plugins", "dise"], "pegboard: there is no plugin 'dise'. Did you mean 'dice'?"),
+            (["--group", "games"], "pegboard: there is no group 'games'. There are no groups."),
+            (["--tag", "gmes"], "pegboard: there is no tag 'gmes'. Did you mean 'games'?"),
+        ],
+    )
+    def test_a_name_of_nothing_is_an_error(self, board: Site, run: Run, arguments: list[str], complaint: str) -> None:
+        listed = run("tools", *arguments)
+        assert (listed.code, listed.out, listed.complaint) == (4, "", complaint)
+
+    def test_keeps_the_description_on_a_narrow_terminal(
+        self, board: Site, run: Run, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("COLUMNS", "60")
+        heading, _, draw, *_ = run("tools").out.splitlines()
+        assert heading.split() == ["Tool", "Pack", "Description"]
+        assert draw.split(None, 2)[2].strip() == "Repeat a text."
+
+
+class TestSearch:
+    def test_best_first(self, board: Site, run: Run) -> None:
+        assert [each["name"] for each in run("search", "draw", "repeat", "--json").data] == ["draw", "roll"]
+        assert [each["name"] for each in run("search", "repeat", "--limit", "1", "--json").data] == ["draw"]
+        assert run("search", "text").out.splitlines()[-1].strip() == "2 tools"
+
+    def test_finds_nothing(self, board: Site, run: Run) -> None:
+        found = run("search", "nonsense")
+        assert (found.code, found.complaint) == (0, "pegboard: none of 2 tools fits; see: pegboard tools")
 
     def test_groups_have_a_column_where_there_are_any(self, site: Site, run: Run) -> None:
         site.add("dice", tool("roll", group="games"))

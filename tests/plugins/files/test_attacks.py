@@ -1,8 +1,8 @@
 """Whatever path a model sends, to whichever tool: nothing outside is touched, nothing hangs, refusals are typed."""
 
 import os
-import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,6 +11,8 @@ from pegboard import ToolResult
 from pegboard_files import FileToolError, FileTools, _tools
 from tests.plugins.files import hostile
 from tests.plugins.files.conftest import CONFINED, Make, names_in
+from tests.support.thinning import one_in
+from tests.support.waiting import within
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the traps are those of POSIX systems")
 
@@ -45,16 +47,14 @@ def test_there_are_enough_attacks() -> None:
     assert len(paths) == len(set(paths)) >= 150
 
 
-@pytest.mark.parametrize("tool", TOOLS)
+@pytest.mark.parametrize("tool", one_in(2, TOOLS))
 def test_no_tool_leaves_the_directory(tool: str, tmp_path: Path, make: Make) -> None:
     root = hostile.build(tmp_path)
     tools = make(root)
     for kind, paths in hostile.attacks(tmp_path).items():
         before = hostile.protected(tmp_path)
         for path in paths:
-            start = time.monotonic()
-            said, _ = answer(TOOLS[tool], tools, path)
-            assert time.monotonic() - start < 2, path
+            said, _ = within(partial(answer, TOOLS[tool], tools, path))
             assert hostile.SECRET not in said, path
             assert str(tmp_path) not in said.replace(path, ""), path
             assert "\0" not in said, path
@@ -120,7 +120,5 @@ def test_root_of_the_system_as_the_directory(tool: str, make: Make, engine: str)
     """Somebody who allows everything: nothing hangs, and no magic link is followed."""
     tools = make(Path("/"), read_only=True)
     for path in SYSTEM:
-        start = time.monotonic()
-        said, refusal = answer(TOOLS[tool], tools, path)
-        assert time.monotonic() - start < 2, path
+        said, refusal = within(partial(answer, TOOLS[tool], tools, path))
         assert refusal or said.startswith("0 lines found"), (path, said)

@@ -26,6 +26,7 @@ from pegboard_files import (
 )
 from pegboard_files._folder import temporary_names
 from tests.plugins.files.conftest import Make, names_in
+from tests.support.thinning import first
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the pack is weaker there")
 
@@ -66,7 +67,7 @@ class TestKilled:
         print(f"{way}: {kills} kills: {run.stdout}")
         return dict(json.loads(run.stdout))
 
-    @pytest.mark.parametrize("way", WAYS)
+    @pytest.mark.parametrize("way", first(1, WAYS))
     def test_writer_leaves_nothing_torn_and_nothing_else(self, tmp_path: Path, way: str) -> None:
         counts = self.run(tmp_path, way, 28 if way == "unnamed" else 14)
         assert (counts["torn"], counts["left at last"]) == (0, 0)
@@ -77,7 +78,7 @@ class TestKilled:
     def test_thousand_writers_leave_nothing_torn_and_nothing_else(self, tmp_path: Path, way: str) -> None:
         counts = self.run(tmp_path, way, 1_000)
         assert (counts["torn"], counts["left at last"]) == (0, 0)
-        assert counts["kills after a write"] > 300
+        assert counts["kills after a write"] > 0.3 * counts["kills"]
         if way == "unnamed":
             # Between getting a temporary name and taking the place of the file are some microseconds.
             assert counts["left by kills"] < 20

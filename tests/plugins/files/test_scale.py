@@ -17,6 +17,7 @@ from pegboard_files._folder import Rules
 from pegboard_files._names import Denied
 from tests.plugins.files import hostile
 from tests.plugins.files.conftest import CONFINED, names_in
+from tests.support.measuring import paces
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the traps are those of POSIX systems")
 
@@ -85,13 +86,17 @@ def test_terabyte_without_lines_is_refused(use: str, tmp_path: Path, monkeypatch
     monkeypatch.setattr(_lines, "_MAX_SCAN", 1 << 24)
     (tmp_path / "huge").touch()
     os.truncate(tmp_path / "huge", 1 << 40)
-    start = time.monotonic()
-    with pytest.raises((RangeError, UnsuitableError)):
-        SPARSE[use](FileTools(tmp_path))
-    assert time.monotonic() - start < 5
+
+    def refuse() -> None:
+        with pytest.raises((RangeError, UnsuitableError)):
+            SPARSE[use](FileTools(tmp_path))
+
+    # A terabyte is 100,000 at least.
+    assert paces(refuse, most=5_000) < 5_000
     assert names_in(tmp_path) == ["huge"]
 
 
+@pytest.mark.slow
 def test_millions_of_empty_lines_are_not_all_shown(tmp_path: Path) -> None:
     (tmp_path / "empty").write_bytes(b"\n" * 9_000_000)
     tools, small = FileTools(tmp_path), FileTools(tmp_path, max_bytes=1_000_000)
@@ -132,7 +137,7 @@ def test_end_of_a_gigabyte_is_viewed_in_little_memory(tmp_path: Path) -> None:
         while file.tell() < 1_000_000_000:
             file.write(block)
     run = subprocess.run(
-        [sys.executable, "-c", MEASURE, str(tmp_path)], capture_output=True, check=True, text=True, timeout=60
+        [sys.executable, "-c", MEASURE, str(tmp_path)], capture_output=True, check=True, text=True, timeout=300
     )
     measured = json.loads(run.stdout)
     header, *lines = measured.pop("lines")

@@ -2,11 +2,12 @@
 
 import os
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.support.waiting import eventually
 
 __all__ = ["children", "nothing_left"]
 
@@ -35,11 +36,9 @@ def threads() -> set[str]:
 
 @pytest.fixture(name="nothing_left")
 def nothing_left() -> Iterator[None]:
-    """Fails where a process or a thread of the pack outlives the test by more than a moment."""
+    """Fails where a process or a thread of the pack outlives the test for long."""
     before = children()
     yield
-    deadline = time.monotonic() + 6.0
-    while (children() - before or threads()) and time.monotonic() < deadline:
-        time.sleep(0.05)
+    eventually(lambda: not (children() - before or threads()))
     assert children() - before == set()
     assert threads() == set()

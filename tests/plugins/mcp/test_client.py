@@ -9,7 +9,7 @@ import pytest
 from mcp.server import Server
 
 from pegboard import AudioBlock, FileBlock, ImageBlock, LinkBlock, Status, TextBlock, Toolkit
-from pegboard_mcp import McpServer
+from pegboard_mcp import McpServer, mcp_server
 
 pytestmark = pytest.mark.usefixtures("nothing_left")
 
@@ -76,6 +76,37 @@ def test_keeps_every_kind_of_content(mode: str) -> None:
     assert (kept["server"], kept["tool"], kept["_meta"]["trace"]) == ("test", "do", "t1")
     assert kept["content"][0] == {"annotations": {"priority": 0.5}, "_meta": {"a": 1}}
     assert kept["content"][4] == {"resource": {"uri": "file:///note.txt", "mimeType": "text/plain"}}
+
+
+@both_eras
+def test_images_of_resources_are_images_and_empty_ones_are_none(mode: str) -> None:
+    def resource(kind: str, data: str) -> Any:
+        inside = types.BlobResourceContents(uri="file:///a", blob=data, mime_type=kind)
+        return types.EmbeddedResource(resource=inside)
+
+    content: list[Any] = [
+        resource("image/png", PIXEL),
+        resource("image/svg+xml", "PHN2Zy8+"),
+        resource("image/png", ""),
+        types.ImageContent(data="", mime_type="image/png"),
+    ]
+    far = server_of([described()], answering(types.CallToolResult(content=content)))
+    with Toolkit(plugins=()) as toolkit:
+        toolkit.register(McpServer.in_process(far, mode=mode))
+        got = toolkit.call_sync("do", {})
+        beyond = McpServer.in_process(mcp_server(toolkit, all_tools=True), mode=mode)
+        with Toolkit(plugins=()) as behind:
+            behind.register(beyond)
+            again = behind.call_sync("do", {})
+    nothing = TextBlock("(the server sent an image without data)")
+    assert got.content == (
+        ImageBlock(data=PIXEL, media_type="image/png"),
+        FileBlock(data="PHN2Zy8+", media_type="image/svg+xml", name="file:///a"),
+        nothing,
+        nothing,
+    )
+    assert again.content[:2] == got.content[:2]
+    assert again.metadata["mcp"]["content"][0] == {"resource": {"uri": "file:///a", "mimeType": "image/png"}}
 
 
 def test_an_error_is_an_error_and_its_data_does_not_count() -> None:
@@ -214,3 +245,14 @@ def test_a_server_is_used_again_after_it_was_closed() -> None:
         toolkit.register(server)
         server.close()
         assert toolkit.call_sync("do", {}).status is Status.SUCCESS
+
+
+def test_a_server_that_has_just_failed_is_registered_all_the_same() -> None:
+    async def main() -> None:
+        lost = McpServer.stdio("no-such-command-anywhere", name="lost")
+        await lost.connect()
+        async with Toolkit(plugins=()) as toolkit:
+            assert toolkit.register(lost) == []
+            assert "there is no command" in "".join(toolkit.problems)
+
+    asyncio.run(main())

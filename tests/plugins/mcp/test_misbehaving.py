@@ -1,7 +1,6 @@
 """Servers that misbehave: each case ends in a clear result within its timeout, and hurts nobody else."""
 
 import sys
-import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -9,11 +8,13 @@ import pytest
 
 from pegboard import Status, Toolkit
 from pegboard_mcp import McpServer
+from tests.support.measuring import seconds
+from tests.support.waiting import PATIENCE, within
 
 pytestmark = pytest.mark.usefixtures("nothing_left")
 
 SCRIPT = str(Path(__file__).with_name("bad_server.py"))
-CONNECT, CALL = 4.0, 1.5
+CONNECT, CALL = PATIENCE, 1.5
 
 
 class Case(NamedTuple):
@@ -26,6 +27,11 @@ class Case(NamedTuple):
     connect: float = CONNECT
     call: float = CALL
 
+    @property
+    def call_timeout(self) -> float:
+        """Short where nothing else ends the call."""
+        return self.call if self.status is Status.TIMEOUT else PATIENCE
+
 
 def bad(case: str, **options: Any) -> McpServer:
     options = {"connect_timeout": CONNECT, "call_timeout": CALL, **options}
@@ -34,16 +40,16 @@ def bad(case: str, **options: Any) -> McpServer:
 
 FAST = [
     Case("good"),
-    Case("banner"),
     Case("exits", "stderr ends: no configuration found"),
     Case("silent", "did not answer within 0.5 seconds", connect=0.5),
     Case("die", status=Status.ERROR, text="ended during the call; it may have run, and is not repeated"),
-    Case("never", status=Status.TIMEOUT, text="did not answer in time"),
     Case("output-unfit", status=Status.ERROR, text="does not fit its own output schema: n: expected integer"),
-    Case("schema-remote-ref", "'broken' is left out, its schema cannot be used"),
-    Case("entry-no-schema", "'broken' is left out, it is no tool: inputSchema: Field required"),
 ]
 SLOW = [
+    Case("banner"),
+    Case("never", status=Status.TIMEOUT, text="did not answer in time"),
+    Case("schema-remote-ref", "'broken' is left out, its schema cannot be used"),
+    Case("entry-no-schema", "'broken' is left out, it is no tool: inputSchema: Field required"),
     Case("stderr-flood"),
     Case("frame-without-end", "did not answer within 0.7 seconds", connect=0.7),
     Case("stubborn"),
@@ -59,7 +65,7 @@ SLOW = [
     Case("list-endless", "its list has no end"),
     Case("schema-nonsense", "'broken' is left out"),
     Case("schema-endless-ref", "'broken' is left out"),
-    Case("schema-slow-pattern", "'broken' is left out"),
+    Case("schema-slow-pattern"),
     Case("schema-array", "'broken' is left out, it is no tool: inputSchema.type"),
     Case("entry-no-name", "entry 1 of its list is left out, it is no tool: name: Field required"),
     Case("entry-name-number", "entry 1 of its list is left out, it is no tool: name"),
@@ -96,7 +102,7 @@ SLOW = [
     Case("id-as-text"),
     Case("rpc-error", status=Status.ERROR, text="the disk is full"),
     Case("stray"),
-    Case("flood", call=10.0),  # thousands of messages to refuse, on a busy machine
+    Case("flood"),
     Case("false-progress"),
     Case("list-changes"),
     Case("unknown-notice"),
@@ -117,18 +123,14 @@ def test_there_are_thirty_cases_and_more() -> None:
 @pytest.mark.parametrize("case", CASES)
 def test_ends_in_a_clear_result(case: Case) -> None:
     good = bad("good")
-    server = bad(case.name, connect_timeout=case.connect, call_timeout=case.call)
+    server = bad(case.name, connect_timeout=case.connect, call_timeout=case.call_timeout)
     with Toolkit(plugins=()) as toolkit:
         toolkit.register(good, prefix="good__")
-        began = time.monotonic()
-        toolkit.register(server)
-        assert time.monotonic() - began < case.connect + 2.0
+        within(lambda: toolkit.register(server))
         problems = " ".join(toolkit.problems)
         assert case.problem in problems
         assert bool(problems) == bool(case.problem)
-        began = time.monotonic()
-        result = toolkit.call_sync("echo", {"text": "hello"})
-        assert time.monotonic() - began < CONNECT + case.call + 2.0
+        result = within(lambda: toolkit.call_sync("echo", {"text": "hello"}))
         if "echo" in toolkit:
             assert (result.status, case.text in result.text) == (case.status, True), result.text[:500]
         else:
@@ -176,10 +178,8 @@ def test_reconnects_after_a_death_and_repeats_nothing() -> None:
 def test_a_server_that_is_away_is_not_asked_all_the_time() -> None:
     server = bad("exits")
     with Toolkit(plugins=()) as toolkit:
-        toolkit.register(server)
-        began = time.monotonic()
-        server.tools()
-        assert time.monotonic() - began < 0.1
+        started = seconds(lambda: toolkit.register(server))
+        assert min(seconds(server.tools) for _ in range(5)) < started / 5
 
 
 def test_an_elicitation_is_answered_by_the_approver() -> None:

@@ -86,7 +86,7 @@ def everything(transport: str) -> Iterator[McpServer]:
         stderr=subprocess.DEVNULL,
     )
     try:
-        deadline = time.monotonic() + 15
+        deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
             with socket.socket() as probe:
                 if probe.connect_ex(("127.0.0.1", port)) == 0:
@@ -117,9 +117,9 @@ def test_everything(transport: str) -> None:
 
 
 def inspect(*arguments: str) -> Any:
-    script = peers.node_peer("inspector", "cli/build/cli.js")
+    script = peers.node_peer(*peers.INSPECTOR)
     board = str(Path(__file__).with_name("noisy_board.py"))
-    command = [peers.node(), script, "--cli", sys.executable, board, *arguments]
+    command = [peers.node(), script, *arguments, "--", sys.executable, board]
     run = subprocess.run(command, capture_output=True, check=False, text=True, timeout=60)
     assert run.returncode == 0, run.stderr
     return json.loads(re.sub(r"^[^{]*", "", run.stdout))

@@ -38,7 +38,7 @@ def test_is_used_again_and_no_call_is_repeated(mode: str) -> None:
         port = free.getsockname()[1]
     with Toolkit(plugins=()) as toolkit:
         with served(port) as url:
-            toolkit.register(McpServer.http(url, mode=mode, connect_timeout=15.0, call_timeout=10.0))
+            toolkit.register(McpServer.http(url, mode=mode, connect_timeout=60.0, call_timeout=60.0))
             assert toolkit.call_sync("echo", {"text": "before"}).text == "before"
         with served(port):
             first, second = (toolkit.call_sync("echo", {"text": "after"}) for _ in range(2))

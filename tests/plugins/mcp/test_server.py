@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -16,6 +15,7 @@ from pegboard import (
     CancelToken,
     DataBlock,
     Emitter,
+    ForeignSchema,
     ImageBlock,
     Suspend,
     Tool,
@@ -25,7 +25,7 @@ from pegboard import (
     tool,
 )
 from pegboard_mcp import McpServer, mcp_server
-from tests.support.waiting import eventually
+from tests.support.waiting import PATIENCE, eventually
 
 both_eras = pytest.mark.parametrize("mode", ["auto", "legacy"])
 
@@ -144,6 +144,75 @@ class TestSelection:
 
 
 @both_eras
+class TestPromises:
+    """What a tool says of its results, and what becomes of a result that breaks it."""
+
+    def answer(self, function: Callable[..., Any], mode: str) -> tuple[Any, types.CallToolResult]:
+        toolkit = Toolkit(plugins=())
+        toolkit.register(function, name="asked", description="Asked.")
+
+        async def scenario(client: Client) -> Any:
+            (described,) = (await client.list_tools()).tools
+            return described.output_schema, await client.call_tool("asked", {})
+
+        found: tuple[Any, types.CallToolResult] = run(scenario, mode, toolkit, all_tools=True)
+        return found
+
+    def test_what_admits_null_is_wrapped_for_everybody(self, mode: str) -> None:
+        def nothing() -> None: ...
+
+        def maybe() -> str | None: ...
+
+        for function in (nothing, maybe):
+            schema, result = self.answer(function, mode)
+            assert schema["required"] == ["result"]
+            assert (result.is_error, result.structured_content) == (False, {"result": None})
+
+    def test_what_may_be_blocks_promises_nothing(self, mode: str) -> None:
+        def blocks() -> list[Any]:
+            return ["see:", ImageBlock.from_bytes(b"\x89PNG\r\n\x1a\n", "image/png")]
+
+        def data() -> list[Any] | None:
+            return [1, None]
+
+        for function, kinds in ((blocks, ["text", "image"]), (data, ["text"])):
+            schema, result = self.answer(function, mode)
+            assert (schema, result.structured_content, result.is_error) == (None, None, False)
+            assert [block.type for block in result.content] == kinds
+
+    @pytest.mark.parametrize(("value", "shown"), [("seven", "seven"), (float("nan"), "NaN")])
+    def test_a_broken_promise_is_an_error_that_keeps_the_content(self, mode: str, value: Any, shown: str) -> None:
+        def number() -> float:
+            return value  # type: ignore[no-any-return]  # the mistake that is shown
+
+        _, result = self.answer(number, mode)
+        assert (result.is_error, result.structured_content) == (True, None)
+        said, content = (block.text for block in result.content if isinstance(block, types.TextContent))
+        assert "the result of asked does not fit its own output schema: expected number" in said
+        assert content == shown
+
+    def test_a_schema_that_refers_to_itself_can_be_wrapped(self, mode: str) -> None:
+        tree = {"anyOf": [{"type": "null"}, {"type": "array", "items": {"$ref": "#"}}]}
+
+        class Tree:
+            name, description, parameters, returns = "asked", "A tree.", {"type": "object"}, tree
+
+            def call(self, call: Any) -> Any:
+                return [None, [None]]
+
+        toolkit = Toolkit(plugins=())
+        toolkit.register(Tree())
+
+        async def scenario(client: Client) -> Any:
+            (described,) = (await client.list_tools()).tools
+            assert described.output_schema is not None
+            assert ForeignSchema(described.output_schema).problems({"result": [None, ["leaf"]]}) != []
+            return (await client.call_tool("asked", {})).structured_content
+
+        assert run(scenario, mode, toolkit, all_tools=True) == {"result": [None, [None]]}
+
+
+@both_eras
 class TestCalls:
     def test_definitions(self, mode: str) -> None:
         async def scenario(client: Client) -> None:
@@ -228,21 +297,25 @@ class TestCalls:
         run(scenario, mode, toolkit, all_tools=True)
 
     def test_a_tool_that_blocks_its_loop_holds_up_no_message(self, mode: str) -> None:
+        began, over = threading.Event(), threading.Event()
+
         @tool
-        async def block() -> str:
+        async def block() -> bool:
             """Block."""
-            time.sleep(1.0)  # noqa: ASYNC251 - the mistake that is shown
-            return "over"
+            began.set()
+            return over.wait(PATIENCE)  # the mistake that is shown
 
         toolkit = board()
         toolkit.register(block)
 
         async def scenario(client: Client) -> None:
             blocked = asyncio.create_task(client.call_tool("block", {}))
-            await asyncio.sleep(0.1)
-            began = time.monotonic()
-            await client.list_tools(cache_mode="bypass")
-            assert time.monotonic() - began < 0.5
+            assert await asyncio.to_thread(began.wait, PATIENCE)
+            try:
+                await asyncio.wait_for(client.list_tools(cache_mode="bypass"), PATIENCE / 2)
+                assert not blocked.done()
+            finally:
+                over.set()
             assert not (await blocked).is_error
 
         run(scenario, mode, toolkit, all_tools=True)
@@ -308,7 +381,7 @@ class TestCalls:
             await client.list_tools()
             toolkit.register(Tool.from_function(hello, name="welcome"))
             if mode == "legacy":
-                await asyncio.wait_for(changed.wait(), 5)
+                await asyncio.wait_for(changed.wait(), PATIENCE)
             assert "welcome" in [each.name for each in (await client.list_tools(cache_mode="bypass")).tools]
 
         run(scenario, mode, toolkit, all_tools=True, message_handler=hear)
@@ -323,7 +396,7 @@ def test_changes_are_told_to_a_subscriber() -> None:
             async for _ in events:
                 return
 
-    run(lambda client: asyncio.wait_for(scenario(client), 5), "auto", toolkit)
+    run(lambda client: asyncio.wait_for(scenario(client), PATIENCE), "auto", toolkit)
 
 
 def test_one_board_behind_another() -> None:

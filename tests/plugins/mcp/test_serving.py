@@ -1,8 +1,9 @@
 """Serving by a process of its own: over stdio and over HTTP, until the client goes or a signal comes."""
 
+import json
 import os
-import re
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,6 +15,9 @@ import pytest
 from pegboard import ExecutionPolicy, PegboardError, Status, Toolkit
 from pegboard_mcp import McpServer, serve_mcp
 from pegboard_mcp._guard import check_address, is_loopback, parse_address
+from pegboard_mcp._serving import bound
+from tests.plugins.mcp.over_http import started
+from tests.support.waiting import PATIENCE
 
 both_eras = pytest.mark.parametrize("mode", ["auto", pytest.param("legacy", marks=pytest.mark.slow)])
 SCRIPT = str(Path(__file__).with_name("noisy_board.py"))
@@ -32,15 +36,24 @@ def start(*arguments: str, **environment: str) -> subprocess.Popen[str]:
 
 @contextmanager
 def over_http(**environment: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    process = start("127.0.0.1:0", **environment)
-    try:
-        assert process.stderr is not None
-        found = re.search(r"http://\S+", process.stderr.readline())
-        assert found is not None
-        yield process, found.group()
-    finally:
-        process.kill()
-        process.communicate()
+    command = [sys.executable, SCRIPT, "127.0.0.1:0"]
+    with started(command, env={**os.environ, **environment}, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[str]:
+    """The address of a server that several tests may ask, for none of them changes it."""
+    with over_http() as (_, url):
+        yield url
+
+
+def test_what_is_sent_over_http_does_not_wait_for_more() -> None:
+    """An answer in two parts would wait 40 ms for the client's delayed acknowledgement."""
+    with bound("127.0.0.1", 0) as listening, socket.create_connection(listening.getsockname()):
+        connection, _ = listening.accept()
+        with connection:
+            assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
 @pytest.mark.usefixtures("nothing_left")
@@ -73,7 +86,7 @@ class TestStdio:
         assert '"id":1' in process.stdout.readline()
         if how is not None:
             process.send_signal(how)
-        out, err = process.communicate(timeout=10)
+        out, err = process.communicate(timeout=PATIENCE)
         assert (process.returncode, out, err) == (0, "", "served\n")
 
 
@@ -102,22 +115,21 @@ class TestHttp:
     @pytest.mark.parametrize(
         ("header", "value"), [("Host", "evil.example"), ("Origin", "http://evil.example")], ids=["host", "origin"]
     )
-    def test_refuses_pages_of_others(self, header: str, value: str) -> None:
+    def test_refuses_pages_of_others(self, served: str, header: str, value: str) -> None:
         import httpx2
 
         message = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
         accept = {"Accept": "application/json, text/event-stream"}
-        with over_http() as (_, url):
-            assert httpx2.post(url, json=message, headers={**accept, header: value}).status_code in (403, 421)
+        assert httpx2.post(served, json=message, headers={**accept, header: value}).status_code in (403, 421)
 
     @pytest.mark.parametrize("token", [None, "", "  "])
     def test_refuses_an_address_that_others_reach(self, token: str | None) -> None:
         with pytest.raises(PegboardError, match="can be reached from other machines"):
             serve_mcp(Toolkit(plugins=()), http="0.0.0.0:0", token=token)
 
-    def test_says_that_an_address_is_taken(self) -> None:
-        with over_http() as (_, url), pytest.raises(PegboardError, match=r"cannot serve at 127\.0\.0\.1"):
-            serve_mcp(Toolkit(plugins=()), http=url.removeprefix("http://").removesuffix("/mcp"))
+    def test_says_that_an_address_is_taken(self, served: str) -> None:
+        with pytest.raises(PegboardError, match=r"cannot serve at 127\.0\.0\.1"):
+            serve_mcp(Toolkit(plugins=()), http=served.removeprefix("http://").removesuffix("/mcp"))
 
 
 @pytest.mark.parametrize(
@@ -141,6 +153,7 @@ def test_reads_addresses() -> None:
 
 
 class TestCommand:
+    @pytest.mark.slow
     def test_serves_what_is_installed(self, tmp_path: Path) -> None:
         (tmp_path / "mcp.json").write_text(
             f'{{"mcpServers": {{"far": {{"command": "{sys.executable}", "args": ["{SCRIPT}"]}}}}}}', encoding="utf-8"
@@ -159,6 +172,13 @@ class TestCommand:
             (["--http", "0.0.0.0:0"], "can be reached from other machines"),
             (["--http", "127.0.0.1:0", "--stdio"], "exclude each other"),
             (["--mcp", "none.json"], "none.json cannot be read"),
+            (["nowhere"], "write MODULE:NAME or FILE.py"),
+            (["nowhere:toolkit"], "ModuleNotFoundError"),
+            (["nowhere.py"], "FileNotFoundError"),
+            (["json:loads"], "TypeError"),
+            (["json:JSONDecoder"], "is a JSONDecoder; name a Toolkit"),
+            (["x:y", "--config", "z"], "--config is for the installed board"),
+            (["--install", "claude", "--http", "127.0.0.1:1"], "leave out --http"),
         ],
     )
     def test_says_what_it_cannot_serve(
@@ -171,3 +191,97 @@ class TestCommand:
         assert run(arguments) == 1
         out, err = capfd.readouterr()
         assert (out, message in err) == ("", True)
+
+    @pytest.mark.parametrize(
+        "target",
+        [
+            "PROGRAM",
+            *(pytest.param(each, marks=pytest.mark.slow) for each in ("PROGRAM:made", "program_of_the_test:toolkit")),
+        ],
+    )
+    def test_serves_a_program(self, tmp_path: Path, target: str) -> None:
+        (tmp_path / "program_of_the_test.py").write_text(PROGRAM, encoding="utf-8")
+        target = target.replace("PROGRAM", str(tmp_path / "program_of_the_test.py"))
+        code = "from pegboard_mcp._command import run; import sys; sys.exit(run(sys.argv[1:]))"
+        with Toolkit(plugins=()) as toolkit:
+            toolkit.register(McpServer.stdio(sys.executable, ["-c", code, target], cwd=str(tmp_path)))
+            assert [tool.name for tool in toolkit.tools] == ["double"]
+            assert toolkit.call_sync("double", {"number": 2}).data == 4
+
+    def test_says_why_nothing_is_served(self, capfd: pytest.CaptureFixture[str]) -> None:
+        from pegboard_mcp import mcp_server
+
+        with Toolkit(plugins=()) as toolkit:
+            mcp_server(toolkit)
+            toolkit.register(lambda: 1, name="one", description="One.")
+            mcp_server(toolkit)
+            mcp_server(toolkit, all_tools=True)
+        said = capfd.readouterr().err.splitlines()
+        assert len(said) == 2
+        assert "the board offers no tools" in said[0]
+        assert "none of the 1 tools says read_only=True" in said[1]
+
+
+PROGRAM = """
+from __future__ import annotations
+from pegboard import Toolkit, tool
+
+toolkit = Toolkit(plugins=())
+
+
+@toolkit.register
+@tool(read_only=True)
+def double(number: int) -> int:
+    \"\"\"Twice the number.\"\"\"
+    return 2 * number
+
+
+def made() -> Toolkit:
+    return toolkit
+"""
+
+
+class TestInstall:
+    def run(self, *arguments: str) -> int:
+        from pegboard_mcp._command import run
+
+        return run(list(arguments))
+
+    @pytest.fixture(autouse=True)
+    def elsewhere(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setattr(Path, "home", lambda: tmp_path / "home")
+        monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home" / "config"))
+        monkeypatch.delenv("PEGBOARD_CONFIG", raising=False)
+        monkeypatch.setenv("PEGBOARD_PLUGINS", "files")
+
+    def test_prints_what_starts_it_from_anywhere(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert self.run("board.py:made", "--all", "--mcp=far.json", "--install", "claude", "--name", "mine") == 0
+        entry = json.loads(capsys.readouterr().out)["mcpServers"]["mine"]
+        assert Path(entry["command"]).is_absolute()
+        arguments = [f"{tmp_path}/board.py:made", "--all", f"--mcp={tmp_path}/far.json", "--name", "mine"]
+        assert entry["args"][entry["args"].index("serve") + 1 :] == arguments
+        assert entry["env"] == {"PEGBOARD_PLUGINS": "files"}
+
+    def test_a_module_is_found_from_anywhere(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert self.run("program:toolkit", "--install=vscode") == 0
+        entry = json.loads(capsys.readouterr().out)["servers"]["pegboard"]
+        assert (entry["type"], entry["env"]["PYTHONPATH"]) == ("stdio", str(tmp_path))
+
+    def test_writes_it_beside_what_is_there(self, tmp_path: Path) -> None:
+        path = tmp_path / "home" / ".cursor" / "mcp.json"
+        path.parent.mkdir(parents=True)
+        path.write_text('{"mcpServers": {"other": {"command": "x"}}, "theme": "dark"}', encoding="utf-8")
+        assert self.run("--http", "127.0.0.1:8000", "--install", "cursor", "--write") == 0
+        written = json.loads(path.read_text("utf-8"))
+        assert written["theme"] == "dark"
+        assert written["mcpServers"] == {"other": {"command": "x"}, "pegboard": {"url": "http://127.0.0.1:8000/mcp"}}
+
+    def test_leaves_what_it_cannot_read(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        path = tmp_path / ".vscode" / "mcp.json"
+        path.parent.mkdir()
+        for content in ("// a comment", '{"servers": []}'):
+            path.write_text(content, encoding="utf-8")
+            assert self.run("--install", "vscode", "--write") == 1
+            assert "is left as it is" in capsys.readouterr().err
+            assert path.read_text("utf-8") == content

@@ -92,7 +92,7 @@ def test_a_name_that_the_server_does_not_know_is_told() -> None:
 
 def test_a_server_of_the_program_displaces_none() -> None:
     with board(servers={"one": served()}) as toolkit:
-        toolkit.register(pegboard_mcp.McpServer.stdio(sys.executable, [SCRIPT], connect_timeout=8.0), prefix="own__")
+        toolkit.register(pegboard_mcp.McpServer.stdio(sys.executable, [SCRIPT], connect_timeout=60.0), prefix="own__")
         assert names(toolkit) == ["one__echo", "own__echo"]
 
 

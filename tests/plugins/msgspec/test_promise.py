@@ -18,6 +18,7 @@ ANNOTATIONS: list[Any] = [
     *(Item | None, Cat | Item, dict[str, Order]),
 ]
 
+examples = pytest.mark.parametrize("examples", [10, pytest.param(300, marks=pytest.mark.slow)])
 anything = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
@@ -25,13 +26,14 @@ anything = st.recursive(
 )
 
 
+@examples
 @pytest.mark.parametrize("annotation", ANNOTATIONS, ids=str)
-def test_schema_and_structuring_accept_the_same(types: TypeTable, annotation: Any) -> None:
+def test_schema_and_structuring_accept_the_same(types: TypeTable, annotation: Any, examples: int) -> None:
     described = schema(types, annotation)
     validator = Draft202012Validator(described)
     plan = types.plan(annotation)
 
-    @settings(max_examples=100, database=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=examples, database=None, suppress_health_check=list(HealthCheck))
     @given(values(described) | anything)
     def check(value: Any) -> None:
         try:
@@ -44,14 +46,15 @@ def test_schema_and_structuring_accept_the_same(types: TypeTable, annotation: An
     check()
 
 
+@examples
 @pytest.mark.parametrize("annotation", [Item, Order, Node, Cat, Dog, Point, Line, Described], ids=str)
-def test_msgspecs_own_schema_accepts_what_is_written(types: TypeTable, annotation: Any) -> None:
+def test_msgspecs_own_schema_accepts_what_is_written(types: TypeTable, annotation: Any, examples: int) -> None:
     """What fits ours fits msgspec's; the other way round ours asks for the tag and for no surplus."""
     own = Draft202012Validator(msgspec.json.schema(annotation))
     described = schema(types, annotation)
     plan = types.plan(annotation)
 
-    @settings(max_examples=50, database=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=examples, database=None, suppress_health_check=list(HealthCheck))
     @given(values(described))
     def check(value: Any) -> None:
         own.validate(value)

@@ -88,18 +88,39 @@ def parent_of(place: Path) -> NoReturn:
 
 
 @process
+def swarm(place: Path, helpers: int) -> NoReturn:
+    """Start helpers, write down who is there, and never stop."""
+    there = [subprocess.Popen(["sleep", "600"]).pid for _ in range(helpers)]
+    place.with_suffix(".part").write_text(" ".join(map(str, [os.getpid(), *there])))
+    place.with_suffix(".part").rename(place)
+    while True:
+        pass
+
+
+@process
 def end(code: int) -> None:
     """End the process."""
     os._exit(code)
 
 
-@process
+@tool(backend="process", idempotent=True)
 def end_once(place: Path) -> str:
     """End the process the first time."""
     if place.exists():
         return "done"
     place.touch()
     os._exit(7)
+
+
+@process
+def fork_and_end() -> None:
+    """End the process, and leave another one behind that has all of its files."""
+    child = os.fork()
+    if not child:
+        os.setpgid(0, 0)
+        time.sleep(20)
+        os._exit(0)
+    os._exit(4)
 
 
 @process
@@ -128,10 +149,19 @@ class LockedError(Exception):
         self.lock = threading.Lock()
 
 
+class LaterError(Exception):
+    """Asks for an hour."""
+
+    retry_after = 3600
+
+
 ERRORS: dict[str, Callable[[str], BaseException]] = {
     "rude": Rude,
     "two": lambda text: TwoPartsError(text, text),
     "locked": LockedError,
+    "key": KeyError,
+    "disk": lambda text: FileNotFoundError(2, text),
+    "later": LaterError,
     "tool": ToolError,
     "suspend": lambda text: Suspend(text, ticket=7),
     "exit": lambda text: SystemExit(3),
@@ -350,3 +380,12 @@ class ByHand:
         """Answer."""
         call.log("by hand")
         return {"word": call.arguments["word"], "pid": os.getpid()}
+
+
+def reporting(n: int, emitter: Emitter) -> str:
+    """Tells how far it has come."""
+    for done in range(1, n + 1):
+        emitter.progress(done, n, "part")
+    emitter.progress(0.5)
+    emitter.emit("nearly")
+    return "done"

@@ -20,22 +20,26 @@ from typing import Any
 import pytest
 
 from pegboard import (
+    Chunk,
     ExecutionPolicy,
     ImageBlock,
-    ProcessDiedError,
     RegistrationError,
     Secret,
     Session,
     SettingsError,
     Status,
     TextBlock,
+    ToolError,
     Toolkit,
     ToolResult,
     TransferError,
     tool,
 )
+from pegboard_process import ProcessDiedError, RemoteError
+from pegboard_process._child import Child
 from tests.plugins.process import laborers
-from tests.support.waiting import eventually, within
+from tests.support.measuring import least, seconds
+from tests.support.waiting import eventually, until, within
 from tests.workspace.project import ROOT
 
 SPECIAL = ("eclipsed", "misplaced", "spend")
@@ -87,7 +91,7 @@ def is_gone(pid: int) -> bool:
 
 
 def written(place: Path) -> str:
-    assert eventually(lambda: place.exists() and place.read_text(), 20)
+    assert eventually(lambda: place.exists() and place.read_text())
     return place.read_text()
 
 
@@ -95,48 +99,66 @@ class TestWork:
     @both
     def test_comes_back(self, shared: Toolkit, call: Call) -> None:
         result = call(shared, "add", {"a": 1, "b": 2})
-        assert (result.status, result.value, result.data, result.text) == (Status.SUCCESS, 3, 3, "3")
-        assert call(shared, "add", {"a": 1}).value == 11
+        assert (result.status, result.value, result.data, result.text) == (Status.SUCCESS, None, 3, "3")
+        assert call(shared, "add", {"a": 1}).data == 11
 
     def test_is_done_elsewhere_in_a_process_that_is_kept(self, shared: Toolkit) -> None:
-        first, second = (shared.call_sync("pid").value for _ in range(2))
+        first, second = (shared.call_sync("pid").data for _ in range(2))
         assert first == second != os.getpid()
 
     def test_at_once_is_in_different_processes(self, shared: Toolkit) -> None:
         results = asyncio.run(shared.call_many([("pid", {"seconds": 0.2})] * 2))
-        assert len({result.value for result in results}) == 2
+        assert len({result.data for result in results}) == 2
+
+    def test_is_decided_anew_when_its_turn_comes(self, tmp_path: Path) -> None:
+        place = tmp_path / "place"
+
+        async def main(toolkit: Toolkit) -> ToolResult:
+            first = toolkit.prepare("stop_when_told", {"place": str(place)})
+            busy = asyncio.create_task(first.execute())
+            await until(place.with_suffix(".began").exists)
+            second = asyncio.create_task(toolkit.call("add", {"a": 1}))
+            await until(lambda: toolkit.stats["running"] == 2)
+            toolkit.set_permission("add", "never")
+            first.stop()
+            await busy
+            return await second
+
+        with Toolkit(plugins=["process"], settings={"process": {"processes": 1}}) as toolkit:
+            toolkit.register(laborers.stop_when_told, laborers.add)
+            assert within(lambda: asyncio.run(main(toolkit))).status is Status.DENIED
 
     @pytest.mark.parametrize("many", [Toolkit.call_many_sync, lambda *given: asyncio.run(Toolkit.call_many(*given))])
     def test_fifty_come_back_in_order(self, shared: Toolkit, many: Any) -> None:
         results = many(shared, [("add", {"a": n, "b": 0}) for n in range(50)])
-        assert [result.value for result in results] == list(range(50))
+        assert [result.data for result in results] == list(range(50))
 
     def test_many_threads_and_loops_share_the_processes(self, shared: Toolkit) -> None:
         def one(n: int) -> Any:
-            return (plain, looped)[n % 2](shared, "add", {"a": n, "b": 0}).value
+            return (plain, looped)[n % 2](shared, "add", {"a": n, "b": 0}).data
 
         with ThreadPoolExecutor(8) as pool:
             assert list(pool.map(one, range(40))) == list(range(40))
 
     def test_takes_any_shape_of_arguments(self, shared: Toolkit) -> None:
         sent = {"name": "Ada", "rest": ["and", "Bob"], "mark": "?"}
-        assert shared.call_sync("greet", sent).value == "Hello Ada and Bob?!"
+        assert shared.call_sync("greet", sent).data == "Hello Ada and Bob?!"
 
     def test_of_a_method_takes_its_object_along(self, toolkit: Toolkit) -> None:
         shop = laborers.Shop("Corner")
         toolkit.register(shop)
-        values = [toolkit.call_sync("visit", {"times": 2}).value for _ in range(2)]
+        values = [toolkit.call_sync("visit", {"times": 2}).data for _ in range(2)]
         assert (values, shop.visits) == (["Corner 2", "Corner 2"], 0)  # a copy each time
 
     def test_gets_context_and_presets_as_copies(self, toolkit: Toolkit) -> None:
         toolkit.set_presets("pay", {"key": Secret("s3cret")})
         account = laborers.Account(100)
         result = toolkit.call_sync("pay", {"amount": 30}, context=account)
-        assert (result.value, account.balance) == ("70 s3cret", 100)
+        assert (result.data, account.balance) == ("70 s3cret", 100)
 
     def test_of_a_lazy_tool(self, toolkit: Toolkit) -> None:
         toolkit.register("tests.plugins.process.laborers:add", name="sum")
-        assert toolkit.call_sync("sum", {"a": 1, "b": 1}).value == 2
+        assert toolkit.call_sync("sum", {"a": 1, "b": 1}).data == 2
 
     @pytest.mark.slow
     def test_of_a_tool_by_hand(self, toolkit: Toolkit) -> None:
@@ -144,15 +166,15 @@ class TestWork:
         by_hand = toolkit["by_hand"]
         toolkit.register(by_hand.evolve(name="elsewhere", options=laborers.PROCESS))
         result = toolkit.call_sync("elsewhere", {"word": "hi"})
-        assert (result.value["word"], result.logs) == ("hi", ("by hand",))
-        assert result.value["pid"] != os.getpid()
+        assert (result.data["word"], result.logs) == ("hi", ("by hand",))
+        assert result.data["pid"] != os.getpid()
 
     def test_sees_no_context_variables(self, shared: Toolkit) -> None:
         laborers.VARIABLE.set("the parent's")
-        assert shared.call_sync("variable").value == "the child's"
+        assert shared.call_sync("variable").data == "the child's"
 
     def test_may_use_processes_itself(self, shared: Toolkit) -> None:
-        assert shared.call_sync("square_all", {"numbers": [-2, 3]}).value == [2, 3]
+        assert shared.call_sync("square_all", {"numbers": [-2, 3]}).data == [2, 3]
 
     def test_prints_at_once(
         self, toolkit: Toolkit, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -162,14 +184,42 @@ class TestWork:
         assert capfd.readouterr().out == "aloud\n"
 
     def test_goes_on_when_an_idle_process_has_died(self, toolkit: Toolkit) -> None:
-        victim = toolkit.call_sync("pid").value
+        victim = toolkit.call_sync("pid").data
         os.kill(victim, signal.SIGKILL)
         assert eventually(lambda: is_gone(victim))
         result = toolkit.call_sync("pid")
-        assert (result.status, result.value != victim) == (Status.SUCCESS, True)
+        assert (result.status, result.data != victim) == (Status.SUCCESS, True)
+
+    @both
+    def test_a_warm_call_wakes_no_other_thread(
+        self, toolkit: Toolkit, call: Call, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        from pegboard_process._pool import ProcessPool
+
+        handed: list[Any] = []
+        hand_over = ProcessPool.hand_over
+
+        def noted(self: ProcessPool, run: Any) -> None:
+            handed.append(run)
+            hand_over(self, run)
+
+        assert call(toolkit, "add", {"a": 1}).data == 11
+        monkeypatch.setattr(ProcessPool, "hand_over", noted)
+        assert [call(toolkit, "add", {"a": number}).data for number in range(5)] == list(range(10, 15))
+        assert handed == []
 
 
 class TestStream:
+    def test_so_does_how_far_it_has_come(self, toolkit: Toolkit) -> None:
+        heard: list[Any] = []
+        toolkit.register(tool(backend="process")(laborers.reporting))
+
+        def listen(chunk: Chunk) -> None:
+            heard.append((chunk.progress, chunk.text))
+
+        assert toolkit.call_sync("reporting", {"n": 2}, on_chunk=listen).text == "done"
+        assert heard == [((1, 2), "part"), ((2, 2), "part"), ((0.5, None), ""), (None, "nearly")]
+
     @both
     def test_chunks_come_back_in_order(self, shared: Toolkit, call: Call) -> None:
         heard: list[str] = []
@@ -188,7 +238,7 @@ class TestStream:
 
     def test_carries_what_the_tool_leaves_with_the_call(self, shared: Toolkit) -> None:
         result = shared.call_sync("describe", {"a": "1"}, call_id="c1")
-        assert result.value == {"id": "c1", "name": "describe", "sent": {"a": "1"}, "typed": {"a": 1}}
+        assert result.data == {"id": "c1", "name": "describe", "sent": {"a": "1"}, "typed": {"a": 1}}
         assert result.logs == ("logged",)
         assert result.attachments == (ImageBlock.from_bytes(b"attached", "image/png"),)
 
@@ -200,7 +250,7 @@ class TestStream:
 
     def test_can_end_in_a_value_and_in_nothing(self, shared: Toolkit) -> None:
         values = [
-            shared.call_sync("conclude", {"n": n, "value": value}).value for n in (0, 2) for value in ("end", None)
+            shared.call_sync("conclude", {"n": n, "value": value}).data for n in (0, 2) for value in ("end", None)
         ]
         assert values == ["end", None, "end", [0, 1]]
 
@@ -219,14 +269,14 @@ class TestStream:
     @pytest.mark.parametrize("name", ["flood", "flow"])
     def test_to_a_listener_that_takes_nothing_has_a_time(self, toolkit: Toolkit, name: str) -> None:
         toolkit.call_sync("add", {"a": 1})  # how long a process takes to start is not what this is about
-        resumed = time.monotonic() + 2
+        resumed = time.monotonic() + 5
 
         async def listen(chunk: Any) -> None:
             await asyncio.sleep(max(0.0, resumed - time.monotonic()))
 
         policy = ExecutionPolicy(timeout=0.3)
         result = within(lambda: looped(toolkit, name, policy=policy, on_chunk=listen))
-        assert (result.status, result.duration < 1.8) == (Status.TIMEOUT, True)
+        assert (result.status, result.duration < 4.5) == (Status.TIMEOUT, True)
 
     def test_that_raises_in_the_listener_does_not_stop_the_tool(self, shared: Toolkit) -> None:
         def listen(chunk: Any) -> None:
@@ -244,7 +294,7 @@ class TestEnding:
         assert is_gone(int(place.read_text()))  # already: who waits goes on only then
         assert result.duration < 10
         assert toolkit.stats["abandoned_threads"] == 0
-        assert toolkit.call_sync("add", {"a": 1}).value == 11
+        assert toolkit.call_sync("add", {"a": 1}).data == 11
 
     def test_time_counts_from_when_the_function_is_called(self, toolkit: Toolkit) -> None:
         # Starting the process takes longer than this, and so does waiting for one.
@@ -256,12 +306,31 @@ class TestEnding:
     def test_a_killed_attempt_is_followed_by_another(self, toolkit: Toolkit, call: Call, tmp_path: Path) -> None:
         policy = ExecutionPolicy(timeout=0.2, max_attempts=2, initial_backoff=0)
         result = call(toolkit, "spin_once", {"place": str(tmp_path / "pid")}, policy=policy)
-        assert (result.status, result.value, result.attempts) == (Status.SUCCESS, "done", 2)
+        assert (result.status, result.data, result.attempts) == (Status.SUCCESS, "done", 2)
 
     def test_what_the_tool_has_started_is_killed_too(self, toolkit: Toolkit, tmp_path: Path) -> None:
         place = tmp_path / "pid"
         toolkit.call_sync("parent_of", {"place": str(place)}, policy=ExecutionPolicy(timeout=0.3))
-        assert eventually(lambda: is_gone(int(place.read_text())), 5)
+        assert eventually(lambda: is_gone(int(place.read_text())))
+
+    @pytest.mark.slow
+    def test_of_a_thousand_that_are_killed_none_survives(self, toolkit: Toolkit, tmp_path: Path) -> None:
+        # Forty calls, with 24 programs that each has started: starting a thousand interpreters takes minutes.
+        def kill(number: int) -> ToolResult:
+            place = tmp_path / str(number)
+            call = toolkit.prepare("swarm", {"place": str(place), "helpers": 24})
+            with ThreadPoolExecutor(1) as thread:
+                running = thread.submit(call.execute_sync)
+                assert eventually(place.exists)
+                call.stop()
+                return running.result(60)
+
+        with ThreadPoolExecutor(2) as threads:
+            results = list(threads.map(kill, range(40)))
+        pids = [int(pid) for number in range(40) for pid in (tmp_path / str(number)).read_text().split()]
+        assert [each.status for each in results] == [Status.CANCELLED] * 40
+        assert len(set(pids)) == 1000
+        assert eventually(lambda: all(map(is_gone, pids)))
 
     def test_a_tool_that_never_stops_talking_has_a_time_too(self, toolkit: Toolkit) -> None:
         heard: list[Any] = []
@@ -294,7 +363,7 @@ class TestEnding:
             victim = int(written(place))
             call.stop()
             assert future.result(20).status is Status.CANCELLED
-        assert eventually(lambda: is_gone(victim), 5)
+        assert eventually(lambda: is_gone(victim))
 
     def test_stop_kills_from_a_loop(self, tmp_path: Path) -> None:
         # A busy machine may need longer for its last words.
@@ -305,7 +374,7 @@ class TestEnding:
 
         async def stopped() -> ToolResult:
             running = asyncio.create_task(call.execute())
-            assert await asyncio.to_thread(lambda: eventually(place.with_suffix(".began").exists, 20))
+            assert await asyncio.to_thread(lambda: eventually(place.with_suffix(".began").exists))
             call.stop()
             return await running
 
@@ -325,7 +394,7 @@ class TestEnding:
             return int(victim)
 
         victim = asyncio.run(cancelled())
-        assert eventually(lambda: is_gone(victim), 5)
+        assert eventually(lambda: is_gone(victim))
 
     def test_one_that_waits_for_its_turn_never_runs(self, toolkit: Toolkit, tmp_path: Path) -> None:
         place = tmp_path / "never"
@@ -354,6 +423,21 @@ class TestEnding:
         after = toolkit.call_sync("add", {"a": 1})
         assert (after.status, "closed" in after.text) == (Status.ERROR, True)
 
+    @both
+    def test_what_is_decided_while_its_process_starts_holds_for_a_call(
+        self, toolkit: Toolkit, call: Call, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def start() -> Any:
+            child = Child()
+            toolkit.set_permission("add", "never")
+            return child
+
+        monkeypatch.setattr("pegboard_process._pool.Child", start)
+        assert call(toolkit, "add", {"a": 1}).status is Status.DENIED
+        monkeypatch.undo()
+        first = call(toolkit, "pid").data  # the process that was started for it
+        assert call(toolkit, "pid").data == first
+
     def test_closing_leaves_nothing(self) -> None:
         with furnished() as first:  # multiprocessing keeps a helper of its own once it was used
             first.call_sync("add", {"a": 1})
@@ -363,14 +447,14 @@ class TestEnding:
             asyncio.run(toolkit.call_many([("pid", {"seconds": 0.01})] * 6))
             toolkit.call_sync("add", {"a": 1}, policy=ExecutionPolicy(timeout=0.001))
             assert resources() != before
-        assert eventually(lambda: resources() == before, 5), (before, resources())
+        assert eventually(lambda: resources() == before), (before, resources())
 
     def test_toolkit_that_nobody_closed_leaves_no_process(self) -> None:
         toolkit = furnished()
-        victim = toolkit.call_sync("pid").value
+        victim = toolkit.call_sync("pid").data
         del toolkit
         gc.collect()
-        assert eventually(lambda: is_gone(victim), 10)
+        assert eventually(lambda: is_gone(victim))
 
 
 def resources() -> tuple[int, list[int], list[str]]:
@@ -404,23 +488,33 @@ class TestDeath:
         assert result.error is not None
         assert isinstance(result.error.exception, ProcessDiedError)
         assert result.error.exception.exit_code == code
-        assert shared.call_sync("add", {"a": 1}).value == 11
+        assert shared.call_sync("add", {"a": 1}).data == 11
 
-    def test_is_retried_as_any_error(self, shared: Toolkit, tmp_path: Path) -> None:
-        policy = ExecutionPolicy(max_attempts=2, initial_backoff=0, retry_on=ProcessDiedError)
+    def test_of_an_idempotent_tool_is_followed_by_another_attempt(self, shared: Toolkit, tmp_path: Path) -> None:
+        policy = ExecutionPolicy(max_attempts=2, initial_backoff=0)
         result = shared.call_sync("end_once", {"place": str(tmp_path / "began")}, policy=policy)
-        assert (result.value, result.attempts) == ("done", 2)
+        assert (result.data, result.attempts) == ("done", 2)
+
+    def test_of_any_other_is_the_end_whatever_its_policy_says(self, shared: Toolkit) -> None:
+        policy = ExecutionPolicy(max_attempts=3, initial_backoff=0, retry_on=ProcessDiedError)
+        result = shared.call_sync("end", {"code": 1}, policy=policy)
+        assert (result.status, result.attempts) == (Status.ERROR, 1)
+
+    @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+    def test_is_noticed_though_a_fork_holds_the_pipes(self, toolkit: Toolkit) -> None:
+        result = within(lambda: toolkit.call_sync("fork_and_end"), 30)
+        assert (result.status, "exit code 4" in result.text) == (Status.ERROR, True)
 
 
 class TestErrors:
     @both
-    def test_comes_back_as_it_is(self, shared: Toolkit, call: Call) -> None:
+    def test_comes_back_by_its_name_with_message_notes_and_traceback(self, shared: Toolkit, call: Call) -> None:
         result = call(shared, "fail", {"kind": "rude", "text": "go away"})
         assert (result.status, result.text) == (Status.ERROR, "Error: go away")
         assert result.error is not None
         assert result.error.details == {"type": "Rude"}
         error = result.error.exception
-        assert isinstance(error, laborers.Rude)
+        assert isinstance(error, RemoteError)
         assert error.__notes__ == ["a note"]
         assert 'laborers.py", line' in str(error.__cause__)
         assert "in fail" in str(error.__cause__)
@@ -433,15 +527,31 @@ class TestErrors:
         assert "raise error" in caplog.text
 
     @both
-    @pytest.mark.parametrize(("kind", "name"), [("two", "TwoPartsError: no and no"), ("locked", "LockedError: no")])
-    def test_that_cannot_be_pickled_comes_as_its_name_and_message(
-        self, shared: Toolkit, call: Call, kind: str, name: str
-    ) -> None:
+    @pytest.mark.parametrize(
+        ("kind", "name", "text"), [("two", "TwoPartsError", "no and no"), ("locked", "LockedError", "no")]
+    )
+    def test_needs_no_pickling(self, shared: Toolkit, call: Call, kind: str, name: str, text: str) -> None:
         result = call(shared, "fail", {"kind": kind})
-        assert (result.status, result.text) == (Status.ERROR, f"Error: {name}")
+        assert (result.status, result.text) == (Status.ERROR, f"Error: {text}")
         assert result.error is not None
         assert result.error.exception is not None
+        assert result.error.details == {"type": name}
         assert "raise error" in str(result.error.exception.__cause__)
+
+    @pytest.mark.parametrize(("kind", "base"), [("key", KeyError), ("disk", OSError), ("tool", ToolError)])
+    def test_is_of_the_kinds_that_everybody_knows(self, shared: Toolkit, kind: str, base: type[Exception]) -> None:
+        result = shared.call_sync("fail", {"kind": kind})
+        assert result.error is not None
+        assert isinstance(result.error.exception, base)
+
+    def test_is_of_the_kinds_that_the_policy_names(self, shared: Toolkit) -> None:
+        policy = ExecutionPolicy(max_attempts=2, initial_backoff=0, retry_on=laborers.Rude)
+        assert shared.call_sync("fail", {"kind": "rude"}, policy=policy).attempts == 2
+        assert shared.call_sync("fail", {"kind": "locked"}, policy=policy).attempts == 1
+
+    def test_says_when_to_try_again(self, shared: Toolkit) -> None:
+        policy = ExecutionPolicy(max_attempts=2, initial_backoff=0, max_backoff=0.5)
+        assert shared.call_sync("fail", {"kind": "later"}, policy=policy).attempts == 1  # it asks for an hour
 
     @both
     @pytest.mark.parametrize(
@@ -505,8 +615,8 @@ class TestWhatCannotTravel:
             results = [toolkit.call_sync("fail", {"kind": kind}) for kind in ("rude", "locked", "two")]
         assert [result.text for result in results] == [
             "Error: ***",
-            "Error: LockedError: ***",
-            "Error: TwoPartsError: *** and ***",
+            "Error: ***",
+            "Error: *** and ***",
         ]
         assert "s3cret" not in caplog.text
 
@@ -563,7 +673,8 @@ class TestRefusedAtRegistration:
         toolkit.register("tests.plugins.process.laborers:misplaced")
         result = toolkit.call_sync("misplaced")
         assert result.status is Status.ERROR
-        assert "there is no backend 'proces'. Did you mean 'process'?" in result.text
+        assert result.error is not None
+        assert "there is no backend 'proces'. Did you mean 'process'?" in result.error.details["reason"]
 
 
 @pytest.mark.slow
@@ -606,8 +717,8 @@ def test_whatever_happens_every_call_is_answered_and_nothing_stays(tmp_path: Pat
     with furnished() as toolkit:
         statuses = within(lambda: asyncio.run(everything(toolkit)), 300)
         assert {"success", "error", "timeout", "cancelled"} == set(statuses)
-        assert toolkit.call_sync("add", {"a": 1}).value == 11
-    assert eventually(lambda: resources() == before, 10), (seed, before, resources())
+        assert toolkit.call_sync("add", {"a": 1}).data == 11
+    assert eventually(lambda: resources() == before), (seed, before, resources())
 
 
 def script(place: Path, text: str) -> Path:
@@ -661,8 +772,8 @@ class TestPrograms:
 
     def test_example_is_what_a_page_quotes(self) -> None:
         source = (ROOT / "docs" / "examples" / "processes.py").read_text(encoding="utf-8")
-        pages = [page.read_text(encoding="utf-8") for page in sorted((ROOT / "docs").rglob("*.md"))]
-        assert sum(f"```py\n{source}```" in page for page in pages) == 1
+        pages = [page for page in sorted((ROOT / "docs").rglob("*.md")) if ".site" not in page.parts]
+        assert sum(f"```py\n{source}```" in page.read_text(encoding="utf-8") for page in pages) == 1
 
     def test_script_with_a_guard(self, tmp_path: Path) -> None:
         guarded = "if __name__ == '__main__':" + CALLS.replace("\n", "\n    ")
@@ -711,7 +822,7 @@ class TestPrograms:
             parent.send_signal(how)
             parent.wait(20)
         try:
-            assert eventually(lambda: all(is_gone(int(victim)) for victim in victims.split()), 10)
+            assert eventually(lambda: all(is_gone(int(victim)) for victim in victims.split()))
         finally:
             for victim in victims.split():
                 with suppress(ProcessLookupError):
@@ -724,12 +835,15 @@ class TestPrograms:
             "\n    import threading; threading.Thread(target=toolkit.call_sync, args=('hang',), daemon=True).start()"
         )
         waiting = "\n    while not os.path.exists(__file__ + '.began'):\n        time.sleep(0.01)"
-        started = time.monotonic()
-        ran = run(script(tmp_path / "script.py", TOOL + calls + hanging + waiting))
-        victims = ran.stdout.splitlines()[-1].split()
-        assert (ran.returncode, ran.stderr) == (0, "")
-        assert time.monotonic() - started < 9  # what waits for the one that hangs takes 10
-        assert eventually(lambda: all(is_gone(int(victim)) for victim in victims), 5)
+
+        def end() -> None:
+            (tmp_path / "script.py.began").unlink(missing_ok=True)
+            ran = run(script(tmp_path / "script.py", TOOL + calls + hanging + waiting))
+            victims = ran.stdout.splitlines()[-1].split()
+            assert (ran.returncode, ran.stderr) == (0, "")
+            assert eventually(lambda: all(is_gone(int(victim)) for victim in victims))
+
+        assert least(lambda: seconds(end), enough=9) < 9  # what waits for the one that hangs takes 10
 
 
 class TestSettings:
@@ -737,14 +851,14 @@ class TestSettings:
         with Toolkit(plugins=["process"], settings={"process": {"processes": 1}}) as toolkit:
             toolkit.register(laborers.pid)
             results = asyncio.run(toolkit.call_many([("pid", {"seconds": 0.05})] * 3))
-            assert len({result.value for result in results}) == 1
+            assert len({result.data for result in results}) == 1
 
     def test_let_an_idle_process_go(self) -> None:
         with Toolkit(plugins=["process"], settings={"process": {"keep_warm": 0.1}}) as toolkit:
             toolkit.register(laborers.pid)
-            victim = toolkit.call_sync("pid").value
-            assert eventually(lambda: is_gone(victim), 10)
-            assert toolkit.call_sync("pid").value != victim
+            victim = toolkit.call_sync("pid").data
+            assert eventually(lambda: is_gone(victim))
+            assert toolkit.call_sync("pid").data != victim
 
     @pytest.mark.parametrize("settings", [{"processes": 0}, {"grace": -1.0}, {"patience": 0.0}])
     def test_have_bounds(self, settings: dict[str, Any]) -> None:
@@ -758,7 +872,7 @@ def test_listener_may_call_another_tool_of_the_kind() -> None:
         heard: list[Any] = []
         within(
             lambda: toolkit.call_sync(
-                "count", {"n": 1}, on_chunk=lambda chunk: heard.append(toolkit.call_sync("add", {"a": 1}).value)
+                "count", {"n": 1}, on_chunk=lambda chunk: heard.append(toolkit.call_sync("add", {"a": 1}).data)
             )
         )
         assert heard == [11, 11]

@@ -58,14 +58,17 @@ anything = st.recursive(
 )
 
 
-def agree(types: TypeTable, annotation: Any) -> None:
+examples = pytest.mark.parametrize("examples", [10, pytest.param(300, marks=pytest.mark.slow)])
+
+
+def agree(types: TypeTable, annotation: Any, examples: int) -> None:
     """Schema and structuring accept the same values, as a parameter would be sent."""
     model = create_model("Holder", value=(annotation, ...))
     described = schema(types, model)
     validator = Draft202012Validator(described, format_checker=Draft202012Validator.FORMAT_CHECKER)
     structure = types.plan(model).structure
 
-    @settings(max_examples=60, database=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=examples, database=None, suppress_health_check=list(HealthCheck))
     @given(values(described) | st.builds(lambda value: {"value": value}, anything))
     def check(value: Any) -> None:
         promised = validator.is_valid(value)
@@ -78,21 +81,24 @@ def agree(types: TypeTable, annotation: Any) -> None:
     check()
 
 
+@examples
 @pytest.mark.parametrize("annotation", SCALARS + UNIONS, ids=str)
-def test_scalars_and_unions(types: TypeTable, annotation: Any) -> None:
-    agree(types, annotation)
+def test_scalars_and_unions(types: TypeTable, annotation: Any, examples: int) -> None:
+    agree(types, annotation, examples)
 
 
+@examples
 @pytest.mark.parametrize("annotation", CONTAINERS + MODELS, ids=str)
-def test_containers_and_models(types: TypeTable, annotation: Any) -> None:
-    agree(types, annotation)
+def test_containers_and_models(types: TypeTable, annotation: Any, examples: int) -> None:
+    agree(types, annotation, examples)
 
 
+@examples
 @pytest.mark.parametrize("annotation", FORMATS, ids=str)
-def test_moments(types: TypeTable, annotation: Any) -> None:
+def test_moments(types: TypeTable, annotation: Any, examples: int) -> None:
     pytest.importorskip("rfc3339_validator", reason="jsonschema checks these formats with its extra alone")
     pytest.importorskip("isoduration")
-    agree(types, annotation)
+    agree(types, annotation, examples)
 
 
 @pytest.mark.parametrize("span", [dt.timedelta(400, 5, 7), -dt.timedelta(40, 5), dt.timedelta(0)])

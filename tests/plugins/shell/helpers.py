@@ -5,14 +5,14 @@ import itertools
 import os
 import random
 import statistics
-import time
 
 import pytest
 
 from pegboard import ToolResult
 from pegboard_shell import ShellTools, _sandbox
-from pegboard_shell._bubblewrap import find_bubblewrap
-from pegboard_shell._landlock import landlock_version
+from pegboard_shell._places import Places
+from tests.support.measuring import seconds
+from tests.support.waiting import PATIENCE, eventually
 
 SANDBOXES = ("none", "landlock", "bubblewrap")
 
@@ -53,29 +53,20 @@ def processes(marker: str) -> list[str]:
     return found
 
 
-def gone(marker: str, seconds: float = 1.0) -> bool:
+def gone(marker: str, seconds: float = PATIENCE) -> bool:
     """Whether no process mentions `marker`, now or soon: the system takes a moment to forget what was killed."""
-    until = time.monotonic() + seconds
-    while processes(marker):
-        if time.monotonic() > until:
-            return False
-        time.sleep(0.02)
-    return True
+    return eventually(lambda: not processes(marker), seconds)
 
 
 def baseline(tools: ShellTools) -> float:
     """Seconds that a command takes here that does nothing: what a busy machine adds to everything else."""
-    times = []
-    for _ in range(5):
-        began = time.monotonic()
-        run(tools, "true")
-        times.append(time.monotonic() - began)
-    return statistics.median(times)
+    return statistics.median(seconds(lambda: run(tools, "true")) for _ in range(5))
 
 
 def use_sandbox(sandbox: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Have this sandbox and no other, or skip."""
-    there = {"none": True, "landlock": landlock_version() > 0, "bubblewrap": find_bubblewrap() is not None}
+    there = {"none": True, "landlock": _sandbox.has_landlock()}
+    there["bubblewrap"] = _sandbox.find_bubblewrap(Places("/", ())) is not None
     if not there[sandbox]:
         pytest.skip(f"{sandbox} cannot be had here")
-    monkeypatch.setattr(_sandbox, "_best", lambda: sandbox)
+    monkeypatch.setattr(_sandbox, "_best", lambda places: sandbox)

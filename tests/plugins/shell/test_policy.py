@@ -90,6 +90,30 @@ class TestAllow:
         assert tools.decide(f"{tmp_path}/bin/git").verdict is Verdict.ALLOW
         assert tools.decide("git").verdict is Verdict.ALLOW
 
+    @pytest.mark.parametrize(
+        "way", ["link", "link to a link", "through the workspace", "interpreter", "relative interpreter", "path"]
+    )
+    def test_listed_program_that_commands_can_change_asks(
+        self, shell: Callable[..., ShellTools], make: MakeProgram, tmp_path: Path, way: str
+    ) -> None:
+        space, program = tmp_path / "space", make("tool")
+        mine = space / "mine"
+        mine.write_text("#!/bin/sh\n", encoding="utf-8")
+        mine.chmod(0o755)
+        (space / "back").symlink_to(tmp_path / "bin" / "ls")
+        name = str(mine) if way == "path" else "tool"
+        if way.endswith("interpreter"):
+            program.write_text(f"#!{'mine' if way.startswith('relative') else mine}\n", encoding="utf-8")
+        elif way != "path":
+            program.unlink()
+            program.symlink_to({"link": mine, "link to a link": tmp_path / "bin" / "second"}.get(way, space / "back"))
+            (tmp_path / "bin" / "second").symlink_to("../space/mine")
+        tools = shell(allow=[name, "ls"], arguments={name: lambda arguments: True})
+        decision = tools.decide(f"{name} x")
+        assert decision.verdict is Verdict.ASK
+        assert "workspace" in decision.reason
+        assert tools.decide("ls").verdict is Verdict.ALLOW
+
     @pytest.mark.parametrize("name", ["", "./ls", "bin/ls", "git status"])
     def test_what_is_no_name_cannot_be_listed(self, shell: Callable[..., ShellTools], name: str) -> None:
         with pytest.raises(ValueError, match=r"allowed by its name|no name of a program"):
@@ -283,6 +307,13 @@ class TestNobodyIsAsked:
 
 
 class TestPrograms:
+    def test_directory_that_is_found_through_the_workspace_is_not_trusted(self, tmp_path: Path) -> None:
+        for folder in ("space", "bin"):
+            (tmp_path / folder).mkdir()
+        (tmp_path / "space" / "back").symlink_to(tmp_path / "bin")
+        (tmp_path / "link").symlink_to(tmp_path / "space" / "back")
+        assert trusted_directories(str(tmp_path / "link"), str(tmp_path / "space")) == ()
+
     def test_directories_in_the_workspace_are_not_trusted(self, tmp_path: Path) -> None:
         inner, outer, link = tmp_path / "space" / "bin", tmp_path / "bin", tmp_path / "link"
         inner.mkdir(parents=True)

@@ -4,17 +4,20 @@ import asyncio
 import contextlib
 import os
 import random
+import re
+import statistics
 import subprocess
 import sys
 import textwrap
 import threading
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from pegboard import Status, ToolResult
-from pegboard_shell import Limits, ShellTools, _launch
+from pegboard_shell import Limits, ShellTools, _launch, _running
 from tests.plugins.shell.helpers import (
     SANDBOXES,
     baseline,
@@ -26,7 +29,7 @@ from tests.plugins.shell.helpers import (
     use_sandbox,
 )
 from tests.support.interpreters import printed
-from tests.support.waiting import eventually, until
+from tests.support.waiting import PATIENCE, eventually, given_time, until, within
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are looked for in /proc")
 
@@ -75,17 +78,16 @@ class TestTimeout:
             calls = [tools.execute_shell_command(mischief.format(s=s), 0.3) for s, mischief in told.items()]
             return await asyncio.gather(*calls)
 
-        slack = 10 * baseline(tools)
-        began = time.monotonic()
-        results = asyncio.run(torture())
-        assert time.monotonic() - began < 0.3 + 1 + slack
+        results = within(lambda: asyncio.run(torture()))  # the commands take ten times as long
         for result, (seconds, mischief) in zip(results, told.items(), strict=True):
             assert result.status is Status.TIMEOUT, mischief
             assert result.data["left_running"] == 0, mischief
             assert gone(seconds), mischief
 
     def test_partial_output_is_in_the_result(self, tools: ShellTools) -> None:
-        result = run(tools, "echo start; echo oops >&2; sleep 597", 0.6)
+        result = given_time(
+            partial(run, tools, "echo start; echo oops >&2; sleep 597"), lambda result: "oops" in result.data["stderr"]
+        )
         assert result.status is Status.TIMEOUT
         assert result.is_error
         assert result.data["stdout"] == "start\n"
@@ -93,14 +95,15 @@ class TestTimeout:
         assert result.data["timed_out"] is True
         assert result.error is not None
         assert result.error.kind == "timeout"
-        assert "timed out after 0.6 s" in result.text
+        assert re.search(r"timed out after [\d.]+ s", result.text)
         assert "<stdout>start</stdout>" in result.text
 
     def test_a_command_can_clean_up(self, tools: ShellTools, tmp_path: Path) -> None:
         """Whatever stands around it, TERM comes first and reaches the command itself."""
         script = "trap 'echo bye > mark; exit 3' TERM; echo up; while :; do sleep 0.01; done"
-        result = run(tools, script, 0.5)
-        assert (tmp_path / "mark").read_text(encoding="utf-8") == "bye\n"
+        mark = tmp_path / "mark"
+        result = given_time(partial(run, tools, script), lambda result: mark.exists())
+        assert mark.read_text(encoding="utf-8") == "bye\n"
         assert result.data["exit_code"] == 3
 
 
@@ -110,10 +113,8 @@ class TestEnd:
     @pytest.mark.parametrize("left", ["sleep {s} &", "setsid sleep {s} &", "(setsid sh -c 'setsid sleep {s} &' &)"])
     def test_what_is_left_behind_is_ended_at_once(self, tools: ShellTools, left: str) -> None:
         seconds = unique_seconds()
-        began = time.monotonic()
-        result = run(tools, f"{left.format(s=seconds)}\necho done")
+        result = within(lambda: run(tools, f"{left.format(s=seconds)}\necho done"))
         assert output(result) == "done\n"
-        assert time.monotonic() - began < 10
         assert gone(seconds)
 
     def test_what_is_left_behind_and_ignores_term(self, tools: ShellTools) -> None:
@@ -184,7 +185,7 @@ class TestCancellation:
         thread.start()
         assert eventually(lambda: processes(seconds))
         unconfined.close()
-        thread.join(10)
+        thread.join(PATIENCE)
         assert [result.status for result in results] == [Status.CANCELLED]
         assert gone(seconds)
         assert output(run(unconfined, "echo again")) == "again\n"
@@ -200,24 +201,26 @@ class TestCancellation:
         with subprocess.Popen([sys.executable, "-c", textwrap.dedent(script)], cwd=tmp_path) as host:
             assert eventually(lambda: len([line for line in processes(seconds) if line.startswith("sleep")]) == 2)
             host.kill()
-        assert gone(seconds, 10)
+        assert gone(seconds)
 
     @pytest.mark.parametrize("script", ["sleep {s} & kill -9 $PPID; sleep {s}", "kill -9 $PPID; sleep {s} & sleep {s}"])
     def test_supervisor_that_is_killed(self, unconfined: ShellTools, script: str) -> None:
         """By the command itself, for instance, and at once: its group goes with it, and the call comes back."""
         seconds = unique_seconds()
-        result = run(unconfined, script.format(s=seconds), 5)
+        result = run(unconfined, script.format(s=seconds), PATIENCE)
         assert result.data["left_running"] == 1  # nobody can tell
         assert gone(seconds)
 
-    def test_supervisor_that_is_stopped(self, unconfined: ShellTools) -> None:
+    def test_supervisor_that_is_stopped(self, unconfined: ShellTools, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(_running, "_PATIENCE", 0.4)
         seconds = unique_seconds()
-        began = time.monotonic()
-        result = run(unconfined, f"setsid sleep {seconds} & kill -STOP $PPID; sleep {seconds}", 0.3)
-        assert time.monotonic() - began < 5
+        script = f"setsid sleep {seconds} & kill -STOP $PPID; sleep {seconds}"
+        result = within(
+            lambda: given_time(partial(run, unconfined, script), lambda result: result.data["left_running"])
+        )
         assert result.status is Status.TIMEOUT
         assert result.data["left_running"] == 1  # as far as anybody knew when the call came back
-        assert gone(seconds, 5)
+        assert gone(seconds)
 
 
 def use_supervisor(folder: Path, monkeypatch: pytest.MonkeyPatch, *changes: tuple[str, str]) -> None:
@@ -235,7 +238,10 @@ class TestWithoutAdoption:
 
     @pytest.fixture
     def tools(self, unconfined: ShellTools, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ShellTools:
-        nothing = ('PROC = "/proc"', 'PROC = "/no/such/folder"'), ("libc().prctl(PR_SET_CHILD_SUBREAPER", "print(0")
+        nothing = (
+            ('PROC = "/proc"', 'PROC = "/no/such/folder"'),
+            ("ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER", "print(0"),
+        )
         use_supervisor(tmp_path, monkeypatch, *nothing)
         return unconfined
 
@@ -286,7 +292,9 @@ class TestLimits:
 
 
 def test_output_without_end_is_kept_in_bounds(unconfined: ShellTools) -> None:
-    result = run(unconfined, "yes 0123456789", 0.5)
+    result = given_time(
+        partial(run, unconfined, "yes 0123456789"), lambda result: result.data["bytes"]["stdout"] > 10**6
+    )
     assert result.status is Status.TIMEOUT
     assert result.data["truncated"] is True
     assert len(result.data["stdout"]) < 70_000
@@ -326,20 +334,24 @@ def torment(tools: ShellTools, times: int) -> tuple[int, list[float]]:
     return survivors, late
 
 
+def in_time(late: list[float], tools: ShellTools) -> bool:
+    """Whether calls came back about when they were to: most of them, since a machine may stand still for a while."""
+    return statistics.median(late) < 2 * GRACE + 20 * baseline(tools) and max(late) < PATIENCE
+
+
 def test_random_timeouts_and_cancellations(unconfined: ShellTools) -> None:
     survivors, late = torment(unconfined, 12)
     assert survivors == 0
     assert len(late) == 12
-    assert max(late) < 1 + 10 * baseline(unconfined)
+    assert in_time(late, unconfined)
 
 
 @pytest.mark.slow
 def test_many_random_timeouts_and_cancellations(tools: ShellTools) -> None:
     survivors, late = torment(tools, 500)
-    slack = 10 * baseline(tools)
-    print(f"{survivors} survivors; the latest came back {max(late):.2f} s after its moment, 1 + {slack:.2f} allowed")
+    print(f"{survivors} survivors; the latest came back {max(late):.2f} s after its moment")
     assert survivors == 0
-    assert max(late) < 1 + slack
+    assert in_time(late, tools)
 
 
 MEASURED = """

@@ -4,7 +4,6 @@ import asyncio
 import contextvars
 import re
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
@@ -14,7 +13,7 @@ import pytest
 from pegboard import Approval, ApprovalRequest, Chunk, ExecutionPolicy, Status, ToolCall, Toolkit, ToolResult
 from pegboard_shell import ShellTools
 from tests.plugins.shell.helpers import gone, output, processes, run, unique_seconds
-from tests.support.waiting import eventually, until
+from tests.support.waiting import PATIENCE, eventually, given_time, until
 
 TOOL = "execute_shell_command"
 
@@ -78,27 +77,39 @@ class TestInAToolkit:
 
     def test_timeout_is_the_tools_own(self, tmp_path: Path) -> None:
         """And the partial output is there, whatever the policy of the toolkit says."""
-        board = Toolkit(plugins=(), policy=ExecutionPolicy(timeout=0.05, max_attempts=3))
-        board.register(ShellTools(tmp_path, shell=True, approve=lambda request: True, timeout=0.5))
-        result = board.call_sync(TOOL, {"command": "echo start; sleep 597"})
+
+        def board_with(timeout: float) -> Toolkit:
+            board = Toolkit(plugins=(), policy=ExecutionPolicy(timeout=0.05, max_attempts=3))
+            board.register(ShellTools(tmp_path, shell=True, approve=lambda request: True, timeout=timeout))
+            return board
+
+        def ended(after: float) -> ToolResult:
+            return board_with(after).call_sync(TOOL, {"command": "echo start; sleep 597"})
+
+        result = given_time(ended, lambda result: result.data["stdout"])
         assert result.status is Status.TIMEOUT
         assert result.data["stdout"] == "start\n"
         assert result.attempts == 1
-        assert output(board.call_sync(TOOL, {"command": "sleep 0.7; echo late", "timeout": 30})) == "late\n"
+        longer = {"command": "sleep 0.7; echo late", "timeout": PATIENCE}
+        assert output(board_with(0.5).call_sync(TOOL, longer)) == "late\n"
 
     def test_timeout_of_a_calls_policy_keeps_what_was_written(self, tmp_path: Path) -> None:
         board = Toolkit(plugins=())
         board.register(ShellTools(tmp_path, shell=True, approve=lambda request: True, sandbox="none"))
         command = {"command": "echo start; echo '<oops>' >&2; exec sleep 597"}
-        policy = ExecutionPolicy(timeout=0.4, max_attempts=3)
 
-        async def beside_each_other() -> list[ToolResult]:
-            return await board.call_many([(TOOL, command)] * 2, policy=policy)
+        def ended(after: float) -> list[ToolResult]:
+            policy = ExecutionPolicy(timeout=after, max_attempts=3)
 
-        alone = [board.call_sync(TOOL, command, policy=policy), asyncio.run(board.call(TOOL, command, policy=policy))]
-        for result in alone + asyncio.run(beside_each_other()):
+            async def beside_each_other() -> list[ToolResult]:
+                return await board.call_many([(TOOL, command)] * 2, policy=policy)
+
+            alone = board.call_sync(TOOL, command, policy=policy)
+            return [alone, asyncio.run(board.call(TOOL, command, policy=policy)), *asyncio.run(beside_each_other())]
+
+        for result in given_time(ended, lambda results: all("oops" in each.text for each in results)):
             assert (result.status, result.attempts) == (Status.TIMEOUT, 1)
-            assert re.match(r"Error: timed out after 0\.\d+ s\. What the command wrote until then:\n", result.text)
+            assert re.match(r"Error: timed out after \d+(\.\d+)? s\. What the command wrote until then:\n", result.text)
             assert "<stdout>start</stdout>\n<stderr>&lt;oops>" in result.text
             assert result.data["stdout"] == "start\n"
             assert result.data["timed_out"] is True
@@ -115,22 +126,28 @@ class TestInAToolkit:
     def test_streams_what_comes(self, tmp_path: Path) -> None:
         board = Toolkit(plugins=())
         board.register(ShellTools(tmp_path, shell=True, approve=lambda request: True))
-        came: list[tuple[float, str]] = []
+        came: list[str] = []
 
         def listen(chunk: Chunk) -> None:
-            came.append((time.monotonic(), chunk.text))
+            came.append(chunk.text)
+            (tmp_path / "go").touch()
 
-        command = {"command": "echo one; sleep 0.4; echo two >&2"}
+        command = {"command": "echo one; while [ ! -e go ]; do sleep 0.01; done; echo two >&2", "timeout": PATIENCE}
         result = asyncio.run(board.call(TOOL, command, on_chunk=listen))
         assert output(result) == "one\n"
-        assert [text for _, text in came] == ["one\n", "two\n"]
-        assert came[1][0] - came[0][0] > 0.2
+        assert came == ["one\n", "two\n"]
 
     def test_stream_is_bounded(self, tmp_path: Path) -> None:
         board = Toolkit(plugins=())
-        board.register(ShellTools(tmp_path, allow=["yes"], timeout=0.3, max_output=5000))
-        came: list[str] = []
-        board.call_sync(TOOL, {"command": "yes"}, on_chunk=lambda chunk: came.append(chunk.text))
+        board.register(ShellTools(tmp_path, allow=["yes"], max_output=5000))
+
+        def heard(seconds: float) -> list[str]:
+            came: list[str] = []
+            command = {"command": "yes", "timeout": seconds}
+            board.call_sync(TOOL, command, on_chunk=lambda chunk: came.append(chunk.text))
+            return came
+
+        came = given_time(heard, lambda came: sum(map(len, came)) >= 5000)
         assert 5000 <= sum(map(len, came)) < 5100
         assert "in the result only" in came[-1]
 
@@ -172,7 +189,7 @@ class TestInAToolkit:
         thread.start()
         assert eventually(lambda: processes(seconds))
         (call.stop if end == "call stopped" else board.close)()
-        thread.join(10)
+        thread.join(PATIENCE)
         assert call.result is not None
         assert call.result.data["signal"] == "SIGTERM"
         assert call.status is Status.CANCELLED
@@ -224,7 +241,9 @@ class TestApproval:
     def test_without_an_approver_it_is_denied(self, toolkit: MakeToolkit) -> None:
         result = toolkit().call_sync(TOOL, {"command": "printf b"})
         assert result.status is Status.DENIED
-        assert "approver" in result.text
+        assert "needs approval" in result.text
+        assert result.error is not None
+        assert "approver" in result.error.details["remedy"]
 
     def test_edited_command_runs_and_deny_holds(self, toolkit: MakeToolkit) -> None:
         board = toolkit(lambda request: Approval.edit({"command": "printf edited"}))

@@ -102,6 +102,7 @@ class TestConforms:
         result.assert_outcomes(failed=1)
         result.stdout.fnmatch_lines(["nothing to check: say pegboard_plugins*"])
 
+    @pytest.mark.slow
     def test_takes_plugins_and_options(self, project: pytest.Pytester) -> None:
         project.makepyfile(
             "import site_dice\ndef test_conforms(conforms):\n    conforms(site_dice, run_examples=False)"
@@ -122,20 +123,22 @@ class TestSnapshot:
         assert tool["parameters"]["properties"]["sides"] == {"type": "integer", "description": "How many sides"}
         assert tool["returns"] == {"type": "integer"}
 
+    @pytest.mark.slow
     def test_drift_is_a_diff(self, project: pytest.Pytester) -> None:
         project.makepyfile(test_it=SNAPSHOT)
         project.runpytest("--schema-update").assert_outcomes(passed=1)
-        project.makepyfile(site_dice=PACK.replace("How many sides", "How many faces"))
+        project.makepyfile(site_dice=PACK.replace("How many sides", "How many faces it has"))
         result = project.runpytest_subprocess()
         result.assert_outcomes(failed=1)
         result.stdout.fnmatch_lines(
             [
                 "what the model sees has changed; if that is meant: pytest --schema-update",
                 '-*"description": "How many sides"',
-                '+*"description": "How many faces"',
+                '+*"description": "How many faces it has"',
             ]
         )
 
+    @pytest.mark.slow
     def test_names_and_kinds(self, project: pytest.Pytester) -> None:
         test = project.makepyfile(
             test_it="""

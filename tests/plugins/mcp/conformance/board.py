@@ -17,11 +17,12 @@ from pegboard import (
     Toolkit,
     tool,
 )
-from pegboard_mcp import serve_mcp
+from pegboard_mcp import Answers, serve_mcp
 
 PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n").decode()
 WAV = base64.b64encode(b"RIFF\x00\x00\x00\x00WAVE").decode()
 NAME = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
+COLOR = {"type": "object", "properties": {"color": {"type": "string"}}, "required": ["color"]}
 OK = {"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]}
 DEFAULTS = {
     "type": "object",
@@ -125,49 +126,59 @@ def test_tool_with_progress(emitter: Emitter) -> str:
 
 
 @tool
-def test_elicitation(message: str) -> str:
+def test_elicitation(message: str) -> dict[str, Any]:
     """Ask."""
     raise Suspend(message, form=NAME)
 
 
 @tool
-def test_elicitation_sep1034_defaults() -> str:
+def test_elicitation_sep1034_defaults() -> dict[str, Any]:
     """Ask with a default for every member."""
     raise Suspend("Who are you?", form=DEFAULTS)
 
 
 @tool
-def test_elicitation_sep1330_enums() -> str:
+def test_elicitation_sep1330_enums() -> dict[str, Any]:
     """Ask for choices of every kind."""
     raise Suspend("Which ones?", form=CHOICES)
 
 
 @tool
-def test_input_required_result_elicitation() -> str:
+def test_input_required_result_elicitation() -> dict[str, Any]:
     """Ask for a name."""
     raise Suspend("What is your name?", form=NAME, key="user_name")
 
 
 @tool
-def test_input_required_result_request_state() -> str:
+def test_input_required_result_request_state() -> dict[str, Any]:
     """Ask for a confirmation."""
     raise Suspend("Please confirm", form=OK, key="confirm")
 
 
 @tool
-def test_input_required_result_tampered_state() -> str:
+def test_input_required_result_tampered_state() -> dict[str, Any]:
     """Ask for a confirmation."""
     raise Suspend("Please confirm", form=OK, key="confirm")
 
 
 @tool
-def test_missing_capability() -> str:
+def test_input_required_result_multi_round(answers: Answers) -> str:
+    """Ask for a name, and then for a color."""
+    if "name" not in answers:
+        raise Suspend("What is your name?", form=NAME, key="name", again=True)
+    if "color" not in answers:
+        raise Suspend("What is your favorite color?", form=COLOR, key="color", again=True)
+    return f"{answers['name']['name']} likes {answers['color']['color']}"
+
+
+@tool
+def test_missing_capability() -> dict[str, Any]:
     """Ask whoever cannot be asked."""
     raise Suspend("Who are you?", form=NAME)
 
 
 @tool
-def test_streaming_elicitation() -> str:
+def test_streaming_elicitation() -> dict[str, Any]:
     """Ask while a stream is open."""
     raise Suspend("Who are you?", form=NAME)
 

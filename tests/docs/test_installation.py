@@ -1,0 +1,42 @@
+"""What the page about installation says of the packs is so."""
+
+import os
+import re
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+from tests.workspace.project import MEMBERS, ROOT
+
+PAGE = (ROOT / "docs" / "installation.md").read_text(encoding="utf-8")
+
+
+def test_names_every_pack_that_another_one_needs() -> None:
+    folders = {member.name: member.path.relative_to(ROOT).as_posix() for member in MEMBERS}
+    needed = {
+        (f"./{folders[member.name]}", f"./{folders[requirement.name]}")
+        for member in MEMBERS
+        for requirement in map(Requirement, member.project["dependencies"])
+        if requirement.name in folders and requirement.name != "pegboard"
+    }
+    assert set(re.findall(r"`(\./[\w/]+)`\s+needs\s+`(\./[\w/]+)`", PAGE)) == needed
+
+
+@pytest.mark.slow
+@pytest.mark.network
+@pytest.mark.skipif(sys.platform == "win32", reason="the page's lines are for other shells")
+def test_folders_of_a_checkout_can_be_installed(tmp_path: Path) -> None:
+    """In a fresh environment, from the folders that the page names as those that somebody may want."""
+    named = re.search(r"Name the folders that you want[^`]+`([^`]+)`", PAGE)
+    assert named
+    venv.create(tmp_path / "venv", with_pip=True)
+    scripts = tmp_path / "venv" / "bin"
+    environ = {name: value for name, value in os.environ.items() if not name.startswith(("PEGBOARD", "PYTHON"))}
+    for command in (["pip", "install", "-q", *named[1].split()], ["pegboard", "doctor", "--strict"]):
+        command[0] = str(scripts / command[0])
+        done = subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, check=False, timeout=300)
+        assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"

@@ -1,0 +1,29 @@
+"""What the site is told to have, and that it asks nobody else for anything."""
+
+import re
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.workspace.project import ROOT
+
+DOCS = ROOT / "docs"
+SITE: dict[str, Any] = yaml.safe_load((DOCS / "mkdocs.yml").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("feature", ["content.code.copy", "navigation.footer", "search.highlight"])
+def test_has_copy_buttons_previous_and_next_and_search(feature: str) -> None:
+    assert feature in SITE["theme"]["features"]
+
+
+def test_is_light_or_dark_as_the_reader_likes() -> None:
+    schemes = {palette["media"]: palette["scheme"] for palette in SITE["theme"]["palette"]}
+    assert schemes == {"(prefers-color-scheme: light)": "default", "(prefers-color-scheme: dark)": "slate"}
+
+
+def test_loads_nothing_from_elsewhere() -> None:
+    assert SITE["theme"]["font"] is False
+    assert "extra_javascript" not in SITE
+    for sheet in SITE["extra_css"]:
+        assert re.findall(r"url\(|@import", (DOCS / sheet).read_text(encoding="utf-8")) == []

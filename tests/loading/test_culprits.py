@@ -1,0 +1,311 @@
+"""No code of a pack leaves `Toolkit()`, and what fails costs the pack whose code it is, wherever it was asked."""
+
+import asyncio
+import sys
+import types
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+import pytest
+
+from pegboard import (
+    Converter,
+    Injector,
+    Middleware,
+    Offer,
+    PluginError,
+    RegistrationError,
+    Toolkit,
+    TypeHandler,
+    TypePlan,
+    hookimpl,
+    tool,
+)
+
+ERRORS: tuple[type[BaseException], ...] = (
+    SystemExit,
+    GeneratorExit,
+    asyncio.CancelledError,
+    KeyboardInterrupt,
+    MemoryError,
+    RecursionError,
+    ValueError,
+)
+raised: type[BaseException] = SystemExit
+
+
+def boom(*args: Any, **options: Any) -> NoReturn:
+    raise raised("of the pack's own")
+
+
+def pack(name: str, **hooks: Callable[..., Any]) -> Any:
+    module = types.ModuleType(name)
+    for hook, function in hooks.items():
+        setattr(module, hook, hookimpl(function))
+    return module
+
+
+def innocent(name: str) -> Any:
+    def offered(x: int, y: str = "", z: float = 1.5) -> str:
+        return f"{x} {y} {z}"
+
+    offered.__name__ = f"{name}_tool"
+    return pack(name, provide_tools=lambda settings: [offered])
+
+
+class OfClass:
+    def __init__(self) -> None:
+        boom()
+
+    @tool
+    def of_class(self) -> str:
+        return ""
+
+
+class AskedFor:
+    def __getattr__(self, name: str) -> Any:
+        boom()
+
+
+class Unclear:
+    @property
+    def __class__(self) -> Any:
+        boom()
+
+    @__class__.setter
+    def __class__(self, value: Any) -> None: ...
+
+
+class Watched:
+    name = "watched"
+    problems = ()
+
+    def watch(self, refresh: Callable[[], None]) -> Callable[[], None]:
+        return lambda: None
+
+    def tools(self) -> list[Any]:
+        return []
+
+
+class WatchFails(Watched):
+    watch = boom
+
+
+class ToolsFail(Watched):
+    tools = boom
+
+
+class NameFails(Watched):
+    name = property(boom)
+
+
+class ProblemsFail(Watched):
+    problems = property(boom)
+
+
+class Looked:
+    def __get__(self, instance: Any, owner: Any) -> Any:
+        boom()
+
+
+class WatchedByDescriptor:
+    watch = Looked()
+
+
+class OnceNamed:
+    asked = 0
+
+    @property
+    def name(self) -> str:
+        self.asked += 1
+        return "once" if self.asked < 2 else boom()
+
+    def submit(self, job: Any) -> Any: ...
+
+    def close(self) -> None: ...
+
+
+def annotated(x: "boom()") -> None: ...  # type: ignore[valid-type]
+
+
+def by_default(x: int = OnceNamed()) -> None:  # type: ignore[assignment]
+    """A default that no schema shows."""
+
+
+def with_schema(schema: Any) -> Any:
+    return TypeHandler(int, lambda annotation, types: TypePlan(schema, int))
+
+
+GUILTY: dict[str, Callable[[], Any]] = {
+    "a tool class": lambda: pack("guilty", provide_tools=lambda settings: [OfClass]),
+    "attributes": lambda: pack("guilty", provide_tools=lambda settings: [AskedFor()]),
+    "its class": lambda: pack("guilty", provide_tools=lambda settings: [Unclear()]),
+    "terms": lambda: pack("guilty", provide_tools=lambda settings: [Offer(by_default, rename=boom)]),
+    "watch": lambda: pack("guilty", provide_tools=lambda settings: [WatchFails()]),
+    "tools": lambda: pack("guilty", provide_tools=lambda settings: [ToolsFail()]),
+    "the name of a source": lambda: pack("guilty", provide_tools=lambda settings: [NameFails()]),
+    "a look at a source": lambda: pack("guilty", provide_tools=lambda settings: [WatchedByDescriptor()]),
+    "build": lambda: pack("guilty", provide_types=lambda: [TypeHandler(int, boom)]),
+    "build of another": lambda: pack("guilty", provide_types=lambda: [TypeHandler(str, boom)]),
+    "no plan": lambda: pack("guilty", provide_types=lambda: [TypeHandler(int, lambda *_: None)]),  # type: ignore[arg-type]
+    "no schema": lambda: pack("guilty", provide_types=lambda: [with_schema(None)]),
+    "the mark of an injector": lambda: pack("guilty", provide_injectors=lambda: [Injector(boom, lambda: 1)]),
+    "what an injector needs": lambda: pack("guilty", provide_injectors=lambda: [Injector(int, lambda missing: 1)]),
+    "injectors in a circle": lambda: pack("guilty", provide_injectors=lambda: [Injector(int, in_a_circle)]),
+    "a priority": lambda: pack("guilty", provide_types=lambda: [TypeHandler(int, boom, priority="x")]),  # type: ignore[arg-type]
+    "an order": lambda: pack(
+        "guilty",
+        provide_middleware=lambda settings: [Middleware(boom, order=place) for place in ("x", 1)],  # type: ignore[arg-type]
+    ),
+    "a name that changes": lambda: pack("guilty", provide_backends=lambda settings: [OnceNamed()]),
+}
+
+
+def in_a_circle(other: int) -> int:
+    return other
+
+
+@pytest.fixture(params=ERRORS, ids=lambda error: error.__name__)
+def error(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> type[BaseException]:
+    monkeypatch.setitem(globals(), "raised", request.param)
+    return request.param  # type: ignore[no-any-return]
+
+
+def check(toolkit: Toolkit, guilty: str) -> None:
+    states = {record.name: str(record.state) for record in toolkit.plugins}
+    assert states == {"alpha": "active", "guilty": guilty, "zeta": "active"}
+    for name in ("alpha_tool", "zeta_tool"):
+        assert toolkit.call_sync(name, {"x": 1, "z": 2.5}).text == "1  2.5"
+
+
+@pytest.mark.parametrize("cause", GUILTY)
+def test_costs_the_pack_whose_code_it_is(cause: str, error: type[BaseException]) -> None:
+    with Toolkit(plugins=[innocent("alpha"), GUILTY[cause](), innocent("zeta")]) as toolkit:
+        check(toolkit, "failed")
+        (problem,) = toolkit.problems
+        assert problem.startswith("guilty: ")
+        (failure,) = toolkit.plugin_errors
+        assert failure.record.name == "guilty"
+
+        def own(x: int) -> int:
+            return x
+
+        toolkit.register(own)
+        assert toolkit.call_sync("own", {"x": 1}).value == 1
+
+
+def test_an_annotation_costs_the_tool(error: type[BaseException]) -> None:
+    def fine(x: int) -> int:
+        return x
+
+    guilty = pack("guilty", provide_tools=lambda settings: [annotated, fine])
+    with Toolkit(plugins=[innocent("alpha"), guilty, innocent("zeta")]) as toolkit:
+        check(toolkit, "active")
+        (problem,) = toolkit.problems
+        assert problem.startswith("guilty: tool 'annotated': ")
+        assert (toolkit.plugin_errors, toolkit.call_sync("fine", {"x": 1}).value) == ([], 1)
+    with pytest.raises(PluginError, match="the plugin guilty is failed: its tools cannot be used: tool 'annotated': "):
+        Toolkit(plugins=[guilty], on_plugin_error="raise")
+
+
+@pytest.mark.parametrize("cause", ["build", "no plan", "a tool class", "the mark of an injector"])
+def test_raised_where_that_is_asked(cause: str, error: type[BaseException]) -> None:
+    with pytest.raises(PluginError, match="guilty"):
+        Toolkit(plugins=[innocent("alpha"), GUILTY[cause](), innocent("zeta")], on_plugin_error="raise")
+
+
+def test_a_predicate_that_raises_says_no(error: type[BaseException]) -> None:
+    guilty = pack(
+        "guilty",
+        provide_types=lambda: [TypeHandler(boom, boom)],
+        provide_converters=lambda: [Converter(boom, str)],
+    )
+    with Toolkit(plugins=[innocent("alpha"), guilty, innocent("zeta")]) as toolkit:
+        check(toolkit, "active")
+        assert toolkit.problems == []
+
+
+def test_a_source_whose_problems_raise_costs_no_other(error: type[BaseException]) -> None:
+    guilty = pack("guilty", provide_tools=lambda settings: [ProblemsFail()])
+    with Toolkit(plugins=[innocent("alpha"), guilty, innocent("zeta")]) as toolkit:
+        # Before 3.12 the check of a protocol evaluates properties: it is no source there.
+        check(toolkit, "failed" if sys.version_info >= (3, 12) else "active")
+
+
+class Rare:
+    """Nothing of the packs' own is of this class."""
+
+
+def rare(x: Rare) -> str:
+    return type(x).__name__
+
+
+def for_rare(priority: int = 0) -> TypeHandler:
+    return TypeHandler(Rare, lambda *_: TypePlan({"type": "string"}, lambda text: Rare()), priority)
+
+
+class TestLater:
+    """What no tool of a pack needs is asked when the program's own do."""
+
+    def test_the_culprit_goes_and_the_tool_hangs(self, error: type[BaseException]) -> None:
+        guilty = pack(
+            "guilty",
+            provide_types=lambda: [TypeHandler(Rare, boom, priority=1)],
+            provide_tools=lambda settings: [by_default],
+        )
+        helper = pack("alpha", provide_types=lambda: [for_rare()], provide_tools=innocent("alpha").provide_tools)
+        with Toolkit(plugins=[helper, guilty, innocent("zeta")]) as toolkit:
+            check(toolkit, "active")
+            toolkit.register(rare)
+            check(toolkit, "failed")
+            assert "by_default" not in toolkit
+            assert toolkit.call_sync("rare", {"x": "a"}).text == "Rare"
+
+    def test_tools_that_hang_are_read_without_it(self, error: type[BaseException]) -> None:
+        def whole(annotation: Any, types: Any) -> TypePlan:
+            return TypePlan({"type": "string"}, int)
+
+        def numbers(x: int) -> int:
+            return x
+
+        guilty = pack("guilty", provide_types=lambda: [TypeHandler(int, whole), TypeHandler(Rare, boom)])
+        with Toolkit(plugins=[innocent("alpha"), guilty, innocent("zeta")]) as toolkit:
+            toolkit.register(numbers)
+            assert toolkit["numbers"].parameters["properties"]["x"] == {"type": "string"}
+            with pytest.raises(RegistrationError, match="no type handler maps"):
+                toolkit.register(rare)
+            check(toolkit, "failed")
+            assert toolkit["numbers"].parameters["properties"]["x"] == {"type": "integer"}
+            assert toolkit.call_sync("numbers", {"x": 3}).value == 3
+
+    def test_a_handler_of_the_programs_own_is_nobodys_fault(self, error: type[BaseException]) -> None:
+        with Toolkit(
+            plugins=[innocent("alpha"), pack("guilty", provide_types=lambda: iter(())), innocent("zeta")]
+        ) as toolkit:
+            with pytest.raises(RegistrationError, match="the type handler of the program failed for int"):
+                toolkit.register_type(TypeHandler(int, boom))
+            check(toolkit, "active")
+
+    def test_a_refusal_is_no_failure(self) -> None:
+        def refuse(annotation: Any, types: Any) -> NoReturn:
+            raise RegistrationError("say which one")
+
+        guilty = pack("guilty", provide_types=lambda: [TypeHandler(Rare, refuse)])
+        with Toolkit(plugins=[innocent("alpha"), guilty, innocent("zeta")]) as toolkit:
+            with pytest.raises(RegistrationError, match="parameter 'x': say which one"):
+                toolkit.register(rare)
+            check(toolkit, "active")
+
+
+def lazily_read(x: Rare) -> str:
+    return ""
+
+
+def test_a_lazy_tool_fails_nobody_but_the_culprit() -> None:
+    offered = [f"{__name__}:lazily_read", *innocent("alpha").provide_tools(None)]
+    lazy = pack("alpha", provide_types=lambda: [for_rare()], provide_tools=lambda settings: offered)
+    guilty = pack("guilty", provide_types=lambda: [TypeHandler(Rare, boom, priority=1)])
+    with Toolkit(plugins=[lazy, guilty, innocent("zeta")]) as toolkit:
+        toolkit.call_sync("lazily_read", {"x": "a"})
+        check(toolkit, "failed")
+        assert toolkit.call_sync("lazily_read", {"x": "a"}).status == "success"

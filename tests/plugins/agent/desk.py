@@ -1,0 +1,84 @@
+"""What the tests of the agent share: seed tools, and a look at what a server was sent."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from pegboard import ExecutionPolicy, Toolkit, tool
+from pegboard_agent import Agent, Event, OpenAIChat
+from pegboard_testing import ScriptedServer
+
+KEY = "sk-made-up-for-these-tests"
+AT_ONCE = ExecutionPolicy(initial_backoff=0.0, max_attempts=3, timeout=60.0)
+
+
+class WeatherService:
+    @tool
+    def get_weather(self, city: str) -> str:
+        """Get current weather for a city."""
+        return f"Weather in {city}: Sunny, 25°C"
+
+    @tool
+    def get_forecast(self, city: str, days: int) -> str:
+        """Get weather forecast for next N days."""
+        return f"{days}-day forecast for {city}: Mostly sunny"
+
+
+class Calculator:
+    @tool
+    def add(self, a: float, b: float) -> float:
+        """Add two numbers."""
+        return a + b
+
+    @tool
+    def multiply(self, a: float, b: float) -> float:
+        """Multiply two numbers."""
+        return a * b
+
+
+def model_of(server: ScriptedServer, **options: Any) -> OpenAIChat:
+    """A model behind a server, which is asked again at once."""
+    return OpenAIChat("scripted", base_url=server.url, **{"api_key": KEY, "policy": AT_ONCE, **options})
+
+
+def agent_on(server: ScriptedServer, *tools: Any, **options: Any) -> Agent:
+    """An agent with these tools, else with those of the seeds."""
+    toolkit = Toolkit(plugins=())
+    toolkit.register(*(tools or (WeatherService(), Calculator())))
+    return Agent("Assistant", model_of(server), toolkit, **options)
+
+
+def events_of(agent: Agent, message: Any = None, **options: Any) -> list[Event]:
+    """Everything that an agent does on its way to an answer."""
+
+    async def collect() -> list[Event]:
+        return [event async for event in agent.stream(message, **options)]
+
+    return asyncio.run(collect())
+
+
+async def until(come: Callable[[], bool]) -> None:
+    """Wait until something has come about, on whatever thread."""
+    async with asyncio.timeout(30):
+        while not come():  # noqa: ASYNC110 - an event of a thread cannot be awaited
+            await asyncio.sleep(0.005)
+
+
+def faults_of(messages: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What a strict provider would refuse: to each call one tool message, in the order of the calls, and no others."""
+    faults: list[str] = []
+    owed: list[str] = []
+    for number, message in enumerate(messages):
+        if message["role"] == "tool":
+            expected = owed.pop(0) if owed else None
+            if message["tool_call_id"] != expected:
+                faults.append(f"message {number} answers {message['tool_call_id']}, not {expected}")
+            if not message["content"]:
+                faults.append(f"message {number} is empty")
+            continue
+        if owed:
+            faults.append(f"message {number} comes before the answers of {owed}")
+        owed = [call["id"] for call in message.get("tool_calls") or ()]
+    return faults + ([f"no answers of {owed}"] if owed else [])

@@ -1,0 +1,196 @@
+"""`pegboard chat`, in a program of its own."""
+
+import io
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pegboard import ApprovalRequest, Toolkit
+from pegboard_agent._chat import _approve
+from pegboard_testing import Broken, Failing, ScriptedServer, fake_distribution
+from tests.plugins.agent.desk import KEY
+from tests.support.waiting import eventually
+
+RUN = "import sys; from pegboard_agent._chat import run; sys.exit(run(sys.argv[1:]))"
+TOOLS = """
+import pegboard
+
+@pegboard.tool
+def add(a: int, b: int) -> int:
+    "Add."
+    print("noise of a tool")
+    return a + b
+
+@pegboard.tool(requires_approval=lambda arguments: arguments["amount"] > 5)
+def pay(amount: int) -> str:
+    "Pay."
+    return "paid"
+
+@pegboard.tool(group="secret")
+def tell() -> str:
+    "Tell."
+    return "told"
+
+@pegboard.hookimpl
+def provide_tools():
+    return [add, pay, tell]
+"""
+
+
+def said_until(terminal: int, end: str) -> str:
+    """What a program writes to a terminal until it waits for an answer."""
+    said = ""
+    while not said.endswith(end):
+        said += os.read(terminal, 1024).decode()
+    return said
+
+
+def chat(server: ScriptedServer, tmp_path: Path, said: str, *options: str) -> subprocess.CompletedProcess[str]:
+    command, environ = started(server, tmp_path, *options)
+    done = subprocess.run(
+        command, input=said, env=environ, cwd=tmp_path, capture_output=True, check=False, encoding="utf-8", timeout=60
+    )
+    assert KEY not in done.stdout + done.stderr
+    return done
+
+
+def started(server: ScriptedServer, tmp_path: Path, *options: str) -> tuple[list[str], dict[str, str]]:
+    """The command, and the environment that it is to be run in."""
+    site = tmp_path / "site"
+    if not site.exists():
+        fake_distribution(site, "acme-sums", entry_points={"sums": "acme_sums"}, modules={"acme_sums": TOOLS})
+    environ = {
+        **os.environ,
+        "OPENAI_API_KEY": KEY,
+        "PEGBOARD_PLUGINS": "sums",
+        "PYTHONPATH": str(site),
+        "PYTHONIOENCODING": "utf-8",
+    }
+    return [
+        sys.executable,
+        "-W",
+        "error",
+        "-c",
+        RUN,
+        "--model",
+        "scripted",
+        "--base-url",
+        server.url,
+        *options,
+    ], environ
+
+
+class TestChat:
+    def test_each_line_of_a_pipe_is_answered(self, tmp_path: Path) -> None:
+        with ScriptedServer(["Let me see. ", ("add", {"a": 1, "b": 2})], "3", "Bye — 再见.") as server:
+            done = chat(server, tmp_path, "1 + 2?\n\nBye\n", "--system", "Be brief.")
+        assert (done.returncode, done.stdout) == (0, "3\nBye — 再见.\n")
+        assert '[add {"a": 1, "b": 2}]' in done.stderr
+        assert "[add: success] 3" in done.stderr
+        assert "noise of a tool" in done.stderr
+        assert [message["content"] for message in server.requests[-1]["messages"]][:2] == ["Be brief.", "1 + 2?"]
+        assert server.headers[0]["authorization"] == f"Bearer {KEY}"
+
+    @pytest.mark.slow
+    def test_a_failing_server_is_one_sentence(self, tmp_path: Path) -> None:
+        with ScriptedServer(Failing(401, f"wrong key {KEY}")) as server:
+            done = chat(server, tmp_path, "hi\n")
+        assert (done.returncode, done.stdout) == (1, "")
+        assert done.stderr.splitlines() == [
+            f"pegboard chat: {server.url.split('/')[2]} answered 401: wrong key ***",
+        ]
+
+    def test_a_file_keeps_the_conversation(self, tmp_path: Path) -> None:
+        with ScriptedServer("Hello Ann.", "Ann.") as server:
+            chat(server, tmp_path, "I am Ann.\n", "--session", "talk.jsonl")
+            done = chat(server, tmp_path, "Who am I?\n", "--session", "talk.jsonl")
+        assert done.stdout == "Ann.\n"
+        assert [message["role"] for message in server.requests[1]["messages"]] == ["user", "assistant", "user"]
+
+    @pytest.mark.slow
+    def test_a_conversation_that_ended_in_the_middle_goes_on(self, tmp_path: Path) -> None:
+        with ScriptedServer(("add", {"a": 1, "b": 2}), Failing(400), "3", "Bye.") as server:
+            assert chat(server, tmp_path, "1 + 2?\n", "--session", "talk.jsonl").returncode == 1
+            path = tmp_path / "talk.jsonl"
+            lines = path.read_text("utf-8").splitlines(keepends=True)
+            path.write_text("".join(lines[:2]), "utf-8")  # as if the program had ended before the call did
+            done = chat(server, tmp_path, "Bye!\n", "--session", "talk.jsonl")
+        assert done.stdout == "3\nBye.\n"
+
+    @pytest.mark.slow
+    def test_groups_are_switched_on(self, tmp_path: Path) -> None:
+        with ScriptedServer("ok", "ok") as server:
+            chat(server, tmp_path, "hi\n")
+            assert chat(server, tmp_path, "hi\n", "--group", "secret").returncode == 0
+            unknown = chat(server, tmp_path, "hi\n", "--group", "secrets")
+        offered = [[each["function"]["name"] for each in request["tools"]] for request in server.requests]
+        assert offered == [["add", "pay"], ["add", "pay", "tell"]]
+        assert unknown.returncode == 1
+        assert "pegboard chat: there is no group 'secrets'. Groups: secret." in unknown.stderr
+
+    def test_a_session_that_is_no_file_is_named(self, tmp_path: Path) -> None:
+        with ScriptedServer("ok") as server:
+            done = chat(server, tmp_path, "hi\n", "--session", "no/such/folder.jsonl")
+        assert (done.returncode, done.stdout) == (1, "")
+        assert done.stderr.endswith("pegboard chat: no/such/folder.jsonl: No such file or directory\n")
+
+    @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+    @pytest.mark.parametrize(("answer", "told"), [("y", "paid"), ("n", "not approved")])
+    def test_a_terminal_is_asked_for_approval(self, tmp_path: Path, answer: str, told: str) -> None:
+        import pty
+
+        with ScriptedServer(("pay", {"amount": 7}), "Done.\x1b[2J") as server:
+            ours, theirs = pty.openpty()
+            command, environ = started(server, tmp_path)
+            with subprocess.Popen(
+                command, stdin=theirs, stdout=subprocess.PIPE, stderr=theirs, env=environ, cwd=tmp_path
+            ) as process:
+                os.close(theirs)
+                shown = said_until(ours, "> ")
+                os.write(ours, b"pay!\n")
+                shown += said_until(ours, "(y/n) ")
+                os.write(ours, answer.encode() + b"\n")
+                shown += said_until(ours, "> ")
+                os.write(ours, b"\x04")
+                assert process.stdout is not None
+                assert process.stdout.read() == b"Done.\x1b[2J\n"  # to a pipe as it is
+            os.close(ours)
+        assert process.returncode == 0
+        assert 'pay {"amount": 7} asks for approval' in shown
+        assert told in server.requests[1]["messages"][-1]["content"]
+
+    def test_a_prompt_hides_nothing(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+        monkeypatch.setattr(sys, "stdin", io.StringIO("y\n"))
+        toolkit = Toolkit(plugins=())
+        toolkit.register(lambda path: None, name="wipe")
+        request = ApprovalRequest(toolkit["wipe"], "1", {"path": "/x\x9b2J\u202e\U000e0041"}, "because\x1b[2J")
+        assert _approve(request)
+        asked = capsys.readouterr().err
+        assert r'wipe {"path": "/x\x9b2J\u202e\U000e0041"} asks for approval: because\x1b[2J' in asked
+
+    @pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
+    def test_an_interrupt_ends_it_and_keeps_the_conversation(self, tmp_path: Path) -> None:
+        with ScriptedServer(Broken(seconds=30)) as server:
+            command, environ = started(server, tmp_path, "--session", "talk.jsonl")
+            with subprocess.Popen(
+                command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, env=environ, cwd=tmp_path
+            ) as process:
+                assert process.stdin is not None
+                process.stdin.write(b"hi\n")
+                process.stdin.flush()
+                assert eventually(lambda: bool(server.requests))
+                process.send_signal(signal.SIGINT)
+                said = process.communicate(timeout=30)[1]
+        assert (process.returncode, said) == (130, b"pegboard chat: interrupted\n")
+        assert '"hi"' in (tmp_path / "talk.jsonl").read_text("utf-8")
+
+    def test_a_model_has_to_be_named(self) -> None:
+        done = subprocess.run(
+            [sys.executable, "-c", RUN], capture_output=True, check=False, encoding="utf-8", timeout=60
+        )
+        assert done.returncode == 2
+        assert "--model" in done.stderr

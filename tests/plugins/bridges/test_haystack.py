@@ -1,0 +1,124 @@
+"""Haystack: an `Agent`, with its own mock of a chat generator."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Iterable
+from typing import Any, ClassVar
+
+import pytest
+
+pytest.importorskip("haystack")
+
+from haystack.components.agents import Agent
+from haystack.components.generators.chat import MockChatGenerator
+from haystack.dataclasses import ChatMessage, ImageContent, TextContent
+from haystack.dataclasses import ToolCall as HaystackCall
+from haystack.hooks.human_in_the_loop import ToolExecutionDecision
+from haystack.tools import create_tool_from_function
+
+from pegboard import Session, ToolCall, Toolkit
+from pegboard_bridges.haystack import from_haystack, to_haystack
+from tests.plugins.bridges import frameworks
+from tests.plugins.bridges.desk import board, call_of
+from tests.plugins.bridges.frameworks import Answer, FrameworkTests, Run, Shown
+
+
+class Script:
+    """Asks for calls, then stops; remembers what it is shown, and what it gets."""
+
+    def __init__(self, calls: Iterable[ToolCall]) -> None:
+        self.calls = [HaystackCall(call.name, dict(call.arguments), call.id) for call in calls]
+        self.shown: tuple[Shown, ...] = ()
+        self.got: list[Any] = []
+
+    def __call__(self, messages: list[ChatMessage], tools: Any) -> ChatMessage:
+        self.shown = tuple(Shown(tool.name, tool.description, tool.parameters) for tool in tools)
+        self.got = [result for message in messages for result in message.tool_call_results]
+        return ChatMessage.from_assistant("done") if self.got else ChatMessage.from_assistant(tool_calls=self.calls)
+
+
+class Decides:
+    """A strategy that asks nobody."""
+
+    def __init__(self, approve: bool) -> None:
+        self.approve = approve
+        self.asked: list[str] = []
+
+    def run(self, *, tool_name: str, tool_params: Any, tool_call_id: Any = None, **_: Any) -> ToolExecutionDecision:
+        self.asked.append(tool_name)
+        return ToolExecutionDecision(tool_name, self.approve, tool_call_id, "no", tool_params)
+
+
+class Stage(frameworks.Stage):
+    framework = "haystack"
+    distribution = "haystack-ai"
+    losses: ClassVar = {"status": "a toolset gives what a tool says as a text like any other"}
+
+    def run(self, source: Toolkit | Session, calls: Iterable[ToolCall], approve: bool = True) -> Run:
+        script, strategy, tools = Script(calls), Decides(approve), self.outwards(source)
+        progress: list[str] = []
+
+        def hear(chunk: Any) -> None:
+            progress.extend([chunk.meta["text"]] if "text" in chunk.meta else [])
+
+        agent = Agent(
+            chat_generator=MockChatGenerator(response_fn=script),
+            tools=tools,
+            hooks={"before_tool": [tools.confirmed_by(strategy)]},
+            streaming_callback=hear,
+            tool_streaming_callback_passthrough=True,
+        )
+        agent.run([ChatMessage.from_user("go")])
+        answers = {str(result.origin.id): _answer(result) for result in script.got}
+        return Run(script.shown, answers, tuple(progress), tuple(strategy.asked))
+
+    def native(self, functions: Iterable[Callable[..., Any]]) -> Any:
+        return [create_tool_from_function(function, description=function.__doc__) for function in functions]
+
+    def inwards(self, tools: Any) -> Any:
+        return from_haystack(tools)
+
+    def outwards(self, source: Toolkit | Session) -> Any:
+        return to_haystack(source)
+
+    def run_native(self, tools: Any, calls: Iterable[ToolCall]) -> Any:
+        agent = Agent(chat_generator=MockChatGenerator(response_fn=Script(calls)), tools=tools)
+        return agent.run([ChatMessage.from_user("go")])
+
+
+def _answer(result: Any) -> Answer:
+    parts = [TextContent(result.result)] if isinstance(result.result, str) else result.result
+    text = "".join(part.text for part in parts if isinstance(part, TextContent))
+    images = tuple(base64.b64decode(part.base64_image) for part in parts if isinstance(part, ImageContent))
+    return Answer(text, images)
+
+
+class TestHaystack(FrameworkTests):
+    stage = Stage()
+
+
+def test_without_a_hook_nobody_approves() -> None:
+    script = Script([call_of(0, ("wipe", {"disk": "a"}))])
+    with board() as toolkit:
+        agent = Agent(chat_generator=MockChatGenerator(response_fn=script), tools=to_haystack(toolkit))
+        agent.run([ChatMessage.from_user("go")])
+    assert "nobody is there" in script.got[0].result
+
+
+def test_tools_are_those_of_the_session_at_each_step() -> None:
+    seen = []
+    with board() as toolkit:
+        toolkit.create_group("extra", active=False)
+        toolkit.register(lambda: "here", name="extra", description="In a group.", group="extra")
+        toolkit.register(lambda: toolkit.update_groups("extra", True), name="open", description="Open it.")
+        script = Script([call_of(0, ("open", {}))])
+
+        def spied(messages: list[ChatMessage], tools: Any) -> ChatMessage:
+            answer = script(messages, tools)
+            seen.append("extra" in [tool.name for tool in script.shown])
+            return answer
+
+        agent = Agent(chat_generator=MockChatGenerator(response_fn=spied), tools=to_haystack(toolkit))
+        agent.run([ChatMessage.from_user("go")])
+    assert seen == [False, True]

@@ -1,0 +1,96 @@
+"""LangChain: `create_agent`, with a chat model that says what it is told."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pytest
+
+pytest.importorskip("langgraph")
+pytest.importorskip("langchain")
+
+from langchain.agents import create_agent
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.tools import tool as native_tool
+from langchain_core.utils.function_calling import convert_to_openai_tool
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command
+
+from pegboard import Session, ToolCall, Toolkit
+from pegboard_bridges.langchain import from_langchain, to_langchain
+from tests.plugins.bridges import frameworks
+from tests.plugins.bridges.frameworks import Answer, FrameworkTests, Run, Shown
+
+
+class Scripted(BaseChatModel):
+    """Asks for calls, then stops."""
+
+    calls: Any = ()
+    shown: Any = ()
+
+    @property
+    def _llm_type(self) -> str:
+        return "scripted"
+
+    def bind_tools(self, tools: Any, **_: Any) -> Any:
+        self.shown = [convert_to_openai_tool(tool)["function"] for tool in tools]
+        return self
+
+    def _generate(self, messages: Any, *_: Any, **__: Any) -> ChatResult:
+        done = any(isinstance(message, ToolMessage) for message in messages)
+        message = AIMessage("done") if done else AIMessage("", tool_calls=self.calls)
+        return ChatResult(generations=[ChatGeneration(message=message)])
+
+
+class Stage(frameworks.Stage):
+    framework = "langchain"
+    distribution = "langchain-core"
+
+    def run(self, source: Toolkit | Session, calls: Iterable[ToolCall], approve: bool = True) -> Run:
+        model = Scripted(calls=_asked(calls))
+        agent = create_agent(model, self.outwards(source), checkpointer=InMemorySaver())
+        config: Any = {"configurable": {"thread_id": "1"}}
+        progress, asked = [], []
+        given: Any = {"messages": [{"role": "user", "content": "go"}]}
+        state: Any = None
+        while given:
+            for mode, state in agent.stream(given, config, stream_mode=["custom", "values"]):
+                progress += [state["text"]] if mode == "custom" else []
+            interrupts = agent.get_state(config).interrupts
+            asked += [each.value["tool"] for each in interrupts]
+            given = Command(resume=approve) if interrupts else None
+        answers = {m.tool_call_id: _answer(m) for m in state["messages"] if isinstance(m, ToolMessage)}
+        shown = tuple(Shown(each["name"], each["description"], each["parameters"]) for each in model.shown)
+        return Run(shown, answers, tuple(progress), tuple(asked))
+
+    def native(self, functions: Iterable[Callable[..., Any]]) -> Any:
+        return [native_tool(function) for function in functions]
+
+    def inwards(self, tools: Any) -> Any:
+        return from_langchain(tools)
+
+    def outwards(self, source: Toolkit | Session) -> Any:
+        return to_langchain(source)
+
+    def run_native(self, tools: Any, calls: Iterable[ToolCall]) -> Any:
+        agent = create_agent(Scripted(calls=_asked(calls)), tools)
+        return agent.invoke({"messages": [{"role": "user", "content": "go"}]})
+
+
+def _asked(calls: Iterable[ToolCall]) -> list[Any]:
+    return [{"type": "tool_call", "id": call.id, "name": call.name, "args": dict(call.arguments)} for call in calls]
+
+
+def _answer(message: Any) -> Answer:
+    content = [{"type": "text", "text": message.content}] if isinstance(message.content, str) else message.content
+    text = "".join(part["text"] for part in content if part["type"] == "text")
+    images = tuple(base64.b64decode(part["base64"]) for part in content if part["type"] == "image")
+    return Answer(text, images, message.status == "error")
+
+
+class TestLangchain(FrameworkTests):
+    stage = Stage()

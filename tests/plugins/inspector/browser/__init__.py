@@ -1,0 +1,1 @@
+"""The page in a browser: `nox -s inspector`. Skipped where there is none."""

@@ -1,0 +1,69 @@
+"""`pegboard inspect`, in an interpreter of its own."""
+
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pegboard_inspector._command import run
+from tests.plugins.inspector.served import Client
+from tests.support.waiting import PATIENCE
+
+START = "import sys; from pegboard_inspector._command import run; sys.exit(run(sys.argv[1:]))"
+
+
+@pytest.mark.slow
+def test_prints_an_address_and_ends_by_a_signal(tmp_path: Path) -> None:
+    (tmp_path / "acme_board.py").write_text(
+        "import pegboard\n\n\ndef toolkit():\n    print('made')\n    return pegboard.Toolkit(plugins=())\n"
+    )
+    arguments = [sys.executable, "-c", START, "--port", "0", "--toolkit", "acme_board:toolkit"]
+    with subprocess.Popen(
+        arguments, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as running:
+        assert running.stdout is not None
+        assert running.stderr is not None
+        url = running.stdout.readline().strip()
+        assert re.fullmatch(r"http://127\.0\.0\.1:\d+/\?token=[\w-]{43}", url)
+        client = Client(url)
+        client.enter()
+        assert client.get("board")["target"] == "acme_board:toolkit"
+        running.send_signal(signal.SIGINT)
+        assert running.wait(PATIENCE) == 0
+        assert (running.stdout.read(), running.stderr.read()) == ("", "made\n")
+
+
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        ("acme_board2", "takes MODULE:NAME"),
+        ("acme_nowhere:toolkit", "ModuleNotFoundError"),
+        ("acme_board2:number", "is a int; name a Toolkit"),
+        ("acme_board2:nothing", "AttributeError"),
+    ],
+)
+def test_says_what_is_wrong_with_a_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], target: str, said: str
+) -> None:
+    (tmp_path / "acme_board2.py").write_text("number = 1\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    assert run(["--toolkit", target]) == 1
+    assert said in capsys.readouterr().err
+
+
+def test_says_that_a_port_is_taken(client: Client, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--port", str(client.port)]) == 1
+    assert f"pegboard inspect: cannot serve at 127.0.0.1:{client.port}" in capsys.readouterr().err
+
+
+def test_is_a_command_of_the_command_line() -> None:
+    main = pytest.importorskip("pegboard_cli").main
+    from click.testing import CliRunner
+
+    said = CliRunner().invoke(main, ["inspect", "--help"])
+    assert "--toolkit MODULE:NAME" in said.output
+    assert said.exit_code == 0

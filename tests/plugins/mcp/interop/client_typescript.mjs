@@ -1,0 +1,41 @@
+// Calls the cases with the TypeScript SDK, 1 or 2; `MODE TARGET...`, streams as in `client_python.py`.
+import { readFileSync } from "node:fs";
+
+const [mode, ...target] = process.argv.slice(2);
+const cases = JSON.parse(readFileSync(0, "utf8"));
+const info = { name: "matrix", version: "1" };
+const options = { capabilities: { elicitation: { form: {} } } };
+const answer = (request) => {
+  const names = Object.keys(request.params.requestedSchema.properties ?? {});
+  return { action: "accept", content: Object.fromEntries(names.map((name) => [name, "Ada"])) };
+};
+
+let client, Stdio, Http;
+if (mode === "v1") {
+  const { Client } = await import("@modelcontextprotocol/sdk/client/index.js");
+  const { ElicitRequestSchema } = await import("@modelcontextprotocol/sdk/types.js");
+  Stdio = (await import("@modelcontextprotocol/sdk/client/stdio.js")).StdioClientTransport;
+  Http = (await import("@modelcontextprotocol/sdk/client/streamableHttp.js")).StreamableHTTPClientTransport;
+  client = new Client(info, options);
+  client.setRequestHandler(ElicitRequestSchema, async (request) => answer(request));
+} else {
+  const sdk = await import("@modelcontextprotocol/client");
+  Stdio = (await import("@modelcontextprotocol/client/stdio")).StdioClientTransport;
+  Http = sdk.StreamableHTTPClientTransport;
+  client = new sdk.Client(info, { ...options, versionNegotiation: { mode } });
+  client.setRequestHandler("elicitation/create", async (request) => answer(request));
+}
+
+const http = target[0].startsWith("http");
+await client.connect(http ? new Http(new URL(target[0])) : new Stdio({ command: target[0], args: target.slice(1) }));
+const { tools } = await client.listTools();
+const results = {};
+for (const [name, args] of Object.entries(cases)) {
+  try {
+    results[name] = await client.callTool({ name, arguments: args });
+  } catch (error) {
+    results[name] = { raised: `${error.name}: ${error.message}` };
+  }
+}
+await client.close();
+process.stdout.write(`${JSON.stringify({ tools, results })}\n`);

@@ -1,0 +1,225 @@
+"""Runs every client against the board, and writes the page that says which of them reads what.
+
+`python -m tests.plugins.mcp.interop.matrix` runs them all; `--write` writes the page.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tests.plugins.mcp import peers
+from tests.plugins.mcp.interop.fixture import EXPECTED
+from tests.plugins.mcp.over_http import started
+from tests.workspace.project import ROOT
+
+HERE = Path(__file__).parent
+WRAPPED = "x-fastmcp-wrap-result"
+
+
+class Column(NamedTuple):
+    """One client in one era of the protocol."""
+
+    title: str
+    era: str
+    client: str
+    mode: str
+    stdio: tuple[str, ...] = ()
+    """The tools that it is asked for over stdio, where that is not all of them."""
+
+
+# Over stdio it starts the board for every call anew.
+FEW = ("text", "maybe_nothing", "list_of_blocks", "failure", "large")
+COLUMNS = (
+    Column("Python SDK 2.3", "2026-07-28", "sdk2", "auto"),
+    Column("Python SDK 2.3", "2025-11-25", "sdk2", "legacy"),
+    Column("Python SDK 1.30", "2025-11-25", "sdk1", ""),
+    Column("fastmcp 4.1", "2026-07-28", "fastmcp", "auto"),
+    Column("fastmcp 4.1", "2025-11-25", "fastmcp", "legacy"),
+    Column("TypeScript SDK 2.4", "2026-07-28", "typescript", "auto"),
+    Column("TypeScript SDK 2.4", "2025-11-25", "typescript", "legacy"),
+    Column("TypeScript SDK 1.32", "2025-11-25", "typescript", "v1"),
+    Column("pydantic-ai 2.68", "2026-07-28", "pydantic_ai", "auto"),
+    Column("pydantic-ai 2.68", "2025-11-25", "pydantic_ai", "legacy"),
+    Column("openai-agents 0.24", "2025-11-25", "openai_agents", ""),
+    Column("langchain-mcp-adapters 0.3", "2025-11-25", "langchain", ""),
+    Column("inspector 2.12", "2026-07-28", "inspector", "auto", FEW),
+    Column("inspector 2.12", "2025-11-25", "inspector", "legacy", FEW),
+)
+ENVIRONMENTS = {
+    "sdk1": "sdk1",
+    "langchain": "sdk1",
+    "fastmcp": "fastmcp",
+    "pydantic_ai": "fastmcp",
+    "openai_agents": "fastmcp",
+}
+"""Of the clients in Python, but for that of this environment."""
+
+
+ERAS = ("2026-07-28", "2025-11-25")
+STDIO = (sys.executable, str(HERE / "fixture.py"), "stdio")
+# What a client reads otherwise, for reasons of its own: by title, era, transport and tool.
+LARGE = "raises: its reader takes no event of more than 1 MiB"
+UNASKED = "says that it cannot be asked anything, and is told so"
+AUDIO = "raises: it has no way to show a model audio"
+BOTH = ("stdio", "http")
+REASONS = {
+    ("fastmcp 4.1", "2025-11-25", "http", "large"): LARGE,
+    ("pydantic-ai 2.68", "2025-11-25", "http", "large"): LARGE,
+    **{("langchain-mcp-adapters 0.3", "2025-11-25", way, "audio"): AUDIO for way in BOTH},
+    **{("openai-agents 0.24", "2025-11-25", way, name): UNASKED for way in BOTH for name in ("approved", "asks")},
+    **{("inspector 2.12", era, "http", name): UNASKED for era in ERAS for name in ("approved", "asks")},
+}
+PAGE = ROOT / "docs" / "packs" / "mcp-clients.md"
+INTRODUCTION = """# MCP clients
+
+One board with {tools} tools, a tool for every kind of answer, in front of other people's clients: in both eras of the
+protocol, over stdio and over HTTP. "same" means that over both the client reads the content, the data and `isError`
+as the board meant them, and raises nothing. Whatever is said instead lies with the client. Of the frameworks for agents
+counts what they read, and that they raise nothing when they make something of it for a model. The inspector is its
+command line, which starts the board for every call anew: over stdio it is asked for {few} of the tools.
+
+This page is written by `python -m tests.plugins.mcp.interop.matrix --write`; the slow part of the tests runs every
+cell. The tools are in `tests/plugins/mcp/interop/fixture.py`.
+
+"""
+
+
+def command_of(column: Column) -> list[str]:
+    """What runs a client; made once in the folder of the peers."""
+    if column.client == "typescript":
+        script = peers.beside_node_clients(HERE / "client_typescript.mjs")
+        return [peers.node(), script, column.mode]
+    if column.client == "inspector":
+        script = peers.node_peer(*peers.INSPECTOR)
+        return [sys.executable, str(HERE / "client_inspector.py"), peers.node(), script, column.mode]
+    known = ENVIRONMENTS.get(column.client)
+    python = sys.executable if known is None else peers.python_client(known)
+    return [python, str(HERE / "client_python.py"), column.client, column.mode]
+
+
+def answers(column: Column, names: Iterable[str], *target: str) -> dict[str, Any]:
+    """What a client says of the cases."""
+    cases = {name: EXPECTED[name][0] for name in names}
+    run = subprocess.run(
+        [*command_of(column), *target],
+        input=json.dumps(cases),
+        capture_output=True,
+        text=True,
+        timeout=400,
+        check=False,
+    )
+    if run.returncode:
+        return {"tools": [], "results": {name: {"raised": run.stderr.strip()[-300:]} for name in cases}}
+    found: dict[str, Any] = json.loads(run.stdout.strip().splitlines()[-1])
+    return found
+
+
+def difference(expected: Any, result: dict[str, Any], tool: dict[str, Any]) -> str:
+    """What a client read otherwise; nothing where it is the same."""
+    if "raised" in result:
+        return f"raises {result['raised']}"
+    read = _bare(result)
+    schema = tool.get("outputSchema") or {}
+    data = result.get("structuredContent")
+    if schema.get(WRAPPED) and isinstance(data, dict):
+        data = data.get("result", "no result")
+    if bool(result.get("isError")) != expected["error"]:
+        return f"isError is {result.get('isError')}"
+    if data != expected["data"]:
+        return f"data is {data!r:.200}"
+    if len(read) != len(expected["content"]):
+        return f"{len(read)} blocks"
+    for said, wanted in zip(read, expected["content"], strict=True):
+        if expected["error"] and said["type"] == "text" == wanted["type"] and said["text"].startswith(wanted["text"]):
+            continue
+        if said != wanted:
+            return f"a block is {json.dumps(said)[:200]}"
+    return ""
+
+
+def _bare(result: dict[str, Any]) -> list[dict[str, Any]]:
+    """The content without members that are null, which some clients show, and without what is for other boards."""
+
+    def bare(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {name: bare(member) for name, member in value.items() if member is not None and name != "_meta"}
+        return value
+
+    return [bare(block) for block in result.get("content", ())]
+
+
+@contextmanager
+def http_board() -> Iterator[str]:
+    """The board over HTTP, as a URL."""
+    command = [sys.executable, "-m", "tests.plugins.mcp.interop.fixture", "127.0.0.1:0"]
+    with started(command, env={**os.environ, "PYTHONPATH": str(HERE.parents[3])}) as (_, url):
+        yield url
+
+
+def differences(column: Column, transport: str, *target: str) -> dict[str, str]:
+    """By tool, what the client reads otherwise."""
+    names = (column.stdio if transport == "stdio" else ()) or tuple(EXPECTED)
+    found = answers(column, names, *target)
+    tools = {tool["name"]: tool for tool in found["tools"]}
+    results = found["results"]
+    compared = {
+        name: difference(EXPECTED[name][1], results.get(name, {"raised": "nothing"}), tools.get(name, {}))
+        for name in names
+    }
+    return {name: said for name, said in compared.items() if said}
+
+
+def unexpected(column: Column, transport: str, *target: str) -> dict[str, str]:
+    """What a client reads otherwise without a reason of its own, and reasons that are none any more."""
+    found = differences(column, transport, *target)
+    known = {
+        tool: why for (title, era, way, tool), why in REASONS.items() if (title, era, way) == (*column[:2], transport)
+    }
+    gone = {tool: f"is the same now: {why}" for tool, why in known.items() if tool not in found}
+    return {**{tool: said for tool, said in found.items() if tool not in known}, **gone}
+
+
+def page() -> str:
+    """The page of the documentation."""
+    heads = [f"{column.title}, {column.era}" for column in COLUMNS]
+    lines = [f"| tool | {' | '.join(heads)} |", f"|---|{'---|' * len(heads)}"]
+    for name in EXPECTED:
+        cells = [_cell(column, name) for column in COLUMNS]
+        lines.append(f"| `{name}` | {' | '.join(cells)} |")
+    return INTRODUCTION.format(tools=len(EXPECTED), few=len(FEW)) + "\n".join(lines) + "\n"
+
+
+def _cell(column: Column, name: str) -> str:
+    stdio, http = (REASONS.get((column.title, column.era, way, name), "") for way in BOTH)
+    if stdio == http:
+        return stdio or "same"
+    return "; ".join(f"{way}: {why}" for way, why in (("stdio", stdio), ("http", http)) if why)
+
+
+def main() -> int:
+    """Print what differs, or write the page; the number of cells."""
+    if "--write" in sys.argv:
+        PAGE.write_text(page(), "utf-8")
+        return 0
+    cells = 0
+    with http_board() as url:
+        for column in COLUMNS:
+            for transport, target in (("stdio", STDIO), ("http", (url,))):
+                found = unexpected(column, transport, *target)
+                cells += len(found)
+                print(
+                    f"{column.title} {column.era} {transport}: {len(EXPECTED) - len(found)} as the page says",
+                    flush=True,
+                )
+                for name, said in found.items():
+                    print(f"  {name}: {said}")
+    return cells
+
+
+if __name__ == "__main__":
+    sys.exit(min(main(), 1))

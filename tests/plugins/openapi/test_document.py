@@ -1,0 +1,205 @@
+"""Documents: what is read, and that none of them does harm."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pegboard import Status, Toolkit
+from pegboard_openapi import OpenApi, _document
+from tests.plugins.openapi.api import BASE, OK, board, documented, one, parameter, problem_of
+from tests.plugins.openapi.servers import Sent, Server
+
+YAML = """
+# A comment.
+openapi: 3.0.3
+info: {title: shop, version: 1.0}
+servers: [{url: "http://127.0.0.1:1/{version}", variables: {version: {default: v2}}}]
+paths:
+  /things/{on}:
+    get:
+      operationId: do
+      parameters:
+        - {name: on, in: path, required: true, schema: {enum: [on, off, no, 12:30, 2020-01-01, 0x1F, 017]}}
+        - &page {name: page, in: query, schema: {type: integer, default: 1}}
+        - {<<: *page, name: size}
+      responses:
+        200: {description: fine}
+"""
+
+
+class TestSources:
+    def test_yaml_is_json(self, tmp_path: Path) -> None:
+        path = tmp_path / "shop.yaml"
+        path.write_text(YAML)
+        with board(path, None) as toolkit:
+            assert toolkit.problems == []
+            properties = toolkit["do"].parameters["properties"]
+            assert properties["on"]["enum"] == ["on", "off", "no", "12:30", "2020-01-01", "0x1F", "017"]
+            assert properties["page"] == properties["size"] == {"type": "integer", "default": 1}
+
+    def test_json_file(self, tmp_path: Path) -> None:
+        path = tmp_path / "shop.json"
+        path.write_text(json.dumps(one()), "utf-8-sig")
+        with board(str(path)) as toolkit:
+            assert [tool.name for tool in toolkit] == ["do"]
+        assert OpenApi(path).name == "shop"
+
+    def test_url(self, server: Server) -> None:
+        server.answers = [Sent(b"", 301, headers=(("Location", "/v1/openapi.json"),)), Sent(one())]
+        api = OpenApi(f"{server.url}/openapi.json")
+        with Toolkit(plugins=()) as toolkit:
+            toolkit.register(api)
+            assert toolkit.call_sync("do").status is Status.SUCCESS
+        assert [asked.path for asked in server.asked] == ["/openapi.json", "/v1/openapi.json", "/things"]
+
+    def test_servers_are_relative_to_it(self, server: Server) -> None:
+        server.answers = [Sent(one(more={"servers": [{"url": "../api"}]}))]
+        with board(f"{server.url}/docs/openapi.json", None) as toolkit:
+            toolkit.call_sync("do")
+        assert server.last.path == "/api/things"
+
+    def test_a_document_that_changes_is_read_again(self) -> None:
+        document: dict[str, Any] = one()
+        api = OpenApi(document, BASE, name="shop")
+        with Toolkit(plugins=()) as toolkit:
+            toolkit.register(api)
+            document["paths"]["/new"] = {"get": {"operationId": "new", "responses": OK}}
+            assert len(toolkit) == 1
+            api.refresh()
+            assert [tool.name for tool in toolkit] == ["do", "new"]
+            document["openapi"] = "2.0"
+            api.refresh()
+            assert len(toolkit) == 2
+            assert len(toolkit.problems) == 1
+
+
+class TestWhatCannotBeUsed:
+    @pytest.mark.parametrize(
+        ("document", "why"),
+        [
+            ("/no/such/file.yaml", "cannot be read: No such file"),
+            ("http://127.0.0.1:1/openapi.json", "it cannot be fetched: ConnectError"),
+            ({"swagger": "2.0"}, "it is of version 2.0; convert it first"),
+            ({"info": {}}, "it has no `openapi: 3...`"),
+        ],
+    )
+    def test_says_why(self, document: Any, why: str) -> None:
+        problem = problem_of(document)
+        assert problem.startswith("the API 'shop': its document cannot be used: ")
+        assert why in problem
+
+    @pytest.mark.parametrize("text", ["a: [", "{'a': }", "\0", "- just\n- a list", "text", ""])
+    def test_nor_what_is_no_document(self, tmp_path: Path, text: str) -> None:
+        path = tmp_path / "broken.yaml"
+        path.write_text(text)
+        assert "its document cannot be used" in problem_of(path)
+
+    def test_a_missing_page(self, server: Server) -> None:
+        server.answers = [Sent({}, 404)]
+        assert "its URL answered 404" in problem_of(f"{server.url}/openapi.json")
+
+    def test_a_server_that_is_nowhere(self) -> None:
+        assert "does not say where the server is, give base_url=" in problem_of(one(), None)
+
+    @pytest.mark.parametrize("url", ["ftp://a", "http://", "http://ada:pw@host", "http://host?key=1", "host/path"])
+    def test_a_base_url_that_is_none(self, url: str) -> None:
+        with pytest.raises(ValueError, match=r"^base_url takes") as caught:
+            OpenApi(one(), url)
+        assert "pw" not in str(caught.value)
+
+    def test_credentials_go_where_the_document_comes_from_or_the_program_says(self, server: Server) -> None:
+        server.answer = lambda asked: Sent(one(more={"servers": [{"url": "https://example.com/api"}]}))
+        url = f"{server.url}/openapi.json"
+        assert "to send credentials to example.com, name it by base_url=" in problem_of(url, None, token="made-up")
+        for options in ({"base_url": None}, {"base_url": BASE, "token": "made-up"}):
+            with board(url, **options) as toolkit:
+                assert toolkit.problems == []
+
+
+class TestStrangers:
+    """A fault takes down the operation that has it, and nothing else."""
+
+    @pytest.mark.parametrize(
+        "said",
+        [
+            {"parameters": 3},
+            {"parameters": [3]},
+            {"parameters": [{"name": "q", "in": "query", "schema": {"$ref": "http://127.0.0.1:1/x.json"}}]},
+            {"parameters": [{"$ref": "#/components/parameters/none"}]},
+            {"requestBody": {"content": {"application/json": {"schema": {"properties": 3, "items": 3}}}}},
+            {"requestBody": "body"},
+            {"security": [{"none": []}]},
+            {"servers": 3},
+        ],
+    )
+    def test_one_operation(self, said: Any) -> None:
+        paths = {
+            "/bad": {"post": {"operationId": "bad", **said}},
+            "/good": {"get": {"operationId": "good", "responses": OK}},
+        }
+        api = OpenApi(documented(paths, servers=[{"url": BASE}]), name="shop")
+        with Toolkit(plugins=()) as toolkit:
+            toolkit.register(api)
+            assert [tool.name for tool in toolkit] == ["good"]
+            assert len(toolkit.problems) == 1
+
+    @pytest.mark.parametrize(
+        "paths", [3, [], {"/a": 3}, {"/a": {"get": 3}}, {"a": {"get": {}}}, {"/a": {"$ref": "#/a"}}, None]
+    )
+    def test_no_operation(self, paths: Any) -> None:
+        assert "no operation" in problem_of(documented(paths))
+
+    def test_a_path_that_nothing_describes(self) -> None:
+        assert "nothing says what 'id' in its path is" in problem_of(one(path="/things/{id}"))
+
+    @pytest.mark.parametrize("part", ["components", "security", "servers", "info", "tags"])
+    def test_parts_that_are_something_else(self, part: str) -> None:
+        for wrong in (3, "x", [3], None):
+            with board({**one(), part: wrong}, token="made-up") as toolkit:
+                assert len(toolkit) + len(toolkit.problems) >= 1
+
+    def test_laughter_ends(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(_document, "_MOST_PARTS", 10_000)
+        lines = ["a0: &a0 [lol, lol]", *(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]" for n in range(1, 40))]
+        path = tmp_path / "laughter.yaml"
+        path.write_text("openapi: 3.0.0\n" + "\n".join(lines))
+        assert "it has more than 10,000 parts" in problem_of(path)
+
+    def test_depth_ends(self, tmp_path: Path) -> None:
+        for text in (
+            "[" * 100_000,
+            "- " * 100_000,
+            "openapi: 3.0.0\na: &a [*a]",
+            '{"a":' * 100_000,
+            '{"openapi": "3.0.0", "a": ' + "[" * 500 + "]" * 500 + "}",
+        ):
+            path = tmp_path / "deep.json"
+            path.write_text(text)
+            assert "its document cannot be used" in problem_of(path)
+
+    def test_size_ends(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: Server) -> None:
+        monkeypatch.setattr(_document, "MAX_BYTES", 1_000)
+        path = tmp_path / "long.json"
+        path.write_text(" " * 2_000)
+        assert "more than 1,000 bytes" in problem_of(path)
+        server.answers = [Sent(b" " * 100_000)]
+        assert "more than 1,000 bytes" in problem_of(f"{server.url}/openapi.json")
+
+    def test_nothing_of_python_is_made(self, tmp_path: Path) -> None:
+        path = tmp_path / "objects.yaml"
+        path.write_text("openapi: !!python/object/apply:os.system ['true']")
+        assert "neither JSON nor YAML in line 1" in problem_of(path)
+
+    def test_many_problems_are_told_in_part(self) -> None:
+        paths = {f"/{n}": {"get": {"parameters": 3}} for n in range(50)}
+        with board(documented(paths)) as toolkit:
+            assert len(toolkit.problems) == 21
+            assert toolkit.problems[-1] == "the API 'shop' has 30 problems more"
+
+    def test_swapping_the_order_changes_no_schema(self) -> None:
+        parameters = [parameter("id", "path"), parameter("id", "query")]
+        both = [one(path="/a/{id}", parameters=each) for each in (parameters, parameters[::-1])]
+        first, second = (OpenApi(each, BASE).tools()[0].parameters for each in both)
+        assert json.dumps(first) == json.dumps(second)
