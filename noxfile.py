@@ -28,6 +28,20 @@ MEMBERS = ("core", *sorted(f"plugins/{pack.parent.name}" for pack in ROOT.glob("
 EXAMPLES = Path("docs", "examples")
 # Extras without which a module of a distribution cannot be imported: the fixtures, which only pytest loads.
 NEEDED_EXTRAS = {"plugins/testing": "[pytest]"}
+# Members that another one uses as a library; like the core they are on no index.
+LIBRARIES = {
+    "plugins/agent": ("plugins/dialects",),
+    "plugins/multimodal": ("plugins/files",),
+    "plugins/ray": ("plugins/process",),
+}
+# Ray takes 300 MB, and a cluster 700 MB of memory: its tests have a session of their own.
+LIGHT = tuple(member for member in MEMBERS if member != "plugins/ray")
+# Groups of what a program brings to a distribution, which declares none of it, and its tests as well.
+BROUGHT = {"plugins/otel": ("telemetry",)}
+# A bridge each.
+FRAMEWORKS = sorted(path.stem for path in ROOT.glob("plugins/bridges/src/pegboard_bridges/[a-z]*.py"))
+# What the agents of frameworks need in the tests of bridges, beside the tools themselves.
+AGENTS = {"langchain": ("langchain>=1.4",)}
 # The tests of the core that need no pack, each folder named after a room.
 CORE_TESTS = ("arguments", "base", "injection", "loading", "results", "schema", "toolkit", "tools")
 
@@ -45,26 +59,38 @@ def editable(*members: str) -> list[str]:
     return [argument for member in members for argument in ("-e", member)]
 
 
-# In a process per processor, four at most: what waits in one leaves room to the others, and a machine with more of them
-# is still there for the programs that tests start. Files begin as whole parts, so that their fixtures are made once.
-IN_PARALLEL = ("--numprocesses", "auto", "--maxprocesses", "4", "--dist", "worksteal")
+# In a process more than there are processors, since a fifth of the time is spent waiting, and in four at most: where
+# there are more, they are there for the programs that tests start. Files begin as whole parts, so that their fixtures
+# are made once.
+IN_PARALLEL = ("--numprocesses", str(min((os.cpu_count() or 1) + 1, 4)), "--dist", "worksteal")
 
 
 def pytest(session: nox.Session, *args: str, success_codes: tuple[int, ...] = (0,)) -> None:
-    """Run pytest in the session's environment."""
-    session.run("python", "-m", "pytest", *args, success_codes=success_codes)
+    """Run pytest in the session's environment.
+
+    Bytecode is kept there: uv compiles nothing that it installs and a workplace may forbid it in the checkout, so that
+    each process and each interpreter that a test starts would compile everything again.
+    """
+    bytecode = Path(session.virtualenv.location, "bytecode")
+    # What the last run's tests wrote and imported, which nobody will import again.
+    shutil.rmtree(bytecode.joinpath(*Path(tempfile.gettempdir()).parts[1:]), ignore_errors=True)
+    environment = {"PYTHONDONTWRITEBYTECODE": None, "PYTHONPYCACHEPREFIX": str(bytecode)}
+    session.run("python", "-m", "pytest", *args, env=environment, success_codes=success_codes)
 
 
 @nox.session
 def demo(session: nox.Session) -> None:
-    """Install the core and all packs, run the quickstart."""
-    session.install(*editable(*MEMBERS))
+    """Install the core and all packs but Ray, which is 280 MB, and run the quickstart.
+
+    `nox -s demo -- --model NAME --base-url URL` lets its agent ask a real model.
+    """
+    session.install(*editable(*LIGHT))
     session.run("python", str(EXAMPLES / "quickstart.py"), *session.posargs)
 
 
 def run_tests(session: nox.Session) -> None:
     """Run the tests, in several processes; arguments after `--` go to pytest (`-n 0` keeps to one)."""
-    session.install(*editable(*MEMBERS), *group("test"))
+    session.install(*editable(*LIGHT), *group("test"))
     pytest(session, *IN_PARALLEL, *session.posargs)
 
 
@@ -76,16 +102,26 @@ for version in PYTHONS:
 
 @nox.session
 def slow(session: nox.Session) -> None:
-    """Run the tests that `tests` leaves out."""
-    session.install(*editable(*MEMBERS), *group("test"))
-    # 5: there are none yet, which is no failure.
-    pytest(session, "-m", "slow or network", *session.posargs, success_codes=(0, 5))
+    """Run the tests that `tests` leaves out, and those of properties with more examples."""
+    session.install(*editable(*LIGHT), *group("test", "engines", "lint", "types"))
+    thorough = ("-m", "slow or network or hypothesis", "--hypothesis-profile", "thorough")
+    # What takes two minutes alone may take ten where others use the machine, and does not hang.
+    patient = ("-o", "faulthandler_timeout=900")
+    pytest(session, *IN_PARALLEL, *thorough, *patient, *session.posargs)
+
+
+@nox.session(default=False)
+def ray(session: nox.Session) -> None:
+    """Run the tests of the pack for Ray in a cluster of two nodes on this machine."""
+    session.install(*editable("core", "plugins/process", "plugins/otel", "plugins/ray"), *group("runner", "telemetry"))
+    session.install(*editable("plugins/testing", "plugins/cli"))
+    pytest(session, "-m", "ray", str(Path("tests", "plugins", "ray")), *session.posargs)
 
 
 @nox.session
 def coverage(session: nox.Session) -> None:
     """Run the tests and report the lines that none of them reached."""
-    session.install(*editable(*MEMBERS), *group("test"))
+    session.install(*editable(*LIGHT), *group("test"))
     session.run("coverage", "erase")
     session.run("coverage", "run", "-m", "pytest", *session.posargs)
     session.run("coverage", "combine")
@@ -104,7 +140,7 @@ def lint(session: nox.Session) -> None:
 @nox.session
 def types(session: nox.Session) -> None:
     """Check types, strictly, in the sources, the tests and the examples."""
-    session.install(*editable(*MEMBERS), *group("types"))
+    session.install(*editable(*LIGHT), *group("types"))
     session.run("mypy", *session.posargs)
 
 
@@ -117,21 +153,23 @@ def rooms(session: nox.Session) -> None:
 
 @nox.session
 def docs(session: nox.Session) -> None:
-    """Build the documentation into docs/.site; a broken link or anchor fails."""
+    """Build the documentation into docs/.site; a broken link or anchor fails. Models find `llms.txt` there."""
     session.install(*group("docs"))
     session.run("zensical", "build", "--strict", "--clean", "--config-file", str(Path("docs", "mkdocs.yml")))
+    session.run("python", "-m", "tests.docs.llms", str(Path("docs", ".site")))
 
 
 @nox.session(reuse_venv=False)
 @nox.parametrize("member", MEMBERS, ids=[Path(member).name for member in MEMBERS])
 def packs(session: nox.Session, member: str) -> None:
     """Prove that a distribution works with only what it declares: import all of it, then run its tests."""
-    session.install(*editable(*dict.fromkeys(("core", f"{member}{NEEDED_EXTRAS.get(member, '')}"))))
+    needed = ("core", *LIBRARIES.get(member, ()), f"{member}{NEEDED_EXTRAS.get(member, '')}")
+    session.install(*editable(*dict.fromkeys(needed)))
     package = next(Path(member, "src").glob("*/__init__.py")).parent.name
     # Before anything else is installed: the test runner's own dependencies must not help.
     session.run("python", str(Path("tests", "workspace", "import_all.py")), package)
     # The core's tests use the kit of `pegboard-testing`, which depends on no more than the core does.
-    session.install(*group("runner"), *editable("plugins/testing"))
+    session.install(*group("runner", *BROUGHT.get(member, ())), *editable("plugins/testing"))
     folders = CORE_TESTS if member == "core" else (member,)
     pytest(session, *(str(Path("tests", folder)) for folder in folders), *session.posargs)
 
@@ -181,7 +219,7 @@ def lowest(session: nox.Session) -> None:
     """Run the tests with the lowest versions that are declared (needs uv)."""
     if session.venv_backend != "uv":
         session.error('only uv can resolve to the lowest versions: pip install "nox[uv]"')
-    session.install("--resolution", "lowest-direct", *editable(*MEMBERS), *group("test"))
+    session.install("--resolution", "lowest-direct", *editable(*LIGHT), *group("test"))
     pytest(session, *IN_PARALLEL, *session.posargs)
 
 
@@ -192,7 +230,7 @@ def bench(session: nox.Session) -> None:
     `--help` shows them: rows, `--compare REV`, `--peers`, `--imports`, `--write` for docs/performance.md. Peers are
     installed into the folder that `PEGBOARD_PEERS` names.
     """
-    session.install(*editable(*MEMBERS), *group("bench"))
+    session.install(*editable(*LIGHT), *group("bench"))
     session.run("python", "-m", "tests.benchmarks", *session.posargs)
 
 
@@ -206,13 +244,64 @@ def conformance(session: nox.Session) -> None:
     session.run("python", "-m", "tests.plugins.mcp.conformance", *session.posargs)
 
 
+@nox.session(default=False)
+def sdks(session: nox.Session) -> None:
+    """Check what speaks to providers against their own SDKs: types, helpers and clients."""
+    session.install(*editable(*LIGHT), *group("sdks"))
+    # Without one of them its tests would be left out, as they are everywhere else.
+    session.run("python", "-c", "import anthropic, dashscope, google.genai, openai")
+    pytest(session, *map(str, sorted(Path("tests", "plugins").glob("*/sdks"))), *session.posargs)
+
+
+@nox.session(default=False)
+@nox.parametrize("framework", FRAMEWORKS, ids=FRAMEWORKS)
+def bridges(session: nox.Session, framework: str) -> None:
+    """Run a framework's own agent with tools over its bridge, in an environment of its own.
+
+    What is kept is compared with the table in docs/packs/bridges.md; `--write` writes it, with what a call costs.
+    """
+    needed = ("core", "plugins/testing", "plugins/dataclasses", f"plugins/bridges[{framework}]")
+    session.install(*editable(*needed), *group("runner"), *AGENTS.get(framework, ()))
+    write = "--write" in session.posargs
+    found = Path(session.create_tmp()) / framework
+    shutil.rmtree(found, ignore_errors=True)
+    found.mkdir()
+    # Without it, the tests would be left out, as they are everywhere else.
+    session.run("python", "-c", f"import pegboard_bridges.{framework}")
+    session.env["PEGBOARD_BRIDGES"] = str(found.resolve())
+    chosen = ("-m", "slow or not slow") if write else ()
+    pytest(session, *chosen, str(Path("tests", "plugins", "bridges", f"test_{framework}.py")))
+    session.run("python", "-m", "tests.plugins.bridges.page", str(found), *(["--write"] if write else []))
+
+
+@nox.session(default=False)
+def inspector(session: nox.Session) -> None:
+    """Use the inspector's page in a headless Chromium, Debian's or Playwright's; without one it is skipped.
+
+    `PEGBOARD_PICTURES` names a folder for the pictures of the documentation, which are taken anew then.
+    """
+    session.install(*editable(*LIGHT), *group("runner", "browser"))
+    pytest(session, *IN_PARALLEL, "-m", "slow", str(Path("tests", "plugins", "inspector")), *session.posargs)
+
+
+@nox.session(name="real-model", default=False)
+def real_model(session: nox.Session) -> None:
+    """Let a real model of 1.5 billion parameters use tools; 1.2 GB are installed into `PEGBOARD_PEERS` once.
+
+    `PEGBOARD_MODEL_URL` names another OpenAI-compatible server, `PEGBOARD_MODEL` its model. What cannot be installed is
+    a reason to skip.
+    """
+    session.install(*editable("core", "plugins/dialects", "plugins/agent"), *group("runner"))
+    pytest(session, "-m", "real_model", "-s", str(Path("tests", "real_model")), *session.posargs)
+
+
 @nox.session
 def mutants(session: nox.Session) -> None:
     """Change each structuring check in turn and print what no test noticed (a quarter of an hour).
 
     Arguments after `--` go to `python -m tests.mutants`.
     """
-    session.install(*editable(*MEMBERS), *group("test"))
+    session.install(*editable(*LIGHT), *group("test"))
     session.run("python", "-m", "tests.mutants", *session.posargs)
 
 

@@ -1,9 +1,11 @@
 """Pegboard in one file: hang tools on a board, show them to a model, run the calls that it sends back.
 
 Run it with `nox -s demo`, or with `python quickstart.py` wherever pegboard[all] is installed. No model is needed: the
-calls below are written down as a model would send them.
+calls below are written down as a model would send them, and the agent at the end talks to a server on this machine that
+says what is written down for it. `--model NAME --base-url URL` lets it talk to a real one.
 """
 
+import argparse
 import asyncio
 import json
 import os
@@ -14,6 +16,8 @@ from typing import Annotated
 
 import pegboard
 from pegboard import Injected, Param, Secret, Tool, ToolCall, Toolkit, ToolResult, tool
+from pegboard_agent import Agent, CallEnded, Final, Memory, Message, OpenAIChat
+from pegboard_testing import ScriptedServer
 
 # -- Tools are typed functions and methods. Types become the schema, docstrings its descriptions. ----------------------
 
@@ -90,7 +94,7 @@ def send_email(to: str, subject: str, api_key: str, sender: Injected[User]) -> s
 # -- Now the program. --------------------------------------------------------------------------------------------------
 
 
-async def main() -> None:
+async def main(model: OpenAIChat) -> None:
     """Assemble a toolkit and use it."""
     page = readme()
     settings = {"files": {"base_dir": str(page.parent), "read_only": True}}
@@ -125,10 +129,41 @@ async def main() -> None:
         show(await toolkit.call("get_forecast", {"town": "Beijing", "days": "three"}))
         show(await toolkit.call("get_wether", {"city": "Beijing"}))
 
+        if "local_text_to_audio" in toolkit:
+            heading("An engine of this machine speaks: a recording for the program, and no key is needed")
+            spoken = await toolkit.call("local_text_to_audio", {"text": "Hello from Pegboard!"})
+            print(f"{spoken.name}: {spoken.status}\n    {spoken.content[0]!r}, {spoken.metadata['duration']} s")
+
         heading("Prepare a call now, execute it later")
         call = toolkit.prepare("get_forecast", {"city": "Beijing", "days": 3})
         print(f"checked: {call.name} {dict(call.typed)} is {call.status}")
         show(await call.execute())
+
+    await ask(model)
+
+
+async def ask(model: OpenAIChat) -> None:
+    """Let an agent answer a question with two tools."""
+    toolkit = Toolkit(plugins=())
+    toolkit.register(WeatherService(), Calculator())
+    agent = Agent(
+        "Assistant",
+        model,
+        toolkit,
+        system_prompt="You are a helpful assistant. Use the available tools to answer questions.",
+        memory=Memory(),
+        max_iterations=5,
+    )
+    question = Message("user", "What's the weather in Beijing? Also, what is 15 + 27?", name="user")
+
+    heading(f"An agent asks {model.model} and answers")
+    print("Question:", question.text)
+    async for event in agent.stream(question):
+        match event:
+            case CallEnded():
+                show(event.result)
+            case Final():
+                print("Answer:", event.message.text)
 
 
 # -- The rest only prints. ---------------------------------------------------------------------------------------------
@@ -186,5 +221,19 @@ def show(result: ToolResult) -> None:
     print(f"{result.name}: {result.status}", textwrap.indent(result.text, "    "), sep="\n")
 
 
+def command_line() -> argparse.Namespace:
+    """Read which model the agent asks."""
+    parser = argparse.ArgumentParser(description="Pegboard in one file.")
+    parser.add_argument("--model", help="a real model for the agent; its key comes from OPENAI_API_KEY")
+    parser.add_argument("--base-url", default="https://api.openai.com/v1", help="the server that has it")
+    return parser.parse_args()
+
+
 if __name__ == "__main__":
-    asyncio.run(main())
+    given = command_line()
+    if given.model:
+        asyncio.run(main(OpenAIChat(given.model, base_url=given.base_url)))
+    else:
+        calls = [("get_weather", {"city": "Beijing"}), ("add", {"a": 15, "b": 27})]
+        with ScriptedServer(calls, "It is sunny in Beijing, 25°C, and 15 + 27 is 42.") as server:
+            asyncio.run(main(OpenAIChat("a scripted model", base_url=server.url, api_key="")))
