@@ -11,11 +11,13 @@ from pegboard import (
     ApprovalRequest,
     ExecutionPolicy,
     Locked,
+    Middleware,
     Secret,
     Status,
     ToolCall,
     Toolkit,
     ToolResult,
+    hookimpl,
     tool,
 )
 from tests.support.calls import both
@@ -109,6 +111,84 @@ class TestBindsToTheArguments:
             call.typed.update(paths=["/tmp"])  # type: ignore[attr-defined]
             assert run(call, on_a_loop=on_a_loop).status is Status.DENIED
             assert desk.ran == []
+
+
+def at_once(toolkit: Any, arguments: Any) -> ToolResult:
+    result: ToolResult = toolkit.call_sync("delete", arguments)
+    return result
+
+
+def awaited(toolkit: Any, arguments: Any) -> ToolResult:
+    result: ToolResult = asyncio.run(toolkit.call("delete", arguments))
+    return result
+
+
+def as_a_call(toolkit: Any, arguments: Any) -> ToolResult:
+    result: ToolResult = toolkit.call_sync(ToolCall("1", "delete", arguments))
+    return result
+
+
+def in_a_batch(toolkit: Any, arguments: Any) -> ToolResult:
+    [result] = toolkit.call_many_sync([("delete", arguments)])
+    assert isinstance(result, ToolResult)
+    return result
+
+
+def streamed(toolkit: Any, arguments: Any) -> ToolResult:
+    async def run() -> ToolResult:
+        [result] = [each async for each in toolkit.stream([("delete", arguments)]) if isinstance(each, ToolResult)]
+        return result
+
+    return asyncio.run(run())
+
+
+def in_a_session(toolkit: Any, arguments: Any) -> ToolResult:
+    return awaited(toolkit.session(), arguments)
+
+
+def through_a_view(toolkit: Any, arguments: Any) -> ToolResult:
+    return at_once(toolkit.view(include=["delete"]), arguments)
+
+
+WAYS = (at_once, awaited, as_a_call, in_a_batch, streamed, in_a_session, through_a_view)
+
+
+@pytest.mark.parametrize("way", WAYS)
+class TestAMappingThatChangesMeanwhile:
+    """What is called at once reads the caller's own mapping, which the caller may change while somebody decides."""
+
+    def test_while_an_approver_looks_at_it(self, way: Any) -> None:
+        arguments = sent()
+        shown: list[Any] = []
+
+        async def approver(request: ApprovalRequest) -> bool:
+            shown.append(request.arguments)
+            spoil(arguments)
+            await asyncio.sleep(0)
+            return True
+
+        with Desk(approver) as desk:
+            assert way(desk.toolkit, arguments).value == "deleted"
+            assert (shown, desk.ran) == ([SENT], [EXPECTED])
+
+    def test_while_middleware_looks_at_it(self, way: Any) -> None:
+        arguments = sent()
+        shown: list[Any] = []
+
+        async def look(call: ToolCall, proceed: Any) -> Any:
+            shown.append(call.arguments)
+            spoil(arguments)
+            await asyncio.sleep(0)
+            return await proceed()
+
+        class Plugin:
+            @hookimpl
+            def provide_middleware(self) -> list[Middleware]:
+                return [Middleware(look)]
+
+        with Desk(requires_approval=False, plugins=[Plugin()]) as desk:
+            assert way(desk.toolkit, arguments).value == "deleted"
+            assert (shown, desk.ran) == ([SENT], [EXPECTED])
 
 
 class TestAnApprover:

@@ -31,7 +31,7 @@ class Desk:
             await asyncio.sleep(0)
             return "seen"
 
-        self.toolkit = Toolkit(plugins=(), approver=approver, **options)
+        self.toolkit = Toolkit(approver=approver, **{"plugins": (), **options})
         self.toolkit.register(delete, look)
 
     def __enter__(self) -> Self:

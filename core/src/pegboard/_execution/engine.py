@@ -93,6 +93,8 @@ class BoundTool:
         self._asks: Any = tool.options.requires_approval if permission is None else None
         # Whether any call may have to be approved.
         self.may_ask = self.permission is Permission.PROMPT or callable(self._asks)
+        # Whether somebody looks at the arguments before they run, and may decide on them.
+        self.shown = self.may_ask or bool(self.middleware)
         self._choose_way(self.plan.kind)
 
     def _provide(self, presets: Mapping[str, Preset]) -> None:

@@ -19,7 +19,7 @@ from pegboard._arguments.decode import ATOMS, MAX_KEYS, check_value, has_every_k
 from pegboard._arguments.validate import Validation
 from pegboard._base import effects
 from pegboard._base.effects import Outcome, StaleError, Steps, cancellation, is_cancellation, pass_interrupt
-from pegboard._base.jsonable import carried
+from pegboard._base.jsonable import carried, owned
 from pegboard._base.redaction import Redaction
 from pegboard._execution.engine import BoundTool, Engine, Unavailable
 from pegboard._execution.steps import CallSteps
@@ -73,7 +73,7 @@ class CallPath(Runner):
         notes: tuple[Note, ...] = ()
         decoded, keys, invocation = None, 0, None
         try:
-            decoded, keys = (_as_dict(sent), 0) if text is None else bound.decode(text)
+            decoded, keys = (_as_dict(sent, bound.shown), 0) if text is None else bound.decode(text)
             values = bound.accept(decoded, keys, text)
         except BaseException as error:  # noqa: BLE001 - whatever a type's own class raises, the value does not fit
             # Only what was decoded from a text in which no key came twice need not be read again.
@@ -382,8 +382,11 @@ def _said(facts: _Facts) -> Called:
     return Unseen(facts[2], facts[1].name) if facts[5] is None else facts[5].said
 
 
-def _as_dict(sent: Any) -> dict[str, Any]:
-    """Arguments that did not come as text. Raises TypeError for what has to be read first."""
+def _as_dict(sent: Any, shown: bool) -> dict[str, Any]:
+    """Arguments that did not come as text. Raises TypeError for what has to be read first.
+
+    What somebody is `shown` is copied: the caller may change its own mapping while they decide.
+    """
     if sent is None:
         return {}
     if type(sent) is not dict:
@@ -394,7 +397,7 @@ def _as_dict(sent: Any) -> dict[str, Any]:
         if not key.isascii() or (type(value) not in ATOMS and (type(value) is not str or not value.isascii())):
             check_value(sent)
             break
-    return sent
+    return owned(sent) if shown else sent
 
 
 def _cancelling() -> int:
