@@ -92,15 +92,6 @@ EQUIVALENT: dict[tuple[str, str, str, str], str] = {
         )
     },
     ("builtin/readings", "_duration", "value < dt.timedelta(0)", "(value <= dt.timedelta(0))"): "zero is written alone",
-    **{
-        ("_tools/plan", "_absent", "default is None or default is True or default is False", after): SPEED
-        for after in (
-            "False",
-            "(default is True or default is False)",
-            "(default is None or default is False)",
-            "(default is None or default is True)",
-        )
-    },
     ("_types/json_kinds", "count_members", "type(member) not in _LEAVES", "True"): SPEED,
     ("_types/json_kinds", "count_members", "type(item) not in _LEAVES", "True"): SPEED,
 }
