@@ -17,6 +17,12 @@ def add(a: int, b: int) -> int:
 
 
 @tool(backend="ray")
+def add_for_good(a: int, b: int) -> int:
+    """Add, in a task of its own."""
+    return a + b
+
+
+@tool(backend="ray")
 def count(n: int, emitter: Emitter) -> Iterator[str]:
     """Emit and yield in turn."""
     for number in range(n):
@@ -100,6 +106,40 @@ def dawdle_again(place: str) -> str:
     return begin(place)
 
 
+@tool(backend="ray", idempotent=True)
+def task(number: int, place: str = "") -> str:
+    """Say which task of Ray this is; a `place` gets a mark each time."""
+    return told(number, place)
+
+
+@tool(backend="ray", read_only=True)
+def task_of_reading(number: int) -> str:
+    """The same, of a tool that changes nothing."""
+    return told(number)
+
+
+@tool(backend="ray")
+def task_for_good(number: int) -> str:
+    """The same, of a tool that may not be run twice."""
+    return told(number)
+
+
+@tool(backend="ray", idempotent=True, timeout=2.0)
+def doze(number: int, seconds: float, place: str) -> str:
+    """Sleep, and say which task this is."""
+    time.sleep(seconds)
+    return told(number, place)
+
+
+def told(number: int, place: str = "") -> str:
+    """The task, after a mark."""
+    import ray
+
+    if place:
+        Path(place, f"{number}-{time.monotonic_ns()}").touch()
+    return str(ray.get_runtime_context().get_task_id())
+
+
 def begin(place: str) -> str:
     """Leave a mark and wait."""
     Path(place, f"{os.getpid()}-{time.monotonic_ns()}").touch()
@@ -135,17 +175,22 @@ def wait(go: str, begun: str) -> str:
 
 TOOLS = [
     add,
+    add_for_good,
     at_first,
     at_second,
     count,
     dawdle,
     dawdle_again,
+    doze,
     fall,
     fall_for_good,
     greedy,
     measure,
     sleep,
     span,
+    task,
+    task_for_good,
+    task_of_reading,
     wait_anywhere,
     wait_for_good,
 ]

@@ -121,9 +121,8 @@ class CallSteps:
             return self._denied(f"it needs approval{told} and nobody is there to give it; go on without it", remedy)
         if self.invocation.seen is not None:
             self.invocation.seen.status = Status.AWAITING_APPROVAL
-        shown = owned(self.invocation.arguments)
-        request = _approval_request()(self.ready.tool, self.invocation.call_id, shown, reason)
-        ask = partial(approver, request)
+        call_id, shown = self.invocation.call_id, owned(self.invocation.arguments)
+        ask = partial(approver, _approval_request()(self.ready.tool, call_id, shown, reason))
         if is_async(approver):
             answer, error = yield from self._idle(effects.Await(ask))
         else:

@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 
 __all__ = ["Arrivals"]
 
-Settle: TypeAlias = Callable[[bytes], Any]
+Settle: TypeAlias = Callable[[], Any]
 
 _lock = threading.Lock()
 
@@ -20,7 +20,7 @@ class Arrivals:
     """Those of one loop."""
 
     def __init__(self) -> None:
-        self._waiting: list[tuple[Settle, bytes]] = []
+        self._waiting: list[Settle] = []
 
     @classmethod
     def here(cls) -> tuple[asyncio.AbstractEventLoop, Arrivals] | None:
@@ -28,10 +28,10 @@ class Arrivals:
         loop = asyncio._get_running_loop()
         return None if loop is None else (loop, _known.get(loop) or _known.setdefault(loop, cls()))
 
-    def put(self, loop: asyncio.AbstractEventLoop, settle: Settle, said: bytes) -> None:
+    def put(self, loop: asyncio.AbstractEventLoop, settle: Settle) -> None:
         """Let the loop settle a call; where it is closed, that is done here."""
         with _lock:
-            self._waiting.append((settle, said))
+            self._waiting.append(settle)
             if len(self._waiting) > 1:
                 return
         try:
@@ -42,8 +42,8 @@ class Arrivals:
     def _settle(self) -> None:
         with _lock:
             waiting, self._waiting = self._waiting, []
-        for settle, said in waiting:
-            settle(said)
+        for settle in waiting:
+            settle()
 
 
 _known: WeakKeyDictionary[asyncio.AbstractEventLoop, Arrivals] = WeakKeyDictionary()

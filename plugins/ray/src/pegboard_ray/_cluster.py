@@ -7,6 +7,7 @@ import os
 import secrets
 import sys
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final, final
@@ -25,6 +26,8 @@ __all__ = ["Cluster", "asked_of", "entered", "ids", "left", "offered"]
 
 _AHEAD: Final = 16
 """Pieces of what a tool says that nobody has taken yet; then it waits."""
+_FRESH: Final = 5.0
+"""Seconds for which the nodes of a cluster are taken to be the same."""
 _NAMES: Final = {"num_cpus": "CPU", "num_gpus": "GPU", "memory": "memory"}
 
 _TOKEN: Final = secrets.token_hex(32)
@@ -47,12 +50,13 @@ class Cluster:
         self._common = common
         self._streamed = {"num_returns": "streaming", "_generator_backpressure_num_objects": _AHEAD}
         self._made: dict[tuple[Any, bool], Any] = {}
+        self._room: dict[Any, tuple[int, float]] = {}
 
     def start(self, parcel: bytes, shape: Any, options: Mapping[str, Any], *, streamed: bool) -> Any:
-        """Give Ray a call: a reference to its answer, or what gives them."""
+        """Give Ray a task: a reference to its answer, or what gives them."""
         key = shape, streamed
         if key not in self._made:
-            function, more = (_worker.stream_call, self._streamed) if streamed else (_worker.run_call, {})
+            function, more = (_worker.stream_call, self._streamed) if streamed else (_worker.run_calls, {})
             self._made[key] = ray.remote(function).options(name="pegboard", **self._common, **more, **options)
         return self._made[key].remote(parcel)
 
@@ -60,6 +64,19 @@ class Cluster:
         """Whether any node has what a task asks for, be it in use or not."""
         asked = asked_of(options)
         return any(all(node.get(name, 0) >= amount for name, amount in asked.items()) for node in offered().values())
+
+    def at_once(self, shape: Any, options: Mapping[str, Any]) -> int:
+        """How many of such tasks the nodes run at once, as of some seconds ago; 1 at least."""
+        known, looked = self._room.get(shape, (0, -_FRESH))
+        if time.monotonic() - looked >= _FRESH:
+            asked = asked_of(options)
+            rooms = (
+                min((node.get(name, 0) // amount for name, amount in asked.items()), default=1)
+                for node in offered().values()
+            )
+            known = max(1, int(sum(rooms)))
+            self._room[shape] = known, time.monotonic()
+        return known
 
     def note(self, key: str) -> bytes | None:
         """Why a worker has ended itself, if it did."""

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import threading
 import time
+from asyncio import CancelledError
 from collections import deque
+from collections.abc import Sequence
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, Final, final
 
 from pegboard import Job
 from pegboard_ray._cluster import Cluster, asked_of, entered, left, offered
 from pegboard_ray._errors import NoResourcesError
+from pegboard_ray._flight import Flight
 from pegboard_ray._orders import Orders
 from pegboard_ray._run import Run
 
@@ -59,21 +63,58 @@ class Dispatcher:
             if self._closed:
                 raise RuntimeError("the Ray backend of this toolkit is closed")
             cluster = self._cluster
-            if cluster is None or self._waiting or len(self._flying) >= self._settings.in_flight:
+            full = self._waiting or len(self._flying) >= self._settings.in_flight
+            # A first call goes at once; those that come while it is on its way go together.
+            if cluster is None or full or (self._flying and not here and self._shares(run)):
                 self._waiting.append(run)
                 self._state.notify_all()
                 return run
             self._flying.add(run)
             if self._rests:
                 self._state.notify_all()
-        run.launch(cluster, self._orders, here=here)
+        self._launch([run], cluster, here=here)
         return run
+
+    def _shares(self, run: Run) -> bool:
+        """Whether a call may have a task together with others."""
+        return not run.is_alone and self._orders.together(run.job) > 1
+
+    def _launch(self, runs: Sequence[Run], cluster: Cluster, *, here: bool = False) -> None:
+        """Give calls to Ray, those of a tool that takes little time together."""
+        shared: dict[str, list[Run]] = {}
+        for run in runs:
+            try:
+                known = self._orders.known(run.job)
+            except BaseException as error:  # noqa: BLE001 - modules of the program, and of packs
+                run.refuse(error)
+                continue
+            if run.is_alone or here or known.pace.together == 1:
+                Flight(cluster, known, self._anew).launch([run], here=here)
+            else:
+                shared.setdefault(known.wanted, []).append(run)
+        for together in shared.values():
+            known = self._orders.known(together[0].job)
+            share = math.ceil(len(together) / cluster.at_once(known.shape, known.options))
+            size = min(known.pace.together, share)
+            for start in range(0, len(together), size):
+                Flight(cluster, known, self._anew).launch(together[start : start + size])
+
+    def _anew(self, run: Run) -> None:
+        """Begin a call again."""
+        with self._state:
+            self._flying.discard(run)
+            closed = self._closed
+            if not closed:
+                self._waiting.appendleft(run)
+                self._state.notify_all()
+        if closed:
+            run.refuse(CancelledError(_CLOSED))
 
     def _over(self, run: Run) -> None:
         following = None
         with self._state:
             self._flying.discard(run)
-            if self._closed or not (self._waiting and asyncio._get_running_loop()):
+            if self._closed or not (self._waiting and asyncio._get_running_loop()) or self._shares(self._waiting[0]):
                 if self._waiting or self._closed:
                     self._state.notify_all()
             elif len(self._flying) < self._settings.in_flight:
@@ -81,7 +122,7 @@ class Dispatcher:
                 self._flying.add(following)
             cluster = self._cluster
         if following is not None and cluster is not None:  # no thread has to wake where a loop goes on anyway
-            following.launch(cluster, self._orders)
+            self._launch([following], cluster)
 
     def _feed(self) -> None:
         """Start Ray, launch what waits, and look after what Ray cannot place."""
@@ -91,11 +132,11 @@ class Dispatcher:
             self._failed = error
         looked = time.monotonic()
         while (runs := self._next(looked + _LOOKS)) is not None:
-            for run in runs:
-                if self._cluster is None:
+            if self._cluster is not None:
+                self._launch(runs, self._cluster)
+            else:
+                for run in runs:
                     run.refuse(self._failed)
-                else:
-                    run.launch(self._cluster, self._orders)
             if time.monotonic() - looked >= _LOOKS:
                 looked = time.monotonic()
                 self._look()
@@ -106,8 +147,7 @@ class Dispatcher:
         """What can be launched now; None when this is closed and nothing is left."""
         with self._state:
             while not (self._closed and not self._flying):
-                room = self._settings.in_flight - len(self._flying)
-                runs = [self._waiting.popleft() for _ in range(min(room, len(self._waiting)))]
+                runs = [self._waiting.popleft() for _ in range(self._room())]
                 self._flying.update(runs)
                 if runs:
                     return runs
@@ -119,6 +159,12 @@ class Dispatcher:
                 else:
                     self._state.wait(until - time.monotonic())
             return None
+
+    def _room(self) -> int:
+        """How many of those that wait can be launched: none before there is room for a whole task."""
+        room, waiting = self._settings.in_flight - len(self._flying), len(self._waiting)
+        whole = self._orders.together(self._waiting[0].job) if waiting else 1
+        return min(room, waiting) if room >= min(whole, waiting, self._settings.in_flight) else 0
 
     def _look(self) -> None:
         """End the calls that wait for what no node has."""
@@ -143,7 +189,7 @@ class Dispatcher:
             self._waiting.clear()
             self._state.notify_all()
         for run in waiting:
-            run.future.cancel()
+            run.drop(_CLOSED)
         for run in flying:
             run.stop(_CLOSED)
         with self._state:

@@ -5,15 +5,31 @@ from __future__ import annotations
 import hashlib
 import json
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from pegboard import Tool
 from pegboard_process.wire import decoded, encoded
 
-__all__ = ["LATE", "MISMATCH", "NAMESPACE", "PROTOCOL", "Frame", "Order", "Wanted", "framed", "frames", "schema_digest"]
+__all__ = [
+    "LATE",
+    "MISMATCH",
+    "NAMESPACE",
+    "PUT_OFF",
+    "TOOK",
+    "Frame",
+    "Order",
+    "Wanted",
+    "framed",
+    "frames",
+    "parcel",
+    "schema_digest",
+    "unpacked",
+]
 
-PROTOCOL: Final = 1
+PROTOCOL: Final = b"2"
+"""How a parcel begins: other releases may write otherwise."""
 NAMESPACE: Final = b"pegboard"
 """In the cluster's table of keys: there a worker notes why it ends itself."""
 
@@ -22,10 +38,15 @@ LATE: Final = b"t"
 """The time of the call is up, and the tool has ended by itself: nothing."""
 MISMATCH: Final = b"m"
 """The worker has another tool: text."""
+PUT_OFF: Final = b"p"
+"""A call before it in its task took long, and it has not begun: nothing."""
+TOOK: Final = b"s"
+"""The last of all: the seconds that the task took, as text."""
 
 Frame: TypeAlias = tuple[bytes, bytes]
 """Something said: its kind and its content."""
 
+_ORDER: Final = b"o"
 _HEAD: Final = struct.Struct("!cQ")
 
 
@@ -45,9 +66,8 @@ class Wanted(NamedTuple):
 
 
 class Order(NamedTuple):
-    """One call. `wanted` is JSON text, which a worker reads once."""
+    """One call."""
 
-    wanted: str
     key: str
     call_id: str
     arguments: dict[str, Any]
@@ -59,13 +79,21 @@ class Order(NamedTuple):
 
     def packed(self) -> bytes:
         """As bytes. Raises `NotDataError` for presets that are no data."""
-        return encoded([PROTOCOL, *self])
+        return encoded(list(self))
 
-    @classmethod
-    def unpacked(cls, parcel: bytes) -> Order | None:
-        """The other way; None for one that another release has written."""
-        protocol, *members = decoded(parcel)
-        return cls(*members) if protocol == PROTOCOL else None
+
+def parcel(wanted: str, orders: Iterable[bytes]) -> bytes:
+    """Calls of one tool; `wanted` is JSON text, which a worker reads once."""
+    return framed(PROTOCOL, wanted.encode()) + b"".join([framed(_ORDER, order) for order in orders])
+
+
+def unpacked(said: bytes) -> tuple[str, list[Order]] | None:
+    """The other way; None for one that another release has written."""
+    with suppress(ValueError):
+        (protocol, wanted), *orders = frames(said)
+        if protocol == PROTOCOL:
+            return wanted.decode(), [Order(*decoded(order)) for _, order in orders]
+    return None
 
 
 def framed(kind: bytes, content: bytes) -> bytes:

@@ -17,11 +17,41 @@ from pegboard_ray._worker import release_of
 if TYPE_CHECKING:
     from pegboard_ray._settings import Settings
 
-__all__ = ["Known", "Orders"]
+__all__ = ["Known", "Orders", "written"]
 
 _ELSEWHERE: Final = 'or let the tool run here, with backend="thread"'
 _SECRET: Final = f"say secrets = true in the settings of ray, read it from the worker's environment, {_ELSEWHERE}"
 _PLAIN: Final = f"make it JSON or bytes, {_ELSEWHERE}"
+
+
+_TOGETHER: Final = 64
+"""Calls in one task, at most."""
+_LONG: Final = 0.02
+"""Seconds that the calls of one task take together, on average; a task itself takes half a millisecond."""
+
+
+@final
+class Pace:
+    """How long the calls of a tool take, and so how many of them share a task."""
+
+    def __init__(self, tool: Tool, *, listens: bool) -> None:
+        hints = tool.hints
+        harmless = hints.read_only is True if hints.idempotent is None else hints.idempotent
+        # What a lost task has not answered is begun again; and who can be told to end is told alone.
+        self._shares = harmless and not listens
+        self._seconds = self._calls = 0.0
+
+    def took(self, seconds: float, calls: int) -> None:
+        """Hear what the calls of a task took; what was long ago counts less."""
+        self._seconds = self._seconds * 0.9 + seconds
+        self._calls = self._calls * 0.9 + calls
+
+    @property
+    def together(self) -> int:
+        """How many calls one task has; 1 for a tool whose calls have one each."""
+        if not (self._shares and self._calls):
+            return 1
+        return max(1, min(_TOGETHER, int(_LONG * self._calls / max(self._seconds, 1e-6))))
 
 
 class Known(NamedTuple):
@@ -33,6 +63,8 @@ class Known(NamedTuple):
     listens: bool
     model: frozenset[str]
     """The parameters that the model would know, if no presets were."""
+    pace: Pace
+    settings: Settings
 
 
 @final
@@ -49,6 +81,11 @@ class Orders:
         if key not in self._known:
             self._known[key] = self._read(job)
         return self._known[key]
+
+    def together(self, job: Job) -> int:
+        """How many calls of the job's tool have one task, as far as is known."""
+        known = self._known.get((job.tool, plugins_of(job.toolkit)))
+        return 1 if known is None else known.pace.together
 
     def _read(self, job: Job) -> Known:
         tool, plugins = job.tool, plugins_of(job.toolkit)
@@ -69,26 +106,25 @@ class Orders:
         options = task_options(tool)
         shape = json.dumps(options, sort_keys=True)
         model = frozenset(parameter.name for parameter in tool.params if parameter.source in ("model", "preset"))
-        return Known(json.dumps(wanted), options, shape, listens(tool), model)
+        heard = listens(tool)
+        return Known(json.dumps(wanted), options, shape, heard, model, Pace(tool, listens=heard), self._settings)
 
-    def written(self, job: Job, key: str) -> bytes:
-        """The order for a job. Raises `TransferError` for what must not leave the program, or cannot."""
-        known = self.known(job)
-        args, kwargs = job.arguments()  # what was decided anew since the job was submitted holds for it
-        presets: dict[str, Any] = {}
-        if hidden := known.model - job.shown:
-            if job.has_secrets and not self._settings.secrets:
-                raise TransferError("a secret that the program provides may not leave it", {"remedy": _SECRET})
-            values = named(job, args, kwargs)
-            presets = {name: values[name] for name in hidden & values.keys() - job.json_arguments.keys()}
-        heard, timeout, grace = job.emitter.heard, job.timeout, self._settings.grace
-        order = Order(
-            known.wanted, key, job.call.id, dict(job.json_arguments), presets, heard, timeout, grace, carried()
-        )
-        try:
-            return order.packed()
-        except NotDataError:
-            raise TransferError("a value that the program provides cannot be sent", _blamed(presets)) from None
+
+def written(job: Job, known: Known, key: str) -> bytes:
+    """The order for a job. Raises `TransferError` for what must not leave the program, or cannot."""
+    args, kwargs = job.arguments()  # what was decided anew since the job was submitted holds for it
+    presets: dict[str, Any] = {}
+    if hidden := known.model - job.shown:
+        if job.has_secrets and not known.settings.secrets:
+            raise TransferError("a secret that the program provides may not leave it", {"remedy": _SECRET})
+        values = named(job, args, kwargs)
+        presets = {name: values[name] for name in hidden & values.keys() - job.json_arguments.keys()}
+    heard, timeout, grace = job.emitter.heard, job.timeout, known.settings.grace
+    order = Order(key, job.call.id, dict(job.json_arguments), presets, heard, timeout, grace, carried())
+    try:
+        return order.packed()
+    except NotDataError:
+        raise TransferError("a value that the program provides cannot be sent", _blamed(presets)) from None
 
 
 def _blamed(presets: Mapping[str, Any]) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""One call in a cluster, from its launch to its outcome."""
+"""One call in a cluster, from its order to its outcome."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import time
 from asyncio import CancelledError
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
-from concurrent.futures import Future
 from contextlib import ExitStack, suppress
 from contextvars import copy_context
 from functools import partial
@@ -24,7 +23,7 @@ from pegboard_ray._arrivals import Arrivals
 from pegboard_ray._cluster import Cluster
 from pegboard_ray._errors import MismatchError, OutOfMemoryError, WorkerLostError
 from pegboard_ray._order import LATE, MISMATCH, Frame, frames
-from pegboard_ray._orders import Orders
+from pegboard_ray._orders import Known, written
 
 __all__ = ["Run"]
 
@@ -51,7 +50,10 @@ class Run:
         self.future = JobFuture(partial(self.stop, _CANCELLED))
         self.options: dict[str, Any] = {}
         self.shape = ""
-        self._job = job
+        self.is_streamed = False
+        self.is_alone = job.emitter.heard
+        """Whether it has a task of its own, whatever its tool is like."""
+        self.job = job
         self._grace = grace
         self._over = over
         self._context = copy_context()
@@ -60,7 +62,9 @@ class Run:
         self._cluster: Cluster | None = None
         self._ref: Any = None
         self._arrivals = Arrivals.here()
-        self._is_here = False
+        self._hear: Callable[[], None] | None = None
+        self._is_begun = False
+        self._late = False
         self._stopped: BaseException | None = None
         self._listens = False
         self._began = time.monotonic()
@@ -69,7 +73,7 @@ class Run:
     @property
     def name(self) -> str:
         """The name of its tool."""
-        return self._job.call.name
+        return self.job.call.name
 
     def seconds(self) -> float:
         """Since it was launched."""
@@ -85,77 +89,63 @@ class Run:
 
     # Beginning -------------------------------------------------------------------------------------------------
 
-    def launch(self, cluster: Cluster, orders: Orders, *, here: bool = False) -> None:
-        """Give it to Ray. What goes wrong is its outcome. A thread that has it `here` waits for the answer itself."""
-        self._cluster, self._began = cluster, time.monotonic()
-        if not self.future.set_running_or_notify_cancel():
+    def boarded(self, cluster: Cluster, known: Known) -> bytes | None:
+        """Its order, now that it is launched; None for what has ended instead. What goes wrong is its outcome."""
+        self._began, self._cluster = time.monotonic(), cluster
+        if not (self._is_begun or self.future.set_running_or_notify_cancel()):
             self._over(self)
-            return
+            return None
+        self._is_begun = True
         try:
-            known = orders.known(self._job)
             self.options, self.shape, self._listens = known.options, known.shape, known.listens
-            streamed = self._listens or self._job.emitter.heard
-            parcel = self._context.run(orders.written, self._job, self._key)
-            ref = cluster.start(parcel, known.shape, known.options, streamed=streamed)
+            self.is_streamed = self._listens or self.job.emitter.heard
+            return self._context.run(written, self.job, known, self._key)
         except BaseException as error:  # noqa: BLE001 - also of what a call must not send
-            self._end(error=error)
-            return
+            self.end(error=error)
+            return None
+
+    def launched(self, ref: Any, hear: Callable[[], None] | None) -> None:
+        """Hear of its task. `hear` waits for the answer, in the thread that has the call."""
+        self._hear = hear
         with self._lock:
             self._ref = ref
             stopped = self._stopped
-        if streamed:
+        if self.is_streamed:
             threading.Thread(
                 target=self._context.run, args=(self._mind,), name="pegboard-ray-call", daemon=True
             ).start()
-        elif here:
-            self._is_here = True
-        else:
-            self._listen()
         if stopped is not None:
             self._cancel()
 
+    def begins_anew(self) -> bool:
+        """Whether it does, now that its task is lost: in a task of its own. Not if it was to end, or its time is up."""
+        if self._stopped is not None or self._is_late():
+            return False
+        self.is_alone = True
+        return True
+
     def wait(self) -> Any:
         """What it comes to, for a thread that has nothing else to do. A token that is set ends it."""
-        with self.future.ended_by(self._job.token):
-            if self._is_here:
+        with self.future.ended_by(self.job.token):
+            if self._hear is not None:
                 self._hear()
             return self.future.result()
 
-    def _hear(self) -> None:
-        try:
-            said = ray.get(self._ref)
-        except KeyboardInterrupt:
-            self._listen()
-            raise
-        except Exception as error:  # noqa: BLE001 - whatever Ray has instead of an answer
-            self._broken(error)
-        else:
-            self._settle(said)
-
-    def _listen(self) -> None:
-        self._ref.future().add_done_callback(self._answered)
-
-    def _answered(self, future: Future[bytes]) -> None:
-        """In a thread of Ray's, which must not wait: what takes longer goes on in another."""
-        error = future.exception()
-        if error is not None:
-            threading.Thread(target=self._broken, args=(error,), name="pegboard-ray-lost", daemon=True).start()
-            return
-        said = future.result()
-        if self._arrivals is not None and len(said) <= _SHORT:
+    def answered(self, kind: bytes, content: bytes) -> None:
+        """Hear what it came to, in a thread that must not wait."""
+        if self._arrivals is not None and self._hear is None and len(content) <= _SHORT:
             loop, arrivals = self._arrivals
-            arrivals.put(loop, self._settle, said)
+            arrivals.put(loop, partial(self._settle, kind, content))
         else:
-            self._settle(said)
+            self._settle(kind, content)
 
-    def _settle(self, said: bytes) -> None:
+    def _settle(self, kind: bytes, content: bytes) -> None:
         try:
-            ((kind, content),) = frames(said)
             value = self._outcome(kind, content)
         except BaseException as raised:  # noqa: BLE001 - what the tool raised, mostly
-            self._end(error=raised)
+            self.end(error=raised)
         else:
-            self._end(value)
+            self.end(value)
 
     # What it says while it runs --------------------------------------------------------------------------------
 
@@ -164,16 +154,16 @@ class Run:
         try:
             value = self._heard(said)
         except lost.RayError as error:
-            self._broken(error)
+            self.broken(error)
         except CancelledError as error:
             self.stop(str(error))  # drawing heard of it sooner, and a worker is still at it
             with suppress(BaseException):
                 deque(said, maxlen=0)
-            self._end(error=error)
+            self.end(error=error)
         except BaseException as error:  # noqa: BLE001 - what the tool raised, mostly
-            self._end(error=error)
+            self.end(error=error)
         else:
-            self._end(value)
+            self.end(value)
 
     def _heard(self, said: Iterator[Frame]) -> Any:
         """What the call comes to, while what the tool reports is passed on."""
@@ -183,7 +173,7 @@ class Run:
                 self._set_clock(around)
                 kind, content = self._next(said)
             if kind == ITEM:
-                return self._job.result(self._job.draw(self._relayed(content, said)))
+                return self.job.result(self.job.draw(self._relayed(content, said)))
             return self._outcome(kind, content)
 
     def _next(self, said: Iterator[Frame]) -> Frame:
@@ -191,7 +181,7 @@ class Run:
         for kind, content in said:
             if kind != CHUNK:
                 return kind, content
-            pass_on(self._job, content)
+            pass_on(self.job, content)
         raise UnexpectedAnswerError
 
     def _said(self) -> Iterator[Frame]:
@@ -207,10 +197,10 @@ class Run:
         return self._unpacked(kind, content)
 
     def _set_clock(self, around: ExitStack) -> None:
-        timeout = self._job.timeout
-        if timeout is not None and self._job.emitter.heard:
+        timeout = self.job.timeout
+        if timeout is not None and self.job.emitter.heard:
             # A slow listener may make this thread wait, and only the token ends that. No sooner than the deadline.
-            timer = threading.Timer(min(timeout + 0.01, threading.TIMEOUT_MAX), self._job.token.cancel, ["timed out"])
+            timer = threading.Timer(min(timeout + 0.01, threading.TIMEOUT_MAX), self.job.token.cancel, ["timed out"])
             timer.daemon = True
             timer.start()
             around.callback(timer.cancel)
@@ -232,11 +222,18 @@ class Run:
             self._cancel()
 
     def refuse(self, error: BaseException | None) -> None:
-        """End what was never launched."""
-        if self.future.set_running_or_notify_cancel():
-            self._end(error=error)
+        """End what waits to be launched."""
+        if self._is_begun or self.future.set_running_or_notify_cancel():
+            self.end(error=error)
         else:
             self._over(self)
+
+    def drop(self, reason: str) -> None:
+        """End what waits to be launched, as cancelled."""
+        if self._is_begun:
+            self.end(error=CancelledError(reason))
+        else:
+            self.future.cancel()
 
     def _cancel(self) -> None:
         if self._listens:
@@ -253,34 +250,39 @@ class Run:
                 ray.cancel(self._ref, force=force)
 
     def _outcome(self, kind: bytes, content: bytes) -> Any:
-        return self._job.result(self._unpacked(kind, content))
+        return self.job.result(self._unpacked(kind, content))
 
     def _unpacked(self, kind: bytes, content: bytes) -> Any:
         if kind == LATE:
-            raise self._job.timed_out()
+            raise self.job.timed_out()
         if kind == MISMATCH:
             raise MismatchError(f"{self.name} cannot run in the cluster: {content.decode()}; {_REMEDY}")
-        return unpack(kind, content, self._job)
+        return unpack(kind, content, self.job)
 
-    def _broken(self, error: BaseException) -> None:
+    def _is_late(self) -> bool:
+        """Whether its worker has noted that its time is up."""
+        if not self._late:  # a note is read once
+            self._late = self._cluster is not None and self._cluster.note(self._key) == b"timeout"
+        return self._late
+
+    def broken(self, error: BaseException) -> None:
         """Ray has no answer: say why."""
-        cluster = self._cluster
         if isinstance(error, lost.OutOfMemoryError):
             what = f"the worker of {self.name} was ended, for its node has no memory left"
             made: BaseException = OutOfMemoryError(what)
         elif isinstance(error, _LOST):
-            late = cluster is not None and cluster.note(self._key) == b"timeout"
             what = f"the worker of {self.name} was lost before the tool ended ({type(error).__name__})"
-            made = self._job.timed_out() if late else WorkerLostError(what)
+            made = self.job.timed_out() if self._is_late() else WorkerLostError(what)
         elif isinstance(error, lost.TaskCancelledError):
             made = WorkerLostError(f"the task of {self.name} was cancelled in the cluster")
         else:
             what = f"no worker could run {self.name}: {type(error).__name__}: {describe_exception(error)}"
             made = PegboardError(what)
         made.__cause__ = error
-        self._end(error=made)
+        self.end(error=made)
 
-    def _end(self, value: Any = None, error: BaseException | None = None) -> None:
+    def end(self, value: Any = None, error: BaseException | None = None) -> None:
+        """End it with a value or an error."""
         with self._lock:
             error = self._stopped or error
         try:

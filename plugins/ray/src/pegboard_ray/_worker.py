@@ -6,6 +6,7 @@ import importlib
 import json
 import queue
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import suppress
@@ -16,35 +17,47 @@ from typing import Any, Final, final
 from pegboard import Chunk, ExecutionPolicy, Job, PegboardError, Tool, Toolkit, describe_exception, hookimpl
 from pegboard_process.wire import BEGUN, CHUNK, LOST, RETURNED, Answers, encoded, performed, within
 from pegboard_ray._checks import listens, path_of
-from pegboard_ray._order import LATE, MISMATCH, Order, Wanted, framed, schema_digest
+from pegboard_ray._order import LATE, MISMATCH, PUT_OFF, TOOK, Order, Wanted, framed, schema_digest, unpacked
 from pegboard_ray._watchdog import Watchdog
 
-__all__ = ["release_of", "run_call", "stream_call"]
+__all__ = ["release_of", "run_calls", "stream_call"]
 
 _ROOM: Final = 16
 """Things said that may wait for Ray to take them; a tool that says one more waits."""
 _PIECE: Final = 1 << 20
 """Bytes that are sent at once, where there is more to say."""
+_LONG: Final = 0.05
+"""Seconds after which the other calls of a task are left to other tasks."""
 _POLICY: Final = ExecutionPolicy(timeout=None, max_attempts=1)
 _PLACES: Final = ("inline", "process", "ray", "thread")
 
 _watchdog: Final = Watchdog()
 
 
-def run_call(parcel: bytes) -> bytes:
-    """Run a call to its end: its answer. What the tool reports meanwhile nobody hears."""
-    order = Order.unpacked(parcel)
-    return framed(*_refusal()) if order is None else _Work(order, lambda kind, content: None).run()
+def run_calls(parcel: bytes) -> bytes:
+    """Run calls to their ends, one after another: their answers. What the tool reports meanwhile nobody hears."""
+    told = unpacked(parcel)
+    if told is None:
+        return _refusal()
+    wanted, orders = told
+    answers, begun = [], time.monotonic()
+    for order in orders:
+        if time.monotonic() - begun > _LONG:
+            answers.append(framed(PUT_OFF, b""))
+        else:
+            answers.append(_Work(wanted, order, lambda kind, content: None).run())
+    return b"".join((*answers, framed(TOOK, repr(time.monotonic() - begun).encode())))
 
 
 def stream_call(parcel: bytes) -> Iterator[bytes]:
     """Run a call, and give what it says as it comes; its answer is the last."""
-    order = Order.unpacked(parcel)
-    if order is None:
-        yield framed(*_refusal())
+    told = unpacked(parcel)
+    if told is None:
+        yield _refusal()
         return
+    wanted, (order,) = told
     said: queue.Queue[bytes | None] = queue.Queue(_ROOM)
-    work = _Work(order, lambda kind, content: said.put(framed(kind, content)))
+    work = _Work(wanted, order, lambda kind, content: said.put(framed(kind, content)))
 
     def run() -> None:
         said.put(work.run())
@@ -85,15 +98,17 @@ def release_of(distribution: str | None) -> str:
     return f"{distribution} (not installed)"
 
 
-def _refusal() -> tuple[bytes, bytes]:
-    return MISMATCH, f"its worker has pegboard {version('pegboard')}, whose pegboard-ray speaks otherwise".encode()
+def _refusal() -> bytes:
+    said = f"its worker has pegboard {version('pegboard')}, whose pegboard-ray speaks otherwise"
+    return framed(MISMATCH, said.encode())
 
 
 @final
 class _Work:
     """One call in a worker."""
 
-    def __init__(self, order: Order, say: Callable[[bytes, bytes], object]) -> None:
+    def __init__(self, wanted: str, order: Order, say: Callable[[bytes, bytes], object]) -> None:
+        self._wanted = wanted
         self._order = order
         self._say = say
         self._job: Job | None = None
@@ -110,7 +125,7 @@ class _Work:
         """Run it: its answer."""
         order = self._order
         try:
-            board, name = _found(order.wanted)
+            board, name = _found(self._wanted)
             shown = {key: value for key, value in order.presets.items() if key in board.parameters(name)}
             with within(order.carrier):
                 board.call(name, {**order.arguments, **shown}, self)
