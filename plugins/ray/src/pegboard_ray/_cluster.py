@@ -78,14 +78,14 @@ class Cluster:
             self._room[shape] = known, time.monotonic()
         return known
 
-    def note(self, key: str) -> bytes | None:
-        """Why a worker has ended itself, if it did."""
+    def note(self, task: str) -> str:
+        """Whose time was up in a task, so that its worker ended itself; empty if that is not why it is gone."""
         with suppress(Exception):  # the cluster may be gone as a whole
-            said = _internal_kv_get(key.encode(), namespace=NAMESPACE)
+            said = _internal_kv_get(task.encode(), namespace=NAMESPACE)
             if said is not None:
-                _internal_kv_del(key.encode(), namespace=NAMESPACE)
-            return said  # type: ignore[no-any-return]
-        return None
+                _internal_kv_del(task.encode(), namespace=NAMESPACE)
+                return str(said.decode())
+        return ""
 
 
 def asked_of(options: Mapping[str, Any]) -> dict[str, float]:

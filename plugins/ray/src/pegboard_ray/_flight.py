@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from typing import Any, final
+from typing import Any, Final, final
+from uuid import uuid4
 
 import ray
 
@@ -13,9 +15,13 @@ from pegboard_process.wire import UnexpectedAnswerError
 from pegboard_ray._cluster import Cluster
 from pegboard_ray._order import PUT_OFF, TOOK, Frame, frames, parcel
 from pegboard_ray._orders import Known
-from pegboard_ray._run import Run
+from pegboard_ray._run import LOST, Run
 
 __all__ = ["Flight"]
+
+_BOOT: Final = uuid4().hex
+
+_numbers: Final = itertools.count(1)
 
 
 @final
@@ -26,13 +32,14 @@ class Flight:
         self._cluster = cluster
         self._known = known
         self._again = again
+        self._key = f"{_BOOT}{next(_numbers)}"
         self._runs: Sequence[Run] = ()
         self._ref: Any = None
 
     def launch(self, runs: Sequence[Run], *, here: bool = False) -> None:
         """Give them to Ray. What goes wrong is their outcome. A thread that has one `here` waits for it itself."""
         known = self._known
-        boarded = [(run, order) for run in runs if (order := run.boarded(self._cluster, known)) is not None]
+        boarded = [(run, order) for run in runs if (order := run.boarded(known, self._key)) is not None]
         self._runs = [run for run, _ in boarded]
         if not boarded:
             return
@@ -45,7 +52,7 @@ class Flight:
                 run.end(error=error)
             return
         for run in self._runs:
-            run.launched(self._ref, self._hear if here and not streamed else None)
+            run.launched(self._ref, self._hear if here and not streamed else None, self._broken)
         if not (streamed or here):
             self._listen()
 
@@ -75,7 +82,7 @@ class Flight:
     def _answered(self, said: bytes) -> None:
         try:
             answers = self._read(said)
-        except ValueError as error:
+        except (ValueError, UnexpectedAnswerError) as error:
             for run in self._runs:
                 run.end(error=error)
             return
@@ -86,7 +93,7 @@ class Flight:
                 run.answered(kind, content)
 
     def _read(self, said: bytes) -> list[Frame]:
-        """An answer each. Raises ValueError for what is nothing of the kind."""
+        """An answer each. Raises ValueError and `UnexpectedAnswerError` for what is nothing of the kind."""
         *answers, last = frames(said)
         if last[0] != TOOK:  # a refusal of the task as a whole
             return [last] * len(self._runs)
@@ -97,8 +104,9 @@ class Flight:
 
     def _broken(self, error: BaseException) -> None:
         """Ray has no answer. A lone call is lost; of several nobody knows which, so each begins anew, alone."""
+        noted = self._cluster.note(self._key) if isinstance(error, LOST) else ""
         for run in self._runs:
-            if len(self._runs) == 1 or not run.begins_anew():
-                run.broken(error)
-            else:
+            if len(self._runs) > 1 and run.begins_anew(noted):
                 self._again(run)
+            else:
+                run.broken(error, noted)

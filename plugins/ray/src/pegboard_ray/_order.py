@@ -66,7 +66,7 @@ class Wanted(NamedTuple):
 
 
 class Order(NamedTuple):
-    """One call."""
+    """One call. Its key begins with that of its task, and a slash."""
 
     key: str
     call_id: str

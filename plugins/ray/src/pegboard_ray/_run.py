@@ -12,7 +12,6 @@ from contextlib import ExitStack, suppress
 from contextvars import copy_context
 from functools import partial
 from typing import Any, Final, final
-from uuid import uuid4
 
 import ray
 from ray import exceptions as lost
@@ -20,20 +19,17 @@ from ray import exceptions as lost
 from pegboard import Job, PegboardError, describe_exception
 from pegboard_process.wire import BEGUN, CHUNK, ITEM, JobFuture, UnexpectedAnswerError, opened, pass_on, unpack
 from pegboard_ray._arrivals import Arrivals
-from pegboard_ray._cluster import Cluster
 from pegboard_ray._errors import MismatchError, OutOfMemoryError, WorkerLostError
 from pegboard_ray._order import LATE, MISMATCH, Frame, frames
 from pegboard_ray._orders import Known, written
 
-__all__ = ["Run"]
+__all__ = ["LOST", "Run"]
 
-_BOOT: Final = uuid4().hex
-
-_keys: Final = (f"{_BOOT}{number}" for number in itertools.count(1))
+_keys: Final = map(str, itertools.count(1))
 _SHORT: Final = 1 << 16
 """Bytes of an answer that an event loop may read itself."""
 _CANCELLED: Final = "the call was cancelled"
-_LOST: Final = (
+LOST: Final = (
     lost.WorkerCrashedError,
     lost.NodeDiedError,
     lost.LocalRayletDiedError,
@@ -59,12 +55,11 @@ class Run:
         self._context = copy_context()
         self._key = next(_keys)
         self._lock = threading.Lock()
-        self._cluster: Cluster | None = None
         self._ref: Any = None
         self._arrivals = Arrivals.here()
         self._hear: Callable[[], None] | None = None
+        self._lose: Callable[[BaseException], None]
         self._is_begun = False
-        self._late = False
         self._stopped: BaseException | None = None
         self._listens = False
         self._began = time.monotonic()
@@ -89,9 +84,9 @@ class Run:
 
     # Beginning -------------------------------------------------------------------------------------------------
 
-    def boarded(self, cluster: Cluster, known: Known) -> bytes | None:
+    def boarded(self, known: Known, flight: str) -> bytes | None:
         """Its order, now that it is launched; None for what has ended instead. What goes wrong is its outcome."""
-        self._began, self._cluster = time.monotonic(), cluster
+        self._began = time.monotonic()
         if not (self._is_begun or self.future.set_running_or_notify_cancel()):
             self._over(self)
             return None
@@ -99,14 +94,14 @@ class Run:
         try:
             self.options, self.shape, self._listens = known.options, known.shape, known.listens
             self.is_streamed = self._listens or self.job.emitter.heard
-            return self._context.run(written, self.job, known, self._key)
+            return self._context.run(written, self.job, known, f"{flight}/{self._key}")
         except BaseException as error:  # noqa: BLE001 - also of what a call must not send
             self.end(error=error)
             return None
 
-    def launched(self, ref: Any, hear: Callable[[], None] | None) -> None:
-        """Hear of its task. `hear` waits for the answer, in the thread that has the call."""
-        self._hear = hear
+    def launched(self, ref: Any, hear: Callable[[], None] | None, lose: Callable[[BaseException], None]) -> None:
+        """Hear of its task. `hear` waits for the answer in the thread that has the call, `lose` hears of its loss."""
+        self._hear, self._lose = hear, lose
         with self._lock:
             self._ref = ref
             stopped = self._stopped
@@ -117,9 +112,9 @@ class Run:
         if stopped is not None:
             self._cancel()
 
-    def begins_anew(self) -> bool:
-        """Whether it does, now that its task is lost: in a task of its own. Not if it was to end, or its time is up."""
-        if self._stopped is not None or self._is_late():
+    def begins_anew(self, noted: str) -> bool:
+        """Whether it does, in a task of its own, now that one is lost. Not if it was to end, or its time is up."""
+        if self._stopped is not None or noted == self._key:
             return False
         self.is_alone = True
         return True
@@ -154,7 +149,7 @@ class Run:
         try:
             value = self._heard(said)
         except lost.RayError as error:
-            self.broken(error)
+            self._lose(error)
         except CancelledError as error:
             self.stop(str(error))  # drawing heard of it sooner, and a worker is still at it
             with suppress(BaseException):
@@ -259,20 +254,15 @@ class Run:
             raise MismatchError(f"{self.name} cannot run in the cluster: {content.decode()}; {_REMEDY}")
         return unpack(kind, content, self.job)
 
-    def _is_late(self) -> bool:
-        """Whether its worker has noted that its time is up."""
-        if not self._late:  # a note is read once
-            self._late = self._cluster is not None and self._cluster.note(self._key) == b"timeout"
-        return self._late
-
-    def broken(self, error: BaseException) -> None:
-        """Ray has no answer: say why."""
+    def broken(self, error: BaseException, noted: str) -> None:
+        """Say why Ray has no answer; `noted` is the key of the call whose time was up."""
         if isinstance(error, lost.OutOfMemoryError):
             what = f"the worker of {self.name} was ended, for its node has no memory left"
             made: BaseException = OutOfMemoryError(what)
-        elif isinstance(error, _LOST):
-            what = f"the worker of {self.name} was lost before the tool ended ({type(error).__name__})"
-            made = self.job.timed_out() if self._is_late() else WorkerLostError(what)
+        elif noted == self._key:
+            made = self.job.timed_out()
+        elif isinstance(error, LOST):
+            made = WorkerLostError(f"the worker of {self.name} was lost before the tool ended ({type(error).__name__})")
         elif isinstance(error, lost.TaskCancelledError):
             made = WorkerLostError(f"the task of {self.name} was cancelled in the cluster")
         else:

@@ -74,8 +74,9 @@ class Watchdog:
 
 
 def _note(key: str) -> None:
-    """Write down for the program why this worker is gone."""
+    """Write down for the program why this worker is gone: by the key of the task, that of the call."""
+    task, _, call = key.partition("/")
     with suppress(Exception):  # then it learns no more than that
         from ray.experimental.internal_kv import _internal_kv_put
 
-        _internal_kv_put(key.encode(), b"timeout", namespace=NAMESPACE)
+        _internal_kv_put(task.encode(), call.encode(), namespace=NAMESPACE)
