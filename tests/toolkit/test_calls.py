@@ -357,6 +357,11 @@ class TestMany:
             toolkit.call_many_sync(["first", 7])
         assert ran == []
 
+    @pytest.mark.parametrize("lone", ["add", b"add", {"name": "add"}, ToolCall("1", "add"), None, 7])
+    def test_what_is_no_list_is_refused(self, toolkit: Toolkit, lone: Any) -> None:
+        with pytest.raises(PegboardError, match=f"several calls are a list; got a lone {type(lone).__name__}"):
+            toolkit.call_many_sync(lone)
+
     def test_from_an_iterator(self, toolkit: Toolkit) -> None:
         assert [each.value for each in toolkit.call_many_sync(("add", {"a": n}) for n in range(3))] == [2, 3, 4]
 

@@ -255,7 +255,7 @@ class Batch:
         parallel: bool,
         engine: Engine,
     ) -> None:
-        if type(calls) is not list and isinstance(calls, (str, bytes, Mapping, ToolCall)):
+        if type(calls) is not list and (isinstance(calls, (str, bytes, Mapping)) or not isinstance(calls, Iterable)):
             raise PegboardError(f"several calls are a list; got a lone {type(calls).__name__}: put it into a list")
         self._call = call
         self._calls = [_normalised(each) for each in calls]
