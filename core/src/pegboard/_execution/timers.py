@@ -293,10 +293,10 @@ def resumed(
     `guard` is that of the current task. Raises `AttemptTimeoutError`.
     """
     task = guard.task
+    timers = timers_of(loop := task.get_loop())
     if timeout is not None:
         guard.timeout = timeout
-        loop = task.get_loop()
-        timers_of(loop).set(loop, guard, timeout)
+        timers.set(loop, guard, timeout)
     guard.waits = True
     thrown: BaseException | None = None
     try:
@@ -319,8 +319,8 @@ def resumed(
     finally:
         thrown = None  # which holds this very frame
         guard.waits = False
-        if timeout is not None or guard.cancels:  # else nobody has set a timer
-            timers_of(task.get_loop()).forget(guard)
+        timers.forget(guard)  # a stop sets one even without a timeout
+        if guard.cancels:
             guard.caller_left()
 
 
