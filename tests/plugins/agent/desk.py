@@ -8,7 +8,7 @@ from typing import Any
 
 from pegboard import ExecutionPolicy, Toolkit, tool
 from pegboard_agent import Agent, Event, OpenAIChat
-from pegboard_testing import ScriptedServer
+from pegboard_testing import Raw, ScriptedServer
 
 KEY = "sk-made-up-for-these-tests"
 AT_ONCE = ExecutionPolicy(initial_backoff=0.0, max_attempts=3, timeout=60.0)
@@ -48,6 +48,12 @@ def agent_on(server: ScriptedServer, *tools: Any, **options: Any) -> Agent:
     toolkit = Toolkit(plugins=())
     toolkit.register(*(tools or (WeatherService(), Calculator())))
     return Agent("Assistant", model_of(server), toolkit, **options)
+
+
+def half_said(finish: str) -> Raw:
+    """An answer that ends for that reason."""
+    begun = f'{{"delta": {{"content": "The first half"}}, "finish_reason": "{finish}"}}'
+    return Raw(f'data: {{"choices": [{begun}]}}\n\ndata: [DONE]\n\n')
 
 
 def events_of(agent: Agent, message: Any = None, **options: Any) -> list[Event]:

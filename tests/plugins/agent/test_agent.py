@@ -39,7 +39,7 @@ from pegboard_agent import (
     TextDelta,
 )
 from pegboard_testing import Broken, Failing, Raw, ScriptedServer
-from tests.plugins.agent.desk import KEY, Calculator, agent_on, events_of, faults_of, model_of, until
+from tests.plugins.agent.desk import KEY, Calculator, agent_on, events_of, faults_of, half_said, model_of, until
 from tests.support.waiting import PATIENCE
 
 QUESTION = "What's the weather in Beijing? Also, what is 15 + 27?"
@@ -332,6 +332,12 @@ class TestLimits:
             agent_on(server, pay).call_sync("pay")
         assert ran == []
         assert "cut off" in server.requests[1]["messages"][-1]["content"]
+
+    @pytest.mark.parametrize(("finish", "is_cut_off"), [("length", True), ("stop", False)])
+    def test_an_answer_that_was_cut_off_says_so(self, finish: str, is_cut_off: bool) -> None:
+        with ScriptedServer(half_said(finish)) as server:
+            answer = agent_on(server).call_sync("tell me all")
+        assert (answer.text, answer.is_cut_off) == ("The first half", is_cut_off)
 
 
 class TestFailingServers:

@@ -12,7 +12,7 @@ import pytest
 from pegboard import ApprovalRequest, Toolkit
 from pegboard_agent._chat import _approve
 from pegboard_testing import Broken, Failing, ScriptedServer, fake_distribution
-from tests.plugins.agent.desk import KEY
+from tests.plugins.agent.desk import KEY, half_said
 from tests.support.waiting import eventually
 
 RUN = "import sys; from pegboard_agent._chat import run; sys.exit(run(sys.argv[1:]))"
@@ -94,6 +94,12 @@ class TestChat:
         assert "noise of a tool" in done.stderr
         assert [message["content"] for message in server.requests[-1]["messages"]][:2] == ["Be brief.", "1 + 2?"]
         assert server.headers[0]["authorization"] == f"Bearer {KEY}"
+
+    def test_an_answer_that_was_cut_off_says_so(self, tmp_path: Path) -> None:
+        with ScriptedServer(half_said("length")) as server:
+            done = chat(server, tmp_path, "Tell me all.\n")
+        assert (done.returncode, done.stdout) == (0, "The first half\n")
+        assert "[the answer was cut off at the server's length limit]" in done.stderr
 
     @pytest.mark.slow
     def test_a_failing_server_is_one_sentence(self, tmp_path: Path) -> None:

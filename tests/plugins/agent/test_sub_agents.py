@@ -10,7 +10,7 @@ import pytest
 from pegboard import ApprovalRequest, DataBlock, Injected, Tool, Toolkit, tool
 from pegboard_agent import Agent, CallEnded, ChunkEvent, Memory
 from pegboard_testing import Failing, ScriptedServer
-from tests.plugins.agent.desk import agent_on, events_of, model_of, until
+from tests.plugins.agent.desk import agent_on, events_of, half_said, model_of, until
 
 
 class User:
@@ -45,6 +45,14 @@ class TestAsTool:
             assert hung.parameters["required"] == ["message"]
             result = toolkit.call_sync("ask_assistant", {"message": "hi"})
         assert re.fullmatch(r"session_id: \S+\n\nHello\.", result.text)
+
+    def test_an_answer_that_was_cut_off_says_so(self) -> None:
+        with ScriptedServer(half_said("length"), half_said("stop")) as server:
+            toolkit = Toolkit(plugins=())
+            toolkit.register(agent_on(server).as_tool(name="ask"))
+            cut, whole = (toolkit.call_sync("ask", {"message": "hi"}).text for _ in range(2))
+        assert "cut off" in cut
+        assert whole.endswith("The first half")
 
     def test_register_takes_the_agent_itself(self) -> None:
         with ScriptedServer("Hello.") as server:

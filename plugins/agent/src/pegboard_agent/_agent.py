@@ -197,6 +197,8 @@ class Agent:
             except AgentStoppedError as error:
                 raise ToolError(f"session_id: {own_id}\n\n{self.name} stopped: {error}") from error
             text = answer.text or "(No response)"
+            if answer.is_cut_off:
+                text = f"{text}\n\n(The answer was cut off at its length limit; ask for the rest with this session_id.)"
             if answer.parked:
                 waiting = f"{self.name} waits for the answers of {', '.join(answer.parked)}"
                 text = f"(No response yet: {waiting}. Ask it again later, with this session_id.)"
@@ -299,7 +301,8 @@ class Run:
             return self._answered(message, calls[answers[0]]["function"]["arguments"])
         if last or not calls:
             said = message["content"] or (NO_ANSWER if last else "")
-            return self._answered({"role": "assistant", "content": said}, said, in_words=True)
+            words = {"role": "assistant", "content": said}
+            return self._answered(words, said, in_words=True, is_cut_off=reply.finish == "length")
         self._conversation.add(message)
         if reply.finish == "length":
             for result in self._conversation.refuse(CUT_OFF):
@@ -314,7 +317,9 @@ class Run:
         self._emit(Parked(waiting))
         return Message("assistant", "", self._agent.name, parked=waiting)
 
-    def _answered(self, message: dict[str, Any], said: str, *, in_words: bool = False) -> Message | None:
+    def _answered(
+        self, message: dict[str, Any], said: str, *, in_words: bool = False, is_cut_off: bool = False
+    ) -> Message | None:
         """The answer, unless it has to go back because it has not the type that was asked for."""
         text, data = said, None
         if self._agent._answer is not None:
@@ -327,7 +332,8 @@ class Run:
                 self._emit(TextDelta(text))
         self._conversation.add({"role": "assistant", "content": text})
         data = None if self._agent.output is None else data
-        answer = Message("assistant", text, self._agent.name, data=data, usage=dict(self._usage))
+        name, usage = self._agent.name, dict(self._usage)
+        answer = Message("assistant", text, name, data=data, usage=usage, is_cut_off=is_cut_off)
         self._emit(Final(answer))
         return answer
 

@@ -95,7 +95,8 @@ async def _answer(agent: Agent, message: str | None, out: TextIO) -> bool:
                 midline = live
             elif isinstance(event, Final):
                 out.write("\n" if live else f"{event.message.text}\n")
-            elif line := " ".join(_told(event).split()):
+                midline = False
+            if line := " ".join(_told(event).split()):
                 _say("\n" * midline + line[:LONGEST_LINE])
                 midline = False
             out.flush()
@@ -113,6 +114,8 @@ def _told(event: Event) -> str:
             return f"[{result.name}: {result.status.value}] {result.text}"
         case Parked(call_ids):
             return f"[waiting for the answers of {', '.join(call_ids)}]"
+        case Final(message) if message.is_cut_off:
+            return "[the answer was cut off at the server's length limit]"
         case Stopped(reason):
             return f"pegboard chat: {reason}"
     return ""

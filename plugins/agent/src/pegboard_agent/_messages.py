@@ -28,7 +28,8 @@ class Message:
     """What somebody says: text, or content blocks. `name` is who says it.
 
     An agent's answer holds `data`, the typed value where one was asked for, and `usage`, the tokens of all requests
-    that it took. `parked` are the ids of calls that wait for their answers: then it is no answer yet.
+    that it took. `parked` are the ids of calls that wait for their answers: then it is no answer yet. One that
+    `is_cut_off` ends where the server's length limit was reached, and not where the model was done.
     """
 
     role: str
@@ -37,6 +38,7 @@ class Message:
     data: Any = field(default=None, kw_only=True)
     usage: Mapping[str, int] = field(factory=dict, kw_only=True)
     parked: tuple[str, ...] = field(default=(), kw_only=True)
+    is_cut_off: bool = field(default=False, kw_only=True)
 
     @property
     def text(self) -> str:
