@@ -326,5 +326,4 @@ class ConcurrencyLimits:
 
 def _is_held_up(limit: Limit, above: set[Permit], loops: set[Any]) -> bool:
     """Whether no holder of a limit can end while the calls below `above` wait and the `loops` stand still."""
-    held_up = sum(permit in above or not loops.isdisjoint(permit.loops) for permit in limit.holders)
-    return held_up >= limit.capacity
+    return sum(permit in above or not loops.isdisjoint(permit.loops) for permit in limit.holders) >= limit.capacity

@@ -199,8 +199,8 @@ class CallSteps:
         if error is not None:
             return self._results.failure(call, error, self.invocation.redact)
         if isinstance(value, ToolResult):
-            foreign = value.call_id != call.id  # from a cache, for instance
-            return self._results.success(call, value, self.ready.renderers) if foreign else value
+            # Another call's comes from a cache, for instance.
+            return value if value.call_id == call.id else self._results.success(call, value, self.ready.renderers)
         name = middleware.name or getattr(middleware.around, "__qualname__", "middleware")
         remedy = f"middleware {name!r} returned a {type(value).__name__}, not a ToolResult; it must return proceed()'s"
         message = f"what the program has put around {call.name} gave no result"

@@ -15,7 +15,7 @@ from pegboard._injection.context import is_unseen_protocol
 from pegboard._injection.invocation import Invocation
 from pegboard._model.call import Agent
 from pegboard._types.annotations import is_union
-from pegboard._types.table import Ranking
+from pegboard._types.table import Ranking, Ways
 from pegboard.extension import Injector
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class InjectorTable(Ranking):
     """
 
     # Classes that no injector claims, as most parameters are of, with None; injectors with their providers.
-    _known: dict[Any, Provider | None]
+    _known: dict[Any, Any]
 
     def __init__(self, context_only: Iterable[type] = ()) -> None:
         super().__init__()
@@ -96,6 +96,13 @@ class InjectorTable(Ranking):
             return Provider("context", fetch, standing=True, otherwise=otherwise)
         behind = evolve(self._special(injector), otherwise=otherwise)
         return evolve(behind, fetch=fetch, otherwise=behind.give)
+
+    def first_held(self, ways: Ways) -> Any:
+        """The first way whose end has a provider, or None. Raises as `provider_for` does."""
+        now = self._known.setdefault(Ways, object())  # another one as soon as anything has changed
+        if ways.asked is not now:
+            ways.held, ways.asked = next((way for way in ways if self.provider_for(way[-1]) is not None), None), now
+        return ways.held
 
     def _special(self, injector: Injector) -> Provider:
         provider = self._known.get(injector)

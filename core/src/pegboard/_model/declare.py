@@ -111,8 +111,7 @@ def toolset(cls: Any = None, /, *, name: str | None = None, description: str | N
 
 def declared_options(function: Any) -> ToolOptions | None:
     """What `@tool` said of a function, method or descriptor; None if it was not decorated."""
-    inner = getattr(function, "__func__", function)
-    options = getattr(inner, _OPTIONS, None)
+    options = getattr(getattr(function, "__func__", function), _OPTIONS, None)
     return options if isinstance(options, ToolOptions) else None
 
 

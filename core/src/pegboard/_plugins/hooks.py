@@ -118,8 +118,7 @@ class Hooks:
 
         Raises what the plugin raises, and `PluginError` for a result of the wrong kind.
         """
-        answers = self._answers(name, hook, arguments)
-        return tuple(item for answer in answers for item in _items(hook, answer))
+        return tuple(item for answer in self._answers(name, hook, arguments) for item in _items(hook, answer))
 
     def _answers(self, name: str, hook: HookName, arguments: Mapping[str, Any]) -> Iterator[Any]:
         for implementation in self._implementations.get(name, {}).get(hook, ()):

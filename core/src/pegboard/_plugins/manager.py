@@ -256,8 +256,7 @@ class Plugins:
             unfit = [NotOffered(own, "it cannot be used here", broken[own])] if own in broken else []
             for each in (*slot.record.not_offered, *unfit):
                 if own in each.names:
-                    why = each.reason if brief else each
-                    return f"The plugin {slot.record.label} does not offer it: {why}."
+                    return f"The plugin {slot.record.label} does not offer it: {each.reason if brief else each}."
         absent = [slot for slot in self._slots if slot.record.state is not PluginState.ACTIVE]
         pack, separator, _ = name.partition("__")
         for slot in absent:

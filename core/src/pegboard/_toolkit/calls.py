@@ -171,8 +171,7 @@ class Calls:
 
     def suspend(self, call: ToolCall, reason: str = "") -> ToolResult:
         """Owe the answer of a call that waited for it in an earlier program: it is suspended here and does not run."""
-        session = self._caller
-        return session._core.runner.suspend(self.prepare(call), reason)
+        return self._caller._core.runner.suspend(self.prepare(call), reason)
 
     @property
     def pending(self) -> list[ToolCall]:

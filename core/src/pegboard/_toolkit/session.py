@@ -100,8 +100,7 @@ class Surface(Calls):
 
         Of many deferred tools only those that were found; `search_tools` comes last then.
         """
-        session = self._caller
-        return list(session._listing().tools)
+        return list(self._caller._listing().tools)
 
     @property
     def all_tools(self) -> list[Tool]:

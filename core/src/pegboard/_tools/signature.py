@@ -66,7 +66,7 @@ class TypeTables:
         self.injectors = injectors
         self.converters = converters
         self.accelerators = Accelerators()
-        types.provided = lambda annotation: injectors.provider_for(annotation) is not None
+        types.first_held = injectors.first_held
 
     def within(self, pack: str | None) -> TypeTables:
         """The same for the tools of one pack."""

@@ -188,6 +188,8 @@ def substitute(annotation: Any, arguments: Mapping[Any, Any]) -> Any:
 
 def runtime_class(annotation: Any) -> type | None:
     """The class whose instances this annotation means, for `isinstance`; None where there is no single one."""
+    if type(annotation) is type:
+        return annotation  # a bare class, as most are
     bare, _ = split(annotation)
     if is_alias(bare):
         return runtime_class(alias_value(bare))

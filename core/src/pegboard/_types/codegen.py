@@ -279,8 +279,7 @@ def _inline_scalar(writer: Writer, plan: shapes.TypePlan) -> str | None:
     shape = plan.shape
     if not isinstance(shape, shapes.Scalar) or shape.checks or shape.type not in _FALLBACKS:
         return None
-    fallback = _FALLBACKS[shape.type]
-    return f"{writer.constant(fallback)}(item) if {_inexact(shape.type, 'item')} else item"
+    return f"{writer.constant(_FALLBACKS[shape.type])}(item) if {_inexact(shape.type, 'item')} else item"
 
 
 def _emit_fixed_items(writer: Writer, shape: shapes.FixedItems, source: str, target: str) -> None:

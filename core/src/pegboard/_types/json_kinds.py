@@ -169,8 +169,7 @@ def schema_kinds(schema: Any) -> Mapping[type, bool]:
     if named is not None:
         return _merged([_BY_NAME.get(name, {}) for name in ([named] if isinstance(named, str) else named)])
     if "enum" in schema or "const" in schema:
-        values = schema.get("enum", [schema.get("const")])
-        return _merged([_KINDS.get(type(value), {}) for value in values])
+        return _merged([_KINDS.get(type(value), {}) for value in schema.get("enum", [schema.get("const")])])
     for keyword in ("anyOf", "oneOf"):
         if keyword in schema:
             return _merged([schema_kinds(member) for member in schema[keyword]])

@@ -130,6 +130,13 @@ class _Open:
         return plan
 
 
+class Ways(list[tuple[Any, ...]]):
+    """How the annotations inside one are come by; and which of them was `held`, when that was `asked`."""
+
+    held: Any = None
+    asked: Any = None
+
+
 class TypeTable:
     """The type handlers of one toolkit, and the plans that they have built.
 
@@ -149,7 +156,7 @@ class TypeTable:
         self._open: dict[Any, _Open] = {}
         self._unsettled: dict[Any, tuple[Any, TypePlan, dict[Any, Any]]] = {}
         # What `_ways` has found in the plans that there are.
-        self._inside: dict[Any, list[tuple[Any, ...]]] = {}
+        self._inside: dict[Any, Ways] = {}
         self._lock = threading.RLock()
         self._converter: Any = None
         # What the handlers of each pack name.
@@ -160,8 +167,8 @@ class TypeTable:
         self._ties: dict[str, str] = {}
         # The pack that maps a type for all, by the type's full name.
         self._chosen = chosen
-        # Whether the program provides the values of a type, wherever they are needed.
-        self.provided: Callable[[Any], bool] = lambda annotation: False
+        # Which of some ways leads to a type whose values the program provides, wherever they are needed.
+        self.first_held: Callable[[Ways], Any] = lambda ways: None
 
     def add(self, handler: TypeHandler, origin: Origin, level: Level) -> Callable[[], None]:
         """Add a handler; what is returned takes it back. Plans that were handed out before stay as they are.
@@ -229,21 +236,21 @@ class TypeTable:
             plan = self.plan(annotation)
             if key not in self._inside:
                 self._inside[key] = self._ways(key, annotation)
-            for way in self._inside[key]:
-                if self.provided(way[-1]):
-                    holders = [annotation, *(each for each in way[1:-1] if not is_structural(each))]
-                    names = " -> ".join(dict.fromkeys(map(qualified_name, holders)))
-                    raise RegistrationError(f"{qualified_name(way[-1])} stands in {names}; {_FROM_PROGRAM}")
+            way = self.first_held(self._inside[key])
+            if way is not None:
+                holders = [annotation, *(each for each in way[1:-1] if not is_structural(each))]
+                names = " -> ".join(dict.fromkeys(map(qualified_name, holders)))
+                raise RegistrationError(f"{qualified_name(way[-1])} stands in {names}; {_FROM_PROGRAM}")
         return plan
 
-    def _ways(self, key: Any, annotation: Any) -> list[tuple[Any, ...]]:
+    def _ways(self, key: Any, annotation: Any) -> Ways:
         """How each annotation inside is come by, at any depth; remembered, for many tools share a type."""
         found, ways = {key}, list[tuple[Any, tuple[Any, ...]]]([(key, (annotation,))])
         for place, way in ways:  # which grows meanwhile
             held = self._plans[place][2] if place in self._plans else {}
             ways += [(each, (*way, inner)) for each, inner in held.items() if each not in found]
             found.update(held)
-        return [way for _, way in ways[1:]]
+        return Ways(way for _, way in ways[1:])
 
     def plan_without(self, without: Callable[[TypeHandler], bool], annotation: Any) -> TypePlan:
         """The plan of an annotation if some handlers were not there. Raises as `plan` does."""
@@ -308,7 +315,7 @@ class TypeTable:
             built = self._build(annotation)
         except BaseException as error:
             self._unsettled.clear()
-            if isinstance(error, RegistrationError) and self.provided(annotation):
+            if isinstance(error, RegistrationError) and self.first_held(Ways([(annotation,)])):
                 raise RegistrationError(f"{qualified_name(annotation)}: {_FROM_PROGRAM}") from error
             raise
         finally:

@@ -97,8 +97,7 @@ class Index:
         A document whose name is the query comes first.
         """
         exact = query.strip()
-        scores = self.scores(query)
-        ranked = ((name != exact, -score, name) for name, score in scores.items())
+        ranked = ((name != exact, -score, name) for name, score in self.scores(query).items())
         return [name for *_, name in nsmallest(limit, ranked)]
 
 
