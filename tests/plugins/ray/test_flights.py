@@ -15,6 +15,7 @@ from tests.plugins.ray.conftest import Board
 pytestmark = pytest.mark.ray
 
 MANY = 200
+WARM = 5
 
 
 def crowd(toolkit: Toolkit, name: str, **arguments: Any) -> list[ToolResult]:
@@ -23,7 +24,8 @@ def crowd(toolkit: Toolkit, name: str, **arguments: Any) -> list[ToolResult]:
 
 def known(toolkit: Toolkit, name: str, **arguments: Any) -> Toolkit:
     """Once the pack has heard how long the tool takes."""
-    assert toolkit.call_sync(name, {"number": -1, **arguments}).status is Status.SUCCESS
+    for _ in range(WARM):
+        assert toolkit.call_sync(name, {"number": -1, **arguments}).status is Status.SUCCESS
     return toolkit
 
 
@@ -58,16 +60,31 @@ class TestSharing:
     def test_a_call_that_takes_longer_than_known_leaves_the_others_to_other_tasks(
         self, board: Board, tmp_path: Path
     ) -> None:
-        toolkit = board(laborers.doze, in_flight=8)
-        for _ in range(5):
-            known(toolkit, "doze", seconds=0.0, place=str(tmp_path))
+        toolkit = known(board(laborers.doze, in_flight=8), "doze", seconds=0.0, place=str(tmp_path))
         calls = [
             ("doze", {"number": number, "seconds": 0.2 if number == 1 else 0.0, "place": str(tmp_path)})
             for number in range(9)
         ]
         results = asyncio.run(toolkit.call_many(calls))
         assert {each.status for each in results} == {Status.SUCCESS}
-        assert ran(tmp_path) == {number: 5 if number == -1 else 1 for number in range(-1, 9)}
+        assert ran(tmp_path) == {number: WARM if number == -1 else 1 for number in range(-1, 9)}
+
+    def test_short_calls_do_not_wait_for_room_that_long_ones_take(self, board: Board, tmp_path: Path) -> None:
+        toolkit = known(board(laborers.task, laborers.wait_anywhere, in_flight=4), "task")
+        go, begun = tmp_path / "go", tmp_path / "begun"
+        begun.mkdir()
+
+        async def run() -> list[ToolResult]:
+            waiting = {"go": str(go), "begun": str(begun)}
+            long = asyncio.create_task(toolkit.call_many([("wait_anywhere", waiting)] * 3))
+            while len(list(begun.iterdir())) < 3:  # noqa: ASYNC110 - files
+                await asyncio.sleep(0.05)
+            short = await toolkit.call_many([("task", {"number": number}) for number in range(12)])
+            assert not long.done()
+            go.touch()
+            return [*short, *await long]
+
+        assert {each.status for each in asyncio.run(run())} == {Status.SUCCESS}
 
     def test_each_call_has_its_own_result(self, board: Board) -> None:
         toolkit = board(laborers.add)

@@ -27,6 +27,8 @@ __all__ = ["Dispatcher"]
 _CLOSED: Final = "the toolkit was closed"
 _CLOSING: Final = 10.0
 """Seconds that closing waits for workers to be gone."""
+_SOON: Final = 0.02
+"""Seconds that short calls wait for room for a whole task; then as many go as there is room for."""
 _LOOKS: Final = 1.0
 """Seconds between two looks at whether the cluster has what calls are waiting for."""
 
@@ -145,26 +147,31 @@ class Dispatcher:
 
     def _next(self, until: float) -> list[Run] | None:
         """What can be launched now; None when this is closed and nothing is left."""
+        patience = math.inf
         with self._state:
             while not (self._closed and not self._flying):
-                runs = [self._waiting.popleft() for _ in range(self._room())]
+                now, room = time.monotonic(), self._settings.in_flight - len(self._flying)
+                fitting = 0 if room < self._whole() and now < patience else min(room, len(self._waiting))
+                runs = [self._waiting.popleft() for _ in range(fitting)]
                 self._flying.update(runs)
                 if runs:
                     return runs
                 self._rests = not self._flying
                 if self._rests:
                     self._state.wait()
-                elif until <= time.monotonic():
+                elif until <= now:
                     return []
                 else:
-                    self._state.wait(until - time.monotonic())
+                    if self._waiting and room > 0:  # for a whole task there may be room soon, or not
+                        patience = min(patience, now + _SOON)
+                    self._state.wait(min(until, patience if room > 0 else until) - now)
             return None
 
-    def _room(self) -> int:
-        """How many of those that wait can be launched: none before there is room for a whole task."""
-        room, waiting = self._settings.in_flight - len(self._flying), len(self._waiting)
+    def _whole(self) -> int:
+        """How many calls a task of those that wait has."""
+        waiting = len(self._waiting)
         whole = self._orders.together(self._waiting[0].job) if waiting else 1
-        return min(room, waiting) if room >= min(whole, waiting, self._settings.in_flight) else 0
+        return min(whole, waiting, self._settings.in_flight)
 
     def _look(self) -> None:
         """End the calls that wait for what no node has."""

@@ -40,6 +40,8 @@ def run_calls(parcel: bytes) -> bytes:
     if told is None:
         return _refusal()
     wanted, orders = told
+    with suppress(Exception):  # each call tells what is wrong; to assemble a toolkit is none of their time
+        _found(wanted)
     answers, begun = [], time.monotonic()
     for order in orders:
         if time.monotonic() - begun > _LONG:
