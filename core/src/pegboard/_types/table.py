@@ -236,8 +236,8 @@ class TypeTable:
             plan = self.plan(annotation)
             if key not in self._inside:
                 self._inside[key] = self._ways(key, annotation)
-            way = self.first_held(self._inside[key])
-            if way is not None:
+            ways = self._inside[key]
+            if ways and (way := self.first_held(ways)) is not None:
                 holders = [annotation, *(each for each in way[1:-1] if not is_structural(each))]
                 names = " -> ".join(dict.fromkeys(map(qualified_name, holders)))
                 raise RegistrationError(f"{qualified_name(way[-1])} stands in {names}; {_FROM_PROGRAM}")
