@@ -2,6 +2,8 @@
 
 import asyncio
 import threading
+from collections import OrderedDict, UserDict
+from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -113,6 +115,10 @@ class TestBindsToTheArguments:
             assert desk.ran == []
 
 
+class Names(list[str]):
+    """As libraries have their own."""
+
+
 def at_once(toolkit: Any, arguments: Any) -> ToolResult:
     result: ToolResult = toolkit.call_sync("delete", arguments)
     return result
@@ -170,6 +176,29 @@ class TestAMappingThatChangesMeanwhile:
         with Desk(approver) as desk:
             assert way(desk.toolkit, arguments).value == "deleted"
             assert (shown, desk.ran) == ([SENT], [EXPECTED])
+
+    @pytest.mark.parametrize(
+        ("extra", "spoil_it"),
+        [
+            (OrderedDict(a=1), lambda extra: extra.update(a=2)),
+            (UserDict(a=1), lambda extra: extra.update(a=2)),
+            (({"a": 1},), lambda extra: extra[0].update(a=2)),
+            (Names(["a"]), lambda extra: extra.append("b")),
+            ([Names(["a"])], lambda extra: extra[0].append("b")),
+        ],
+    )
+    def test_of_any_class(self, way: Any, extra: Any, spoil_it: Any) -> None:
+        arguments = {"paths": ["/tmp/a"], "extra": deepcopy(extra)}
+        seen: list[Any] = []
+
+        def approver(request: ApprovalRequest) -> bool:
+            seen.append(request.arguments["extra"])
+            spoil_it(arguments["extra"])
+            return True
+
+        with Desk(approver) as desk:
+            assert way(desk.toolkit, arguments).value == "deleted"
+            assert (seen, desk.ran) == ([extra], [(["/tmp/a"], None, extra)])
 
     def test_while_middleware_looks_at_it(self, way: Any) -> None:
         arguments = sent()

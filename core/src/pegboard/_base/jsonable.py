@@ -169,17 +169,17 @@ def _as_text(value: Any) -> Any:
     return str(value)
 
 
-_CONTAINERS: Final = frozenset({dict, list})
+_FIXED: Final = frozenset({str, int, float, bool, type(None)})
 
 
 def owned(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """A copy of checked arguments that shares no dict and no list with them."""
-    copied = {**arguments}
-    for name, value in copied.items():
-        if type(value) in _CONTAINERS:
-            copied[name] = _owned(value)
-    return copied
+    """A copy of checked arguments that shares no mapping and no list with them, of whatever class these are."""
+    return {name: value if type(value) in _FIXED else _owned(value) for name, value in arguments.items()}
 
 
 def _owned(value: Any) -> Any:
-    return owned(value) if type(value) is dict else [_owned(item) for item in value] if type(value) is list else value
+    if isinstance(value, list):
+        return [item if type(item) in _FIXED else _owned(item) for item in value]
+    if type(value) is tuple:
+        return tuple(map(_owned, value))
+    return owned(value) if isinstance(value, (dict, Mapping)) else value

@@ -97,8 +97,7 @@ class Plugins:
         read = Settings.read(request.settings, request.config, environment)
         chosen = Selection.read(request.selection, request.block, environment, read.rules)
         slots, unreadable = _rostered(chosen)
-        known = (OWN, *installed_before, *(slot.pack for slot in slots))
-        read.check_sections(known, only_argument=not chosen.scan)
+        read.check_sections((OWN, *installed_before, *(slot.pack for slot in slots)), only_argument=not chosen.scan)
         plugins = cls(read, unreadable, request, slots)
         for module in request.builtin:
             plugins._hooks.register(module, module.__name__)
