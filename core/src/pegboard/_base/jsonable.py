@@ -12,7 +12,8 @@ from typing import Any, Final, TypeAlias, final
 Unstructure: TypeAlias = Callable[[type], Callable[[Any], Any] | None]
 
 MAX_DEPTH: Final = 100
-_PLAIN = (str, bool, type(None))
+# Classes of values that cannot change.
+IMMUTABLE: Final = frozenset({str, int, float, bool, type(None)})
 _SMALL: Final = 1 << 62
 _SPELLED_BITS: Final = 14_280  # 4,299 digits: Python spells no more
 
@@ -77,10 +78,10 @@ class _Walk:
         kind = type(value)
         if kind is int:
             return spellable(value)
-        if kind in _PLAIN:
-            return value
         if kind is float:
             return value if math.isfinite(value) else None
+        if kind in IMMUTABLE:
+            return value
         if id(value) in self._open:
             raise ValueError(f"a {kind.__name__} contains itself, which JSON cannot express")
         if len(self._open) >= MAX_DEPTH:
@@ -169,17 +170,18 @@ def _as_text(value: Any) -> Any:
     return str(value)
 
 
-_FIXED: Final = frozenset({str, int, float, bool, type(None)})
-
-
 def owned(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """A copy of checked arguments that shares no mapping and no list with them, of whatever class these are."""
-    return {name: value if type(value) in _FIXED else _owned(value) for name, value in arguments.items()}
+    copied = {**arguments}
+    for name, value in copied.items():
+        if type(value) not in IMMUTABLE:
+            copied[name] = _owned(value)
+    return copied
 
 
 def _owned(value: Any) -> Any:
     if isinstance(value, list):
-        return [item if type(item) in _FIXED else _owned(item) for item in value]
+        return [item if type(item) in IMMUTABLE else _owned(item) for item in value]
     if type(value) is tuple:
         return tuple(map(_owned, value))
     return owned(value) if isinstance(value, (dict, Mapping)) else value

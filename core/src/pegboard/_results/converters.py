@@ -6,10 +6,10 @@ import math
 from collections.abc import AsyncGenerator, Callable, Generator
 from copy import copy
 from functools import partial
-from typing import Any, Final, TypeAlias, cast, final
+from typing import Any, TypeAlias, cast, final
 
 from pegboard._base.effects import cancellation, tried
-from pegboard._base.jsonable import Unstructure, dump_json, jsonable, spellable
+from pegboard._base.jsonable import IMMUTABLE, Unstructure, dump_json, jsonable, spellable
 from pegboard._base.redaction import Redaction
 from pegboard._model.call import CancelToken, Emitter
 from pegboard._model.result import Block, DataBlock, Rendering, TextBlock, ToolOutput, ToolResult, Unrendered, rendered
@@ -19,9 +19,6 @@ from pegboard.extension import Converter
 
 Renderer: TypeAlias = Callable[[Any], Rendering | Unrendered]
 Convert: TypeAlias = Callable[[Any], Any]
-
-# Values of these classes cannot change after the call, so that they may be rendered when somebody looks.
-_IMMUTABLE: Final = frozenset({str, int, float, bool, type(None)})
 
 
 def is_content(plan: TypePlan) -> bool:
@@ -86,10 +83,9 @@ class Renderers:
         if issubclass(cls, Block):
             return _render_block, False
         if self._promised is not None and cls is not str:
-            return self._unstructuring(self._promised), cls in _IMMUTABLE
-        if cls in _IMMUTABLE:
-            return _render_scalar, True
-        return self._render_any, False
+            return self._unstructuring(self._promised), cls in IMMUTABLE
+        # What cannot change after the call may be rendered when somebody looks.
+        return (_render_scalar, True) if cls in IMMUTABLE else (self._render_any, False)
 
     def _unstructuring(self, unstructure: Convert) -> Renderer:
         def render(value: Any) -> Rendering | Unrendered:
@@ -104,7 +100,7 @@ class Renderers:
     def _render_any(self, value: Any) -> Rendering | Unrendered:
         if isinstance(value, Block):
             return _render_block(value)
-        if type(value) in _IMMUTABLE:
+        if type(value) in IMMUTABLE:
             return _render_scalar(value)
         if isinstance(value, list | tuple) and any(isinstance(item, Block) for item in value):
             items = [rendered(item, self._render_any(item)) for item in value]
