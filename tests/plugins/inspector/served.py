@@ -98,7 +98,7 @@ class Client:
                 return found
         raise AssertionError(f"{call_id} has not ended")
 
-    def news(self, since: int = 0) -> Iterator[dict[str, Any]]:
+    def news(self, since: int | str = 0) -> Iterator[dict[str, Any]]:
         """What is told, as it comes."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
         try:

@@ -150,7 +150,9 @@ class TestCalls:
         problems = call["result"]["error"]["details"]["problems"]
         assert {each.partition(": ")[0] for each in problems} >= {"stops[0].nights", "start"}
 
-    @pytest.mark.parametrize("sent", ["", "{", "[1]", "null", '{"city": NaN}'])
+    @pytest.mark.parametrize(
+        "sent", ["", "{", "[1]", "null", '{"city": NaN}', '{"city":' + "[" * 900 + "]" * 900 + "}"]
+    )
     def test_whatever_is_sent_is_a_call(self, client: Client, sent: str) -> None:
         answer = client.post("calls", name="forecast", arguments=sent)
         assert client.ended(answer.data["id"])["status"] == "invalid"
@@ -214,7 +216,7 @@ class TestApprovals:
         assert text in call["result"]["text"]
         assert client.post("approvals", approval=asked["id"], approve=True).status == 404
 
-    @pytest.mark.parametrize("arguments", ["{", "[]", "1"])
+    @pytest.mark.parametrize("arguments", ["{", "[]", "1", "[" * 100_000])
     def test_an_edit_that_is_no_object_decides_nothing(self, client: Client, arguments: str) -> None:
         call_id = client.call("delete_file", path="a")
         asked = self.asked(client, call_id)
@@ -332,6 +334,12 @@ def test_who_comes_back_is_told_what_is_new(client: Client) -> None:
     assert len(everything["calls"]) >= 1
     later = client.news(since=10**9)
     assert names(next(later)["calls"]) == names(everything["calls"]), "of an inspector that ran here before"
+
+
+@pytest.mark.parametrize("last", ["\xb2", "-1", "9" * 5000])
+def test_who_comes_back_with_a_number_of_nobody_is_told_everything(client: Client, last: str) -> None:
+    client.ended(client.call("forecast", city="Rome"))
+    assert len(next(client.news(since=last))["calls"]) >= 1
 
 
 def test_a_tool_that_blocks_its_loop_does_not_block_the_page() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from pegboard_inspector._command import run
 from tests.plugins.inspector.served import Client
-from tests.support.waiting import PATIENCE
+from tests.support.waiting import PATIENCE, eventually
 
 START = "import sys; from pegboard_inspector._command import run; sys.exit(run(sys.argv[1:]))"
 
@@ -34,6 +34,34 @@ def test_prints_an_address_and_ends_by_a_signal(tmp_path: Path) -> None:
         running.send_signal(signal.SIGINT)
         assert running.wait(PATIENCE) == 0
         assert (running.stdout.read(), running.stderr.read()) == ("", "made\n")
+
+
+@pytest.mark.slow
+def test_ends_in_silence_where_a_call_takes_its_time_to_stop(tmp_path: Path) -> None:
+    (tmp_path / "acme_slow.py").write_text(
+        "import asyncio\n"
+        "from pegboard import Toolkit\n\n\n"
+        "async def tidy() -> None:\n"
+        "    try:\n"
+        "        await asyncio.sleep(60)\n"
+        "    finally:\n"
+        "        await asyncio.sleep(30)\n\n\n"
+        "toolkit = Toolkit(plugins=())\n"
+        "toolkit.register(tidy)\n"
+    )
+    arguments = [sys.executable, "-c", START, "--port", "0", "--toolkit", "acme_slow:toolkit"]
+    with subprocess.Popen(
+        arguments, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as running:
+        assert running.stdout is not None
+        assert running.stderr is not None
+        client = Client(running.stdout.readline().strip())
+        client.enter()
+        call_id = client.call("tidy")
+        assert eventually(lambda: client.get(f"calls/{call_id}")["status"] == "running")
+        running.send_signal(signal.SIGINT)
+        assert running.wait(PATIENCE) == 0
+        assert running.stderr.read() == ""
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import shlex
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, final
 
 from pegboard import Chunk, Redaction, Session, ToolCall, ToolResult
@@ -21,6 +21,8 @@ CHUNKS: Final = 500
 """So many chunks of a call are kept, the last ones: the page shows what a call is doing, and its result what it did."""
 LONGEST: Final = 200_000
 """So many characters they have at most, together."""
+DEEPEST: Final = 100
+"""Arguments that are nested deeper are refused by the board, and are no more than text here."""
 
 
 @final
@@ -134,9 +136,21 @@ def _secrets(session: Session, name: str, arguments: Any) -> list[Any]:
 
 def _read(sent: str) -> Any:
     try:
-        return json.loads(sent)
+        found = json.loads(sent)
     except (ValueError, RecursionError):
         return sent
+    return sent if sent.count("[") + sent.count("{") > DEEPEST and _is_deep(found) else found
+
+
+def _is_deep(value: Any) -> bool:
+    level = [value]
+    for _ in range(DEEPEST + 1):
+        level = [inner for each in level if isinstance(each, dict | list) for inner in _inside(each)]
+    return bool(level)
+
+
+def _inside(value: dict[str, Any] | list[Any]) -> Iterable[Any]:
+    return value.values() if isinstance(value, dict) else value
 
 
 def _python(value: Any) -> str:

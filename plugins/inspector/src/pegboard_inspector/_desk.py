@@ -68,7 +68,7 @@ class Desk:
         self._board: tuple[int, Any] = (0, None)
         self._running: set[Future[ToolResult]] = set()
         self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="pegboard-inspector", daemon=True)
+        self._thread = threading.Thread(target=self._turn, name="pegboard-inspector", daemon=True)
         self._thread.start()
 
     # Calls -----------------------------------------------------------------------------------------------------
@@ -214,8 +214,18 @@ class Desk:
             if made.result is None or made.result.status is Status.SUSPENDED:
                 made.call.stop()
         self.touch()
-        wait(set(self._running), 2.0)
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(2.0)
-        if not self._thread.is_alive():
-            self._loop.close()
+        # A call that takes longer to stop has its loop until it has stopped: one that is stopped before tells of it.
+        late = wait(set(self._running), 2.0).not_done
+        for each in late:
+            each.add_done_callback(self._end)
+        self._end()
+        self._thread.join(0 if late else 2.0)
+
+    def _end(self, _: Any = None) -> None:
+        if not self._running:
+            with suppress(RuntimeError):  # it has ended
+                self._loop.call_soon_threadsafe(self._loop.stop)
+
+    def _turn(self) -> None:
+        self._loop.run_forever()
+        self._loop.close()

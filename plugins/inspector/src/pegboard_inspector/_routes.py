@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -40,8 +41,8 @@ def application(desk: Desk) -> Starlette:
     }
 
     async def events(request: Request) -> Response:
-        last = request.headers.get("last-event-id", "0")
-        return StreamingResponse(_events(desk, int(last) if last.isdigit() else 0), media_type="text/event-stream")
+        last = re.fullmatch("[0-9]{1,18}", request.headers.get("last-event-id", ""))
+        return StreamingResponse(_events(desk, int(last[0]) if last else 0), media_type="text/event-stream")
 
     return Starlette(
         routes=[
@@ -99,7 +100,7 @@ async def _answered(work: Callable[[Any], Any], given: Any) -> Response:
         found, status = await run_in_threadpool(work, given), 200
     except UnknownNameError as error:
         found, status = {"error": str(error)}, 404
-    except (PegboardError, ValueError) as error:
+    except (PegboardError, ValueError, RecursionError) as error:
         found, status = {"error": str(error)}, 400
     # Lone surrogates, which a name from outside may have, are no UTF-8.
     return Response(dumps(found).encode(errors="replace"), status, media_type="application/json")
