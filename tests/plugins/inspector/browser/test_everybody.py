@@ -152,6 +152,10 @@ def test_on_a_telephone_one_thing_at_a_time(
     page.get_by_role("table").wait_for()
     page.get_by_role("link", name="All tools").tap()
     page.get_by_role("searchbox").wait_for()
+    page.get_by_role("link", name="Board", exact=True).tap()
+    page.get_by_role("heading", name="Packs").wait_for()
+    page.keyboard.press("/")
+    page.wait_for_function("() => document.activeElement.type === 'search'")
 
 
 def test_the_dark_is_dark(open_page: Callable[..., Any], inspected: Callable[[Toolkit], Client]) -> None:

@@ -63,6 +63,8 @@ class TestTools:
     def test_one_that_is_gone_is_said(self, page: Any) -> None:
         page.goto(page.url.partition("#")[0] + "#/tools/nobody")
         page.get_by_text("there is no tool 'nobody'").wait_for()
+        page.goto(page.url.partition("#")[0] + "#/tools/%no")
+        page.get_by_text("there is no tool '%no'").wait_for()
 
     def test_shows_what_a_model_gets(self, page: Any) -> None:
         go(page, "forecast")
@@ -153,6 +155,31 @@ class TestForm:
         go(page, "fail")
         go(page, "forecast")
         assert page.get_by_label("city").input_value() == "Oslo"
+
+    def test_items_without_a_value_keep_their_places(
+        self, open_page: Callable[..., Any], inspected: Callable[[Toolkit], Client]
+    ) -> None:
+        def place(where: tuple[int, int, str], marks: list[int]) -> str:
+            return f"{where} {marks}"
+
+        toolkit = Toolkit(plugins=())
+        toolkit.register(place)
+        toolkit.register(lambda: 1, name="another")
+        page = open_page(inspected(toolkit))
+        go(page, "place")
+        page.get_by_label("2", exact=True).fill("7")
+        page.get_by_label("3", exact=True).fill("north")
+        page.get_by_role("button", name="Add item").click()
+        page.get_by_role("button", name="JSON", exact=True).click()
+        raw = page.get_by_label("Arguments as JSON")
+        assert json.loads(raw.input_value()) == {"where": [None, 7, "north"], "marks": [None]}
+        page.get_by_role("button", name="Form", exact=True).click()
+        go(page, "another")
+        go(page, "place")
+        assert page.get_by_label("3", exact=True).input_value() == "north"
+        page.get_by_label("1", exact=True).nth(1).fill("5")
+        page.get_by_label("1", exact=True).nth(0).fill("6")
+        assert sent(run(page)) == {"where": [6, 7, "north"], "marks": [5]}
 
     def test_example_and_edit_fill_the_form(self, page: Any) -> None:
         go(page, "forecast")
@@ -283,9 +310,14 @@ class TestCalls:
         go(page, "ask_desk")
         page.get_by_label("question").fill("why")
         card = run(page, "waits for an answer")
-        card.get_by_label("Answer as JSON").fill('{"because": 1}')
+        card.get_by_label("Answer as JSON").fill("because")
+        card.get_by_role("button", name="Send the answer").click()
+        card.get_by_text("The answer has to be JSON").wait_for()
+        card.get_by_label("Answer as JSON").fill(f'{{"because": {2**70}}}')
         card.get_by_role("button", name="Send the answer").click()
         card.get_by_text("success", exact=True).wait_for()
+        assert str(2**70) in card.get_by_role("group", name="JSON", exact=True).inner_text()
+        assert card.get_by_text("The answer has to be JSON").count() == 0
 
     def test_an_error_is_said(self, page: Any) -> None:
         go(page, "fail")

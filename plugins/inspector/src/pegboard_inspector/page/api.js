@@ -1,6 +1,6 @@
 // What the server knows, and what it is asked to do.
 
-import { parse } from "./json.js";
+import { parse, print } from "./json.js";
 
 async function answered(response, read = parse) {
   const text = await response.text();
@@ -22,7 +22,7 @@ export const post = async (path, body = {}) =>
     await fetch(`/api/${path}`, {
       method: "POST",
       headers: { "content-type": "application/json" },
-      body: JSON.stringify(body),
+      body: print(body),
     }),
   );
 

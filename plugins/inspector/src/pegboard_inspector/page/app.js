@@ -15,7 +15,15 @@ let shown = null;
 
 const route = () => {
   const [view, name] = location.hash.replace(/^#\/?/, "").split("/");
-  return [view in VIEWS ? view : "tools", name === undefined || name === "" ? null : decodeURIComponent(name)];
+  return [view in VIEWS ? view : "tools", name === undefined || name === "" ? null : decoded(name)];
+};
+
+const decoded = (text) => {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text; // nobody but a person has written it
+  }
 };
 
 async function show({ moved = false } = {}) {

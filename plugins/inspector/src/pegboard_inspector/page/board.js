@@ -144,9 +144,9 @@ export function sidebar(current) {
   addEventListener("keydown", (event) => {
     if (event.key !== "/" || event.target.closest("input, textarea, select")) return;
     event.preventDefault();
-    if (!search.checkVisibility()) location.hash = "#/"; // on a telephone it has a view of its own
-    if (search.checkVisibility()) search.focus();
-    else requestAnimationFrame(() => search.focus());
+    if (search.checkVisibility()) return search.focus();
+    addEventListener("hashchange", () => search.focus(), { once: true });
+    location.hash = "#/"; // on a telephone it has a view of its own
   });
   return [h("div", { class: "find" }, search, groups, count), scroller];
 }

@@ -18,6 +18,7 @@ const duration = (took) => (took < 1 ? `${(took * 1000).toFixed(took < 0.01 ? 1 
 
 /** Report that something could not be done, where somebody asked for it. */
 export const attempt = async (work, place) => {
+  place?.querySelector(":scope > .failed")?.remove(); // of the time before
   try {
     return await work();
   } catch (error) {
@@ -101,7 +102,7 @@ export function card(id, { edit, ended, signal, link = false }) {
     return h("div", { class: "answer" }, text, button("Send the answer", () => attempt(async () => {
       let value = null;
       try {
-        value = JSON.parse(text.value);
+        value = parse(text.value);
       } catch {
         throw new Error("The answer has to be JSON");
       }

@@ -276,7 +276,8 @@ function union(schema, context) {
 function array(schema, context) {
   const list = h("ol", { class: "items" });
   const fixed = schema.prefixItems ?? [];
-  const rest = schema.items === false ? null : schema.items ?? {};
+  const rest = schema.items === false || fixed.length >= (schema.maxItems ?? Infinity) ? null : schema.items ?? {};
+  const schemaAt = (at) => fixed[at] ?? rest ?? {}; // an item too many is shown, and refused
   let [items, set] = [[], context.required];
   const mark = (now) => {
     set = now;
@@ -285,7 +286,7 @@ function array(schema, context) {
   const number = () => items.forEach((item, at) => item.label(at + 1));
   const push = () => {
     const at = items.length;
-    const one = field(String(at + 1), fixed[at] ?? rest, { root: context.root, depth: context.depth, required: true, plain: true });
+    const one = field(String(at + 1), schemaAt(at), { root: context.root, depth: context.depth, required: true, plain: true });
     const off = button("Remove", () => {
       items.splice(items.indexOf(item), 1);
       item.row.remove();
@@ -324,11 +325,15 @@ function array(schema, context) {
     element: h("div", {}, list, rest === null && context.required ? null : add),
     get(path, problems) {
       if (!set) return LEFT_OUT;
-      return items.map((item, at) => item.field.get(`${path}[${at}]`, problems));
+      // An item that has no value yet is null in what is put aside: the others keep their places.
+      return items.map((item, at) => item.field.get(`${path}[${at}]`, problems)).map((each) => (each === LEFT_OUT ? null : each));
     },
     set(value) {
       empty();
-      for (const each of value) push().set(each);
+      value.forEach((each, at) => {
+        const one = push();
+        if (each !== null || fits(schemaAt(at), null, context.root)) one.set(each);
+      });
       mark(true);
     },
     clear() {

@@ -68,7 +68,7 @@ export function bounds(schema) {
   return found.join(", ");
 }
 
-/** Whether a value may belong to a schema, as far as is needed to pick the branch of a union; a `draft` may lack members. */
+/** Whether a value may belong to a schema, as far as is needed to pick the branch of a union; a `draft` may lack members and items. */
 export function fits(schema, value, root, draft = false, depth = 0) {
   const found = resolved(schema, root);
   if (found.not && !Object.keys(found.not).length) return false;
@@ -83,7 +83,7 @@ export function fits(schema, value, root, draft = false, depth = 0) {
     case "array":
       if (!Array.isArray(value)) return false;
       return (draft || (value.length <= (found.maxItems ?? Infinity) && value.length >= (found.minItems ?? 0)))
-        && value.every((each, at) => fits(found.prefixItems?.[at] ?? found.items, each, root, draft, depth + 1));
+        && value.every((each, at) => (draft && each === null) || fits(found.prefixItems?.[at] ?? found.items, each, root, draft, depth + 1));
     case "object": {
       if (!isObject(value)) return false;
       const members = found.properties ?? {};
