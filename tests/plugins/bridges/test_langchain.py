@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import base64
+import sys
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 
@@ -15,6 +16,8 @@ from langchain.agents import create_agent
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.tools import InjectedToolArg, StructuredTool
+from langchain_core.tools import Tool as SingleTool
 from langchain_core.tools import tool as native_tool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.checkpoint.memory import InMemorySaver
@@ -94,3 +97,35 @@ def _answer(message: Any) -> Answer:
 
 class TestLangchain(FrameworkTests):
     stage = Stage()
+
+    def test_what_langchain_injects_is_nothing_that_a_model_sets(self) -> None:
+        def greet(name: str, user: Annotated[str, InjectedToolArg] = "nobody") -> str:
+            """Greet somebody."""
+            return f"{name} by {user}"
+
+        with Toolkit(plugins=["bridges"]) as toolkit:
+            toolkit.register(native_tool(greet))
+            assert toolkit["greet"].parameters["properties"].keys() == {"name"}
+            assert toolkit.call_sync("greet", {"name": "Ada", "user": "root"}).text == "Ada by nobody"
+
+    def test_a_tool_of_one_text_takes_that(self) -> None:
+        with Toolkit(plugins=["bridges"]) as toolkit:
+            toolkit.register(SingleTool("shout", str.upper, "Shout."))
+            assert toolkit["shout"].parameters["properties"] == {"tool_input": {"type": "string"}}
+            assert toolkit.call_sync("shout", {"tool_input": "hey"}).text == "HEY"
+
+    @pytest.mark.skipif(sys.version_info >= (3, 14), reason="pydantic.v1 ends with Python 3.13")
+    def test_a_schema_of_pydantic_1_is_one(self) -> None:
+        from pydantic.v1 import BaseModel
+
+        class Sum(BaseModel):
+            first: int
+            second: int = 2
+
+        def add(first: int, second: int) -> int:
+            return first + second
+
+        with Toolkit(plugins=["bridges"]) as toolkit:
+            toolkit.register(StructuredTool.from_function(add, description="Add.", args_schema=Sum))
+            assert toolkit["add"].parameters["required"] == ["first"]
+            assert toolkit.call_sync("add", {"first": 1}).text == "3"
