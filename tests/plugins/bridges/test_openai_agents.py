@@ -113,6 +113,22 @@ def test_tools_come_and_go_with_their_group() -> None:
     assert seen == [False, True]
 
 
+@pytest.mark.parametrize(("text", "said"), [("", "1"), ("{", "arguments are not valid JSON")])
+def test_text_that_is_no_json_is_the_boards_to_judge(text: str, said: str) -> None:
+    with Toolkit(plugins=()) as toolkit:
+        toolkit.register(lambda: 1, name="one", description="One.")
+        model = Scripted([])
+        model.turns = iter([[function_call("one", text, call_id="call-1")], [assistant_message("done")]])
+        agent = Agent(name="agent", model=model, tools=to_openai_agents(toolkit))
+        asyncio.run(Runner.run(agent, "go", run_config=QUIET))
+        (answer,) = [item["output"] for item in model.got if "output" in item]
+        assert said in answer
+        toolkit.set_permission("one", "prompt")
+        model = Scripted([call_of(0, ("one", {}))])
+        asked = asyncio.run(Runner.run(agent.clone(model=model), "go", run_config=QUIET))
+        assert [item.name for item in asked.interruptions] == ["one"]
+
+
 def test_strict_schemas_are_kept_to_what_strict_mode_can_say() -> None:
     with board() as toolkit:
         strict = {tool.name: tool for tool in to_openai_agents(toolkit, strict=True)}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pegboard import ApprovalRequest, ImageBlock, Session, TextBlock, Tool, ToolCall, Toolkit
+from pegboard import ApprovalRequest, ImageBlock, Permission, Session, TextBlock, Tool, ToolCall, Toolkit
 from pegboard_bridges._frameworks import needs
 from pegboard_bridges._inwards import ForeignTool, ForeignTools, approved, denied, foreign
 from pegboard_bridges._outwards import Board, data_url, text_or_parts
@@ -42,16 +42,25 @@ def _tool(board: Board, tool: Tool, strict: bool) -> FunctionTool:
     async def needs_approval(context: Any, arguments: dict[str, Any], call_id: str) -> bool:
         return board.question(board.prepare(tool.name, arguments, call_id)) is not None
 
+    def enabled(context: Any, agent: Any) -> bool:
+        if not board.offers(tool.name):
+            return False
+        # The SDK asks for approval of text that is no JSON wherever a tool may ask: of others the board is to say it.
+        asks = tool.options.requires_approval or board.source.permissions[tool.name] is Permission.PROMPT
+        made.needs_approval = needs_approval if asks else False
+        return True
+
     schema = _strict(tool) if strict else None
-    return FunctionTool(
+    made = FunctionTool(
         tool.name,
         tool.description,
         dict(tool.parameters) if schema is None else schema,
         invoke,
         strict_json_schema=schema is not None,
-        is_enabled=lambda context, agent: board.offers(tool.name),
+        is_enabled=enabled,
         needs_approval=needs_approval,
     )
+    return made
 
 
 def _strict(tool: Tool) -> dict[str, Any] | None:
