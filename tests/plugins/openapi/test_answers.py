@@ -146,11 +146,11 @@ class TestAgain:
         assert "(it asks to wait 1 seconds)" in result.text
 
     def test_a_wait_that_is_too_long_is_not_waited_for(self, server: Server) -> None:
-        server.answers = [Sent({}, 429, headers=(("Retry-After", "3600"),))]
+        server.answers = [Sent({"detail": "full"}, 429, headers=(("Retry-After", "3600"),))]
         result = call(server, one(), AGAIN)
         assert (result.status, len(server.asked)) == (Status.ERROR, 1)
         error: Any = result.error and result.error.exception
-        assert (error.retry_after, error.status) == (3600.0, 429)
+        assert (error.retry_after, error.status, json.loads(error.body)) == (3600.0, 429, {"detail": "full"})
 
     def test_what_is_refused_is_refused(self, server: Server) -> None:
         server.answers = [Sent({}, 400)]

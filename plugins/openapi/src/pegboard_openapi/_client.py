@@ -40,10 +40,13 @@ class AnswerError(ToolError):
 class BusyError(Exception):
     """The server cannot answer now: whether to try again is for the call's policy to say."""
 
-    def __init__(self, message: str, retry_after: float | None = None, status: int | None = None) -> None:
+    def __init__(
+        self, message: str, retry_after: float | None = None, status: int | None = None, body: str = ""
+    ) -> None:
         super().__init__(message)
         self.retry_after = retry_after
         self.status = status
+        self.body = body
 
 
 @final
@@ -164,7 +167,7 @@ class _Sending:
         seconds = _retry_after(response.headers.get("retry-after", ""))
         message += f" (it asks to wait {seconds:g} seconds)" if seconds else ""
         if response.status_code in _BUSY and self._again:
-            raise BusyError(message, seconds, response.status_code)
+            raise BusyError(message, seconds, response.status_code, said)
         raise AnswerError(message, response.status_code, said)
 
     def fail(self, what: str, error: Exception) -> NoReturn:
