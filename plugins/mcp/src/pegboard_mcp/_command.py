@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from pegboard import PegboardError
 from pegboard_mcp._install import CLIENTS, entry, shown, written
+from pegboard_mcp._program import is_file
 from pegboard_mcp._say import say
 
 if TYPE_CHECKING:
@@ -39,7 +40,12 @@ def run(arguments: list[str]) -> int:
 def _parser() -> ArgumentParser:
     from argparse import ArgumentParser
 
-    parser = ArgumentParser(prog="pegboard serve", description="Serve the board as an MCP server.")
+    parser = ArgumentParser(
+        prog="pegboard serve",
+        description="Serve the board as an MCP server.",
+        # `--inst` would stand in the entry that it makes, and the client print entries for ever.
+        allow_abbrev=False,
+    )
     parser.add_argument("target", nargs="?", metavar="PROGRAM", help="MODULE:NAME or FILE.py[:NAME] of a toolkit")
     parser.add_argument("--stdio", action="store_true", help="over stdin and stdout; what is done by default")
     parser.add_argument("--http", metavar="HOST:PORT", help="over HTTP, at http://HOST:PORT/mcp; port 0: a free one")
@@ -65,7 +71,7 @@ def _install(asked: Namespace, arguments: list[str]) -> int:
         asked.install,
         _elsewhere(asked, arguments),
         http=asked.http,
-        imports_from=str(Path.cwd()) if asked.target and ".py" not in asked.target else None,
+        imports_from=str(Path.cwd()) if asked.target and not is_file(asked.target) else None,
     )
     if asked.write:
         say(f"written to {written(asked.install, asked.name, said)}")
@@ -81,8 +87,8 @@ def _elsewhere(asked: Namespace, arguments: list[str]) -> list[str]:
         kept.remove(asked.install)
     files = [asked.config, asked.token_file, asked.state_key_file, *(asked.mcp or ())]
     whole = {each: str(Path(each).resolve()) for each in files if each}
-    if asked.target and ".py" in asked.target:
-        path, mark, name = asked.target.partition(".py:")
+    if asked.target and is_file(asked.target):
+        path, mark, name = asked.target.rpartition(".py:")
         whole[asked.target] = f"{Path(path + '.py').resolve()}:{name}" if mark else str(Path(asked.target).resolve())
     options = {f"{option}={each}": f"{option}={whole[each]}" for each in whole for option in _FILES}
     return [whole.get(each) or options.get(each, each) for each in kept]
@@ -97,7 +103,7 @@ def _serve(asked: Namespace) -> int:
     token = Path(asked.token_file).read_text("utf-8").strip() if asked.token_file else os.environ.get(TOKEN)
     keys = Path(asked.state_key_file).read_text("utf-8").split() if asked.state_key_file else []
     with _stray_output_to_stderr():
-        toolkit = program_toolkit(asked.target) if asked.target else Toolkit(config=asked.config)
+        toolkit = Toolkit(config=asked.config) if asked.target is None else program_toolkit(asked.target)
         for path in asked.mcp or ():
             for name, server in load_mcp_config(path).items():
                 toolkit.register(server, prefix=f"{name}__")

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from pegboard import PegboardError
 from pegboard.inspection import write_file
+from pegboard_mcp._guard import parse_address
 
 __all__ = ["CLIENTS", "entry", "shown", "written"]
 
@@ -24,6 +25,8 @@ def entry(client: str, arguments: list[str], *, http: str | None, imports_from: 
     if http is not None:
         if client == "claude":
             raise PegboardError("claude starts its servers itself; leave out --http")
+        if parse_address(http)[1] == 0:
+            raise PegboardError("port 0 is another one each time; name the one that is served")
         url = f"http://{http}/mcp"
         return {"type": "http", "url": url} if client == "vscode" else {"url": url}
     script = Path(sys.executable).with_name("pegboard.exe" if os.name == "nt" else "pegboard")

@@ -10,7 +10,12 @@ from typing import Any
 
 from pegboard import PegboardError, Toolkit
 
-__all__ = ["program_toolkit"]
+__all__ = ["is_file", "program_toolkit"]
+
+
+def is_file(target: str) -> bool:
+    """Whether a target is a file's and not a module's, whose name may have `.py` in it too: `board.pytools:toolkit`."""
+    return target.endswith(".py") or ".py:" in target
 
 
 def program_toolkit(target: str) -> Toolkit:
