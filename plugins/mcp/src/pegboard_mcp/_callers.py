@@ -11,6 +11,7 @@ from typing import Any, Final, TypeAlias, final
 from attrs import evolve, field, frozen
 
 from pegboard import Session
+from pegboard_mcp._arguments import scopes
 from pegboard_mcp._sdk import connection_of
 
 __all__ = ["LIFETIME", "Caller", "Callers", "Scopes", "SessionFor"]
@@ -20,8 +21,8 @@ LIFETIME: Final = 1_800.0
 MOST: Final = 1_000
 
 
-def _texts(texts: Iterable[str]) -> tuple[str, ...]:
-    return tuple(texts)
+def _scopes(said: str | Iterable[str]) -> tuple[str, ...]:
+    return scopes("scopes", said)
 
 
 @final
@@ -37,7 +38,7 @@ class Caller:
     """Whom the token stands for."""
     client: str | None = None
     """The program that the token was given to."""
-    scopes: tuple[str, ...] = field(default=(), converter=_texts)
+    scopes: tuple[str, ...] = field(default=(), converter=_scopes)
     headers: Mapping[str, str] = field(factory=dict, repr=False)
     claims: Mapping[str, Any] = field(factory=dict, repr=False)
     """Whatever else the verifier of the token knows."""
@@ -111,9 +112,7 @@ class Scopes:
     """What a caller's token must have for a tool, by names and patterns."""
 
     def __init__(self, needed: Mapping[str, str | Iterable[str]]) -> None:
-        self._needed = {
-            pattern: (scopes,) if isinstance(scopes, str) else tuple(scopes) for pattern, scopes in needed.items()
-        }
+        self._needed = {pattern: scopes(f"scopes[{pattern!r}]", said) for pattern, said in needed.items()}
 
     def missing(self, name: str, caller: Caller) -> str:
         """A scope that the caller does not have and the tool needs; nothing where there is none."""

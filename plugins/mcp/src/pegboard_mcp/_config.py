@@ -45,6 +45,13 @@ def read_entries(path: str | Path) -> Mapping[str, Any]:
 
 def server_of(where: str, name: str, entry: Any, **options: Any) -> McpServer:
     """The server that an entry describes; `where` it stands is for errors. Raises `SettingsError` naming the key."""
+    try:
+        return _server_of(where, name, entry, **options)
+    except ValueError as error:
+        raise SettingsError(f"{where}: {error}") from None
+
+
+def _server_of(where: str, name: str, entry: Any, **options: Any) -> McpServer:
     if not isinstance(entry, Mapping):
         raise SettingsError(f"{where} is no object")
     options["name"] = name

@@ -6,12 +6,14 @@ import asyncio
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from os import PathLike
 from time import monotonic
 from typing import Any, Final, Literal, Self, TypeAlias, final
 from weakref import WeakSet
 
-from pegboard import Block, Redaction
+from pegboard import Block, Redaction, Toolkit
 from pegboard.inspection import spelled_out
+from pegboard_mcp._arguments import count, http_url, seconds, text, texts, texts_by_name
 from pegboard_mcp._asking import Asking, answer
 from pegboard_mcp._connection import Connection, Terms, close_all
 from pegboard_mcp._listing import MOST_TOOLS, Listing
@@ -40,7 +42,8 @@ class McpServer:
     it was lost, and closes with the last of these toolkits or by `close()`. `connect_timeout` and `call_timeout` are
     in seconds. `mode` is `"auto"`, `"legacy"` for a server that hangs when it is asked for the newer protocol, or one
     version. `max_message` is how many bytes a message may have, `max_tools` how many of its tools count. A server that
-    cannot be reached raises nothing: `problems` says why, and so does a call of its tools.
+    cannot be reached raises nothing: `problems` says why, and so does a call of its tools. Raises ValueError for an
+    argument that is none.
     """
 
     def __init__(
@@ -55,9 +58,14 @@ class McpServer:
         resources: Literal["tools"] | None = None,
         max_tools: int = MOST_TOOLS,
     ) -> None:
-        self.name = name
+        if resources not in (None, "tools"):
+            raise ValueError(f'resources can be "tools" or None; it is {resources!r}')
+        seconds("connect_timeout", connect_timeout)
+        seconds("call_timeout", call_timeout, or_none=True)
+        seconds("poll", poll, or_none=True)
+        self.name = text("name", name, may_be_empty=True)
         self.transport = transport
-        self._terms = Terms(connect_timeout, call_timeout, mode, max_tools, self._elicited, poll)
+        self._terms = Terms(connect_timeout, call_timeout, mode, count("max_tools", max_tools), self._elicited, poll)
         self._lock = threading.RLock()
         self._connection: Connection | None = None
         self._begun: WeakSet[Connection] = WeakSet()  # those that end, too
@@ -78,11 +86,11 @@ class McpServer:
     @classmethod
     def stdio(
         cls,
-        command: str,
-        args: Iterable[str] = (),
+        command: str | PathLike[str],
+        args: Iterable[str | PathLike[str]] = (),
         *,
         env: Mapping[str, str] | None = None,
-        cwd: str | None = None,
+        cwd: str | PathLike[str] | None = None,
         name: str | None = None,
         max_message: int = LONGEST,
         **options: Any,
@@ -91,8 +99,14 @@ class McpServer:
 
         `${NAME}` in any of the texts is read from the environment when the process is started.
         """
-        transport = Stdio(command, tuple(args), env, cwd, longest=max_message)
-        return cls(transport, name=name or command.rpartition("/")[2], **options)
+        transport = Stdio(
+            text("command", command),
+            texts("args", args),
+            texts_by_name("env", env),
+            None if cwd is None else text("cwd", cwd),
+            longest=count("max_message", max_message),
+        )
+        return cls(transport, name=name or transport.command.rpartition("/")[2], **options)
 
     @classmethod
     def http(
@@ -112,7 +126,8 @@ class McpServer:
         """
         if auth == "oauth":
             options.setdefault("connect_timeout", OAUTH_TIMEOUT)
-        transport = Http(url, headers, auth, call_timeout, longest=max_message)
+        known = texts_by_name("headers", headers, headers=True)
+        transport = Http(http_url(url), known, auth, call_timeout, longest=count("max_message", max_message))
         return cls(transport, name=name or transport.label, call_timeout=call_timeout, **options)
 
     @classmethod
@@ -128,12 +143,15 @@ class McpServer:
         **options: Any,
     ) -> Self:
         """A server at a URL, over HTTP with server-sent events, which only the older protocol knows."""
-        transport = Sse(url, headers, auth, longest=max_message)
+        known = texts_by_name("headers", headers, headers=True)
+        transport = Sse(http_url(url), known, auth, longest=count("max_message", max_message))
         return cls(transport, name=name or transport.label, mode=mode, **options)
 
     @classmethod
     def in_process(cls, server: Any, *, name: str | None = None, **options: Any) -> Self:
         """A `Server` or `MCPServer` of the SDK in this process."""
+        if server is None or isinstance(server, Toolkit):
+            raise ValueError("in_process takes a server of the SDK; of a toolkit that is mcp_server(toolkit)")
         return cls(InProcess(server), name=name or str(getattr(server, "name", "") or "in-process"), **options)
 
     # A source of tools -----------------------------------------------------------------------------------------

@@ -6,10 +6,11 @@ import asyncio
 import signal
 import socket
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, closing, contextmanager, suppress
 from typing import Any, TypedDict, Unpack
 
 from pegboard import PegboardError, Toolkit
+from pegboard_mcp._arguments import check_names, function, scopes, several
 from pegboard_mcp._board_server import BoardServer
 from pegboard_mcp._callers import SessionFor
 from pegboard_mcp._guard import check_address, cross_origin, parse_address, security
@@ -69,8 +70,9 @@ class ServedOverHttp(Served, total=False):
 def mcp_server(toolkit: Toolkit, **options: Unpack[Served]) -> Any:
     """The SDK's low-level server over a toolkit, for transports and tests of one's own; options as in `Served`.
 
-    Raises `UnknownNameError` for a tool or a group that is not there.
+    Raises `UnknownNameError` for a tool or a group that is not there, and TypeError for an option that is none.
     """
+    check_names("mcp_server", options, Served.__annotations__)
     return _board(toolkit, options, connections=True).server
 
 
@@ -78,14 +80,15 @@ def serve_mcp(toolkit: Toolkit, **options: Unpack[ServedOverHttp]) -> None:
     """Serve the toolkit's tools over stdin and stdout, or over HTTP, until the client or a signal ends it.
 
     The options are those of `Served` and `ServedOverHttp`. Without a token only this machine's own addresses are
-    served. Raises `PegboardError` for an address that is refused or taken, and `UnknownNameError` for a tool or a
-    group that is not there.
+    served. Raises `PegboardError` for an address that is refused or taken, `UnknownNameError` for a tool or a group
+    that is not there, and TypeError for an option that is none.
     """
     asyncio.run(serve_mcp_async(toolkit, **options))
 
 
 async def serve_mcp_async(toolkit: Toolkit, **options: Unpack[ServedOverHttp]) -> None:
     """`serve_mcp` for coroutines; cancelling it ends the server."""
+    check_names("serve_mcp", options, {**Served.__annotations__, **ServedOverHttp.__annotations__})
     # A token of blanks alone would look like one, and be none.
     options["token"] = (options.get("token") or "").strip()
     http, stateless = options.get("http"), options.get("stateless", False)
@@ -101,8 +104,15 @@ async def serve_mcp_async(toolkit: Toolkit, **options: Unpack[ServedOverHttp]) -
 
 
 def _board(toolkit: Toolkit, options: Served, *, connections: bool) -> BoardServer:
-    selection = Selection(toolkit, options.get("tools"), options.get("groups"), options.get("all_tools", False))
-    base, theirs = selection.of(toolkit), options.get("session_for")
+    tools, groups = options.get("tools"), options.get("groups")
+    selection = Selection(
+        toolkit,
+        None if tools is None else several("tools", tools),
+        None if groups is None else several("groups", groups),
+        options.get("all_tools", False),
+    )
+    base, theirs = selection.of(toolkit), function("session_for", options.get("session_for"))
+    keys = options.get("state_keys", ())
     if not base.tools:
         say(f"pegboard: nothing is served: {selection.why_nothing(toolkit)}")
     return BoardServer(
@@ -111,9 +121,9 @@ def _board(toolkit: Toolkit, options: Served, *, connections: bool) -> BoardServ
         instructions=options.get("instructions"),
         session_for=None if theirs is None else lambda caller: selection.of(theirs(caller)),
         scopes=options.get("scopes", {}),
-        headers=options.get("headers", ()),
-        state_keys=options.get("state_keys", ()),
-        read_link=options.get("read_link"),
+        headers=several("headers", options.get("headers", ())),
+        state_keys=(keys,) if isinstance(keys, str | bytes) else keys,
+        read_link=function("read_link", options.get("read_link")),
         connections=connections,
     )
 
@@ -127,6 +137,11 @@ async def _serve_stdio(board: BoardServer) -> None:
 
 
 async def _serve_http(board: BoardServer, host: str, port: int, options: ServedOverHttp) -> None:
+    with closing(bound(host, port)) as listening:
+        await _serve_at(listening, board, host, options)
+
+
+async def _serve_at(listening: socket.socket, board: BoardServer, host: str, options: ServedOverHttp) -> None:
     import uvicorn
 
     class Server(uvicorn.Server):
@@ -136,7 +151,6 @@ async def _serve_http(board: BoardServer, host: str, port: int, options: ServedO
         def capture_signals(self) -> Iterator[None]:
             yield
 
-    listening = bound(host, port)
     shown = f"[{host}]" if ":" in host else host
     url = f"http://{shown}:{listening.getsockname()[1]}/mcp"
     app = _application(board, host, url, options)
@@ -154,21 +168,20 @@ async def _serve_http(board: BoardServer, host: str, port: int, options: ServedO
         finally:
             stop()  # a cancelled one would leave its connections open
             await served
-            listening.close()
 
 
 def _application(board: BoardServer, host: str, url: str, options: ServedOverHttp) -> Any:
-    origins = tuple(options.get("origins", ()))
+    origins = several("origins", options.get("origins", ()))
     app = board.server.streamable_http_app(
         host=host,
         transport_security=security(host, origins),
         stateless_http=options.get("stateless", False),
         **guards(
             options.get("token") or "",
-            options.get("verify_token"),
+            function("verify_token", options.get("verify_token")),
             options.get("authorization_server"),
             options.get("resource_url") or url,
-            tuple(options.get("required_scopes", ())),
+            scopes("required_scopes", options.get("required_scopes", ())),
         ),
     )
     return cross_origin(app, host, origins)

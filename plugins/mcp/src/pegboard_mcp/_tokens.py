@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import cache
 from typing import Any, TypeAlias, final
 
+from pegboard import PegboardError
 from pegboard_mcp._callers import Caller
 
 __all__ = ["VerifyToken", "answered", "guards"]
@@ -20,8 +21,14 @@ VerifyToken: TypeAlias = Callable[[str], "Verdict | Awaitable[Verdict]"]
 def guards(
     token: str, verify: VerifyToken | None, issuer: str | None, resource: str, scopes: tuple[str, ...]
 ) -> Mapping[str, Any]:
-    """What the SDK's application wants for requests that need a token; nothing where none is needed."""
+    """What the SDK's application wants for requests that need a token; nothing where none is needed.
+
+    Raises `PegboardError` where scopes or a place to get tokens are said, and nothing would ask for a token.
+    """
     if not token and verify is None:
+        if issuer or scopes:
+            what = "authorization_server" if issuer else "required_scopes"
+            raise PegboardError(f"{what}= wants callers to have a token: give token= or verify_token=")
         return {}
     from mcp.server.auth.settings import AuthSettings
 
