@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from pegboard import Backend, hookimpl
-from pegboard_ray._backend import RayBackend
+from pegboard_ray._backend import PLACES, RayBackend
 from pegboard_ray._errors import MismatchError, NoResourcesError, OutOfMemoryError, WorkerLostError
 from pegboard_ray._settings import Settings
 
@@ -28,4 +28,4 @@ def settings_type() -> type[Settings]:
 @hookimpl
 def provide_backends(settings: Settings) -> Iterable[Backend]:
     """The backend `ray`. It starts nothing, and imports no Ray, until a tool is called."""
-    return [RayBackend(settings)]
+    return PLACES.get() or [RayBackend(settings)]

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any, final
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, Final, final
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from concurrent.futures import Future
 
-    from pegboard import Job, Tool
+    from pegboard import Backend, Job, Tool
     from pegboard_ray._dispatch import Dispatcher
     from pegboard_ray._settings import Settings
 
-__all__ = ["RayBackend"]
+__all__ = ["PLACES", "RayBackend"]
+
+PLACES: Final[ContextVar[Sequence[Backend]]] = ContextVar("pegboard_ray_places", default=())
+"""The backends of a toolkit that a worker is about to assemble, where all of them are its own thread."""
 
 
 @final

@@ -14,8 +14,9 @@ from functools import cache, partial
 from importlib.metadata import version
 from typing import Any, Final, final
 
-from pegboard import Chunk, ExecutionPolicy, Job, PegboardError, Tool, Toolkit, describe_exception, hookimpl
+from pegboard import Chunk, ExecutionPolicy, Job, PegboardError, Tool, Toolkit, describe_exception
 from pegboard_process.wire import BEGUN, CHUNK, LOST, RETURNED, Answers, encoded, performed, within
+from pegboard_ray._backend import PLACES
 from pegboard_ray._checks import listens, path_of
 from pegboard_ray._order import LATE, MISMATCH, PUT_OFF, TOOK, Order, Wanted, framed, schema_digest, unpacked
 from pegboard_ray._watchdog import Watchdog
@@ -179,16 +180,12 @@ class _MismatchError(Exception):
 
 @final
 class _Here:
-    """The plugin that makes a worker's toolkit run everything in the worker's own thread."""
+    """Runs everything in the worker's own thread."""
 
     def __init__(self, types: tuple[str, ...]) -> None:
         self._types = types
         self.works = threading.local()
-
-    @hookimpl
-    def provide_backends(self) -> list[Any]:
-        """Wherever a tool would run in the program."""
-        return [_Place(name, self) for name in _PLACES]
+        self.places = [_Place(name, self) for name in _PLACES]  # wherever a tool would run in the program
 
     def run_here(self, job: Job) -> None:
         """Run a job to its end."""
@@ -223,7 +220,12 @@ class _Board:
 
     def __init__(self, packs: tuple[str, ...], types: tuple[str, ...], targets: list[str], groups: list[str]) -> None:
         self._here = _Here(types)
-        self._toolkit = Toolkit(plugins=[*packs, self._here], approver=lambda request: True)
+        # By its name, for who lists the packs that may be loaded lists this one.
+        given = PLACES.set(self._here.places)
+        try:
+            self._toolkit = Toolkit(plugins=[*packs, "ray"], approver=lambda request: True)
+        finally:
+            PLACES.reset(given)
         for group in sorted({*groups} - {each.name for each in self._toolkit.groups}):
             self._toolkit.create_group(group)
         for target in targets:
