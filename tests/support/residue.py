@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import gc
 import threading
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from attrs import frozen
 
 from tests.support.waiting import PATIENCE, eventually, stacks
 
-__all__ = ["Open"]
+__all__ = ["Open", "held_in_circles"]
 
 
 @frozen
@@ -54,3 +58,20 @@ def _children() -> frozenset[str]:
         except OSError:
             continue  # a thread that ended meanwhile
     return frozenset(found)
+
+
+def held_in_circles(work: Callable[[], Any]) -> Counter[str]:
+    """What of Pegboard holds itself in a circle when that work is done, so that only the collector finds it."""
+    work()  # what is made once stays
+    gc.collect()
+    gc.disable()
+    gc.set_debug(gc.DEBUG_SAVEALL)
+    try:
+        work()
+        gc.collect()
+        found = [type(each) for each in gc.garbage]
+    finally:
+        gc.set_debug(0)
+        gc.garbage.clear()
+        gc.enable()
+    return Counter(each.__qualname__ for each in found if each.__module__.startswith(("pegboard", "ray")))

@@ -39,6 +39,7 @@ from pegboard_process import ProcessDiedError, RemoteError
 from pegboard_process._child import Child
 from tests.plugins.process import laborers
 from tests.support.measuring import least, seconds
+from tests.support.residue import held_in_circles
 from tests.support.waiting import eventually, until, within
 from tests.workspace.project import ROOT
 
@@ -101,6 +102,10 @@ class TestWork:
         result = call(shared, "add", {"a": 1, "b": 2})
         assert (result.status, result.value, result.data, result.text) == (Status.SUCCESS, None, 3, "3")
         assert call(shared, "add", {"a": 1}).data == 11
+
+    @both
+    def test_leaves_nothing_to_the_garbage_collector(self, shared: Toolkit, call: Call) -> None:
+        assert not held_in_circles(lambda: call(shared, "add", {"a": 1, "b": 2}))
 
     def test_is_done_elsewhere_in_a_process_that_is_kept(self, shared: Toolkit) -> None:
         first, second = (shared.call_sync("pid").data for _ in range(2))

@@ -10,6 +10,7 @@ import pytest
 from pegboard import ExecutionPolicy, Secret, Status, ToolResult, tool
 from tests.plugins.ray import laborers
 from tests.plugins.ray.conftest import Board
+from tests.support.residue import held_in_circles
 
 pytestmark = pytest.mark.ray
 
@@ -45,6 +46,22 @@ class TestPlaces:
         assert [(level, what) for level, what, _ in backend.diagnosis()] == [
             ("note", f"the cluster at {backend._settings.address} has 2 nodes with 2 CPUs and 0 GPUs")
         ]
+
+
+@pytest.mark.parametrize("listed", ["ray", "pegboard-ray"])
+def test_workers_obey_the_list_of_packs_that_may_be_loaded(board: Board, listed: str) -> None:
+    environment = {"PEGBOARD_PLUGINS": listed}
+    toolkit = board(laborers.add, runtime_env={"env_vars": environment})
+    result = toolkit.call_sync("add", {"a": 1, "b": 2})
+    assert result.data == 3, result.error and result.error.details
+
+
+@pytest.mark.parametrize("name", ["add", "add_for_good", "count"])
+def test_a_call_leaves_nothing_to_the_garbage_collector(board: Board, name: str) -> None:
+    toolkit = board(getattr(laborers, name))
+    arguments = {"n": 2} if name == "count" else {"a": 1, "b": 2}
+    assert not held_in_circles(lambda: toolkit.call_sync(name, arguments))
+    assert not held_in_circles(lambda: asyncio.run(toolkit.call_many([(name, arguments)] * 3)))
 
 
 class TestWhatTravels:

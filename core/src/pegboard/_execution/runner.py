@@ -142,7 +142,7 @@ class CallPath(Runner):
                 if invocation.waiter is not None:
                     self._tell(call, invocation, result)
             if invocation.stops is not None:
-                invocation.ended()
+                invocation.ended(_SUCCESS)
         stats.open -= 1  # as in `_counted`
         stats.calls += 1
         stats.seconds += seconds
@@ -299,7 +299,7 @@ class CallPath(Runner):
             call = invocation.call if result.status is _SUSPENDED else invocation.seen
             if call is not None:
                 self._tell(call, invocation, result)
-            invocation.ended()
+            invocation.ended(result.status)
         bound.stats.open -= 1
         return self._counted(bound, result, redact)
 

@@ -9,12 +9,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
+from typing import Any, Final, TypeAlias, final
 
 from pegboard._base.effects import AttemptTimeoutError, ClosedError, Outcome, cancellation
-
-if TYPE_CHECKING:
-    from concurrent.futures import Future
 
 CLOSED: Final = "the toolkit is closed; its threads run nothing more"
 
@@ -251,23 +248,23 @@ class BackendPool:
         """Hand the job over. Raises what the backend raises."""
         ticket.start()
         self._future = self._backend.submit(ticket.job)
-        self._future.add_done_callback(lambda future: ticket.settle(_outcome(future)))
+        self._future.add_done_callback(lambda future: self._ended(ticket, future))
+
+    def _ended(self, ticket: Ticket, future: Any) -> None:
+        self._future = None  # it keeps its callbacks, and the ticket by them
+        error = cancellation() if future.cancelled() else future.exception()
+        ticket.settle((None, error) if error is not None else (future.result(), None))
 
     def abandon(self, ticket: Ticket, error: BaseException | None = None) -> bool:
         """Give up on a job that has not ended, and cancel its future."""
-        ended = ticket.end((None, error))
-        if ended and self._future and self._future.cancel() and isinstance(error, AttemptTimeoutError):
+        future, ended = self._future, ticket.end((None, error))
+        if ended and future and future.cancel() and isinstance(error, AttemptTimeoutError):
             error.abandoned = False
         return ended
 
 
 # Where jobs run that a driver waits for.
 Pool: TypeAlias = WorkerPool | BackendPool
-
-
-def _outcome(future: Future[Any]) -> Outcome:
-    error = cancellation() if future.cancelled() else future.exception()
-    return (None, error) if error is not None else (future.result(), None)
 
 
 class _Local(threading.local):

@@ -144,8 +144,11 @@ class Invocation:
         if token is not None:
             token.cancel(reason)
 
-    def ended(self) -> None:
+    def ended(self, status: Status) -> None:
         """The run is over: nothing is left to be stopped."""
         self.seen = None  # it holds this in turn
         if self.stops is not None:
             self.runner.live.pop(self, None)
+            # So does who would be told to stop. Whoever stops it just now may not have told all of them yet.
+            for token in filter(None, () if status is Status.CANCELLED else (self.stops, self._token)):
+                token._callbacks = None

@@ -21,6 +21,7 @@ class JobFuture(Future[Any]):
     def __init__(self, stop: Callable[[], object]) -> None:
         super().__init__()
         self._stop = stop
+        self.add_done_callback(_forget)  # who would stop it has it in turn
 
     def cancel(self) -> bool:
         """Kill what runs the job. Never is anything left to itself: the answer is True, but for one that is over."""
@@ -40,3 +41,11 @@ class JobFuture(Future[Any]):
             if not self.done():
                 self.cancel()
             raise
+
+
+def _forget(future: Any) -> None:
+    future._stop = _nothing
+
+
+def _nothing() -> None:
+    """There is nothing to stop any more."""

@@ -3,8 +3,9 @@
 from collections.abc import Iterable
 
 from pegboard import Backend, hookimpl
-from pegboard_ray._backend import PLACES, RayBackend
+from pegboard_ray._backend import RayBackend
 from pegboard_ray._errors import MismatchError, NoResourcesError, OutOfMemoryError, WorkerLostError
+from pegboard_ray._places import PLACES
 from pegboard_ray._settings import Settings
 
 __all__ = [

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import threading
-from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import TYPE_CHECKING, Any, final
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from concurrent.futures import Future
 
-    from pegboard import Backend, Job, Tool
+    from pegboard import Job, Tool
     from pegboard_ray._dispatch import Dispatcher
     from pegboard_ray._settings import Settings
 
-__all__ = ["PLACES", "RayBackend"]
-
-PLACES: Final[ContextVar[Sequence[Backend]]] = ContextVar("pegboard_ray_places", default=())
-"""The backends of a toolkit that a worker is about to assemble, where all of them are its own thread."""
+__all__ = ["RayBackend"]
 
 
 @final

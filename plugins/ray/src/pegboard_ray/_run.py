@@ -58,7 +58,7 @@ class Run:
         self._ref: Any = None
         self._arrivals = Arrivals.here()
         self._hear: Callable[[], None] | None = None
-        self._lose: Callable[[BaseException], None]
+        self._lose: Callable[[BaseException], None] = _unheard
         self._is_begun = False
         self._stopped: BaseException | None = None
         self._listens = False
@@ -281,7 +281,12 @@ class Run:
             else:
                 self.future.set_result(value)
         finally:
+            self._hear, self._lose = None, _unheard  # its flight has it in turn
             self._over(self)
+
+
+def _unheard(error: BaseException) -> None:
+    """Of a flight that it is not on."""
 
 
 _REMEDY: Final = "install the same versions there, for instance by the setting runtime_env"

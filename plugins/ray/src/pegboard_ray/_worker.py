@@ -16,9 +16,9 @@ from typing import Any, Final, final
 
 from pegboard import Chunk, ExecutionPolicy, Job, PegboardError, Tool, Toolkit, describe_exception
 from pegboard_process.wire import BEGUN, CHUNK, LOST, RETURNED, Answers, encoded, performed, within
-from pegboard_ray._backend import PLACES
 from pegboard_ray._checks import listens, path_of
 from pegboard_ray._order import LATE, MISMATCH, PUT_OFF, TOOK, Order, Wanted, framed, schema_digest, unpacked
+from pegboard_ray._places import PLACES
 from pegboard_ray._watchdog import Watchdog
 
 __all__ = ["release_of", "run_calls", "stream_call"]
