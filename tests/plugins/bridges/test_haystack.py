@@ -122,3 +122,15 @@ def test_tools_are_those_of_the_session_at_each_step() -> None:
         agent = Agent(chat_generator=MockChatGenerator(response_fn=spied), tools=to_haystack(toolkit))
         agent.run([ChatMessage.from_user("go")])
     assert seen == [False, True]
+
+
+def test_what_comes_from_the_state_is_nothing_that_a_model_sets() -> None:
+    def greet(name: str, user: str = "nobody") -> str:
+        """Greet somebody."""
+        return f"{name} by {user}"
+
+    with Toolkit(plugins=["bridges"]) as toolkit:
+        toolkit.register(create_tool_from_function(greet, inputs_from_state={"user": "user"}))
+        refused = toolkit.call_sync("greet", {"name": "Ada", "user": "root"})
+        assert "user: unknown argument (known: name)" in refused.text
+        assert toolkit.call_sync("greet", {"name": "Ada"}).text == "Ada by nobody"

@@ -92,3 +92,14 @@ def _answer(message: Any) -> Answer:
 
 class TestLlamaindex(FrameworkTests):
     stage = Stage()
+
+    def test_what_the_program_has_filled_in_is_nothing_that_a_model_sets(self) -> None:
+        def greet(name: str, user: str = "nobody") -> str:
+            """Greet somebody."""
+            return f"{name} by {user}"
+
+        with Toolkit(plugins=["bridges"]) as toolkit:
+            toolkit.register(FunctionTool.from_defaults(greet, partial_params={"user": "the program"}))
+            refused = toolkit.call_sync("greet", {"name": "Ada", "user": "root"})
+            assert "user: unknown argument (known: name)" in refused.text
+            assert toolkit.call_sync("greet", {"name": "Ada"}).text == "Ada by the program"

@@ -15,10 +15,18 @@ from pegboard_bridges._frameworks import NotNativeError
 __all__ = ["ForeignTool", "ForeignTools", "approved", "denied", "failed", "finished", "foreign", "given_arguments"]
 
 NOTHING: Final = {"type": "object", "properties": {}}
+_MORE: Final = frozenset(
+    ("additionalProperties", "unevaluatedProperties", "patternProperties", "$ref", "allOf", "anyOf", "oneOf")
+)
+"""Keywords by which a schema says itself what other arguments there may be."""
 
 
 def _of_an_object(schema: Mapping[str, Any] | None) -> dict[str, Any]:
-    return dict(schema or NOTHING, type="object")
+    said = dict(schema or NOTHING, type="object")
+    if "properties" in said and _MORE.isdisjoint(said):
+        # What a framework fills in is in no schema, and it would take a model's word for it.
+        said["additionalProperties"] = False
+    return said
 
 
 @final

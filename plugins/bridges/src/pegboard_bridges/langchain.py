@@ -19,7 +19,6 @@ with needs("langchain"):
     from langchain_core.messages import ToolMessage
     from langchain_core.tools import BaseTool, BaseToolkit
     from langchain_core.tools import Tool as SingleTool
-    from langchain_core.utils.pydantic import get_fields
     from langgraph.config import get_stream_writer
     from langgraph.types import interrupt
 
@@ -98,17 +97,15 @@ def from_langchain(tools: Any) -> ForeignTools:
 
 
 def _foreign(tool: BaseTool) -> ForeignTool:
-    schema, injected = tool.tool_call_schema, set[str]()  # without what LangChain injects
+    schema = tool.tool_call_schema  # without what LangChain injects
     if isinstance(tool, SingleTool) and tool.args_schema is None:
         schema = {"properties": tool.args, "required": list(tool.args)}  # one text
     elif not isinstance(schema, dict):
-        injected = get_fields(tool.get_input_schema()).keys() - get_fields(schema).keys()
         schema = schema.model_json_schema() if hasattr(schema, "model_json_schema") else schema.schema()
 
     async def call(call: ToolCall) -> Any:
-        # What a model sends under the name of something injected would be taken for it.
-        arguments = {name: value for name, value in given_arguments(call).items() if name not in injected}
-        message = await tool.ainvoke({"type": "tool_call", "id": call.id, "name": tool.name, "args": arguments})
+        asked = {"type": "tool_call", "id": call.id, "name": tool.name, "args": given_arguments(call)}
+        message = await tool.ainvoke(asked)
         return _result(call, message)
 
     return ForeignTool(tool.name, tool.description, schema, call, ("langchain",))
