@@ -106,6 +106,19 @@ class TestWhatIsMissing:
         with pytest.raises(ValueError, match="cannot be empty"):
             OpenApi(one(), BASE, **option)
 
+    @pytest.mark.parametrize(
+        ("option", "said"),
+        [
+            ({"token": 5}, "token must be a text, not int"),
+            ({"basic": ("ada",)}, "basic must be a user and a password, not 1 values"),
+            ({"credentials": "made-up"}, "credentials must be a mapping by name, not str"),
+            ({"headers": {"X\nY": "made-up"}}, r"'X\\nY' is no name of a header"),
+        ],
+    )
+    def test_what_is_none_is_refused(self, option: Any, said: str) -> None:
+        with pytest.raises(ValueError, match=f"^{said}$"):
+            OpenApi(one(), BASE, **option)
+
     def test_one_with_odd_characters_is_refused_and_not_shown(self) -> None:
         with pytest.raises(ValueError, match=r"^token holds characters that no credential has$"):
             OpenApi(one(), BASE, token="made\nup")

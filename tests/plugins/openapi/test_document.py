@@ -103,11 +103,25 @@ class TestWhatCannotBeUsed:
     def test_a_server_that_is_nowhere(self) -> None:
         assert "does not say where the server is, give base_url=" in problem_of(one(), None)
 
-    @pytest.mark.parametrize("url", ["ftp://a", "http://", "http://ada:pw@host", "http://host?key=1", "host/path"])
-    def test_a_base_url_that_is_none(self, url: str) -> None:
+    @pytest.mark.parametrize(
+        "url", ["ftp://a", "http://", "http://ada:pw@host", "http://host?key=1", "host/path", "http://h:x", 5]
+    )
+    def test_a_base_url_that_is_none(self, url: Any) -> None:
         with pytest.raises(ValueError, match=r"^base_url takes") as caught:
             OpenApi(one(), url)
         assert "pw" not in str(caught.value)
+
+    @pytest.mark.parametrize("number", [-1, 0, None, float("nan"), float("inf"), "60", True])
+    @pytest.mark.parametrize("option", ["timeout", "max_bytes"])
+    def test_a_number_that_is_none(self, option: str, number: Any) -> None:
+        with pytest.raises(ValueError, match=rf"^{option} must be a number above 0; it is "):
+            OpenApi(one(), BASE, **{option: number})
+
+    def test_a_document_or_an_application_that_is_none(self) -> None:
+        with pytest.raises(ValueError, match=r"^document must be a path, a URL, a mapping or an application, not None"):
+            OpenApi(None)
+        with pytest.raises(ValueError, match=r"^app must be an ASGI application, not int$"):
+            OpenApi(one(), BASE, app=5)
 
     def test_credentials_go_where_the_document_comes_from_or_the_program_says(self, server: Server) -> None:
         server.answer = lambda asked: Sent(one(more={"servers": [{"url": "https://example.com/api"}]}))

@@ -20,6 +20,8 @@ Given: TypeAlias = str | Secret[str]
 SHORTEST: Final = 4
 """Shorter values are too likely a part of an innocent word."""
 LONG: Final = 8
+_HEADER: Final = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+"""What RFC 9110 calls a token."""
 _BEARERS: Final = frozenset({"oauth2", "openIdConnect"})
 
 
@@ -43,7 +45,7 @@ class Signature:
 class Credentials:
     """What the program gives: by the names of the document's security schemes, by their kind, and headers for all.
 
-    Raises ValueError for what is blank, or holds characters that no header has.
+    Raises ValueError for what is no text or blank, or holds characters that no header has.
     """
 
     def __init__(
@@ -58,8 +60,11 @@ class Credentials:
         self._token = self._revealed("token", token)
         self._api_key = self._revealed("api_key", api_key)
         self._basic = self._revealed("basic", basic)
-        self._named = {name: self._revealed(f"credentials[{name!r}]", each) for name, each in (named or {}).items()}
-        self._headers = {name: self._revealed(f"headers[{name!r}]", each) for name, each in (headers or {}).items()}
+        self._named = self._all("credentials", named)
+        self._headers = self._all("headers", headers)
+        wrong = next((name for name in self._headers if not re.fullmatch(_HEADER, name)), None)
+        if wrong is not None:
+            raise ValueError(f"{wrong!r} is no name of a header")
 
     def __repr__(self) -> str:
         return "Credentials(***)" if self else "Credentials()"
@@ -87,14 +92,23 @@ class Credentials:
                 raise DocumentError(f"it needs {lacking}")
         return self._signed(schemes, [])
 
+    def _all(self, where: str, given: Any) -> dict[str, Any]:
+        if given is not None and not isinstance(given, Mapping):
+            raise ValueError(f"{where} must be a mapping by name, not {type(given).__name__}")
+        return {str(name): self._revealed(f"{where}[{name!r}]", each) for name, each in (given or {}).items()}
+
     def _revealed(self, where: str, given: Any) -> Any:
         if given is None:
             return None
         if isinstance(given, tuple | list):
+            if len(given) != 2:
+                raise ValueError(f"{where} must be a user and a password, not {len(given)} values")
             user, password = given
             return str(user), self._revealed(where, password)
         text = given.value if isinstance(given, Secret) else given
-        if not isinstance(text, str) or not text.strip():
+        if not isinstance(text, str):
+            raise ValueError(f"{where} must be a text, not {type(text).__name__}")
+        if not text.strip():
             raise ValueError(f"{where} cannot be empty")
         if not re.fullmatch(r"[ -~]+", text.strip()):
             raise ValueError(f"{where} holds characters that no credential has")

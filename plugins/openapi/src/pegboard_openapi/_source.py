@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from functools import cached_property
+from os import PathLike
 from pathlib import Path
 from typing import Any, Final, TypeAlias, final
 from urllib.parse import urljoin, urlsplit
@@ -36,8 +39,8 @@ class OpenApi:
     operations may be patterns (`/users/*`). `token`, `api_key` and `basic` (user and password) are for security schemes
     of these kinds, `credentials` for schemes by name, `headers` go with every request; all of them are secret.
     `timeout` is in seconds, for one request; `max_bytes` bounds an answer. With `output_schemas=False` answers are
-    taken as they come. A document that cannot be read raises nothing: see `problems`. Raises ValueError for a base URL
-    or a credential that is none.
+    taken as they come. A document that cannot be read raises nothing: see `problems`. Raises ValueError for an argument
+    that is none of these.
     """
 
     def __init__(
@@ -60,6 +63,11 @@ class OpenApi:
         max_bytes: int = MAX_BYTES,
         output_schemas: bool = True,
     ) -> None:
+        if not (isinstance(document, (str, PathLike, Mapping)) or callable(getattr(document, "openapi", None))):
+            said = type(document).__name__
+            raise ValueError(f"document must be a path, a URL, a mapping or an application, not {said}")
+        if app is not None and not callable(app):
+            raise ValueError(f"app must be an ASGI application, not {type(app).__name__}")
         self._source = document
         self._app = document if app is None and callable(getattr(document, "openapi", None)) else app
         self._base_url = None if base_url is None else _checked(base_url)
@@ -70,7 +78,8 @@ class OpenApi:
         unknown = sorted(set(self._methods) - set(METHODS))
         if unknown:
             raise ValueError(f"methods: there is no {unknown[0]!r}; there are {', '.join(METHODS)}")
-        self._timeout, self._max_bytes, self._output_schemas = timeout, max_bytes, output_schemas
+        self._timeout, self._max_bytes = _positive("timeout", timeout), _positive("max_bytes", max_bytes)
+        self._output_schemas = output_schemas
         self._lock = threading.RLock()
         self._watchers: list[Callable[[], None]] = []
         self._read = False
@@ -207,12 +216,20 @@ def _several(said: Iterable[str]) -> tuple[str, ...]:
     return (said,) if isinstance(said, str) else tuple(said)
 
 
-def _checked(url: str) -> str:
+def _positive(what: str, value: Any) -> Any:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
+        raise ValueError(f"{what} must be a number above 0; it is {value!r}")
+    return value
+
+
+def _checked(url: Any) -> str:
     """A base URL. Raises ValueError for what is none; whatever else it holds may be secret."""
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc or parts.query:
-        raise ValueError("base_url takes http(s)://host/path, without user, password and query")
-    return url.partition("#")[0].rstrip("/")
+    with suppress(ValueError):  # of a port that is none
+        parts = urlsplit(url if isinstance(url, str) else "")
+        is_bare = parts.hostname and "@" not in parts.netloc and not parts.query and parts.port != 0
+        if is_bare and parts.scheme in ("http", "https"):
+            return str(url.partition("#")[0].rstrip("/"))
+    raise ValueError("base_url takes http(s)://host/path, without user, password and query")
 
 
 def _name(source: Any) -> str:
