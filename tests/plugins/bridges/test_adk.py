@@ -16,7 +16,7 @@ from google.adk.runners import InMemoryRunner
 from google.adk.tools import FunctionTool
 from google.genai import types
 
-from pegboard import Session, ToolCall, Toolkit
+from pegboard import Approval, Session, ToolCall, Toolkit
 from pegboard_bridges.adk import from_adk, to_adk
 from tests.plugins.bridges import frameworks
 from tests.plugins.bridges.desk import board
@@ -146,7 +146,12 @@ def test_tools_are_those_of_the_session_at_each_request() -> None:
 
 
 def test_confirmation_that_a_native_tool_asks_for_is_the_approvers() -> None:
-    for approver, text in ((lambda request: True, "5"), (lambda request: False, "not approved")):
+    answers = (
+        (lambda request: True, "5"),
+        (lambda request: False, "not approved"),
+        (lambda request: Approval.edit({"first": 2, "second": 7}), "9"),
+    )
+    for approver, text in answers:
         with Toolkit(plugins=["bridges"], approver=approver) as toolkit:
             toolkit.register(FunctionTool(native_sum, require_confirmation=True))
             assert text in toolkit.call_sync("native_sum", {"first": 2, "second": 3}).text

@@ -22,7 +22,7 @@ from agentscope.permission import PermissionBehavior, PermissionDecision
 from agentscope.tool import FunctionTool, ToolChunk
 from agentscope.tool import Toolkit as ScopeToolkit
 
-from pegboard import Session, ToolCall, Toolkit
+from pegboard import Approval, Session, ToolCall, Toolkit
 from pegboard_bridges.agentscope import from_agentscope, to_agentscope
 from tests.plugins.bridges import frameworks
 from tests.plugins.bridges.frameworks import Answer, FrameworkTests, Run, Shown
@@ -111,6 +111,7 @@ def test_toolkits_hang_on_the_board() -> None:
     with Toolkit(plugins=["bridges"]) as toolkit:
         toolkit.register(ScopeToolkit([FunctionTool(add)]))
         assert toolkit.call_sync("add", {"first": 2, "second": 3}).status == "denied"
-    with Toolkit(plugins=["bridges"], approver=lambda request: True) as toolkit:
-        toolkit.register(ScopeToolkit([FunctionTool(add)]))
-        assert toolkit.call_sync("add", {"first": 2, "second": 3}).text == "5"
+    for answer, text in ((True, "5"), (Approval.edit({"first": 2, "second": 7}), "9")):
+        with Toolkit(plugins=["bridges"], approver=lambda request, answer=answer: answer) as toolkit:
+            toolkit.register(ScopeToolkit([FunctionTool(add)]))
+            assert toolkit.call_sync("add", {"first": 2, "second": 3}).text == text

@@ -15,7 +15,7 @@ pytest.importorskip("agents")
 from agents import Agent, Model, ModelResponse, RunConfig, Runner, Usage, function_tool
 from agents.testing import assistant_message, function_call
 
-from pegboard import Session, ToolCall, Toolkit
+from pegboard import Approval, Session, ToolCall, Toolkit
 from pegboard_bridges.openai_agents import from_openai_agents, to_openai_agents
 from tests.plugins.bridges import frameworks
 from tests.plugins.bridges.desk import board, call_of
@@ -134,3 +134,15 @@ def test_strict_schemas_are_kept_to_what_strict_mode_can_say() -> None:
         strict = {tool.name: tool for tool in to_openai_agents(toolkit, strict=True)}
     assert strict["forecast"].strict_json_schema
     assert sorted(strict["forecast"].params_json_schema["required"]) == ["city", "days", "metric", "wind"]
+
+
+def test_approval_that_a_native_tool_asks_for_is_the_approvers() -> None:
+    def native_sum(first: int, second: int) -> int:
+        """Add."""
+        return first + second
+
+    native = function_tool(needs_approval=True)(native_sum)
+    for answer, text in ((True, "5"), (False, "not approved"), (Approval.edit({"first": 2, "second": 7}), "9")):
+        with Toolkit(plugins=["bridges"], approver=lambda request, answer=answer: answer) as toolkit:
+            toolkit.register(native)
+            assert text in toolkit.call_sync("native_sum", {"first": 2, "second": 3}).text

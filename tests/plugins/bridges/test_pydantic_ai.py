@@ -13,20 +13,24 @@ pytest.importorskip("pydantic_ai")
 
 from pydantic_ai import (
     Agent,
+    ApprovalRequired,
     BinaryContent,
+    CallDeferred,
     DeferredToolRequests,
     DeferredToolResults,
     ModelRequest,
     ModelResponse,
+    RunContext,
     TextPart,
     Tool,
     ToolCallPart,
+    ToolFailed,
 )
 from pydantic_ai.messages import ToolReturnPart
 from pydantic_ai.models.function import DeltaToolCall, FunctionModel
 from pydantic_ai.toolsets import AbstractToolset
 
-from pegboard import Session, ToolCall, Toolkit
+from pegboard import Approval, Session, ToolCall, Toolkit
 from pegboard_bridges.pydantic_ai import BoardProgress, from_pydantic_ai, to_pydantic_ai
 from tests.plugins.bridges import frameworks
 from tests.plugins.bridges.desk import board, call_of
@@ -155,3 +159,31 @@ def test_waits_for_nobody_where_the_program_says_so() -> None:
         result = asyncio.run(Agent(FunctionModel(model), toolsets=[toolset]).run("go"))
         said = [p.content for m in result.all_messages() for p in m.parts if isinstance(p, ToolReturnPart)]
     assert ["nobody is there" in said[0], said[1]] == [True, "somebody measures rain"]
+
+
+def test_approval_that_a_native_tool_asks_for_is_the_approvers() -> None:
+    def native_sum(context: RunContext[None], first: int, second: int) -> int:
+        """Add."""
+        if not context.tool_call_approved:
+            raise ApprovalRequired
+        return first + second
+
+    answers = ((True, "5"), (False, "not approved"), (Approval.edit({"first": 2, "second": 7}), "9"))
+    for native in (Tool(native_sum), Tool(native_sum, requires_approval=True)):
+        for answer, text in answers:
+            with Toolkit(plugins=["bridges"], approver=lambda request, answer=answer: answer) as toolkit:
+                toolkit.register(native)
+                assert text in toolkit.call_sync("native_sum", {"first": 2, "second": 3}).text
+
+
+def test_native_tool_that_was_approved_may_still_fail_or_wait() -> None:
+    def judge(context: RunContext[None], verdict: str) -> str:
+        """Judge."""
+        if not context.tool_call_approved:
+            raise ApprovalRequired
+        raise ToolFailed("no ink") if verdict == "fail" else CallDeferred
+
+    with Toolkit(plugins=["bridges"], approver=lambda request: True) as toolkit:
+        toolkit.register(Tool(judge))
+        assert toolkit.call_sync("judge", {"verdict": "fail"}).text == "no ink"
+        assert toolkit.call_sync("judge", {"verdict": "wait"}).status == "suspended"

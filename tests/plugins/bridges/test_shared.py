@@ -78,6 +78,10 @@ class TestOutwards:
             assert seen.offers("more")
             assert not Board(toolkit).offers("more")
 
+    def test_nothing_but_a_board_goes_out(self) -> None:
+        with pytest.raises(TypeError, match="takes a toolkit, a session or a view; got int"):
+            Board(5)  # type: ignore[arg-type]
+
     async def asked(self, toolkit: Toolkit, answer: bool | Approval | None) -> ToolResult:
         async def ask(request: Any) -> bool | Approval | None:
             assert (request.tool.name, dict(request.arguments)) == ("wipe", {"disk": "a"})
@@ -151,15 +155,25 @@ class TestInwards:
         assert denied(call).status == "denied"
 
     @pytest.mark.parametrize(
-        ("approver", "text"), [(None, "no"), (lambda request: request.arguments["n"] == 1, "yes"), (lambda _: 1, "no")]
+        ("approver", "text"),
+        [
+            (None, "it was not approved"),
+            (lambda request: request.arguments["n"] == 1, "ran with 1"),
+            (lambda _: Approval.approve(), "ran with 1"),
+            (lambda _: 1, "it was not approved"),
+            (lambda _: Approval.deny("not today"), "was not run: not today"),
+            (lambda _: Approval.edit({"n": 2}), "ran with 2"),
+            (lambda _: Approval.edit({"n": "two"}), "n: expected integer"),
+        ],
     )
     def test_approver_of_the_session_answers_for_the_framework(self, approver: Any, text: str) -> None:
-        async def call(call: ToolCall) -> str:
-            return "yes" if await approved(call, "it says so") else "no"
+        async def call(call: ToolCall) -> Any:
+            allowed = await approved(call, "it says so")
+            return allowed if isinstance(allowed, ToolResult) else f"ran with {allowed['n']}"
 
         with Toolkit(plugins=[], approver=approver) as toolkit:
             (tool,) = toolkit.register(self.tools(call))
-            assert toolkit.call_sync(tool.name, {"n": 1}).text == text
+            assert text in toolkit.call_sync(tool.name, {"n": 1}).text
 
     def test_coroutines_end_in_plain_code(self) -> None:
         import asyncio

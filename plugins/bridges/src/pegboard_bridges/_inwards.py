@@ -101,15 +101,23 @@ def denied(call: ToolCall, message: str = "it was not approved") -> ToolResult:
     return ToolResult(call.id, call.name, Status.DENIED, f"Error: {message}", error=Fault("denied", message))
 
 
-async def approved(call: ToolCall, reason: str) -> bool:
-    """Whether the session's approver lets a tool run that its framework would ask about; nobody there is a no."""
+async def approved(call: ToolCall, reason: str) -> dict[str, Any] | ToolResult:
+    """The arguments with which the session's approver lets a tool run that its framework would ask about.
+
+    A result where it does not, where nobody is there to ask, and where the arguments that it gave are wrong.
+    """
     approver = getattr(call.session, "approver", None)
     if approver is None:
-        return False
-    request = ApprovalRequest(call.session[call.name], call.id, given_arguments(call), reason)
-    answer = approver(request)
+        return denied(call)
+    answer = approver(ApprovalRequest(call.session[call.name], call.id, given_arguments(call), reason))
     answer = await answer if inspect.isawaitable(answer) else answer
-    return answer is True or (isinstance(answer, Approval) and answer.decision == "approve")
+    if answer is True:
+        answer = Approval.approve()
+    if not isinstance(answer, Approval) or answer.decision == "deny":
+        return denied(call, getattr(answer, "reason", "") or "it was not approved")
+    if answer.decision == "edit":
+        call = call.session.prepare(call.name, answer.arguments, call_id=call.id)
+    return call.result or given_arguments(call)
 
 
 def finished(work: Callable[[], Any]) -> Any:

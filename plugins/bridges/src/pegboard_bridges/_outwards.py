@@ -34,12 +34,17 @@ T = TypeVar("T")
 Answer = bool | Approval
 
 
+def _is_a_board(board: Board, attribute: object, source: Any) -> None:
+    if not isinstance(source, (Toolkit, Session)):
+        raise TypeError(f"a bridge outwards takes a toolkit, a session or a view; got {type(source).__qualname__}")
+
+
 @final
 @frozen(eq=False)
 class Board:
     """A toolkit, session or view, as a bridge calls it. Arguments are checked by the board's own plans alone."""
 
-    source: Toolkit | Session
+    source: Toolkit | Session = field(validator=_is_a_board)
     _made: dict[str, tuple[Tool, Any]] = field(factory=dict, init=False, repr=False)
 
     @property

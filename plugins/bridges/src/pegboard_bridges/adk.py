@@ -15,7 +15,6 @@ from pegboard_bridges._inwards import (
     ForeignTool,
     ForeignTools,
     approved,
-    denied,
     failed,
     finished,
     foreign,
@@ -119,14 +118,14 @@ async def _context(call: ToolCall, confirmation: ToolConfirmation | None = None)
 
 def _foreign(tool: BaseTool) -> ForeignTool:
     async def call(call: ToolCall) -> Any:
-        arguments = given_arguments(call)
         context = await _context(call)
-        value = await tool.run_async(args=arguments, tool_context=context)
+        value = await tool.run_async(args=given_arguments(call), tool_context=context)
         if context.actions.requested_tool_confirmations:
-            if not await approved(call, f"{tool.name} asks for a confirmation"):
-                return denied(call)
+            allowed = await approved(call, f"{tool.name} asks for a confirmation")
+            if isinstance(allowed, ToolResult):
+                return allowed
             context = await _context(call, ToolConfirmation(confirmed=True))
-            value = await tool.run_async(args=arguments, tool_context=context)
+            value = await tool.run_async(args=allowed, tool_context=context)
         return _value(call, value)
 
     said = tool._get_declaration()  # what a model is given; ADK has no other way to it

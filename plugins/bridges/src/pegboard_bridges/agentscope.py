@@ -124,12 +124,14 @@ def _inside(toolkit: ScopeToolkit) -> list[ToolBase]:
 
 def _foreign(tool: ToolBase) -> ForeignTool:
     async def call(call: ToolCall) -> Any:
-        arguments = given_arguments(call)
+        arguments: Any = given_arguments(call)
         decision = await tool.check_permissions(arguments, PermissionContext())
         if decision.behavior is PermissionBehavior.DENY:
             return denied(call, decision.message)
-        if decision.behavior is PermissionBehavior.ASK and not await approved(call, decision.message):
-            return denied(call)
+        if decision.behavior is PermissionBehavior.ASK:
+            arguments = await approved(call, decision.message)
+            if isinstance(arguments, ToolResult):
+                return arguments
         response = await _answer(tool, arguments)
         blocks = [_block(block) for block in response.content]
         if response.state is not ToolResultState.SUCCESS:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from pegboard import ApprovalRequest, ImageBlock, Permission, Session, TextBlock, Tool, ToolCall, Toolkit
+from pegboard import ApprovalRequest, ImageBlock, Permission, Session, TextBlock, Tool, ToolCall, Toolkit, ToolResult
 from pegboard_bridges._frameworks import needs
-from pegboard_bridges._inwards import ForeignTool, ForeignTools, approved, denied, foreign
+from pegboard_bridges._inwards import ForeignTool, ForeignTools, approved, foreign, given_arguments
 from pegboard_bridges._outwards import Board, data_url, text_or_parts
 
 with needs("openai_agents"):
@@ -91,14 +91,20 @@ def _foreign(tool: FunctionTool) -> ForeignTool:
     async def call(call: ToolCall) -> Any:
         import json
 
-        text = json.dumps(dict(call.arguments), ensure_ascii=False)
-        context = ToolContext(None, tool_name=tool.name, tool_call_id=call.id, tool_arguments=text)
+        def context(text: str) -> ToolContext[Any]:
+            return ToolContext(None, tool_name=tool.name, tool_call_id=call.id, tool_arguments=text)
+
+        arguments: Any = given_arguments(call)
+        text = json.dumps(arguments, ensure_ascii=False)
         needed = tool.needs_approval
         if callable(needed):
-            needed = await needed(context, dict(call.arguments), call.id)
-        if needed and not await approved(call, f"{tool.name} needs approval"):
-            return denied(call)
-        return _value(await tool.on_invoke_tool(context, text))
+            needed = await needed(context(text), arguments, call.id)
+        if needed:
+            arguments = await approved(call, f"{tool.name} needs approval")
+            if isinstance(arguments, ToolResult):
+                return arguments
+            text = json.dumps(arguments, ensure_ascii=False)
+        return _value(await tool.on_invoke_tool(context(text), text))
 
     return ForeignTool(tool.name, tool.description, tool.params_json_schema, call, ("openai_agents",))
 

@@ -11,13 +11,23 @@ import base64
 from dataclasses import dataclass
 from typing import Any
 
-from pegboard import Approval, ApprovalRequest, Chunk, ImageBlock, Session, Status, Suspend, ToolCall, Toolkit
+from pegboard import (
+    Approval,
+    ApprovalRequest,
+    Chunk,
+    ImageBlock,
+    Session,
+    Status,
+    Suspend,
+    ToolCall,
+    Toolkit,
+    ToolResult,
+)
 from pegboard_bridges._frameworks import needs
 from pegboard_bridges._inwards import (
     ForeignTool,
     ForeignTools,
     approved,
-    denied,
     failed,
     finished,
     foreign,
@@ -156,19 +166,24 @@ def _context(call_id: str = "", name: str = "", allowed: bool = False) -> RunCon
 def _one(toolset: AbstractToolset[Any], tool: ToolsetTool[Any]) -> ForeignTool:
     said = tool.tool_def
 
+    async def run(call: ToolCall, arguments: dict[str, Any], allowed: bool = False) -> Any:
+        checked = tool.args_validator.validate_python(arguments)
+        return _value(await toolset.call_tool(said.name, checked, _context(call.id, said.name, allowed), tool))
+
+    async def asked(call: ToolCall) -> Any:
+        arguments = await approved(call, f"{said.name} needs approval")
+        return arguments if isinstance(arguments, ToolResult) else await run(call, arguments, allowed=True)
+
     async def call(call: ToolCall) -> Any:
         if said.kind == "external":
             raise Suspend(f"{said.name} runs elsewhere")
-        arguments = tool.args_validator.validate_python(given_arguments(call))
-        allowed = said.kind == "unapproved" and await approved(call, f"{said.name} needs approval")
-        if said.kind == "unapproved" and not allowed:
-            return denied(call)
         try:
-            return _value(await toolset.call_tool(said.name, arguments, _context(call.id, said.name, allowed), tool))
-        except ApprovalRequired:
-            if not await approved(call, f"{said.name} needs approval"):
-                return denied(call)
-            return _value(await toolset.call_tool(said.name, arguments, _context(call.id, said.name, True), tool))
+            if said.kind == "unapproved":
+                return await asked(call)
+            try:
+                return await run(call, given_arguments(call))
+            except ApprovalRequired:
+                return await asked(call)
         except CallDeferred as deferred:
             raise Suspend(str((deferred.metadata or {}).get("reason", f"{said.name} waits"))) from None
         except ToolFailed as failure:
