@@ -110,3 +110,18 @@ def test_an_option_in_short_does_not_get_into_its_own_entry(capsys: pytest.Captu
 def test_an_empty_program_is_not_the_installed_board(capsys: pytest.CaptureFixture[str]) -> None:
     assert run([""]) == 1
     assert "is no program" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"token": 5}, "token must be a text, not int"),
+        ({"http": 8080}, "http must be a text, not int"),
+        ({"name": ""}, "name cannot be empty"),
+        ({"authorization_server": "login.example.com"}, r"authorization_server takes http\(s\)://"),
+        ({"resource_url": 5}, "resource_url must be a text, not int"),
+    ],
+)
+def test_wrong_options_of_a_server_are_named(options: dict[str, Any], message: str) -> None:
+    with Toolkit(plugins=()) as toolkit, pytest.raises(ValueError, match=message):
+        serve_mcp(toolkit, **{"http": "127.0.0.1:0", "token": "t", **options})

@@ -85,9 +85,9 @@ def count(what: str, value: Any) -> int:
     return value
 
 
-def http_url(url: Any) -> str:
+def http_url(url: Any, what: str = "url") -> str:
     """Raises ValueError for what is no http(s) URL. What the environment says of one is known when it is connected."""
-    found = text("url", url)
+    found = text(what, url)
     if "$" in found:
         return found
     try:
@@ -96,7 +96,7 @@ def http_url(url: Any) -> str:
     except ValueError:
         usable = False
     if not usable:
-        raise ValueError("url takes http(s)://host/path")  # it may hold a password
+        raise ValueError(f"{what} takes http(s)://host/path")  # it may hold a password
     return found
 
 

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager, closing, contextmanager, suppress
 from typing import Any, TypedDict, Unpack
 
 from pegboard import PegboardError, Toolkit
-from pegboard_mcp._arguments import check_names, function, scopes, several
+from pegboard_mcp._arguments import check_names, function, http_url, scopes, several, text
 from pegboard_mcp._board_server import BoardServer
 from pegboard_mcp._callers import SessionFor
 from pegboard_mcp._guard import check_address, cross_origin, parse_address, security
@@ -90,9 +90,9 @@ async def serve_mcp_async(toolkit: Toolkit, **options: Unpack[ServedOverHttp]) -
     """`serve_mcp` for coroutines; cancelling it ends the server."""
     check_names("serve_mcp", options, {**Served.__annotations__, **ServedOverHttp.__annotations__})
     # A token of blanks alone would look like one, and be none.
-    options["token"] = (options.get("token") or "").strip()
+    options["token"] = text("token", options.get("token") or "", may_be_empty=True).strip()
     http, stateless = options.get("http"), options.get("stateless", False)
-    address = None if http is None else parse_address(http)
+    address = None if http is None else parse_address(text("http", http))
     if address is not None:
         check_address(address[0], options["token"] or options.get("verify_token"))
     board = _board(toolkit, options, connections=not stateless)
@@ -117,7 +117,7 @@ def _board(toolkit: Toolkit, options: Served, *, connections: bool) -> BoardServ
         say(f"pegboard: nothing is served: {selection.why_nothing(toolkit)}")
     return BoardServer(
         base,
-        name=options.get("name", "pegboard"),
+        name=text("name", options.get("name", "pegboard")),
         instructions=options.get("instructions"),
         session_for=None if theirs is None else lambda caller: selection.of(theirs(caller)),
         scopes=options.get("scopes", {}),
@@ -172,6 +172,7 @@ async def _serve_at(listening: socket.socket, board: BoardServer, host: str, opt
 
 def _application(board: BoardServer, host: str, url: str, options: ServedOverHttp) -> Any:
     origins = several("origins", options.get("origins", ()))
+    issuer, resource = options.get("authorization_server"), options.get("resource_url")
     app = board.server.streamable_http_app(
         host=host,
         transport_security=security(host, origins),
@@ -179,8 +180,8 @@ def _application(board: BoardServer, host: str, url: str, options: ServedOverHtt
         **guards(
             options.get("token") or "",
             function("verify_token", options.get("verify_token")),
-            options.get("authorization_server"),
-            options.get("resource_url") or url,
+            None if issuer is None else http_url(issuer, "authorization_server"),
+            url if resource is None else http_url(resource, "resource_url"),
             scopes("required_scopes", options.get("required_scopes", ())),
         ),
     )
