@@ -12,7 +12,31 @@ from packaging.requirements import Requirement
 
 from tests.workspace.project import MEMBERS, ROOT
 
-PAGE = (ROOT / "docs" / "installation.md").read_text(encoding="utf-8")
+# The heading of what holds after the first release.
+LATER = "## From a package index"
+DOCS = ROOT / "docs"
+PAGE = (DOCS / "installation.md").read_text(encoding="utf-8")
+FOLDERS = {f"./{member.path.relative_to(ROOT).as_posix()}": member for member in MEMBERS}
+# What the pages' shell blocks install.
+INSTALLS = [
+    pytest.param(line, id=f"{path.relative_to(DOCS).as_posix()}: {line}")
+    for path in sorted(DOCS.rglob("*.md"))
+    for block in re.split("^```", path.read_text(encoding="utf-8").partition(LATER)[0], flags=re.MULTILINE)
+    if block.startswith("sh\n")
+    for line in re.findall(r"^(?:\S*/)?pip install (.*)$", block, re.MULTILINE)
+]
+
+
+@pytest.mark.parametrize("line", INSTALLS)
+def test_each_command_that_a_page_shows_works_before_there_is_a_release(line: str) -> None:
+    """Distributions of this checkout are named as folders, with all that they need."""
+    named = [re.sub(r"\[.*", "", each.strip("'\"")) for each in line.split()]
+    if "--find-links" in named or "./plugins/*" in named:
+        return
+    assert [each for each in named if re.match("pegboard", each)] == []
+    chosen = [FOLDERS[each] for each in named if each.startswith("./")]
+    needed = {Requirement(each).name for member in chosen for each in member.project["dependencies"]}
+    assert {member.name for member in MEMBERS} & needed <= {member.name for member in chosen}
 
 
 def test_names_every_pack_that_another_one_needs() -> None:

@@ -1,18 +1,22 @@
 """Every page's examples run from top to bottom and print what the page says; what a page quotes is there."""
 
+import ast
 import re
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import attrs
 import pytest
 
+from pegboard import Toolkit, hookspecs
 from tests.docs import acme
 from tests.docs.page import Page
 from tests.workspace.project import ROOT
 
 DOCS = ROOT / "docs"
 PACK = DOCS / "examples" / "acme-weather"
+HOOKS = {name for name in vars(hookspecs) if name.startswith("provide_")} | {"settings_type", "tools_from"}
 PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md")), *sorted(DOCS.glob("packs/*.md"))]
 
 
@@ -63,6 +67,26 @@ def test_each_setting_of_a_pack_is_on_its_page(path: Path) -> None:
     settings = attrs.fields(pack.settings_type()) if hasattr(pack, "settings_type") else ()
     told = set(re.findall(r"\w+", path.read_text(encoding="utf-8")))
     assert [field.name for field in settings if field.name not in told] == []
+
+
+@each_page
+def test_a_pack_on_a_page_works_when_it_is_copied(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each block that implements a hook, alone in a module, as a reader would save it."""
+    monkeypatch.setitem(sys.modules, "acme", acme)
+    text = path.read_text(encoding="utf-8")
+    for number, block in enumerate(re.findall("^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)):
+        if "ModuleType(" in block:  # a program that makes a module, not a module to copy
+            continue
+        hooks = {node.name for node in ast.parse(block).body if isinstance(node, ast.FunctionDef)} & HOOKS
+        if not hooks:
+            continue
+        module = ModuleType(f"copied_{number}")
+        exec(compile(block, f"{path}, block {number}", "exec"), vars(module))
+        with Toolkit(plugins=[module], on_plugin_error="raise") as toolkit:
+            (record,) = (each for each in toolkit.plugins if each.name == module.__name__)
+            assert record.state == "active", record.reason
+        marked = {name for name in hooks if hasattr(getattr(module, name), f"{hookspecs.GROUP}_impl")}
+        assert marked == hooks
 
 
 @pytest.mark.parametrize(
