@@ -250,7 +250,8 @@ class TestCompatibility:
         site.add("dice", "raise SystemExit", requires=["pegboard>=0.5"])
         plugins = site.load()
         assert "site_dice" not in sys.modules
-        reason = "requires pegboard>=0.5, but 0.4.2 is installed; try: pip install --upgrade pegboard acme-dice"
+        remedy = "install a release of acme-dice that allows it, or: pip install 'pegboard>=0.5'"
+        reason = f"requires pegboard>=0.5, but 0.4.2 is installed; {remedy}"
         assert record(plugins, "dice").reason == reason
         assert plugins.errors == ()
         with pytest.raises(PluginError, match=r"is incompatible: requires pegboard>=0.5"):

@@ -6,12 +6,14 @@ hold and where each came from, `plugins.import_seconds` how long imports took.
 
 `write_file(path, text, what)` and `open(path, opener=regular)` are how Pegboard and its packs write files of their own.
 `spelled_out(text)` is for text from outside that goes to a terminal, `suggestion(name, known)` follows "unknown X".
+`pack_that_gives("pegboard chat")` is the pack of this project that has a command, installed or not.
 `tool_index(tools).search(words, limit)` names the tools that fit best, as `search_tools` does.
 """
 
 from __future__ import annotations
 
 from pegboard._base.errors import spelled_out, suggestion
+from pegboard._base.known_packs import pack_that_gives
 from pegboard._board.board import Board, Clash
 from pegboard._board.permissions import Lock, regular, write_file
 from pegboard._model.plugin_record import Contribution
@@ -37,6 +39,7 @@ __all__ = [
     "board_of",
     "function_kind",
     "is_loaded",
+    "pack_that_gives",
     "plugins_of",
     "regular",
     "render",

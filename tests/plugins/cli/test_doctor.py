@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -45,7 +45,14 @@ class TestDoctor:
     @pytest.mark.parametrize(
         ("source", "options", "code", "level", "said", "fix"),
         [
-            ("raise RuntimeError('oh')", {}, "plugin-failed", "error", "oh", "pip uninstall acme-dice"),
+            (
+                "raise RuntimeError('oh')",
+                {},
+                "plugin-failed",
+                "error",
+                "oh",
+                "or tell its author; pegboard plugins --traceback",
+            ),
             ("raise SystemExit(3)", {}, "plugin-failed", "error", "SystemExit", "PEGBOARD_BLOCK=dice"),
             (
                 "import acme_radar",
@@ -53,16 +60,24 @@ class TestDoctor:
                 "plugin-failed",
                 "error",
                 "acme_radar",
-                "pip install acme-radar, or",
+                "pip install acme-radar, or run without it",
             ),
-            ("@hookimpl\ndef provide_tool(): ...", {}, "plugin-failed", "error", "Did you mean", "upgrade acme-dice"),
+            ("import acme_radar", {}, "plugin-failed", "error", "acme_radar", "its metadata does not say what"),
+            (
+                "@hookimpl\ndef provide_tool(): ...",
+                {},
+                "plugin-failed",
+                "error",
+                "Did you mean",
+                "correct it if it is yours",
+            ),
             (
                 None,
                 {"requires": ["pegboard>=99"]},
                 "plugin-incompatible",
                 "error",
                 "requires pegboard>=99",
-                "pip install --upgrade pegboard acme-dice",
+                "PEGBOARD_BLOCK=dice",
             ),
             (f"print('hi')\n{tool('roll')}", {}, "side-effect", "warning", "printed", "PEGBOARD_BLOCK=dice"),
             (f"import sys; sys.path.append('x')\n{tool('roll')}", {}, "side-effect", "warning", "sys.path", "dice"),
@@ -97,7 +112,7 @@ class TestDoctor:
                 "tool-broken",
                 "error",
                 "site_gone",
-                "upgrade acme-dice",
+                "correct what the message names, or tell its author",
             ),
         ],
     )
@@ -269,8 +284,61 @@ class TestDoctor:
         heading, message, fix, _, count = run("doctor").out.splitlines()
         assert heading == "error  dice (acme-dice 1.0)  [plugin-failed]"
         assert message.strip() == "raised RuntimeError at import: oh"
-        assert fix.startswith("  fix: pip install --upgrade acme-dice, or pip uninstall acme-dice")
+        assert fix.startswith(
+            "  fix: correct it if it is yours, or tell its author; pegboard plugins --traceback shows"
+        )
         assert count == "1 error, 0 warnings"
+
+
+class TestDistributions:
+    """Distributions that require Pegboard and are no plugins."""
+
+    HOOKS: ClassVar = {"acme_dice.tools": "from pegboard import hookimpl\n@hookimpl\ndef provide_tools(): ..."}
+
+    def add(self, site: Site, **options: Any) -> None:
+        fake_distribution(site.path, "acme-dice", **{"requires": ["pegboard>=0.1"]} | options)
+
+    @pytest.mark.parametrize("group", ["pegboard.plugins", "pegboard_plugins", "pegboard.tools", "pegbord"])
+    def test_an_entry_point_in_another_group(self, site: Site, run: Run, group: str) -> None:
+        self.add(site, entry_points={group: {"dice": "acme_dice.tools"}}, modules=self.HOOKS)
+        told = run("doctor", "--json")
+        (found,) = told.data
+        assert (told.code, found["level"], found["code"]) == (0, "warning", "entry-point-group")
+        assert (found["subject"], group in found["message"]) == ("acme-dice 1.0", True)
+        assert 'below [project.entry-points.pegboard]: dice = "acme_dice.tools"' in found["fix"]
+
+    def test_a_module_with_hooks_and_no_entry_point(self, site: Site, run: Run) -> None:
+        self.add(site, modules=self.HOOKS)
+        (found,) = run("doctor", "--json").data
+        assert (found["level"], found["code"]) == ("warning", "no-entry-point")
+        assert "its module acme_dice.tools implements hooks" in found["message"]
+        assert 'below [project.entry-points.pegboard]: tools = "acme_dice.tools"' in found["fix"]
+
+    def test_one_that_is_installed_editable(self, site: Site, run: Run, tmp_path: Path) -> None:
+        source = tmp_path / "checkout" / "src" / "acme_dice"
+        source.mkdir(parents=True)
+        (source / "__init__.py").write_text("from pegboard import hookimpl\n", encoding="utf-8")
+        info = fake_distribution(site.path, "acme-dice", requires=["pegboard"])
+        where = {"dir_info": {"editable": True}, "url": (tmp_path / "checkout").as_uri()}
+        (info / "direct_url.json").write_text(json.dumps(where), encoding="utf-8")
+        (found,) = run("doctor", "--json").data
+        assert 'pegboard]: acme_dice = "acme_dice"' in found["fix"]
+
+    def test_a_program_that_uses_pegboard_is_a_note(self, site: Site, run: Run) -> None:
+        self.add(site, modules={"acme_dice": "import pegboard"})
+        told = run("doctor", "--strict", "--json")
+        (found,) = told.data
+        assert (told.code, found["level"], found["code"]) == (0, "note", "no-entry-point")
+
+    @pytest.mark.parametrize("requires", [[], ["pegboard; extra == 'tools'"], ["pegboard-files"], ["pegboards>=1"]])
+    def test_others_are_not_looked_at(self, site: Site, run: Run, requires: list[str]) -> None:
+        self.add(site, requires=requires, modules=self.HOOKS)
+        assert run("doctor", "--json").data == []
+
+    @pytest.mark.parametrize("text", ["[pegboard.plugins]\nx", "\x00", "[["])
+    def test_damaged_metadata_is_no_crash(self, site: Site, run: Run, text: str) -> None:
+        self.add(site, entry_points=text, modules=self.HOOKS)
+        assert run("doctor", "--json").code in (0, 1)
 
 
 class TestProviderLimits:

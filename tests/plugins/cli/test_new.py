@@ -160,3 +160,15 @@ def test_two_minutes_to_a_published_pack(tmp_path: Path) -> None:
     called = user.run("pegboard", "call", "dice_repeat", "--arg", "text=ho", "--arg", "times=2", cwd=tmp_path)
     assert called == "ho-ho\n"
     assert user.run("pegboard", "doctor", "--strict", cwd=tmp_path) == "Nothing is wrong.\n"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs links")
+@pytest.mark.parametrize("there", [True, False])
+def test_writes_nothing_through_a_link(here: Path, run: Run, there: bool) -> None:
+    elsewhere = here / "elsewhere"
+    if there:
+        elsewhere.mkdir()
+    (here / "acme-dice").symlink_to(elsewhere)
+    refused = run("new", "acme-dice")
+    assert (refused.code, "is a link" in refused.complaint) == (1, True)
+    assert not elsewhere.exists() or not list(elsewhere.iterdir())

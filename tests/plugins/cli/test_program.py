@@ -301,9 +301,29 @@ class TestCommandsOfPacks:
         assert run("leave").code == 9
 
     def test_missing_one_may_belong_to_a_broken_plugin(self, run: Run) -> None:
-        refused = run("serve")
+        refused = run("unheard")
         assert refused.code == 2
         assert "It may belong to a plugin that is broken: broken" in refused.complaint
+
+    def test_one_of_a_plugin_that_is_not_selected(self, site: Site, run: Run, here: Path) -> None:
+        site.add("near")
+        (here / "pegboard.toml").write_text('plugins = ["near"]\n', encoding="utf-8")
+        refused = run("hello")
+        assert refused.code == 2
+        assert "one that is installed, but not selected: acme, " in refused.err
+        assert "`pegboard plugins` says why each is left out" in refused.err
+
+    def test_one_of_a_known_pack_that_is_not_selected(self, site: Site, run: Run, here: Path) -> None:
+        site.add("near")
+        site.add("agent", distribution="pegboard-agent")
+        (here / "pegboard.toml").write_text('plugins = ["near"]\n', encoding="utf-8")
+        said = run("chat").err
+        assert "It is a command of agent (pegboard-agent 1.0), which is installed, but not selected: " in said
+        assert "pegboard.toml" in said.splitlines()[-1]
+
+    def test_one_of_a_known_pack_that_is_not_installed(self, site: Site, run: Run) -> None:
+        said = run("inspect").complaint
+        assert "It comes with pegboard-inspector: pip install pegboard-inspector" in said
 
     def test_get_the_options_before_their_name(self, run: Run) -> None:
         assert "('broken', 'blocked')" in run("--block", "broken", "board").out

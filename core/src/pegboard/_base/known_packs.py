@@ -17,9 +17,9 @@ from pegboard._base.names import normalise
 class KnownPack(NamedTuple):
     """A pack of this project: the `name` of its entry point, and what it `gives` beside tools.
 
-    In the hooks' words, by its name on the face, or the dialect of its schemas. One with types says by which `signs`
-    their classes are known: the library that they or their bases come from, a single class as `library.Class`, or an
-    attribute that one of these has, behind a dot.
+    In the hooks' words, by its name on the face, a command as it is typed, or the dialect of its schemas. One with
+    types says by which `signs` their classes are known: the library that they or their bases come from, a single class
+    as `library.Class`, or an attribute that one of these has, behind a dot.
     """
 
     name: str
@@ -45,13 +45,13 @@ KNOWN_PACKS: Final = (
         (".__dataclass_fields__", ".__attrs_attrs__", "._field_defaults", ".__required_keys__"),
     ),
     KnownPack("accelerators", ("accelerators",)),
-    KnownPack("agent", ("commands",)),
+    KnownPack("agent", ("pegboard chat",)),
     KnownPack("bridges"),
     KnownPack("cli"),
     KnownPack("dialects", ("dialects", "openapi-3.0")),
     KnownPack("files"),
-    KnownPack("inspector", ("commands",)),
-    KnownPack("mcp", ("commands",)),
+    KnownPack("inspector", ("pegboard inspect",)),
+    KnownPack("mcp", ("pegboard serve",)),
     KnownPack("multimodal"),
     KnownPack("openapi"),
     KnownPack("otel", ("middleware",)),
@@ -66,6 +66,11 @@ def known_pack(name: str, gives: str | None = None) -> KnownPack | None:
     """The pack of that entry-point or distribution name, if it is one of ours and gives that."""
     short = normalise(name).removeprefix("pegboard-")
     return next((pack for pack in KNOWN_PACKS if pack.name == short and (gives is None or gives in pack.gives)), None)
+
+
+def pack_that_gives(what: str) -> KnownPack | None:
+    """The first pack of ours that gives something, such as the command `pegboard chat`."""
+    return next((pack for pack in KNOWN_PACKS if what in pack.gives), None)
 
 
 def how_to_install(name: str, gives: str | None = None) -> str:
@@ -92,11 +97,11 @@ def to_install(gives: str) -> str:
 
 def provider(gives: str, absence: str) -> Any:
     """The module of the pack that gives something. Raises `PegboardError`, with what its absence means, without it."""
-    pack = next((each.name for each in KNOWN_PACKS if gives in each.gives), "")
+    name = getattr(pack_that_gives(gives), "name", "")
     try:
-        return import_module(f"pegboard_{pack}")
+        return import_module(f"pegboard_{name}")
     except ModuleNotFoundError:
-        raise PegboardError(f"{absence} {how_to_install(pack)}".strip()) from None
+        raise PegboardError(f"{absence} {how_to_install(name)}".strip()) from None
 
 
 def write_schema(schema: dict[str, Any], dialect: str) -> dict[str, Any]:

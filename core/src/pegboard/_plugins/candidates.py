@@ -194,8 +194,8 @@ def _installed(found: FoundPlugin, selection: Selection, core: str | None) -> Ca
     elif found.hidden:
         slot.become(PluginState.SHADOWED, found.hidden)
     elif asked:
-        remedy = f"pip install --upgrade pegboard {found.distribution}"
-        slot.become(PluginState.INCOMPATIBLE, f"requires pegboard{asked[0]}, but {core} is installed; try: {remedy}")
+        remedy = f"install a release of {found.distribution} that allows it, or: pip install 'pegboard{asked[0]}'"
+        slot.become(PluginState.INCOMPATIBLE, f"requires pegboard{asked[0]}, but {core} is installed; {remedy}")
     return slot
 
 

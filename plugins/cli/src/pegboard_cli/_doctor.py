@@ -13,6 +13,7 @@ from pegboard import PegboardError, Toolkit
 from pegboard.inspection import plugins_of
 from pegboard_cli import _exits
 from pegboard_cli._board import load_plugins, opened, spoken
+from pegboard_cli._distribution_checks import check_distributions
 from pegboard_cli._finding import Finding
 from pegboard_cli._lockfile import LOCK, Lock, differences
 from pegboard_cli._options import BoardOptions, board_options, json_option
@@ -42,10 +43,10 @@ _DIFF: Final = {"+": "green", "-": "red", "@": "dim"}
 def command(options: BoardOptions, locked: bool, lock_file: Path, deep: bool, strict: bool, as_json: bool) -> int:
     """Say what is wrong, and how to correct it.
 
-    Broken, hidden and slow plugins, servers that are away, clashing names, presets that a model may override, tools
-    without descriptions, schemas that providers refuse, characters that nobody sees, settings of nobody. Each with the
-    command or line that mends it. Exits with 1 if there are errors; warnings alone are let pass, but for --strict.
-    Notes say what a pack would offer besides, and what it needs for that.
+    Broken, hidden and slow plugins, packs without an entry point, servers that are unavailable, clashing names, presets
+    that a model may override, tools without descriptions, schemas that providers refuse, invisible characters, settings
+    that no plugin has. Each with the command or line that corrects it. Exits with 1 if there are errors, with --strict
+    also for warnings. Notes say what a pack would offer besides, and what it needs for that.
     """
     levels = list(_STYLES)
     findings = sorted(
@@ -67,7 +68,7 @@ def _findings(options: BoardOptions, lock_file: Path | None, deep: bool) -> list
     except PegboardError as error:
         message = spoken(str(error), options)
         broken = Finding("error", "board", "the board", message, "mend this first: the tools were not looked at")
-        return [broken, *check_plugins(load_plugins(options, settings=False))]
+        return [broken, *check_plugins(load_plugins(options, settings=False)), *check_distributions()]
 
 
 def _check(toolkit: Toolkit, lock_file: Path | None) -> Iterator[Finding]:
@@ -79,7 +80,14 @@ def _check(toolkit: Toolkit, lock_file: Path | None) -> Iterator[Finding]:
     of_lock = [] if lock_file is None else list(_check_lock(toolkit, of_tools, lock_file))
     of_backends = check_diagnoses(plugins)
     yield from chain(
-        check_plugins(plugins), check_sources(toolkit), of_types, of_commands, of_tools, of_backends, of_lock
+        check_plugins(plugins),
+        check_distributions(),
+        check_sources(toolkit),
+        of_types,
+        of_commands,
+        of_tools,
+        of_backends,
+        of_lock,
     )
 
 

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import click
 
-from pegboard import Command, PegboardError
-from pegboard.inspection import Contribution, Plugins
+from pegboard import Command, PegboardError, PluginState
+from pegboard.inspection import Contribution, Plugins, pack_that_gives
 from pegboard_cli import _exits
 from pegboard_cli._board import Replaced, hand_on, load_plugins
 from pegboard_cli._commands import OWN
@@ -59,6 +59,7 @@ class Replaceable(click.Command):
             return _run(replaced.contribution, self._sent, options)
 
 
+_LEFT_OUT: Final = (PluginState.FOUND, PluginState.BLOCKED)
 _KEPT: Final = ("context_settings", "callback", "params", "help", "epilog", "short_help", "add_help_option")
 
 
@@ -72,8 +73,21 @@ def find_command(name: str, options: BoardOptions) -> click.Command:
     rivals = sorted(key for key, each in found.items() if each.value.name == name)
     if rivals:
         raise click.UsageError(f"{name!r} is a command of several packs; use one of: {', '.join(rivals)}")
-    message = f"there is no command {name!r}.{_nearest(name, found)}{_missed(plugins)}"
+    message = f"there is no command {name!r}.{_absent(name, plugins) or _nearest(name, found) + _missed(plugins)}"
     raise click.UsageError(message, click.get_current_context(silent=True))
+
+
+def _absent(name: str, plugins: Plugins | None) -> str:
+    """Where a command of a known pack is, if that pack is not active."""
+    pack = pack_that_gives(f"pegboard {name}")
+    if pack is None:
+        return ""
+    record = next((each for each in plugins.records if each.name == pack.name), None) if plugins else None
+    if record is None:
+        return f" It comes with {pack.distribution}: pip install {pack.distribution}"
+    if record.state in _LEFT_OUT:
+        return f" It is a command of {record.label}, which is installed, but not selected: {record.reason}"
+    return f" It is a command of {record.label}, which is {record.state}: {record.reason}"
 
 
 def _nearest(name: str, found: Iterable[str]) -> str:
@@ -82,8 +96,15 @@ def _nearest(name: str, found: Iterable[str]) -> str:
 
 
 def _missed(plugins: Plugins | None) -> str:
-    broken = [record.name for record in plugins.records if record.state == "failed"] if plugins else []
-    return f" It may belong to a plugin that is broken: {', '.join(broken)}" if broken else ""
+    """Plugins that may have the command and were not asked for theirs."""
+    records = plugins.records if plugins else ()
+    broken = [record.name for record in records if record.state is PluginState.FAILED]
+    left_out = [record.name for record in records if record.state in _LEFT_OUT]
+    sentences = [f" It may belong to a plugin that is broken: {', '.join(broken)}."] if broken else []
+    if left_out:
+        why = "`pegboard plugins` says why each is left out"
+        sentences.append(f" It may belong to one that is installed, but not selected: {', '.join(left_out)}; {why}.")
+    return "".join(sentences)
 
 
 def describe_commands(options: BoardOptions) -> list[tuple[str, str]]:

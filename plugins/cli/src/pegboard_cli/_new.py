@@ -88,6 +88,8 @@ def command(pack: str, into: Path, as_json: bool) -> None:
     """
     named = Pack.named(pack)
     folder = into / named.distribution
+    if folder.is_symlink():
+        raise PegboardError(f"{folder} is a link, and a pack is not written through one; take another name or --into")
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise PegboardError(f"{folder} is there already, and not empty; take another name or --into another folder")
     written = _write(named, folder)

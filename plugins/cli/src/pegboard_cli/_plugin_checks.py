@@ -30,9 +30,9 @@ def check_plugins(plugins: Plugins) -> Iterator[Finding]:
 
 def _check(record: PluginRecord, seconds: float, *, raised: bool) -> Iterator[Finding]:
     if record.state is PluginState.FAILED:
-        yield Finding("error", "plugin-failed", record.label, record.reason, _mend(record, raised=raised))
+        yield Finding("error", "plugin-failed", record.label, record.reason, _remedy(record, raised=raised))
     elif record.state is PluginState.INCOMPATIBLE:
-        fix = f"pip install --upgrade pegboard {record.distribution}"
+        fix = f"do as the message says, or run without it: PEGBOARD_BLOCK={record.name}"
         yield Finding("error", "plugin-incompatible", record.label, record.reason, fix)
     elif record.state is PluginState.SHADOWED:
         yield Finding("warning", "plugin-shadowed", record.label, record.reason, f"pip uninstall {record.distribution}")
@@ -49,14 +49,19 @@ def _check(record: PluginRecord, seconds: float, *, raised: bool) -> Iterator[Fi
             yield Finding("note", "not-offered", record.label, message, str(each))
 
 
-def _mend(record: PluginRecord, *, raised: bool) -> str:
+def _remedy(record: PluginRecord, *, raised: bool) -> str:
+    """What fits the cause. No package is named but those that the pack's own metadata or Pegboard's table names."""
     missing = re.search(r"(?<=; )pip install [\w .-]+$", record.reason)
-    ways = [missing.group()] if missing else []
-    if record.distribution is not None:
-        ways += [f"pip install --upgrade {record.distribution}", f"pip uninstall {record.distribution}"]
-    ways.append(f"PEGBOARD_BLOCK={record.name}")
-    where = "; to see where it fails: pegboard plugins --traceback" if raised and not missing else ""
-    return f"{', or '.join(ways)}{where}"
+    if missing:
+        return f"{missing.group()}, or run without it: PEGBOARD_BLOCK={record.name}"
+    if record.distribution is None and record.entry_point is None:
+        cause = "do as the message says"
+    elif record.reason.startswith("needs the module "):
+        cause = "install what has that module (its metadata does not say what), or tell its author"
+    else:
+        cause = "correct it if it is yours, or tell its author"
+    where = "; pegboard plugins --traceback shows where it fails" if raised else ""
+    return f"{cause}{where}; to run without it: PEGBOARD_BLOCK={record.name}"
 
 
 def _without(record: PluginRecord) -> str:

@@ -25,8 +25,7 @@ def check_tools(toolkit: Toolkit) -> Iterator[Finding]:
             tool.schema()
             readable.append(tool)
         except PegboardError as error:
-            pack = tool.origin.distribution
-            fix = f"pip install --upgrade {pack}, or tell its author" if pack else "mend what the message names"
+            fix = "correct what the message names" + (", or tell its author" if tool.origin.distribution else "")
             yield Finding("error", "tool-broken", tool.name, str(error), fix)
     # A tool behind an import string may have taken down its whole pack just now.
     left = {tool.name for tool in toolkit.all_tools}
