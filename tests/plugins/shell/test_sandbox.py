@@ -475,3 +475,19 @@ class TestPlaces:
         places = Places(str(space), (str(tmp_path),), readable=(str(space / "tool"), str(tmp_path / "bin" / "tool")))
         for program in (space / "tool", space / "script", tmp_path / "bin" / "tool"):
             assert places.shown(str(program)) == ([], [])
+
+
+OTHERS = """
+import ctypes, os
+libc = ctypes.CDLL(None, use_errno=True)
+empty = ctypes.c_long(0)
+print(libc.ptrace(0, 0, None, None), libc.process_vm_readv(os.getppid(), None, empty, None, empty, empty))
+"""
+
+
+def test_landlock_lets_no_command_be_traced_or_look_into_what_started_it(
+    space: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use_sandbox("landlock", monkeypatch)
+    (space / "others.py").write_text(OTHERS, encoding="utf-8")
+    assert output(run(ShellTools(space, shell=True, sandbox="required"), f"{PYTHON} others.py")).split() == ["-1", "-1"]

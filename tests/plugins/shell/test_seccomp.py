@@ -24,6 +24,7 @@ getxattr lgetxattr fgetxattr listxattr llistxattr flistxattr
 shmget shmat shmctl semget semop semctl semtimedop msgget msgsnd msgrcv msgctl mq_open mq_unlink
 inotify_init inotify_init1 fanotify_init
 prlimit64 sched_setparam sched_setscheduler sched_setaffinity sched_setattr setpriority ioprio_set ioctl
+process_vm_readv process_vm_writev kcmp pidfd_getfd
 """
 
 
@@ -60,6 +61,18 @@ def numbers(machine: str) -> dict[str, int]:
         pytest.skip("needs the headers of the kernel")
     found = re.findall(r"#define __NR3?2?_?(\w+) (\d+)", HEADERS[machine].read_text(encoding="utf-8"))
     return {name: int(number) for name, number in found}
+
+
+@pytest.mark.parametrize("machine", ARCHITECTURES)
+@pytest.mark.parametrize(("files", "said"), [(True, ALLOW), (False, "EPERM")])
+def test_being_traced_by_the_program_that_started_it(machine: str, files: bool, said: str) -> None:
+    program = call_filter(machine, network=False, files=files)
+    assert program is not None
+    ptrace = numbers(machine)["ptrace"]
+    trace_me, attach, seize = (
+        verdict(program, ptrace, (request,), ARCHITECTURES[machine]) for request in (0, 16, 0x4206)
+    )
+    assert (trace_me, attach, seize) == (said, ALLOW, ALLOW)
 
 
 @pytest.mark.parametrize("machine", ARCHITECTURES)

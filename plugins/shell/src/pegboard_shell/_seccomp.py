@@ -4,7 +4,7 @@ Bubblewrap leaves those that no namespace holds: UNIX sockets and others that ar
 and `io_uring`, which does what it is told past every filter. It leaves user namespaces as well, in which a command may
 mount: with the mounts that it was given out of its way it could move the places that they keep. Landlock leaves many
 more: modes, times, owners and attributes of files wherever they are, memory shared with other programs, priorities and
-limits of other processes.
+limits of other processes, and a command that has what started it trace it.
 """
 
 from __future__ import annotations
@@ -69,6 +69,7 @@ _UNCONFINED_BY_LANDLOCK: Final[dict[int, tuple[_Call, ...]]] = {
         *((188, 5), (189, 6), (190, 7), (197, 14), (198, 15), (199, 16)),  # attributes, set and removed
         *((29, 194), (30, 196), (31, 195), (64, 190), (65, 193), (66, 191), (220, 192)),  # shared memory, semaphores
         *((68, 186), (69, 189), (70, 188), (71, 187), (240, 180), (241, 181)),  # messages
+        *((310, 270), (311, 271), (312, 272), (438, 438)),  # memory, kernel objects and files of other processes
     ),
     errno.ENOTSUP: ((191, 8), (192, 9), (193, 10), (194, 11), (195, 12), (196, 13)),  # attributes, read
     errno.ENOSYS: ((253, None), (294, 26), (300, 262)),  # inotify, fanotify
@@ -79,6 +80,9 @@ _OF_OTHERS: Final[dict[_Call, int]] = {
 }
 """Calls about another process, and which argument says so by not being 0."""
 _IOCTL: Final[_Call] = (16, 29)
+_PTRACE: Final[_Call] = (101, 117)
+_TRACE_ME: Final = 0
+"""Makes the parent the tracer. Landlock lets it: the parent of a confined program may be less confined."""
 
 
 @functools.cache
@@ -112,6 +116,7 @@ def _refusals(*, network: bool, files: bool) -> Iterator[tuple[tuple[_Call, _Arg
             yield (call, None), code
     if not files:
         yield (_IOCTL, _Argument(1, _OF_FILE_SYSTEMS, 0xFF, shift=8, refused=True)), errno.ENOTTY
+        yield (_PTRACE, _Argument(0, (_TRACE_ME,), refused=True)), errno.EPERM
         for call, index in _OF_OTHERS.items():
             yield (call, _Argument(index, (0,))), errno.EPERM
 
