@@ -490,4 +490,5 @@ def test_landlock_lets_no_command_be_traced_or_look_into_what_started_it(
 ) -> None:
     use_sandbox("landlock", monkeypatch)
     (space / "others.py").write_text(OTHERS, encoding="utf-8")
-    assert output(run(ShellTools(space, shell=True, sandbox="required"), f"{PYTHON} others.py")).split() == ["-1", "-1"]
+    tools = ShellTools(space, allow=[sys.executable], sandbox="required")
+    assert output(run(tools, f"{PYTHON} -S others.py")).split() == ["-1", "-1"]
