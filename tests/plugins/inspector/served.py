@@ -72,6 +72,7 @@ class Client:
         answer = self.send("GET", f"/?{urlsplit(self.url).query}")
         assert answer.status == 303, answer.body
         self.headers["cookie"] = answer.headers["set-cookie"].partition(";")[0]
+        self.headers["x-pegboard-key"] = answer.headers["location"].removeprefix("/#key=")
 
     def get(self, path: str) -> Any:
         """What the API says."""

@@ -1,15 +1,16 @@
 """What the page is told and may do: real HTTP on the loopback interface."""
 
 import json
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
 from itertools import islice
 from types import ModuleType
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import pytest
 
 from pegboard import Param, PegboardError, Tool, Toolkit, hookimpl, tool
-from pegboard_inspector._secrecy import secret_values, unmasked, withheld, without
+from pegboard_inspector._secrecy import Secrecy, unmasked, withheld, without
 from tests.plugins.inspector.program import board
 from tests.plugins.inspector.served import Client, served
 from tests.support.waiting import PATIENCE
@@ -293,7 +294,119 @@ class TestSecretArguments:
             "named": {"k": "d"},
             "unknown": "x",
         }
-        assert secret_values(schema, value) == ["a", "b", "c", "d"]
+        assert Secrecy(schema).values(value) == ["a", "b", "c", "d"]
+
+    SECRET: ClassVar = {"type": "string", "format": "password"}
+
+    @pytest.mark.parametrize(
+        ("schema", "value"),
+        [
+            ({"properties": {"a": SECRET, "b": {"$ref": "#/properties/a"}}}, {"b": "x"}),
+            ({"$defs": {"S": {**SECRET, "$anchor": "it"}}, "properties": {"b": {"$ref": "#it"}}}, {"b": "x"}),
+            ({"$defs": {"a/b~c": SECRET}, "properties": {"b": {"$ref": "#/$defs/a~1b~0c"}}}, {"b": "x"}),
+            ({"$defs": {"a b": SECRET}, "properties": {"b": {"$ref": "#/$defs/a%20b"}}}, {"b": "x"}),
+            ({"examples": [{}, SECRET], "properties": {"b": {"$ref": "#/examples/1"}}}, {"b": "x"}),
+            ({"patternProperties": {"^b": SECRET}}, {"b1": "x"}),
+            ({"dependentSchemas": {"a": {"properties": {"b": SECRET}}}}, {"a": "y", "b": "x"}),
+            ({"if": {}, "then": {"properties": {"b": SECRET}}}, {"b": "x"}),
+            ({"if": False, "else": {"properties": {"b": SECRET}}}, {"b": "x"}),
+            ({"unevaluatedProperties": SECRET}, {"b": "x"}),
+            ({"properties": {"b": {"contains": SECRET}}}, {"b": ["x"]}),
+            ({"properties": {"b": {"items": [SECRET]}}}, {"b": ["x", "y"]}),
+            ({"properties": {"b": {"properties": {"c": SECRET}}}}, {"b": "x"}),  # JSON in JSON, or what is none
+            ({"properties": {"password": {"type": "string"}}}, {"password": "x"}),
+            ({}, {"list": [{"API_KEY": "x", "max_tokens": "y", "compass": "y"}]}),
+            ({"allOf": [{"$ref": "#"}], "properties": {"b": SECRET, "c": {"$ref": "#"}}}, {"c": {"b": "x"}}),
+        ],
+    )  # fmt: skip
+    def test_are_found_however_the_schema_says_so(self, schema: Any, value: Any) -> None:
+        assert Secrecy(schema).values(value) == ["x"]
+
+    @pytest.mark.parametrize("name", ["password", "user_password", "passphrase", "db-credentials", "apiKey", "TOKEN"])
+    def test_are_known_by_their_names(self, name: str) -> None:
+        assert Secrecy({"properties": {name: {"type": "string"}}}).is_needed
+        assert Secrecy({}).values({name: "x"}) == ["x"]
+
+    @pytest.mark.parametrize("name", ["max_tokens", "compass", "key", "bypass", "secretary", "next_page_token"])
+    def test_are_not_known_by_names_that_only_look_alike(self, name: str) -> None:
+        assert not Secrecy({"properties": {name: {"type": "string"}}}).is_needed
+
+    @pytest.mark.parametrize(
+        "written",
+        [
+            '{"user": "ada", "password": "hunt\\u0065r2!"}',
+            '```json\n{"user": "ada", "password": "hunter2!"}\n```',
+            json.dumps('{"user": "ada", "password": "hunter2!"}'),
+            '{"user": "ada", "password": "hunter2!"',
+            '{"user": "ada", "password": "x", "password": "hunter2!"}',
+            "hunter2!",
+            '["hunter2!"]',
+            '"hunter2!"',
+        ],
+    )
+    def test_are_not_shown_however_they_are_written(self, client: Client, written: str) -> None:
+        made = client.post("calls", name="sign_in", arguments=written)
+        call = client.ended(made.data["id"])
+        whole = json.dumps(call)
+        assert "hunter2" not in whole
+        assert "hunt\\\\u0065r2" not in whole
+        assert "***" in call["arguments"]
+
+    def test_of_a_tool_that_is_not_there_are_known_by_name(self, client: Client) -> None:
+        call = client.ended(client.call("sign_up", password="hunter2!"))
+        assert "hunter2" not in json.dumps(call)
+
+    def test_in_pieces_are_not_shown(self) -> None:
+        @tool
+        async def spell(password: str, pieces: int) -> AsyncIterator[str]:
+            text = f"it is {password}, as {json.dumps([password])} and no other"
+            size = len(text) // pieces + 1
+            for start in range(0, len(text), size):
+                yield text[start : start + size]
+
+        with Toolkit(plugins=()) as toolkit, served(toolkit) as client:
+            client.enter()
+            toolkit.register(spell)
+            for pieces in (1, 2, 3, 5, 8, 40):
+                call = client.ended(client.call("spell", password="hunter2! x", pieces=pieces))
+                text = "".join(chunk["text"] for chunk in call["chunks"])
+                assert text == 'it is ***, as ["***"] and no other', pieces
+
+
+class TestWhileItRuns:
+    def test_a_tool_that_holds_the_loop_is_named(self) -> None:
+        ready, end = threading.Event(), threading.Event()
+
+        @tool
+        async def blocks() -> str:
+            ready.set()
+            end.wait(PATIENCE)
+            return "done"
+
+        with Toolkit(plugins=()) as toolkit, served(toolkit) as client:
+            client.enter()
+            toolkit.register(blocks)
+            held = client.call("blocks")
+            assert ready.wait(PATIENCE)
+            other = client.call("blocks")
+            told = next(news["held"] for news in client.news() if news["held"])
+            assert told["name"] == "blocks"
+            assert told["where"].startswith("test_api.py, line ")
+            end.set()
+            assert {client.ended(each)["status"] for each in (held, other)} == {"success"}
+            assert next(news for news in client.news() if not news["held"])
+
+    def test_a_call_that_fails_has_its_traceback_without_secrets(self) -> None:
+        @tool
+        def sign_in(password: str) -> None:
+            raise ValueError(f"wrong: {password}")
+
+        with Toolkit(plugins=()) as toolkit, served(toolkit) as client:
+            client.enter()
+            toolkit.register(sign_in)
+            error = client.ended(client.call("sign_in", password="hunter2!"))["result"]["error"]
+            assert "in sign_in\n" in error["traceback"]
+            assert error["traceback"].endswith("ValueError: wrong: ***\n")
 
 
 def test_the_oldest_calls_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:

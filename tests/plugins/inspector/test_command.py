@@ -95,3 +95,10 @@ def test_is_a_command_of_the_command_line() -> None:
     said = CliRunner().invoke(main, ["inspect", "--help"])
     assert "--toolkit MODULE:NAME" in said.output
     assert said.exit_code == 0
+
+
+def test_what_it_complains_about_moves_no_cursor(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--toolkit", "no_such\x1b[2Jmodule:toolkit"]) == 1
+    said = capsys.readouterr().err
+    assert "\x1b" not in said
+    assert "no_such\\x1b[2Jmodule" in said

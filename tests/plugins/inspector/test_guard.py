@@ -36,13 +36,39 @@ def test_the_token_is_good_for_one_cookie() -> None:
         wrong = client.send("GET", f"{path}x")
         first, second = client.send("GET", path), client.send("GET", path)
         assert (wrong.status, first.status, second.status) == (401, 303, 401)
-        assert first.headers["location"] == "/"
+        assert first.headers["location"].startswith("/#key=")
         cookie = first.headers["set-cookie"]
         assert {"HttpOnly", "SameSite=strict", "Path=/"} <= set(cookie.split("; "))
         client.headers["cookie"] = cookie.partition(";")[0]
         assert client.send("GET", "/").status == 200
-        assert client.send("GET", path).status == 303, "who is in already only loses the token"
+        again = client.send("GET", path)
+        assert (again.status, again.headers["location"]) == (303, "/"), "who is in already only loses the token"
         assert client.url.rpartition("=")[2] not in cookie
+
+
+class TestWithTheCookieAlone:
+    """What every other server of this machine has, once the browser has visited it."""
+
+    @pytest.fixture
+    def other(self, client: Client) -> Client:
+        return Client(client.url, {"cookie": client.headers["cookie"]})
+
+    @pytest.mark.parametrize("path", ["/api/board", "/api/events", "/api/tools/forecast", "/api/calls/inspector-1"])
+    def test_nothing_is_shown(self, other: Client, path: str) -> None:
+        assert other.send("GET", path).status == 401
+        assert other.send("GET", path, x_pegboard_key="guessed").status == 401
+
+    def test_nothing_is_done(self, other: Client) -> None:
+        assert other.send("POST", "/api/calls", BODY, content_type=JSON, origin=other.origin).status == 401
+
+    def test_the_key_is_not_to_be_had(self, client: Client, other: Client) -> None:
+        key = client.headers["x-pegboard-key"]
+        for path in ("/", "/?token=guessed", f"/?{client.url.partition('?')[2]}", "/page/app.js", "/page/api.js"):
+            answer = other.send("GET", path)
+            assert key not in f"{answer.headers}{answer.body!r}"
+
+    def test_the_page_is_served(self, other: Client) -> None:
+        assert other.send("GET", "/").status == other.send("GET", "/page/app.js").status == 200
 
 
 class TestWithTheCookie:

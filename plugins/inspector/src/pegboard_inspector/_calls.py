@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import shlex
 import threading
 import time
+import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, final
 
 from pegboard import Chunk, Redaction, Session, ToolCall, ToolResult
 from pegboard_inspector._json import dumps
-from pegboard_inspector._secrecy import secret_values, withheld, without
+from pegboard_inspector._secrecy import MASK, Secrecy, withheld, without
 
 __all__ = ["Made"]
 
@@ -21,8 +23,37 @@ CHUNKS: Final = 500
 """So many chunks of a call are kept, the last ones: the page shows what a call is doing, and its result what it did."""
 LONGEST: Final = 200_000
 """So many characters they have at most, together."""
+FRAMES: Final = 50
+"""So many calls of functions of a traceback are shown, the innermost ones."""
 DEEPEST: Final = 100
 """Arguments that are nested deeper are refused by the board, and are no more than text here."""
+
+
+@final
+class Held:
+    """Text in pieces, with the secrets in it masked: the end is held back for as long as it may be a part of one."""
+
+    def __init__(self, redact: Redaction) -> None:
+        self._redact = redact
+        self._text = ""
+        written = [len(dumps(value)) for value in redact.values]
+        # A character of a secret is written as twelve at most, such as two escapes of one outside of 16 bits.
+        self._most = 12 * max(written, default=0)
+
+    def add(self, piece: str) -> str:
+        """What can be shown, now that this has come."""
+        self._text += piece
+        whole, cut = self._redact(self._text) if self._most else self._text, max(len(self._text) - self._most, 0)
+        # Not in the middle of a secret.
+        while cut and self._most and self._redact(self._text[:cut]) + self._redact(self._text[cut:]) != whole:
+            cut -= 1
+        shown, self._text = self._text[:cut], self._text[cut:]
+        return self._redact(shown) if self._most else shown
+
+    def rest(self) -> str:
+        """What was held back, when nothing more comes."""
+        shown, self._text = self._text, ""
+        return self._redact(shown) if self._most else shown
 
 
 @final
@@ -35,8 +66,17 @@ class Made:
         self.version = 0
         self.result: ToolResult | None = None
         self.started = time.time()
-        # The library takes secrets out of what a failure tells; somebody may look over the shoulder of a success, too.
-        self.redact = Redaction(() if call.name not in session else _secrets(session, call.name, _read(sent)))
+        self.task: asyncio.Task[Any] | None = None
+        # What the board has read, also out of fences and JSON in JSON; else what can be read of the text.
+        decoded = call.arguments
+        self._read = dict(decoded) if isinstance(decoded, Mapping) and decoded else _read(sent)
+        # The library takes secrets out of what a failure tells; a success may be read over a shoulder, too.
+        secrecy = Secrecy(session[call.name].parameters if call.name in session else {})
+        # Of text that cannot be read, or is no object, it is not known where in it a secret stands.
+        self._is_opaque = secrecy.is_needed and not isinstance(self._read, dict) and bool(sent.strip())
+        secrets = [self._read] if self._is_opaque else secrecy.values(self._read)
+        self.redact = Redaction([*_presets(session, call.name), *secrets])
+        self._held = Held(self.redact)
         self._changed = changed
         self._lock = threading.Lock()
         self._chunks: deque[tuple[int, dict[str, Any]]] = deque()
@@ -46,14 +86,17 @@ class Made:
 
     async def run(self) -> ToolResult:
         """Run the call to its end."""
+        self.task = asyncio.current_task()
         result = await self.call.execute(on_chunk=self._hear)
         self.finish(result)
         return result
 
     def finish(self, result: ToolResult) -> None:
         """It has ended, or goes on to another end."""
-        self.result = result
-        self._changed(self)
+        with self._lock:
+            self.result = result
+            self._changed(self)
+            self._keep(self._held.rest())
 
     def _hear(self, chunk: Chunk) -> None:
         with self._lock:
@@ -61,12 +104,30 @@ class Made:
             if chunk.progress is not None:
                 self._progress = (*chunk.progress, chunk.text[:LONGEST])
                 return
-            block = {"type": "text", "text": chunk.text[:LONGEST]} if chunk.text else chunk.content.to_dict()
-            self._count += 1
-            self._chunks.append((self.version, {"number": self._count, **block}))
-            self._length += _length(block)
-            while len(self._chunks) > CHUNKS or (self._length > LONGEST and len(self._chunks) > 1):
-                self._length -= _length(self._chunks.popleft()[1])
+            if chunk.text:
+                self._keep(self._held.add(chunk.text))
+            else:
+                self._keep(self._held.rest())
+                self._keep(chunk.content.to_dict())
+
+    def _keep(self, block: str | dict[str, Any]) -> None:
+        if block == "":
+            return
+        block = {"type": "text", "text": block[-LONGEST:]} if isinstance(block, str) else block
+        self._count += 1
+        self._chunks.append((self.version, {"number": self._count, **block}))
+        self._length += _length(block)
+        while len(self._chunks) > CHUNKS or (self._length > LONGEST and len(self._chunks) > 1):
+            self._length -= _length(self._chunks.popleft()[1])
+
+    @property
+    def shown(self) -> str:
+        """The text of the arguments without the secrets in it, in whatever way they were written."""
+        if self._is_opaque:
+            return MASK
+        if not self.redact.values:
+            return self.sent
+        return self.redact(self.sent) if isinstance(self._read, str) else dumps(self.redact.deep(self._read))
 
     def told(self, since: int = -1) -> dict[str, Any]:
         """The call as the page shows it, with the chunks since a version and without its result."""
@@ -80,7 +141,7 @@ class Made:
             "done": self.result is not None,
             "started": self.started,
             "duration": None if self.result is None else self.result.duration,
-            "arguments": self.sent,
+            "arguments": self.shown,
             "chunks": chunks,
             "count": self._count,
             "progress": progress,
@@ -98,13 +159,17 @@ class Made:
                 key: error.details[key] for key in ("problems", "reason", "remedy", "type") if key in error.details
             }
             shown["error"] = {"kind": error.kind, "message": error.message, "details": details}
+            if error.exception is not None:
+                shown["error"]["traceback"] = "".join(traceback.format_exception(error.exception, limit=-FRAMES))
         return self.redact.deep(shown) if self.redact.values else shown
 
     def editable(self) -> dict[str, Any]:
         """What goes back into the form: the arguments without the secrets in them, and where these stood."""
+        if self._is_opaque:
+            return {"arguments": "", "withheld": [()]}
         if not self.redact.values:
             return {"arguments": self.sent, "withheld": []}
-        arguments = _read(self.sent)
+        arguments = self._read
         paths = list(withheld(arguments, self.redact.deep(arguments)))
         if () in paths:  # it is all one, or keys are secret
             return {"arguments": "", "withheld": paths}
@@ -112,7 +177,7 @@ class Made:
 
     def copies(self, target: str | None) -> dict[str, str]:
         """The call as it is written elsewhere: in a program, and at a terminal."""
-        sent = self.redact(self.sent) if self.redact.values else self.sent
+        sent = self.shown
         arguments = _read(sent)
         board = "" if target is None else f" --toolkit {shlex.quote(target)}"
         whole = dumps(arguments) if isinstance(arguments, dict) else sent
@@ -128,10 +193,10 @@ def _length(block: Mapping[str, Any]) -> int:
     return len(block.get("text") or block.get("data") or "")
 
 
-def _secrets(session: Session, name: str, arguments: Any) -> list[Any]:
-    """What nobody should read: secret presets, and what the schema calls a password."""
-    presets = [each.value for each in session.presets_of(name).values() if each.secret and each.computed is None]
-    return [*presets, *secret_values(session[name].parameters, arguments)]
+def _presets(session: Session, name: str) -> list[Any]:
+    """The secrets that the program has preset."""
+    presets = session.presets_of(name).values() if name in session else ()
+    return [each.value for each in presets if each.secret and each.computed is None]
 
 
 def _read(sent: str) -> Any:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pegboard import PegboardError, Toolkit
+from pegboard.inspection import spelled_out
 from pegboard_inspector._serving import serve
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def run(arguments: list[str]) -> int:
         with toolkit:
             serve(toolkit, asked.port, target=asked.toolkit)
     except (PegboardError, OSError) as error:
-        print(f"pegboard inspect: {error}", file=sys.stderr)  # noqa: T201 - a command says what is wrong
+        print(f"pegboard inspect: {spelled_out(str(error))}", file=sys.stderr)  # noqa: T201 - a command says what is wrong
         return 1
     return 0
 

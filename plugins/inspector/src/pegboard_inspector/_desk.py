@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import sys
+import sysconfig
 import threading
+import time
+import traceback
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import Future, wait
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, Final, final
 
 from pegboard import Approval, ApprovalRequest, PegboardError, Status, Toolkit, ToolResult, UnknownNameError
@@ -21,6 +26,8 @@ KEPT: Final = 200
 """So many calls are remembered; the oldest that have ended are forgotten."""
 LOOK: Final = 0.5
 """Seconds between two looks at whether the board has changed, while somebody looks at the page."""
+STILL: Final = 1.0
+"""Seconds after which a loop that does not answer is held by what runs on it."""
 PAUSE: Final = 0.05
 """Seconds in which what happens is told together: a tool may report faster than a page is drawn."""
 
@@ -66,6 +73,8 @@ class Desk:
         self._counting = threading.Lock()
         self._news: set[Callable[[], None]] = set()
         self._board: tuple[int, Any] = (0, None)
+        self._asked: float | None = None
+        self._holder: dict[str, str] | None = None
         self._running: set[Future[ToolResult]] = set()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._turn, name="pegboard-inspector", daemon=True)
@@ -163,7 +172,30 @@ class Desk:
             self._board = revision, marks
             with self._counting:
                 self._version += 1
+        holder = self._holder_now()
+        if holder != self._holder:
+            self._holder = holder
+            with self._counting:
+                self._version += 1
         return revision
+
+    def _holder_now(self) -> dict[str, str] | None:
+        """Which call keeps the loop from all others, and where: an async tool that blocks. None while it turns."""
+        asked = self._asked
+        if asked is None:
+            self._asked = time.monotonic()
+            with suppress(RuntimeError):  # it has ended
+                self._loop.call_soon_threadsafe(self._hear)
+            return None
+        if time.monotonic() - asked < STILL:
+            return None
+        task = asyncio.current_task(self._loop)
+        running = [made for made in list(self.calls.values()) if made.result is None]
+        names = [made.call.name for made in running if made.task is task] or [made.call.name for made in running]
+        return {"name": " or ".join(sorted(set(names))) or "a tool", "where": _where(self._thread)}
+
+    def _hear(self) -> None:
+        self._asked = None
 
     # News ------------------------------------------------------------------------------------------------------
 
@@ -202,7 +234,7 @@ class Desk:
     def _told(self, seen: int, revision: int) -> dict[str, Any]:
         fresh = [made.told(seen) for made in list(self.calls.values()) if made.version > seen]
         questions = [each.to_dict(self.calls) for each in list(self._questions.values()) if not each.answer.done()]
-        return {"board": revision, "calls": fresh, "approvals": questions}
+        return {"board": revision, "calls": fresh, "approvals": questions, "held": self._holder}
 
     def close(self) -> None:
         """Stop what runs, and tell nobody anything any more."""
@@ -229,3 +261,15 @@ class Desk:
     def _turn(self) -> None:
         self._loop.run_forever()
         self._loop.close()
+
+
+def _where(thread: threading.Thread) -> str:
+    """The line at which a thread is, of the program or a pack rather than of the libraries that they use."""
+    frame = sys._current_frames().get(thread.ident or 0)
+    if frame is None:
+        return ""
+    libraries = tuple(filter(None, map(sysconfig.get_paths().get, ("stdlib", "purelib", "platlib"))))
+    stack = traceback.extract_stack(frame)
+    own = [each for each in stack if not each.filename.startswith((*libraries, "<"))]
+    last = (own or list(stack))[-1]
+    return f"{Path(last.filename).name}, line {last.lineno}"

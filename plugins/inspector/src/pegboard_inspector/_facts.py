@@ -11,6 +11,7 @@ import attrs
 from pegboard import PegboardError, Session, Tool
 from pegboard.inspection import board_of, is_loaded, plugins_of
 from pegboard_inspector._json import dumps, pretty
+from pegboard_inspector._secrecy import PRIVATE_NAMES, Secrecy
 
 __all__ = ["board_facts", "board_marks", "dialect_facts", "tool_facts"]
 
@@ -103,6 +104,8 @@ def tool_facts(session: Session, name: str) -> dict[str, Any]:
         "description": tool.description,
         "origin": str(tool.origin),
         "parameters": tool.parameters,
+        "private_names": PRIVATE_NAMES,
+        "may_hold_secrets": Secrecy(tool.parameters).is_needed,
         "returns": tool.returns,
         "hints": {hint: said for hint, said in attrs.asdict(tool.hints).items() if said is not None},
         "approval": "sometimes" if callable(approval) else "always" if approval else "never",

@@ -10,7 +10,10 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-__all__ = ["Guard"]
+__all__ = ["KEY", "Guard"]
+
+KEY: Final = "x-pegboard-key"
+"""The header that the page sends with every request to the API."""
 
 _HEADERS: Final = {
     # No script, no style and no picture but what this server sends; and no script makes markup out of text, which
@@ -38,7 +41,11 @@ class Guard:
     """Lets in what has the cookie; the token in the address is good for one cookie.
 
     Whatever names another host is refused, whatever comes from another origin too, and a POST has to say that it comes
-    from this one: neither another page nor a name that somebody points here gets through.
+    from this one: neither another page nor a name that is pointed here gets through.
+
+    Browsers send a cookie to every server of a host, whatever its port. So the cookie alone opens the empty page; the
+    API wants the key as well, which the browser gets once, behind the `#` of an address, keeps for this origin, and
+    sends in a header.
     """
 
     def __init__(self, app: ASGIApp, port: int) -> None:
@@ -48,6 +55,7 @@ class Guard:
         # Cookies do not keep ports apart: another inspector on this machine must not take this one's place.
         self._cookie = f"pegboard_inspector_{port}"
         self._pass = secrets.token_urlsafe(32)
+        self._key = secrets.token_urlsafe(32)
         self._used = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -75,12 +83,17 @@ class Guard:
         known = secrets.compare_digest(request.cookies.get(self._cookie, "").encode(), self._pass.encode())
         token = request.query_params.get("token")
         if token is None or request.url.path != "/":
+            known = known and (not request.url.path.startswith("/api/") or self._has_key(request))
             return None if known else PlainTextResponse(_NO_TOKEN, 401)
-        if not (known or self._enter(token)):
+        entered = self._enter(token)
+        if not (known or entered):
             return PlainTextResponse(_USED, 401)
-        answer = RedirectResponse("/", 303)
+        answer = RedirectResponse(f"/#key={self._key}" if entered else "/", 303)
         answer.set_cookie(self._cookie, self._pass, path="/", httponly=True, samesite="strict")
         return answer
+
+    def _has_key(self, request: Request) -> bool:
+        return secrets.compare_digest(request.headers.get(KEY, "").encode(), self._key.encode())
 
     def _enter(self, token: str) -> bool:
         right = not self._used and secrets.compare_digest(token.encode(), self.token.encode())

@@ -164,6 +164,7 @@ def watched(open_page: Callable[..., Any], inspected: Callable[[Toolkit], Client
       document.addEventListener("securitypolicyviolation", (event) => window.violations.push(event.violatedDirective));
     }""")
     client.headers["cookie"] = "; ".join(f"{each['name']}={each['value']}" for each in page.context.cookies())
+    client.headers["x-pegboard-key"] = page.evaluate("localStorage.getItem('key')")
     return page, client, hits
 
 

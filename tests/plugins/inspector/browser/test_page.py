@@ -1,14 +1,18 @@
 """What somebody does with the page."""
 
 import json
+import re
 import sys
 from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Annotated, Any
 
 import pytest
 
 from pegboard import ImageBlock, Param, Tool, Toolkit
+from tests.plugins.inspector.program import board
 from tests.plugins.inspector.served import Client
 from tests.support.plugin_site import Site, fresh_site
 
@@ -462,3 +466,71 @@ def test_an_empty_board_and_an_empty_search_say_so(
     toolkit.unregister("only")
     page.get_by_text("There is nothing to call.").wait_for()
     page.get_by_text("--toolkit MODULE:NAME").wait_for()
+
+
+class TestOtherServers:
+    """Another server of this machine, which the browser visits: it gets the cookie, and that opens nothing."""
+
+    def test_get_nothing_but_the_cookie(self, open_page: Any, inspected: Any) -> None:
+        client = inspected(board())
+        page = open_page(client)
+        heard: list[dict[str, str]] = []
+
+        class Other(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                heard.append(dict(self.headers))
+                self.send_response(200)
+                self.send_header("content-type", "text/html")
+                self.end_headers()
+                self.wfile.write(b"<p>other</p>")
+
+            def log_message(self, *_: Any) -> None: ...
+
+        with HTTPServer(("127.0.0.1", 0), Other) as server:
+            Thread(target=server.serve_forever, daemon=True).start()
+            visiting = page.context.new_page()
+            visiting.goto(f"http://127.0.0.1:{server.server_address[1]}/")
+            assert visiting.evaluate("localStorage.length + sessionStorage.length") == 0
+            server.shutdown()
+        assert "pegboard_inspector" in heard[0]["Cookie"]
+        thief = Client(client.url, {"cookie": heard[0]["Cookie"]})
+        assert thief.send("GET", "/api/board").status == 401
+        assert "key=" not in page.url
+        page.reload()  # whose key is still there
+        page.locator("#tools li").first.wait_for()
+
+
+class TestForms:
+    def test_outlive_a_reload_but_for_their_secrets(self, page: Any) -> None:
+        go(page, "sign_in")
+        page.get_by_label("user").fill("ada")
+        page.get_by_label("password").fill("hunter2!")
+        page.reload()
+        page.get_by_text("A secret is not put back: enter it again.").wait_for()
+        assert page.get_by_label("user").input_value() == "ada"
+        assert page.get_by_label("password").input_value() == ""
+        assert "hunter2" not in page.evaluate("JSON.stringify({...sessionStorage, ...localStorage})")
+
+    def test_as_json_outlive_a_reload(self, page: Any) -> None:
+        go(page, "forecast")
+        page.get_by_role("button", name="JSON", exact=True).click()
+        page.get_by_label("Arguments as JSON").fill('{"city": "Os')
+        page.reload()
+        page.get_by_label("Arguments as JSON").wait_for()
+        assert page.get_by_label("Arguments as JSON").input_value() == '{"city": "Os'
+
+
+class TestWhileItRuns:
+    def test_the_time_is_shown(self, page: Any) -> None:
+        go(page, "wait_for_ever")
+        page.get_by_role("button", name="Run", exact=True).click()
+        time = page.get_by_role("article").first.locator(".time")
+        time.filter(has_text=re.compile(r"^[1-9]\d*\.\d s$")).wait_for()
+        page.get_by_role("button", name="Cancel").click()
+
+    def test_a_failure_has_its_traceback(self, page: Any) -> None:
+        go(page, "fail")
+        page.get_by_label("how", exact=True).select_option("rudely")
+        card = run(page, "error")
+        card.get_by_text("Traceback", exact=True).click()
+        assert "RuntimeError: the disk is full" in card.get_by_role("group", name="Traceback").inner_text()

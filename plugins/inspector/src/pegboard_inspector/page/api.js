@@ -14,12 +14,24 @@ async function answered(response, read = parse) {
   return found;
 }
 
+/** The key of this inspector, kept for this origin alone: a cookie goes to the servers of all ports of this machine. */
+const key = (() => {
+  const found = /^#key=(.+)$/.exec(location.hash)?.[1];
+  if (found) {
+    localStorage.setItem("key", found);
+    history.replaceState(null, "", "/"); // out of the address, and of what is written down of it
+  }
+  return localStorage.getItem("key") ?? "";
+})();
+
+const ask = (path, { headers, ...options } = {}) => fetch(`/api/${path}`, { ...options, headers: { ...headers, "x-pegboard-key": key } });
+
 /** What the server says; `read` makes it of JSON text, by default without loss. */
-export const get = async (path, read = parse) => answered(await fetch(`/api/${path}`), read);
+export const get = async (path, read = parse) => answered(await ask(path), read);
 
 export const post = async (path, body = {}) =>
   answered(
-    await fetch(`/api/${path}`, {
+    await ask(path, {
       method: "POST",
       headers: { "content-type": "application/json" },
       body: print(body),
@@ -27,26 +39,56 @@ export const post = async (path, body = {}) =>
   );
 
 /** Everything that the page knows; `on(what, listener)` tells what is new, until the signal says that nobody listens. */
-export const state = { board: null, revision: 0, calls: new Map(), approvals: [] };
+export const state = { board: null, revision: 0, calls: new Map(), approvals: [], held: null };
 const listeners = new EventTarget();
 
 export const on = (what, listener, signal) => listeners.addEventListener(what, (event) => listener(event.detail), { signal });
 const tell = (what, detail) => listeners.dispatchEvent(new CustomEvent(what, { detail }));
 
-/** Listen to the server for as long as the page is open. */
-export function listen() {
-  const source = new EventSource("/api/events");
-  source.onopen = () => tell("line", true);
-  source.onerror = () => tell("line", false);
-  source.onmessage = (event) => {
-    const news = parse(event.data);
-    for (const call of news.calls) take(call);
-    if (JSON.stringify(news.approvals) !== JSON.stringify(state.approvals)) {
-      state.approvals = news.approvals;
-      tell("approvals");
+/** Listen to the server for as long as the page is open: an `EventSource` with a header of its own. */
+export async function listen() {
+  for (let last = "0"; ; await new Promise((done) => setTimeout(done, 1000))) {
+    try {
+      const response = await ask("events", { headers: { "last-event-id": last } });
+      if (!response.ok) throw new Error(await response.text());
+      tell("line", "");
+      for await (const { id, data } of events(response.body)) {
+        hear(parse(data));
+        last = id;
+      }
+      throw new Error();
+    } catch (error) {
+      tell("line", error.name === "Error" && error.message ? error.message : "The inspector does not answer");
     }
-    if (news.board !== state.revision) refresh(news.board);
-  };
+  }
+}
+
+async function* events(body) {
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  let text = "";
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    const whole = (text + value).split("\n\n");
+    text = whole.pop();
+    for (const each of whole) {
+      const [, id, data] = /^id: (.*)\ndata: (.*)$/s.exec(each) ?? [];
+      if (data !== undefined) yield { id, data };
+    }
+  }
+}
+
+function hear(news) {
+  for (const call of news.calls) take(call);
+  if (JSON.stringify(news.approvals) !== JSON.stringify(state.approvals)) {
+    state.approvals = news.approvals;
+    tell("approvals");
+  }
+  if (JSON.stringify(news.held) !== JSON.stringify(state.held)) {
+    state.held = news.held;
+    tell("held");
+  }
+  if (news.board !== state.revision) refresh(news.board);
 }
 
 function take(fresh) {

@@ -149,8 +149,10 @@ document.querySelector(".skip").addEventListener("click", (event) => {
 approvals(document.getElementById("approvals"));
 addEventListener("hashchange", () => show({ moved: true }));
 
-on("line", (open) => (document.getElementById("line").textContent = open ? "" : "The inspector does not answer"));
-on("failed", (message) => (document.getElementById("line").textContent = message));
+const line = (message) => (document.getElementById("line").textContent = message);
+on("line", line);
+on("failed", line);
+on("held", () => line(state.held ? `${state.held.name} holds the event loop: other calls wait (${state.held.where})` : ""));
 on("board", async () => {
   const count = state.board.problems.length;
   links.get("board").replaceChildren("Board", count ? h("span", { class: "badge", title: "problems" }, String(count)) : "");

@@ -78,6 +78,7 @@ export function result(found) {
     const { reason, remedy } = found.error.details;
     if (reason) parts.push(h("p", { class: "hint" }, `Reason: ${reason}`));
     if (remedy) parts.push(h("p", { class: "hint" }, `Remedy: ${remedy}`));
+    if (found.error.traceback) parts.push(disclosure("Traceback", () => code(found.error.traceback, "Traceback")));
   }
   for (const note of found.notes) parts.push(h("p", { class: "note" }, note));
   if (!found.error) parts.push(...content(found));

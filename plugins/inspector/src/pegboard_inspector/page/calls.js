@@ -50,12 +50,18 @@ export function card(id, { edit, ended, signal, link = false }) {
     disclosure("Arguments", () => code(pretty(call().arguments), "Arguments"), { open: link }),
     progress, chunks, outcome, trouble);
   let [seen, fetched, editable] = [0, null, null];
+  const tick = setInterval(() => call()?.done || elapse(), 200);
+  signal.addEventListener("abort", () => clearInterval(tick));
+  const elapse = () => (time.textContent = duration(Math.max(Date.now() / 1000 - Number(call().started), 0)));
 
   async function update() {
     const now = call();
     status.textContent = WORDS[now.status] ?? now.status;
     status.dataset.tone = tone(now.status);
-    time.textContent = now.done ? duration(Number(now.duration)) : "";
+    if (now.done) {
+      time.textContent = duration(Number(now.duration));
+      clearInterval(tick);
+    } else elapse();
     cancel.hidden = now.done;
     again.hidden = !now.done;
     meter(now);

@@ -9,9 +9,9 @@ export const LEFT_OUT = Symbol("left out");
 
 const DEEPEST = 6; // a schema that holds itself has no end: from there on it is JSON
 
-/** The form of an object schema: `element`, `get()`, `set(value)`, `show(problems)`. */
-export function form(schema) {
-  const members = object(resolved(schema, schema), { root: schema, depth: 0 });
+/** The form of an object schema: `element`, `get()`, `set(value)`, `show(problems)`. `secret` matches names of secrets. */
+export function form(schema, secret = /(?!)/) {
+  const members = object(resolved(schema, schema), { root: schema, depth: 0, secret });
   const other = h("ul", { class: "wrong", role: "alert", hidden: true });
   const places = () => {
     const found = new Map();
@@ -42,7 +42,9 @@ export function form(schema) {
     return problems.length ? null : found;
   };
   /** The value as far as there is one, without a word about the rest. */
-  const peek = () => members.get("", []);
+  const peek = (secrets = true) => members.get("", [], secrets);
+  /** Where there are secrets: names and numbers, from the outside in. */
+  const secrets = () => missing(peek(), peek(false));
   /** Say of the field there, or of the nearest around it, that its secret was not put back. */
   const withhold = (path) => {
     const found = places();
@@ -51,18 +53,25 @@ export function form(schema) {
     while (names.length && !found.has(name())) names.pop();
     found.get(name())?.withhold(names.length === path.length);
   };
-  return { element, get: value, peek, set: members.set, show, withhold, empty: members.empty };
+  return { element, get: value, peek, secrets, set: members.set, show, withhold, empty: members.empty };
+}
+
+function missing(all, kept, path = []) {
+  if (isObject(all) && isObject(kept)) return Object.keys(all).flatMap((name) => (Object.hasOwn(kept, name) ? missing(all[name], kept[name], [...path, name]) : [[...path, name]]));
+  if (Array.isArray(all) && Array.isArray(kept)) return all.flatMap((each, at) => missing(each, kept[at], [...path, at]));
+  return print(all) === print(kept) ? [] : [path];
 }
 
 /** One named field with its label, what is said about it, and what is wrong with it. */
-function field(name, schema, { root, depth, required, plain }) {
+function field(name, schema, { root, depth, secret, required, plain }) {
   const found = resolved(schema, root);
+  const hidden = found.format === "password" || found.writeOnly === true || secret.test(name);
   const at = depth > DEEPEST ? "any" : kind(found);
   const [id, hint, error] = [fresh("field"), fresh("hint"), fresh("error")];
   const wrong = h("p", { id: error, class: "error", hidden: true });
   const off = button("Leave out", () => control.clear(), { class: "quiet small", hidden: true });
   const context = {
-    id, name, root, depth: depth + 1, required,
+    id, name, root, depth: depth + 1, secret, hidden, required,
     described: `${hint} ${error}`,
     changed: (set) => {
       withheld(false);
@@ -71,11 +80,11 @@ function field(name, schema, { root, depth, required, plain }) {
     },
   };
   const box = h("div", { class: "control" });
-  const secret = h("p", { class: "hint", hidden: true });
+  const lost = h("p", { class: "hint", hidden: true });
   let held = false; // nobody means to run it with nothing in place of a secret
   const withheld = (now, here = false) => {
-    secret.hidden = !now;
-    secret.textContent = now ? "A secret is not put back: enter it again." : "";
+    lost.hidden = !now;
+    lost.textContent = now ? "A secret is not put back: enter it again." : "";
     held = now && here;
   };
   let control = null;
@@ -91,12 +100,13 @@ function field(name, schema, { root, depth, required, plain }) {
   const label = grouped ? h("legend", {}, name) : h("label", { for: id }, name);
   const flag = plain ? null : h("span", { class: "flag" }, required ? "required" : "optional");
   const element = h(grouped ? "fieldset" : "div", { class: "field" },
-    grouped ? label : null, h("div", { class: "head" }, grouped ? null : label, kindly, flag, off), about, box, secret, wrong);
+    grouped ? label : null, h("div", { class: "head" }, grouped ? null : label, kindly, flag, off), about, box, lost, wrong);
   use(CONTROLS[at] ?? any);
   return {
     element,
-    get(path, problems) {
-      if (!held || !required) return control.get(path, problems);
+    get(path, problems, secrets = true) {
+      if (hidden && !secrets) return LEFT_OUT;
+      if (!held || !required) return control.get(path, problems, secrets);
       problems.push({ path, message: "a value is required" });
       return LEFT_OUT;
     },
@@ -155,7 +165,7 @@ function single(element, context, { read, write, empty = () => element.value ===
 
 function string(schema, context) {
   const write = (value) => (element.value = value ?? "");
-  const secret = schema.format === "password" || schema.writeOnly;
+  const secret = context.hidden;
   const type = secret ? "password" : schema.format === "date" ? "date" : null;
   const examples = { "date-time": "2026-01-31T09:30:00Z", time: "09:30:00Z", duration: "PT1H30M", uuid: "12345678-1234-5678-1234-567812345678", ipv4: "127.0.0.1", ipv6: "::1" };
   const placeholder = typeof schema.default === "string" ? schema.default : examples[schema.format];
@@ -259,7 +269,7 @@ function union(schema, context) {
   choose(simple, false);
   return {
     element: h("div", { class: "variants" }, select, place),
-    get: (path, problems) => branch.get(path, problems),
+    get: (path, problems, secrets) => branch.get(path, problems, secrets),
     set(value) {
       const exact = several.findIndex((each) => fits(each, value, context.root));
       choose(String(exact < 0 ? Math.max(several.findIndex((each) => fits(each, value, context.root, true)), 0) : exact), true);
@@ -286,7 +296,7 @@ function array(schema, context) {
   const number = () => items.forEach((item, at) => item.label(at + 1));
   const push = () => {
     const at = items.length;
-    const one = field(String(at + 1), schemaAt(at), { root: context.root, depth: context.depth, required: true, plain: true });
+    const one = field(String(at + 1), schemaAt(at), { ...context, required: true, plain: true });
     const off = button("Remove", () => {
       items.splice(items.indexOf(item), 1);
       item.row.remove();
@@ -323,10 +333,10 @@ function array(schema, context) {
   if (context.required) fill();
   return {
     element: h("div", {}, list, rest === null && context.required ? null : add),
-    get(path, problems) {
+    get(path, problems, secrets) {
       if (!set) return LEFT_OUT;
       // An item that has no value yet is null in what is put aside: the others keep their places.
-      return items.map((item, at) => item.field.get(`${path}[${at}]`, problems)).map((each) => (each === LEFT_OUT ? null : each));
+      return items.map((item, at) => item.field.get(`${path}[${at}]`, problems, secrets)).map((each) => (each === LEFT_OUT ? null : each));
     },
     set(value) {
       empty();
@@ -365,23 +375,23 @@ function member(schema, context) {
   else close();
   return {
     element: inner,
-    get: (path, problems) => (made ? made.get(path, problems) : LEFT_OUT),
+    get: (path, problems, secrets) => (made ? made.get(path, problems, secrets) : LEFT_OUT),
     set: (value) => open().set(value),
     clear: () => (context.required ? open().clear() : close()),
     places: (path, places) => made?.places(path, places),
   };
 }
 
-function object(schema, { root, depth }) {
+function object(schema, { root, depth, secret }) {
   const required = new Set(schema.required ?? []);
-  const named = Object.entries(schema.properties ?? {}).map(([name, each]) => [name, field(name, each, { root, depth, required: required.has(name) })]);
+  const named = Object.entries(schema.properties ?? {}).map(([name, each]) => [name, field(name, each, { root, depth, secret, required: required.has(name) })]);
   const others = schema.additionalProperties === false || (depth === 0 && !schema.additionalProperties) ? null : schema.additionalProperties ?? {};
   const list = h("ul", { class: "items" });
   let entries = [];
   const push = (name = "") => {
     const id = fresh("key");
     const key = h("input", { id, type: "text", value: name, autocomplete: "off", spellcheck: "false" });
-    const value = field("Value", others, { root, depth: depth + 1, required: true, plain: true });
+    const value = field("Value", others, { root, depth: depth + 1, secret, required: true, plain: true });
     const entry = { key, value };
     const off = button("Remove", () => {
       entries = entries.filter((each) => each !== entry);
@@ -404,8 +414,8 @@ function object(schema, { root, depth }) {
   return {
     element: h("div", { class: "members" }, named.map(([, each]) => each.element), others === null ? null : [list, add]),
     empty: !named.length && others === null,
-    get(path, problems) {
-      const found = parts().map(([name, each]) => [name, each.get(join(path, name), problems)]);
+    get(path, problems, secrets) {
+      const found = parts().map(([name, each]) => [name, each.get(join(path, name), problems, secrets)]);
       return Object.fromEntries(found.filter(([, value]) => value !== LEFT_OUT));
     },
     set(value) {

@@ -7,7 +7,18 @@ import { form } from "./form.js";
 import { parse, print } from "./json.js";
 
 const EFFECTS = { read_only: "read-only", destructive: "destructive", idempotent: "idempotent", open_world: "open world" };
-const drafts = new Map(); // what stood in the forms, by tool
+
+/** What stood in the forms, by tool, for as long as the tab is open. */
+const drafts = {
+  get: (name) => JSON.parse(sessionStorage.getItem(`draft ${name}`)),
+  set: (name, draft) => {
+    try {
+      sessionStorage.setItem(`draft ${name}`, JSON.stringify(draft));
+    } catch {
+      sessionStorage.removeItem(`draft ${name}`); // more than a browser keeps, such as a picture
+    }
+  },
+};
 
 /** The page of a tool; `signal` ends with it. */
 export async function tool(name, place, signal, moved) {
@@ -38,7 +49,9 @@ export async function tool(name, place, signal, moved) {
     if (result.call_id === mine) editor.show(result);
   };
   const calls = cards((call) => call.name === facts.name, { edit: editor.take, ended, signal });
-  signal.addEventListener("abort", () => drafts.set(facts.name, editor.draft()));
+  const keep = () => drafts.set(facts.name, editor.draft());
+  signal.addEventListener("abort", keep);
+  addEventListener("pagehide", keep, { signal });
   fill(place,
     back(), head(facts), warnings(facts, trouble),
     h("form", { class: "call", onsubmit: (event) => event.preventDefault(), onkeydown: (event) => {
@@ -76,7 +89,7 @@ function warnings(facts, trouble) {
 
 /** The arguments: a form, and JSON as the other view of the same. */
 function arguments_(facts) {
-  const fields = form(facts.parameters);
+  const fields = form(facts.parameters, new RegExp(facts.private_names, "i"));
   const label = fresh("raw");
   const raw = h("textarea", { id: label, class: "mono", rows: 8, spellcheck: "false" });
   const trouble = h("p", { class: "error", role: "alert", hidden: true });
@@ -130,7 +143,7 @@ function arguments_(facts) {
     fields.empty ? h("p", { class: "hint" }, "It takes no arguments.") : null, fields.element, json, trouble];
   const element = h("section", { class: "arguments", "aria-label": "Arguments" });
   const draft = drafts.get(facts.name);
-  if (draft) take(draft);
+  if (draft) take(draft.arguments, draft.withheld);
   return {
     element: (run, below) => {
       fill(element, ...parts, h("div", { class: "line" }, run), below);
@@ -147,10 +160,17 @@ function arguments_(facts) {
       const value = fields.get();
       return value === null ? null : print(value);
     },
+    /** What is put aside: no secret, and no text of which it is not known where in it a secret stands. */
     draft: () => {
-      if (current === "JSON") return raw.value;
-      const value = fields.peek();
-      return value === null ? null : print(value);
+      if (current === "JSON") {
+        try {
+          fields.set(read());
+        } catch {
+          return facts.may_hold_secrets ? null : { arguments: raw.value, withheld: [] };
+        }
+      }
+      const withheld = fields.secrets();
+      return { arguments: print(fields.peek(false)), withheld };
     },
     show: (result) => {
       if (current !== "Form" || result.status !== "invalid") return;
