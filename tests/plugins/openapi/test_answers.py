@@ -10,8 +10,7 @@ import pytest
 
 from pegboard import ExecutionPolicy, ImageBlock, Status, Toolkit, ToolResult
 from pegboard_openapi import OpenApi
-from pegboard_openapi._answers import CHARSETS
-from pegboard_openapi._client import Answer
+from pegboard_openapi._charsets import CHARSETS, decoded
 from tests.plugins.openapi.api import answering, one
 from tests.plugins.openapi.servers import Asked, Sent, Server, running
 
@@ -117,7 +116,7 @@ class TestCharsets:
 
     @pytest.mark.parametrize("charset", sorted(CHARSETS))
     def test_each_that_is_known_is_one(self, charset: str) -> None:
-        assert Answer(200, f"text/plain; charset={charset}", "abc".encode(charset)).text == "abc"
+        assert decoded("abc".encode(charset), f"text/plain; charset={charset}") == "abc"
 
 
 class TestPromises:

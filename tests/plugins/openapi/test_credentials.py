@@ -130,7 +130,7 @@ class TestRedirectedDocuments:
         with Toolkit(plugins=()) as toolkit:
             toolkit.register(OpenApi(f"{server.url}/openapi.json", send_always=True, **self.ALL[option]))
             assert len(toolkit) == 0
-            assert "to send credentials to 127.0.0.1, name it by base_url=" in " ".join(toolkit.problems)
+            assert "to send secrets to 127.0.0.1, name it by base_url=" in " ".join(toolkit.problems)
         assert [asked.path for asked in other.asked] == ["/openapi.json"]
         assert all(KEY not in str(asked) and "s3cret" not in f"{asked.headers}" for asked in other.asked)
 

@@ -173,7 +173,7 @@ class TestWhatCannotBeUsed:
     def test_credentials_go_where_the_document_comes_from_or_the_program_says(self, server: Server) -> None:
         server.answer = lambda asked: Sent(one(more={"servers": [{"url": "https://example.com/api"}]}))
         url = f"{server.url}/openapi.json"
-        assert "to send credentials to example.com, name it by base_url=" in problem_of(url, None, token="made-up")
+        assert "to send secrets to example.com, name it by base_url=" in problem_of(url, None, token="made-up")
         for options in ({"base_url": None}, {"base_url": BASE, "token": "made-up", "send_always": True}):
             with board(url, **options) as toolkit:
                 assert toolkit.problems == []

@@ -11,23 +11,11 @@ from pegboard import AudioBlock, FileBlock, ImageBlock, VideoBlock
 if TYPE_CHECKING:
     from pegboard_openapi._client import Answer
 
-__all__ = ["CHARSETS", "value_of"]
+__all__ = ["value_of"]
 
 _TEXT: Final = re.compile(
     r"text/.*|.*[/+](xml|yaml|json|javascript|jsonl|ndjson)|application/(x-www-form-urlencoded|graphql|sql)"
 )
-CHARSETS: Final = frozenset((
-    "ascii", "us-ascii", "utf-8", "utf8", "utf-16", "utf-16be", "utf-16le", "utf-32", "utf-32be", "utf-32le",
-    "latin-1", "latin1", *(f"iso{dash}8859-{part}" for part in range(1, 17) if part != 12 for dash in ("-", "")),
-    *(f"windows-125{page}" for page in range(9)), *(f"cp125{page}" for page in range(9)), "cp437", "cp850", "cp866",
-    "ibm437", "ibm850", "ibm866", "macintosh", "koi8-r", "koi8-u", "tis-620",
-    "big5", "big5-hkscs", "euc-jp", "euc-kr", "gb18030", "gb2312", "gbk", "iso-2022-jp", "iso-2022-kr", "shift-jis",
-    "ks-c-5601-1987",
-))  # fmt: skip
-"""The codecs that answers may name: those of text on the web, which take time in proportion to the text.
-
-Python has others, which a server must not choose: `punycode` takes quadratic time, `unicode_escape` makes other text.
-"""
 _BLOCKS: Final = {"image": ImageBlock, "audio": AudioBlock, "video": VideoBlock}
 
 

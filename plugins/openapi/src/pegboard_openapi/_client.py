@@ -15,7 +15,7 @@ import httpx2
 from attrs import field, frozen
 
 from pegboard import ToolError
-from pegboard_openapi._answers import CHARSETS
+from pegboard_openapi._charsets import decoded
 from pegboard_openapi._credentials import Credentials, Signature
 from pegboard_openapi._request import Request
 
@@ -61,15 +61,9 @@ class Answer:
     headers: dict[str, str] = field(repr=False, factory=dict)
 
     @property
-    def charset(self) -> str:
-        """The codec that its media type names, as `CHARSETS` has it; UTF-8 where it names none."""
-        named = re.search(r"charset=[\"']?([\w.:-]+)", self.media_type, re.IGNORECASE | re.ASCII)
-        return named[1].lower().replace("_", "-") if named else "utf-8"
-
-    @property
     def text(self) -> str:
-        """The body as text: as UTF-8 where it names a codec that is not among `CHARSETS`."""
-        return self.body.decode(self.charset if self.charset in CHARSETS else "utf-8", "replace")
+        """The body as text."""
+        return decoded(self.body, self.media_type)
 
 
 @final

@@ -46,7 +46,9 @@ class Named:
         options |= {key: said[key] for key in ("api_key", "token") if said.get(key)}
         if said.get("password"):
             options["basic"] = (said.get("username", ""), said["password"])
-        return OpenApi(said["document"], name=self.name, **options)
+        api = OpenApi(said["document"], name=self.name, **options)
+        api.has_secrets = api.has_secrets or bool(said.get("secrets"))
+        return api
 
     def offers(self) -> Iterator[Any]:
         """The operations under their terms, and why others are not offered."""

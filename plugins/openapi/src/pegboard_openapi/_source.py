@@ -108,6 +108,8 @@ class OpenApi:
         self._problems: tuple[str, ...] = ()
         self.missing: dict[str, str] = {}
         """Operations that are left out for want of a credential, and which."""
+        self.has_secrets = bool(self.credentials)
+        """Whether what is sent is for a server that the program names; so are secret presets."""
         self.tells_missing = True
         """Whether these are problems too: not where somebody else says so."""
 
@@ -125,7 +127,7 @@ class OpenApi:
 
     @property
     def problems(self) -> Sequence[str]:
-        """Why operations are missing."""
+        """Why operations are missing, or get no credentials."""
         problems = [*self._problems, *(self._left_out() if self.tells_missing else ())]
         said = [f"the API {self.name!r}: {problem}" for problem in problems[:MOST_SAID]]
         if len(problems) > MOST_SAID:
@@ -240,8 +242,8 @@ class OpenApi:
         except ValueError as error:
             raise DocumentError(str(error)) from None
         # Else what a URL redirects to, and what can be changed there, would decide who gets the credentials.
-        if document.url and self.credentials and _origin(url) != _origin(self._source):
-            raise DocumentError(f"to send credentials to {urlsplit(url).hostname}, name it by base_url=")
+        if document.url and self.has_secrets and _origin(url) != _origin(self._source):
+            raise DocumentError(f"to send secrets to {urlsplit(url).hostname}, name it by base_url=")
         return url
 
     @cached_property

@@ -8,7 +8,8 @@ from typing import Any, Final, final
 from attrs import evolve, field, frozen
 
 from pegboard import Fault, ForeignSchema, Status, TextBlock, ToolCall, ToolOutput, ToolResult
-from pegboard_openapi._answers import CHARSETS, value_of
+from pegboard_openapi._answers import value_of
+from pegboard_openapi._charsets import CHARSETS, charset_of
 from pegboard_openapi._credentials import Credentials, Signature
 from pegboard_openapi._operation import Operation
 from pegboard_openapi._patterns import Keywords
@@ -96,8 +97,9 @@ class OperationTool:
         answer = evolve(answer, body=self._link.credentials.redact_bytes(answer.body))
         value = value_of(answer)
         about = {"operation": operation.id, "status": answer.status, **answer.headers}
-        if isinstance(value, str) and answer.charset not in CHARSETS:  # and it was read as UTF-8
-            about["unknown_charset"] = answer.charset
+        charset = charset_of(answer.media_type)
+        if isinstance(value, str) and charset not in CHARSETS:  # and it was read as UTF-8
+            about["unknown_charset"] = charset
         metadata = {"openapi": about}
         problems = self._check.problems(value) if self._check is not None else []
         if problems and not any(problem.unchecked for problem in problems):  # that is taken as it is
