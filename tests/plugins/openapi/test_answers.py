@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import gzip
 import json
 import threading
 from typing import Any
@@ -163,6 +164,15 @@ class TestErrors:
     def test_too_much(self, server: Server) -> None:
         server.answers = [Sent(b"x" * 5_000, media_type="text/plain")]
         assert call(server, max_bytes=1_000).text == "GET /things answered with more than 1,000 bytes."
+
+    @pytest.mark.parametrize("codings", [1, 2, 3])
+    def test_too_much_once_it_is_decoded(self, server: Server, codings: int) -> None:
+        body = bytes(50_000_000)
+        for _ in range(codings):
+            body = gzip.compress(body)
+        encoding = ("Content-Encoding", ", ".join(["gzip"] * codings))
+        server.answers = [Sent(body, media_type="text/plain", headers=(encoding,))]
+        assert call(server).text == "GET /things answered with more than 10,485,760 bytes."
 
     @pytest.mark.parametrize(("method", "told"), [("get", ""), ("post", "; it may have been done all the same")])
     def test_too_late(self, server: Server, method: str, told: str) -> None:

@@ -109,7 +109,7 @@ class OpenApi:
         self.missing: dict[str, str] = {}
         """Operations that are left out for want of a credential, and which."""
         self.has_secrets = bool(self.credentials)
-        """Whether what is sent is for a server that the program names; so are secret presets."""
+        """Whether requests carry secrets, which go to a server that the program names alone."""
         self.tells_missing = True
         """Whether these are problems too: not where somebody else says so."""
 
