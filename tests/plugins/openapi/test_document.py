@@ -279,7 +279,7 @@ class TestStrangers:
         assert "it is neither JSON nor YAML" in problem_of(path)
 
     def test_schemas_of_one_operation_end(self) -> None:
-        schemas = {f"S{n}": {"properties": {str(each): {} for each in range(1_000)}} for n in range(30)}
+        schemas: Any = {f"S{n}": {"properties": {str(each): {} for each in range(1_000)}} for n in range(30)}
         several = [{"$ref": f"#/components/schemas/S{n}"} for n in range(30)]
         document = one(
             parameters=[parameter("q", schema={"anyOf": several})], more={"components": {"schemas": schemas}}

@@ -48,11 +48,11 @@ _SIMPLE: Final = frozenset((
 class Terms:
     """What holds for all operations of a document.
 
-    `credentials` are the names of those that the document knows, by the place and without regard to case; `slashes` are
-    the parameters of paths that may hold slashes.
+    `credential_names` are those of its security schemes, by the place and without regard to case; `slashes` are the
+    parameters of paths that may hold slashes.
     """
 
-    credentials: Mapping[str, frozenset[str]]
+    credential_names: Mapping[str, frozenset[str]]
     slashes: tuple[str, ...]
 
 
@@ -101,12 +101,12 @@ class Operation:
     returns_keywords: Keywords = field(repr=False)
     places: tuple[Place, ...] = field(repr=False)
     body: Body | None = field(repr=False)
-    credentials: Mapping[str, frozenset[str]] = field(repr=False)
+    credential_names: Mapping[str, frozenset[str]] = field(repr=False)
 
     def names(self, where: str) -> frozenset[str]:
         """The names in the query, the cookies or the body that no object may bring along, without regard to case."""
         own = (place.field.casefold() for place in self.places if place.where == where)
-        return self.credentials.get(where, frozenset()).union(own)
+        return self.credential_names.get(where, frozenset()).union(own)
 
     @property
     def label(self) -> str:
@@ -153,7 +153,7 @@ class _Reader:
             keywords_for(returns, is_whole=answers.is_whole),
             tuple(places),
             body,
-            self._terms.credentials,
+            self._terms.credential_names,
         )
 
     # Parameters --------------------------------------------------------------------------------------------------
