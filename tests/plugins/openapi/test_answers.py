@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import gzip
 import json
 import threading
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 
 from pegboard import ExecutionPolicy, ImageBlock, Status, Toolkit, ToolResult
 from pegboard_openapi import OpenApi
+from pegboard_openapi._charsets import CHARSETS, decoded
 from tests.plugins.openapi.api import answering, one
 from tests.plugins.openapi.servers import Asked, Sent, Server, running
 
@@ -74,6 +76,50 @@ class TestValues:
         assert {result.status for result in asyncio.run(run())} == {Status.SUCCESS}
 
 
+class TestCharsets:
+    @pytest.mark.parametrize(
+        ("charset", "text"),
+        [
+            ("utf-8", "café"), ("UTF-8", "café"), ('"utf-8"', "café"), ("'utf-8'", "café"), ("utf-16", "café"),
+            ("utf-16le", "café"), ("iso-8859-1", "café"), ("ISO8859-15", "€"), ("windows-1252", "€"), ("us-ascii", "e"),
+            ("koi8-r", "кофе"), ("shift_jis", "珈琲"), ("euc-jp", "珈琲"), ("gb18030", "咖啡"), ("big5", "咖啡"),
+            ("euc-kr", "커피"),
+        ],
+    )  # fmt: skip
+    def test_text_is_read_as_it_is_written(self, server: Server, charset: str, text: str) -> None:
+        server.answers = [Sent(text.encode(charset.strip("\"'")), media_type=f"text/plain; charset={charset}")]
+        result = call(server)
+        assert result.data == text
+        assert "unknown_charset" not in result.metadata["openapi"]
+
+    @pytest.mark.parametrize(
+        "charset",
+        [
+            "punycode", "idna", "unicode_escape", "raw-unicode-escape", "utf-7", "hex", "base64", "rot13", "zlib",
+            "bz2", "uu", "quopri", "undefined", "mbcs", "charmap", "no-such-codec", "x" * 300,
+        ],
+    )  # fmt: skip
+    def test_codecs_that_are_no_charsets_are_not_run(self, server: Server, charset: str) -> None:
+        # Python's own would take quadratic time, import modules, or make other text of it.
+        body = "caf\\u00e9-é-abc".encode()
+        server.answers = [Sent(body, media_type=f"text/plain; charset={charset}")]
+        result = call(server)
+        assert (result.status, result.data) == (Status.SUCCESS, body.decode())
+        assert result.metadata["openapi"]["unknown_charset"] == charset.replace("_", "-")
+
+    def test_nor_in_errors(self, server: Server) -> None:
+        server.answers = [Sent("é-abc".encode(), 400, "text/plain; charset=punycode")]
+        assert call(server).text == "GET /things answered 400 Bad Request: é-abc"
+
+    def test_what_is_no_character_is_replaced(self, server: Server) -> None:
+        server.answers = [Sent(b"a\xffb", media_type="text/plain; charset=utf-8")]
+        assert call(server).data == "a\ufffdb"
+
+    @pytest.mark.parametrize("charset", sorted(CHARSETS))
+    def test_each_that_is_known_is_one(self, charset: str) -> None:
+        assert decoded("abc".encode(charset), f"text/plain; charset={charset}") == "abc"
+
+
 class TestPromises:
     DOCUMENT = one(
         responses=answering({"type": "object", "properties": {"id": {"type": "integer"}}, "required": ["id"]})
@@ -119,6 +165,15 @@ class TestErrors:
         server.answers = [Sent(b"x" * 5_000, media_type="text/plain")]
         assert call(server, max_bytes=1_000).text == "GET /things answered with more than 1,000 bytes."
 
+    @pytest.mark.parametrize("codings", [1, 2, 3])
+    def test_too_much_once_it_is_decoded(self, server: Server, codings: int) -> None:
+        body = bytes(50_000_000)
+        for _ in range(codings):
+            body = gzip.compress(body)
+        encoding = ("Content-Encoding", ", ".join(["gzip"] * codings))
+        server.answers = [Sent(body, media_type="text/plain", headers=(encoding,))]
+        assert call(server).text == "GET /things answered with more than 10,485,760 bytes."
+
     @pytest.mark.parametrize(("method", "told"), [("get", ""), ("post", "; it may have been done all the same")])
     def test_too_late(self, server: Server, method: str, told: str) -> None:
         end = threading.Event()
@@ -161,7 +216,7 @@ class TestAgain:
 class TestRedirects:
     def test_to_the_same_server_are_followed(self, server: Server) -> None:
         server.answers = [Sent(b"", 302, headers=(("Location", "/elsewhere?a=1"),))]
-        assert call(server, token="made-up-token").data == {"path": "/elsewhere"}
+        assert call(server, token="made-up-token", send_always=True).data == {"path": "/elsewhere"}
         assert server.last.headers["Authorization"] == "Bearer made-up-token"
 
     def test_but_not_for_ever(self, server: Server) -> None:
@@ -180,7 +235,7 @@ class TestRedirects:
         pytest.importorskip("pegboard_multimodal")
         with running(Server()) as other:
             server.answers = [Sent(b"", 302, headers=(("Location", f"{other.url}/taken?sig=1"),))]
-            result = call(server, token="made-up-token")
+            result = call(server, token="made-up-token", send_always=True)
             assert (result.status, other.asked) == (Status.ERROR, [])
         assert "is not at a public address" in result.text
         assert "sig" not in result.text
@@ -190,7 +245,7 @@ class TestRedirects:
         monkeypatch.setattr(guard, "is_public", lambda address: True)
         with running(Server()) as other:
             server.answers = [Sent(b"", 302, headers=(("Location", f"{other.url}/file"),))]
-            assert call(server, token="made-up-token").data == {"path": "/file"}
+            assert call(server, token="made-up-token", send_always=True).data == {"path": "/file"}
             assert other.last.headers["Authorization"] is None
 
     def test_without_the_guard_they_are_refused(self, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,14 +2,15 @@
 
 import base64
 import logging
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, ClassVar
 
 import pytest
 
 from pegboard import Secret, Status, Toolkit
 from pegboard_openapi import OpenApi
-from tests.plugins.openapi.api import BASE, OK, documented, one, problem_of
-from tests.plugins.openapi.servers import Asked, Sent, Server
+from tests.plugins.openapi.api import BASE, OK, board, documented, one, problem_of
+from tests.plugins.openapi.servers import Asked, Sent, Server, running
 
 KEY = "s3cret/made-up+0123"
 SCHEMES = {
@@ -69,18 +70,92 @@ class TestWhereTheyGo:
         assert (asked.headers["X-Key"], asked.headers["Authorization"]) == (KEY, None)
 
     def test_what_needs_none_gets_none(self, server: Server) -> None:
-        asked = sent(server, secured(security=[]), token=KEY, api_key=KEY)
-        assert (asked.headers["Authorization"], asked.headers["X-Key"]) == (None, None)
         assert sent(server, secured(security=[{"bearer": []}, {}])).headers["Authorization"] is None
 
     def test_the_documents_own_counts_where_the_operation_says_nothing(self, server: Server) -> None:
         document = one(more={"components": {"securitySchemes": SCHEMES}, "security": [{"header": []}]})
         assert sent(server, document, api_key=KEY).headers["X-Key"] == KEY
 
-    def test_a_document_that_says_nothing_gets_what_there_is(self, server: Server) -> None:
-        assert sent(server, one(), token=KEY).headers["Authorization"] == f"Bearer {KEY}"
-        document = one(more={"components": {"securitySchemes": {"header": SCHEMES["header"]}}})
-        assert sent(server, document, api_key=KEY).headers["X-Key"] == KEY
+    @pytest.mark.parametrize("said", [{}, {"security": []}, {"security": [{}]}, {"security": None}, {"security": 3}])
+    def test_an_operation_that_does_not_ask_gets_none(self, server: Server, said: Any) -> None:
+        asking = {"get": {"operationId": "ask", "responses": OK, "security": [{"header": []}]}}
+        document = one(more={"components": {"securitySchemes": SCHEMES}}, **said)
+        document["paths"]["/asking"] = asking
+        asked = sent(server, document, token=KEY, api_key=KEY, basic=("ada", KEY), credentials={"digest": KEY})
+        assert (asked.headers["Authorization"], asked.headers["X-Key"], asked.headers["Cookie"]) == (None, None, None)
+        assert asked.query == []
+
+    def test_send_always_sends_what_has_a_place(self, server: Server) -> None:
+        said: Any
+        for said in ({}, {"security": []}, {"security": [{}]}):
+            assert sent(server, one(**said), token=KEY, send_always=True).headers["Authorization"] == f"Bearer {KEY}"
+            document = one(more={"components": {"securitySchemes": {"header": SCHEMES["header"]}}}, **said)
+            assert sent(server, document, api_key=KEY, send_always=True).headers["X-Key"] == KEY
+        # What asks gets what it asks for, and nothing else.
+        asked = sent(server, secured("header"), token=KEY, api_key=KEY, send_always=True)
+        assert (asked.headers["X-Key"], asked.headers["Authorization"]) == (KEY, None)
+
+    def test_credentials_that_no_operation_asks_for_are_a_problem(self) -> None:
+        assert problem_of(one(), token=KEY) == (
+            "the API 'shop': no operation asks for its credentials, so none gets them; send_always=True sends them"
+        )
+        for options in ({"token": KEY, "send_always": True}, {"headers": {"X-Tenant": KEY}}):
+            with board(one(), **options) as toolkit:
+                assert toolkit.problems == []
+
+
+class TestRedirectedDocuments:
+    """What a document's URL redirects to gets no credentials that the program did not give to it."""
+
+    ALL: ClassVar[Any] = {
+        "token": {"token": KEY},
+        "api_key": {"api_key": KEY},
+        "basic": {"basic": ("ada", KEY)},
+        "credentials": {"credentials": {"header": KEY}},
+        "headers": {"headers": {"X-Key": KEY}},
+    }
+
+    @pytest.fixture
+    def other(self, server: Server) -> Iterator[Server]:
+        """Where the document of `server` is in the end; it does not say where its own server is."""
+        with running(Server()) as other:
+            server.answer = lambda asked: Sent(b"", 302, headers=(("Location", f"{other.url}/openapi.json"),))
+            document = one(security=[{name: []} for name in SCHEMES], more={"components": {"securitySchemes": SCHEMES}})
+            document["paths"]["/open"] = {"get": {"operationId": "open", "responses": OK}}
+            other.answer = lambda asked: Sent(document)
+            yield other
+
+    @pytest.mark.parametrize("option", ALL)
+    def test_get_none(self, server: Server, other: Server, option: str) -> None:
+        with Toolkit(plugins=()) as toolkit:
+            toolkit.register(OpenApi(f"{server.url}/openapi.json", send_always=True, **self.ALL[option]))
+            assert len(toolkit) == 0
+            assert "to send secrets to 127.0.0.1, name it by base_url=" in " ".join(toolkit.problems)
+        assert [asked.path for asked in other.asked] == ["/openapi.json"]
+        assert all(KEY not in str(asked) and "s3cret" not in f"{asked.headers}" for asked in other.asked)
+
+    def test_are_used_without_credentials(self, server: Server, other: Server) -> None:
+        with Toolkit(plugins=()) as toolkit:
+            toolkit.register(OpenApi(f"{server.url}/openapi.json"))
+            assert toolkit.call_sync("open").status is Status.SUCCESS
+        assert other.last.path == "/open"
+
+    @pytest.mark.parametrize("named", ["server", "other"])
+    def test_the_server_that_the_program_names_gets_them(self, server: Server, other: Server, named: str) -> None:
+        base = {"server": server, "other": other}[named]
+        with Toolkit(plugins=()) as toolkit:
+            toolkit.register(OpenApi(f"{server.url}/openapi.json", base.url, token=KEY))
+            server.answer = lambda asked: Sent({})
+            assert toolkit.call_sync("do").status is Status.SUCCESS
+        assert (base.last.path, base.last.headers["Authorization"]) == ("/things", f"Bearer {KEY}")
+
+    def test_the_same_server_keeps_them(self, server: Server) -> None:
+        server.answers = [Sent(b"", 302, headers=(("Location", "/v2/openapi.json"),)), Sent(secured("bearer"))]
+        url = f"{server.url}/openapi.json".replace("http://", "HTTP://")
+        with Toolkit(plugins=()) as toolkit:
+            toolkit.register(OpenApi(url, token=KEY))
+            assert toolkit.call_sync("do").status is Status.SUCCESS
+        assert server.last.headers["Authorization"] == f"Bearer {KEY}"
 
 
 class TestWhatIsMissing:

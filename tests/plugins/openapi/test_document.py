@@ -1,6 +1,7 @@
 """Documents: what is read, and that none of them does harm."""
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,52 @@ paths:
       responses:
         200: {description: fine}
 """
+
+
+def same_names(count: int) -> Any:
+    return documented({f"/{n}": {"get": {"operationId": "do", "responses": OK}} for n in range(count)})
+
+
+def same_parameters(count: int) -> Any:
+    return one(parameters=[parameter(f"q{chr(0x4E00 + n)}") for n in range(count)])
+
+
+def same_schemas(count: int) -> Any:
+    schemas = {f"S{n}": {"properties": {"same": {"type": "string", "minLength": n}}} for n in range(count)}
+    refs = [parameter(f"q{n}", schema={"$ref": f"#/components/schemas/S{n}/properties/same"}) for n in range(count)]
+    return one(parameters=refs, more={"components": {"schemas": schemas}})
+
+
+def own_schemes(count: int, security: str = "own") -> Any:
+    """As many security schemes as operations: one for each, all of them alternatives for all, or none asked for."""
+    schemes = {f"key{n}": {"type": "apiKey", "in": "query", "name": f"key-{n}"} for n in range(count)}
+    asked: dict[str, list[Any]] = {
+        "own": [{"security": [{name: []}]} for name in schemes],
+        "all": [{}] * count,
+        "none": [{"security": []}] * count,
+    }
+    paths = {f"/{n}": {"get": {"operationId": f"do{n}", **asked[security][n]}} for n in range(count)}
+    return documented(paths, components={"securitySchemes": schemes}, security=[{name: []} for name in schemes])
+
+
+def steps(document: Any) -> int:
+    """How many lines run while a document is read and its problems are put together."""
+    lines = 0
+
+    def trace(frame: Any, event: str, _: Any) -> Any:
+        nonlocal lines
+        lines += event == "line"
+        return trace if "pegboard_openapi" in frame.f_code.co_filename else None
+
+    api = OpenApi(document, BASE)
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        assert api.tools() or api.missing
+        assert api.problems is not None
+    finally:
+        sys.settrace(before)
+    return lines
 
 
 class TestSources:
@@ -126,8 +173,8 @@ class TestWhatCannotBeUsed:
     def test_credentials_go_where_the_document_comes_from_or_the_program_says(self, server: Server) -> None:
         server.answer = lambda asked: Sent(one(more={"servers": [{"url": "https://example.com/api"}]}))
         url = f"{server.url}/openapi.json"
-        assert "to send credentials to example.com, name it by base_url=" in problem_of(url, None, token="made-up")
-        for options in ({"base_url": None}, {"base_url": BASE, "token": "made-up"}):
+        assert "to send secrets to example.com, name it by base_url=" in problem_of(url, None, token="made-up")
+        for options in ({"base_url": None}, {"base_url": BASE, "token": "made-up", "send_always": True}):
             with board(url, **options) as toolkit:
                 assert toolkit.problems == []
 
@@ -168,18 +215,92 @@ class TestStrangers:
     def test_a_path_that_nothing_describes(self) -> None:
         assert "nothing says what 'id' in its path is" in problem_of(one(path="/things/{id}"))
 
+    @pytest.mark.parametrize(
+        "scheme",
+        [3, None, {}, {"type": []}, {"type": {}}, {"$ref": "#/none"}, {"type": "apiKey", "in": [], "name": {}}],
+    )
+    def test_a_scheme_that_is_none(self, scheme: Any) -> None:
+        paths = {"/a": {"get": {"operationId": "do", "security": [{"x": []}]}}, "/b": {"get": {"operationId": "open"}}}
+        document = documented(paths, components={"securitySchemes": {"x": scheme}})
+        options: Any
+        for options in ({}, {"token": "made-up", "api_key": "made-up"}, {"api_key": "made-up", "send_always": True}):
+            with board(document, **options) as toolkit:
+                assert [tool.name for tool in toolkit] == ["open"]
+
     @pytest.mark.parametrize("part", ["components", "security", "servers", "info", "tags"])
     def test_parts_that_are_something_else(self, part: str) -> None:
         for wrong in (3, "x", [3], None):
             with board({**one(), part: wrong}, token="made-up") as toolkit:
                 assert len(toolkit) + len(toolkit.problems) >= 1
 
-    def test_laughter_ends(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(_document, "_MOST_PARTS", 10_000)
-        lines = ["a0: &a0 [lol, lol]", *(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]" for n in range(1, 40))]
+    @pytest.mark.parametrize(
+        "lines",
+        [
+            # Of merge keys 8 levels of 9 are 43 million members; this is 607 bytes long.
+            [f"x-{n}: &m{n} {{<<: [{', '.join([f'*m{n - 1}'] * 9)}]}}" for n in range(1, 9)],
+            [f"x-{n}: &m{n} {{<<: *m{n - 1}, a{n}: [*m{n - 1}, *m{n - 1}]}}" for n in range(1, 40)],
+            [f"x-{n}: &m{n} [*m{n - 1}, *m{n - 1}]" for n in range(1, 40)],
+            [f"x-{n}: &m{n} {{? [*m{n - 1}, *m{n - 1}] : 1}}" for n in range(1, 40)],
+            ["x-1: &m1 " + "x" * 1_000_000, f"x-2: [{', '.join(['*m1'] * 1_000)}]"],
+            [f"x-1: [{', '.join(['*m0'] * 100_000)}]"],
+        ],
+        ids=["merges", "merges and aliases", "aliases", "keys", "a long text", "many"],
+    )
+    def test_laughter_ends(self, tmp_path: Path, lines: list[str]) -> None:
         path = tmp_path / "laughter.yaml"
-        path.write_text("openapi: 3.0.0\n" + "\n".join(lines))
-        assert "it has more than 10,000 parts" in problem_of(path)
+        path.write_text("\n".join(["openapi: 3.0.0", "x-0: &m0 {a: 1, b: 2}", *lines]))
+        assert "its aliases repeat more than 100,000 parts; write it without anchors" in problem_of(path)
+
+    def test_what_a_program_repeats_ends_too(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(_document, "_MOST_PARTS", 10_000)
+        part: Any = ["lol"]
+        for _ in range(40):
+            part = [part, part]
+        assert "it has more than 10,000 parts" in problem_of({**one(), "x-part": part})
+
+    def test_some_aliases_are_no_laughter(self, tmp_path: Path) -> None:
+        path = tmp_path / "aliases.yaml"
+        paths = [f"  /things/{n}: {{get: {{<<: *get, operationId: do{n}}}}}" for n in range(1_000)]
+        get = "{summary: Do it., tags: [a, b], responses: {'200': {description: fine}}}"
+        path.write_text("\n".join(["openapi: 3.0.0", f"x-get: &get {get}", "paths:", *paths]))
+        with board(path) as toolkit:
+            assert (len(toolkit), toolkit.problems) == (1_000, [])
+
+    @pytest.mark.parametrize("text", ["a: *b", "a: &a [*a]", "a: &a {b: *a}", "a: &a {<<: *a}"])
+    def test_an_alias_of_nothing_or_of_what_it_is_in(self, tmp_path: Path, text: str) -> None:
+        path = tmp_path / "alias.yaml"
+        path.write_text(f"openapi: 3.0.0\n{text}")
+        assert "stands for nothing, or for what it is in" in problem_of(path)
+
+    @pytest.mark.parametrize("tagged", ["!!int 1:1", "!!int 0x1F", "!!float 1:1.5", "!!int 1_000_x"])
+    def test_tagged_numbers_are_those_of_json(self, tmp_path: Path, tagged: str) -> None:
+        path = tmp_path / "tagged.yaml"
+        path.write_text(f"openapi: 3.0.0\nx-number: {tagged}")
+        assert "it is neither JSON nor YAML" in problem_of(path)
+
+    def test_schemas_of_one_operation_end(self) -> None:
+        schemas: Any = {f"S{n}": {"properties": {str(each): {} for each in range(1_000)}} for n in range(30)}
+        several = [{"$ref": f"#/components/schemas/S{n}"} for n in range(30)]
+        document = one(
+            parameters=[parameter("q", schema={"anyOf": several})], more={"components": {"schemas": schemas}}
+        )
+        assert "it is left out: its schemas have more than 20,000 parts" in problem_of(document)
+
+    def test_one_name_for_all_operations_is_linear(self) -> None:
+        assert steps(same_names(400)) < 2.2 * steps(same_names(200))
+
+    def test_one_name_for_all_parameters_is_linear(self) -> None:
+        assert steps(same_parameters(400)) < 2.2 * steps(same_parameters(200))
+
+    def test_one_name_for_all_schemas_is_linear(self) -> None:
+        assert steps(same_schemas(400)) < 2.2 * steps(same_schemas(200))
+
+    def test_one_reason_for_each_operation_is_linear(self) -> None:
+        assert steps(own_schemes(400)) < 2.2 * steps(own_schemes(200))
+
+    @pytest.mark.parametrize("security", ["all", "none"])
+    def test_what_holds_for_all_operations_is_not_looked_through_for_each(self, security: str) -> None:
+        assert steps(own_schemes(200, security)) < 2.2 * steps(own_schemes(100, security))
 
     def test_depth_ends(self, tmp_path: Path) -> None:
         for text in (

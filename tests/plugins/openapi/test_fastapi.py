@@ -70,7 +70,7 @@ def application() -> Any:
 @pytest.fixture
 def toolkit() -> Iterator[Toolkit]:
     with Toolkit(plugins=()) as made:
-        made.register(OpenApi(application(), token="made-up-token"))
+        made.register(OpenApi(application(), token="made-up-token", slashes=["path"]))
         yield made
 
 
@@ -105,8 +105,26 @@ def test_other_answers(toolkit: Toolkit) -> None:
 
 
 def test_a_slash_in_an_argument_is_no_other_path(toolkit: Toolkit) -> None:
-    assert toolkit.call_sync("file_files__path__get", {"path": "a/b"}).data == "a/b"
+    assert toolkit.call_sync("file_files__path__get", {"path": "a/b"}).data == "a/b"  # the program says that it may
     assert toolkit.call_sync("get_item_items__item_id__get", {"item_id": "1/../../me"}).status is not Status.SUCCESS
+
+
+@pytest.mark.parametrize("value", ["1/delete/", "1/delete", "1%2Fdelete/", "../me", "1/delete/?x", "/1/delete/"])
+def test_a_slash_reaches_no_route_that_the_document_does_not_have(value: str) -> None:
+    app = fastapi.FastAPI()
+
+    @app.get("/notes/{note_id}", operation_id="note")
+    def note(note_id: str) -> str:
+        return f"note {note_id}"
+
+    @app.get("/notes/{note_id}/delete/", include_in_schema=False)
+    def delete_note(note_id: str) -> str:
+        return f"deleted {note_id}"
+
+    with Toolkit(plugins=()) as toolkit:
+        toolkit.register(OpenApi(app))
+        assert toolkit.call_sync("note", {"note_id": value}).status is Status.INVALID
+        assert toolkit.call_sync("note", {"note_id": "1?delete#"}).data == "note 1?delete#"
 
 
 def test_any_application_with_a_document() -> None:

@@ -89,7 +89,7 @@ def github() -> Iterator[tuple[GitHub, OpenApi, Toolkit]]:
     with running(Server()) as server:
         site = GitHub()
         server.answer = site.answer
-        api = OpenApi(document(), server.url, name="github", token=TOKEN)
+        api = OpenApi(document(), server.url, name="github", token=TOKEN, send_always=True)
         with Toolkit(plugins=()) as toolkit:
             toolkit.register(api)
             yield site, api, toolkit

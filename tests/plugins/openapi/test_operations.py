@@ -157,7 +157,8 @@ class TestParameters:
 
     def test_what_the_program_sends_is_not_offered(self) -> None:
         more = {"components": {"securitySchemes": {"key": {"type": "apiKey", "in": "query", "name": "key"}}}}
-        document = one(parameters=[parameter("key"), parameter("x-tenant", "header"), parameter("q")], more=more)
+        parameters = [parameter("key"), parameter("x-tenant", "header"), parameter("q")]
+        document = one(parameters=parameters, security=[{"key": []}], more=more)
         schema = schema_of(document, api_key="made-up", headers={"X-Tenant": "acme"})
         assert list(schema["properties"]) == ["q"]
 

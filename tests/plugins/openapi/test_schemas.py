@@ -49,6 +49,30 @@ def test_3_1_is_json_schema(schema: Any) -> None:
     assert converted(schema, "3.1.0") == schema
 
 
+@pytest.mark.parametrize(
+    ("schema", "expected"),
+    [
+        ({"minimum": 0, "exclusiveMinimum": True}, {"exclusiveMinimum": 0}),
+        ({"maximum": 9, "exclusiveMaximum": True}, {"exclusiveMaximum": 9}),
+        ({"minimum": 0, "exclusiveMinimum": False, "maximum": 9}, {"minimum": 0, "maximum": 9}),
+        ({"exclusiveMinimum": True}, {}),
+        ({"minimum": 1, "exclusiveMinimum": 0}, {"minimum": 1, "exclusiveMinimum": 0}),
+    ],
+)
+def test_exclusive_bounds_of_3_0_are_read_in_3_1(schema: Any, expected: Any) -> None:
+    assert converted({"type": "number", **schema}, "3.1.0") == {"type": "number", **expected}
+
+
+def test_an_operation_with_bounds_of_3_0_is_whole_in_3_1() -> None:
+    number = {"type": "number", "minimum": 0, "exclusiveMinimum": True}
+    answer = answering({"type": "object", "properties": {"top_p": number}})
+    document = one("post", requestBody=body({"type": "object", "properties": {"top_p": number}}), responses=answer)
+    with board(document) as toolkit:
+        assert toolkit.problems == []
+        assert toolkit["do"].returns is not None
+        assert toolkit.call_sync("do", {"top_p": 0}).status is Status.INVALID
+
+
 def test_nullable_is_nothing_in_3_1() -> None:
     assert converted({"type": "string", "nullable": True}, "3.1.0") == {"type": "string"}
 

@@ -8,8 +8,8 @@ import pytest
 
 from pegboard import SettingsError, Status, Toolkit
 from pegboard_testing import assert_conforms
-from tests.plugins.openapi.api import one
-from tests.plugins.openapi.servers import Server
+from tests.plugins.openapi.api import one, parameter
+from tests.plugins.openapi.servers import Sent, Server, running
 
 KEY = "s3cret-made-up-0123"
 
@@ -80,6 +80,28 @@ def test_terms(document: str) -> None:
         assert [tool.name for tool in toolkit] == ["find"]
     with board(document=document, disabled=True) as toolkit:
         assert len(toolkit) == 0
+
+
+def test_secret_presets_go_where_the_settings_say(server: Server) -> None:
+    with running(Server()) as other:
+        server.answer = lambda asked: Sent(b"", 302, headers=(("Location", f"{other.url}/openapi.json"),))
+        other.answer = lambda asked: Sent(one(parameters=[parameter("key"), parameter("q")]))
+        shop = {"document": f"{server.url}/openapi.json", "secrets": {"do": {"key": KEY}}}
+        with board(**shop) as toolkit:
+            assert len(toolkit) == 0
+            assert "to send secrets to 127.0.0.1, name it by base_url=" in " ".join(toolkit.problems)
+        with board(**shop, base_url=other.url) as toolkit:
+            assert toolkit.call_sync("shop__do").status is Status.SUCCESS
+        assert other.last.query == [("key", KEY)]
+
+
+def test_what_is_sent_always_and_where_slashes_may_be(tmp_path: Path, server: Server) -> None:
+    path = tmp_path / "open.json"
+    path.write_text(json.dumps(one(path="/things/{id}", parameters=[parameter("id", "path")])))
+    terms = {"token": KEY, "send_always": True, "slashes": ["id"]}
+    with board(document=str(path), base_url=server.url, **terms) as toolkit:
+        assert toolkit.call_sync("shop__do", {"id": "a/b"}).status is Status.SUCCESS
+    assert (server.last.target, server.last.headers["Authorization"]) == ("/things/a%2Fb", f"Bearer {KEY}")
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ import httpx2
 from attrs import field, frozen
 
 from pegboard import ToolError
+from pegboard_openapi._charsets import decoded
 from pegboard_openapi._credentials import Credentials, Signature
 from pegboard_openapi._request import Request
 
@@ -62,11 +63,7 @@ class Answer:
     @property
     def text(self) -> str:
         """The body as text."""
-        charset = re.search(r"charset=\"?([\w-]+)", self.media_type)
-        try:
-            return self.body.decode(charset[1] if charset else "utf-8", "replace")
-        except LookupError:
-            return self.body.decode("utf-8", "replace")
+        return decoded(self.body, self.media_type)
 
 
 @final

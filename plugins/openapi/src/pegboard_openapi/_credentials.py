@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Mapping
+from itertools import islice
 from typing import Any, Final, TypeAlias, final
 from urllib.parse import quote
 
@@ -13,15 +14,18 @@ from attrs import field, frozen
 from pegboard import Secret
 from pegboard_openapi._document import Document, DocumentError
 
-__all__ = ["Credentials", "Given", "Signature"]
+__all__ = ["Credentials", "Given", "Signature", "credential_names"]
 
 Given: TypeAlias = str | Secret[str]
 
 SHORTEST: Final = 4
 """Shorter values are too likely a part of an innocent word."""
 LONG: Final = 8
+_MOST_ALTERNATIVES: Final = 50
+"""Of the requirements of one operation, and the schemes of one of them: a document may give one list to all."""
 _HEADER: Final = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 """What RFC 9110 calls a token."""
+_PLACES: Final = ("query", "header", "cookie")
 _BEARERS: Final = frozenset({"oauth2", "openIdConnect"})
 
 
@@ -33,6 +37,7 @@ class Signature:
     query: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     cookies: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    by_scheme: bool = False  # it has more than the headers that go with all requests
 
     def has(self, where: str, name: str) -> bool:
         """Whether it fills a place, which is not the model's then."""
@@ -70,19 +75,28 @@ class Credentials:
         return "Credentials(***)" if self else "Credentials()"
 
     def __bool__(self) -> bool:
-        return any((self._token, self._api_key, self._basic, self._named, self._headers))
+        return self.by_scheme or bool(self._headers)
 
-    def signature(self, document: Document, security: Any) -> Signature:
+    @property
+    def by_scheme(self) -> bool:
+        """Whether there are some that operations ask for; headers go with all requests."""
+        return any((self._token, self._api_key, self._basic, self._named))
+
+    def unasked(self, document: Document, *, always: bool) -> Signature:
+        """What operations get that ask for nothing: headers, and with `always` everything that has a place."""
+        schemes = document.schemes
+        given = [name for name in schemes if always and self._value(schemes, name) is not None]
+        return self._signed(schemes, [name for name in given if _placed(schemes[name], "")[0] in _PLACES])
+
+    def signature(self, document: Document, security: Any, unasked: Signature) -> Signature:
         """What requests of an operation with these requirements carry. Raises `DocumentError` saying what is missing.
 
-        Of several alternatives the first that there are credentials for counts. Where the document says nothing of
-        security, everything is sent that has a place.
+        Of several alternatives the first that there are credentials for counts. An operation without any asks for
+        nothing, as OpenAPI has it, and gets what is `unasked`.
         """
-        schemes = _schemes(document)
-        if not isinstance(security, list):
-            names = [name for name in schemes if self._value(schemes, name) is not None]
-            return self._signed(schemes, names)
-        wanted = [list(each) for each in security if isinstance(each, Mapping)]
+        schemes = document.schemes
+        listed = islice(security, _MOST_ALTERNATIVES) if isinstance(security, list) else ()
+        wanted = [list(islice(each, _MOST_ALTERNATIVES)) for each in listed if isinstance(each, Mapping)]
         for names in wanted:
             if names and all(self._value(schemes, name) is not None for name in names):
                 return self._signed(schemes, names)
@@ -90,7 +104,7 @@ class Credentials:
             lacking = " or ".join(dict.fromkeys(self._lacking(schemes, names) for names in wanted))
             if lacking:
                 raise DocumentError(f"it needs {lacking}")
-        return self._signed(schemes, [])
+        return unasked
 
     def _all(self, where: str, given: Any) -> dict[str, Any]:
         if given is not None and not isinstance(given, Mapping):
@@ -147,25 +161,29 @@ class Credentials:
                 raise DocumentError(f"it wants a credential in {where!r:.50}, which is no place for one")
             found[where].setdefault(key, value)
             self._keep(value)
-        return Signature(*(tuple(found[where].items()) for where in ("query", "header", "cookie")))
+        query, headers, cookies = (tuple(found[where].items()) for where in _PLACES)
+        return Signature(query, headers, cookies, by_scheme=bool(names))
 
     def _lacking(self, schemes: Mapping[str, Any], names: list[str]) -> str:
         missing = [name for name in names if self._value(schemes, name) is None]
-        return " and ".join(f"a credential for {name!r} ({_described(schemes.get(name, {}))})" for name in missing)
+        return " and ".join(f"a credential for {name[:50]!r} ({_described(schemes.get(name, {}))})" for name in missing)
 
 
-def _schemes(document: Document) -> dict[str, Mapping[str, Any]]:
-    """The security schemes; a document without any takes a token, or a user and a password, as most servers do."""
-    said = (document.content.get("components") or {}).get("securitySchemes") or {}
-    if not said:
-        return {"token": {"type": "http", "scheme": "bearer"}, "basic": {"type": "http", "scheme": "basic"}}
-    return {name: document.follow(each) for name, each in said.items()}
+def credential_names(document: Document) -> dict[str, frozenset[str]]:
+    """What a document calls the credentials in its query and its cookies, whether there are any or not."""
+    named: dict[str, set[str]] = {}
+    for scheme in document.schemes.values():
+        if _kind(scheme) == "apiKey":
+            where, name, _ = _placed(scheme, "")
+            named.setdefault(where, set()).add(name.casefold())
+    return {where: frozenset(names) for where, names in named.items()}
 
 
 def _kind(scheme: Mapping[str, Any]) -> str:
-    if scheme.get("type") in _BEARERS:
+    kind = str(scheme.get("type", ""))
+    if kind in _BEARERS:
         return "bearer"
-    return str(scheme.get("scheme", "")).lower() if scheme.get("type") == "http" else str(scheme.get("type", ""))
+    return str(scheme.get("scheme", "")).lower() if kind == "http" else kind
 
 
 def _described(scheme: Mapping[str, Any]) -> str:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, final
 from urllib.parse import unquote
@@ -21,7 +22,9 @@ __all__ = ["METHODS", "Document", "DocumentError", "is_url", "read_document"]
 
 METHODS: Final = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 MAX_BYTES: Final = 64 * 1024 * 1024
-_MOST_PARTS: Final = 4_000_000  # with what YAML repeats by reference, which is how a small file becomes a large one
+_MOST_PARTS: Final = 4_000_000
+_MOST_REPEATED: Final = 100_000  # parts that YAML repeats by reference, which is how a small file becomes a large one
+_TEXT_OF_A_PART: Final = 100  # characters: a longer text counts as several parts
 _DEEPEST: Final = 150
 _MOST_HOPS: Final = 50
 _SECONDS: Final = 30.0
@@ -43,6 +46,21 @@ class Document:
     def is_3_0(self) -> bool:
         """Whether its schemas are those of OpenAPI 3.0 and not JSON Schema 2020-12."""
         return str(self.content["openapi"]).startswith("3.0")
+
+    @cached_property
+    def schemes(self) -> Mapping[str, Mapping[str, Any]]:
+        """The security schemes by name; a document without any takes a token, or a user and a password, as most do."""
+        components = self.content.get("components")
+        given = components.get("securitySchemes") if isinstance(components, Mapping) else None
+        if not given or not isinstance(given, Mapping):
+            return {"token": {"type": "http", "scheme": "bearer"}, "basic": {"type": "http", "scheme": "basic"}}
+        schemes: dict[str, Mapping[str, Any]] = {}
+        for name, scheme in given.items():
+            try:
+                schemes[name] = self.follow(scheme)
+            except DocumentError:  # then it is of no known kind, and what needs it is left out
+                schemes[name] = {}
+        return schemes
 
     def at(self, reference: Any) -> Any:
         """What a reference leads to. Raises `DocumentError` for nothing, and for another document."""
@@ -159,17 +177,75 @@ def _yaml(text: bytes) -> Any:
     loader: Any = type("Loader", (base,), {"yaml_implicit_resolvers": {}})
     for kind, pattern, first in _SCALARS:
         loader.add_implicit_resolver(f"tag:yaml.org,2002:{kind}", pattern, first)
-    depth = 0
+    # Text that is tagged as a number is read as JSON has it: in base 60 long ones take quadratic time.
+    for kind, number in (("int", int), ("float", float)):
+        loader.add_constructor(f"tag:yaml.org,2002:{kind}", lambda _, node, number=number: number(node.value))
     try:
-        for event in yaml.parse(text, loader):  # what is nested too deep crashes what follows, if it is in C
-            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-            if depth > _DEEPEST:
-                raise DocumentError("it is nested too deep")
+        _survey(yaml.parse(text, loader))
         return yaml.load(text, loader)  # noqa: S506 - a safe one
     except (yaml.YAMLError, ValueError) as error:
         mark = getattr(error, "problem_mark", None)
         where = f" in line {mark.line + 1}" if mark else ""
         raise DocumentError(f"it is neither JSON nor YAML{where}") from error
+
+
+class _Survey:
+    """Counts the parts of a YAML document by its events, each as often as aliases repeat it.
+
+    An alias costs what its anchor holds, with the aliases in that: merge keys copy it, and so does what reads the
+    document.
+    """
+
+    def __init__(self) -> None:
+        self._sizes: dict[str, int] = {}  # by anchor
+        self._open: list[tuple[str | None, int]] = []  # anchors, and the parts that were counted before each
+        self._parts = 0
+        self._repeated = 0
+
+    def begin(self, anchor: str | None) -> None:
+        """An array or an object begins. Raises `DocumentError` for one too deep, which crashes a composer in C."""
+        self._open.append((anchor, self._parts))
+        self._parts += 1
+        if len(self._open) > _DEEPEST:
+            raise DocumentError("it is nested too deep")
+
+    def end(self) -> None:
+        """The innermost one ends; until then its anchor stands for nothing, or for what had it before."""
+        anchor, before = self._open.pop()
+        if anchor is not None:
+            self._sizes[anchor] = self._parts - before
+
+    def scalar(self, anchor: str | None, text: str) -> None:
+        """A text, a number, true, false or null."""
+        size = 1 + len(text) // _TEXT_OF_A_PART
+        self._parts += size
+        if anchor is not None:
+            self._sizes[anchor] = size
+
+    def alias(self, anchor: str) -> None:
+        """What an anchor holds, once more. Raises `DocumentError` for too much, and for what holds the alias."""
+        if anchor not in self._sizes or any(each == anchor for each, _ in self._open):
+            raise DocumentError(f"its alias {anchor!r:.50} stands for nothing, or for what it is in")
+        self._parts += self._sizes[anchor]
+        self._repeated += self._sizes[anchor]
+        if self._repeated > _MOST_REPEATED:
+            raise DocumentError(f"its aliases repeat more than {_MOST_REPEATED:,} parts; write it without anchors")
+
+
+def _survey(events: Iterable[Any]) -> None:
+    """Refuse YAML that is nested too deep, or that aliases make too large. Raises `DocumentError`."""
+    import yaml
+
+    survey = _Survey()
+    for event in events:
+        if isinstance(event, yaml.CollectionStartEvent):
+            survey.begin(event.anchor)
+        elif isinstance(event, yaml.CollectionEndEvent):
+            survey.end()
+        elif isinstance(event, yaml.ScalarEvent):
+            survey.scalar(event.anchor, event.value)
+        elif isinstance(event, yaml.AliasEvent):
+            survey.alias(str(event.anchor))
 
 
 # As JSON has them.

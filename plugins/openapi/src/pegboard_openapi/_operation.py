@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any, Final, final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, TypeAlias, final
 
 from attrs import evolve, field, frozen
 
 from pegboard_openapi._document import Document, DocumentError
+from pegboard_openapi._names import Names
 from pegboard_openapi._patterns import Keywords, keywords_for
 from pegboard_openapi._schemas import JsonSchema, Schemas
 
-__all__ = ["Body", "Operation", "Place", "operation_id", "read_operation"]
+__all__ = ["Body", "Hidden", "Operation", "Place", "Terms", "operation_id", "read_operation"]
+
+Hidden: TypeAlias = Callable[[str, str], bool]
 
 LONGEST_DESCRIPTION: Final = 1024
 _ORDER: Final = ("path", "query", "header", "cookie", "body")
@@ -42,6 +45,19 @@ _SIMPLE: Final = frozenset((
 
 @final
 @frozen
+class Terms:
+    """What holds for all operations of a document.
+
+    `credential_names` are those of its security schemes, by the place and without regard to case; `slashes` are the
+    parameters of paths that may hold slashes.
+    """
+
+    credential_names: Mapping[str, frozenset[str]]
+    slashes: tuple[str, ...]
+
+
+@final
+@frozen
 class Place:
     """Where an argument goes: the `field` of the path, the query, the headers, the cookies or the body.
 
@@ -54,7 +70,7 @@ class Place:
     style: str = "form"
     explode: bool = True
     is_json: bool = False  # it is JSON text there, and no style
-    has_slashes: bool = False  # it may be several segments of a path
+    slash: str = ""  # how one is written in a path, none if the value may hold none
 
 
 @final
@@ -85,6 +101,12 @@ class Operation:
     returns_keywords: Keywords = field(repr=False)
     places: tuple[Place, ...] = field(repr=False)
     body: Body | None = field(repr=False)
+    credential_names: Mapping[str, frozenset[str]] = field(repr=False)
+
+    def names(self, where: str) -> frozenset[str]:
+        """The names in the query, the cookies or the body that no object may bring along, without regard to case."""
+        own = (place.field.casefold() for place in self.places if place.where == where)
+        return self.credential_names.get(where, frozenset()).union(own)
 
     @property
     def label(self) -> str:
@@ -92,18 +114,21 @@ class Operation:
         return f"{self.method.upper()} {self.path}"
 
 
-def read_operation(document: Document, method: str, path: str, item: Any, said: Any, hidden: Any) -> Operation:
+def read_operation(
+    document: Document, method: str, path: str, item: Any, said: Any, hidden: Hidden, terms: Terms
+) -> Operation:
     """An operation of a document. `hidden(where, field)` tells places that are not the model's to fill.
 
     Raises `DocumentError` for one that cannot be called as it is described.
     """
-    return _Reader(document, hidden).operation(method, path, item, said)
+    return _Reader(document, hidden, terms).operation(method, path, item, said)
 
 
 class _Reader:
-    def __init__(self, document: Document, hidden: Any) -> None:
+    def __init__(self, document: Document, hidden: Hidden, terms: Terms) -> None:
         self._document = document
         self._hidden = hidden
+        self._terms = terms
         self._schemas = Schemas(document, "request")
         # The places with no argument yet, their schemas, and whether they have to be filled.
         self._wanted: list[tuple[Place, Any, bool]] = []
@@ -128,6 +153,7 @@ class _Reader:
             keywords_for(returns, is_whole=answers.is_whole),
             tuple(places),
             body,
+            self._terms.credential_names,
         )
 
     # Parameters --------------------------------------------------------------------------------------------------
@@ -157,7 +183,8 @@ class _Reader:
             if "example" in said:
                 converted.setdefault("examples", [said["example"]])
         explode = said.get("explode", style == "form") is True
-        place = Place("", name, where, style, explode, is_json, said.get("x-multi-segment") is True)
+        slash = "/" if said.get("x-multi-segment") is True else "%2F" if name in self._terms.slashes else ""
+        place = Place("", name, where, style, explode, is_json, slash)
         self._wanted.append((place, converted, where == "path" or said.get("required") is True))
 
     # The body ----------------------------------------------------------------------------------------------------
@@ -171,10 +198,11 @@ class _Reader:
         schema = media.get("schema", {})
         properties, needed = self._fields(schema) if kind in ("json", "form", "multipart") else ({}, [])
         files: list[str] = []
+        have_to = frozenset(needed)
         # A body that may be left out, although it needs fields, cannot be told by its fields. Forms never mean that.
         if properties and (required or not needed or kind != "json"):
             for name, each in properties.items():
-                self._wanted.append((Place("", name, "body"), self._content(each, kind), name in needed))
+                self._wanted.append((Place("", name, "body"), self._content(each, kind), name in have_to))
                 files += [name] if self._is_file(each) or self._are_files(each) else []
         else:
             converted = self._content(schema, kind)
@@ -293,14 +321,13 @@ def _only(schema: Mapping[str, Any], *keywords: str) -> JsonSchema:
 def _told_apart(places: Sequence[Place]) -> list[str]:
     """A name for each that all providers take: its own for the first that has it, `<where>_<name>` for the others."""
     own = [_legal(place.field or place.where) for place in places]
-    names = [name if name not in own[:number] else "" for number, name in enumerate(own)]
-    for number, place in enumerate(places):
-        again = 1
-        while not names[number]:
-            name = _legal(f"{place.where}_{place.field}")[:58] + (f"_{again}" if again > 1 else "")
-            again += 1
-            names[number] = name if name not in names else ""
-    return names
+    names = Names(own)
+    first: set[str] = set()
+    found = []
+    for name, place in zip(own, places, strict=True):
+        found.append(names.free(_legal(f"{place.where}_{place.field}")[:58]) if name in first else name)
+        first.add(name)
+    return found
 
 
 def _legal(name: str) -> str:

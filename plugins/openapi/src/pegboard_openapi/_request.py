@@ -7,16 +7,27 @@ import binascii
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, final
+from typing import Any, Final, TypeAlias, final
 from urllib.parse import unquote
 
 from attrs import field, frozen
 
-from pegboard import MISSING, ToolError
+from pegboard import MISSING
 from pegboard_openapi import _styles
 from pegboard_openapi._operation import Body, Operation, Place
 
-__all__ = ["Request", "request_for"]
+__all__ = ["ArgumentsError", "Request", "request_for", "split_path"]
+
+_DECODINGS: Final = 2
+"""How often a path may be decoded before the operation is looked for: by what stands before a server, and by it."""
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
+
+
+class ArgumentsError(ValueError):
+    """Arguments that fit their schema and that no request of their operation can carry; the model reads the message."""
+
+
+Given: TypeAlias = tuple[Place, Any]
 
 
 @final
@@ -34,17 +45,27 @@ class Request:
 def request_for(
     operation: Operation, base: str, arguments: Mapping[str, Any], known: Iterable[tuple[str, ...]]
 ) -> Request:
-    """The request of a call. Raises `ToolError` for arguments that no request can carry.
+    """The request of a call. Raises `ArgumentsError` for arguments that no request can carry.
 
-    `known` are the paths of all operations of this method: what a model writes into a path leads to no other one.
+    `known` are the paths of all operations of this method, as `split_path` gives them: what a model writes into a path
+    leads to no other one.
     """
+    try:
+        return _request(operation, base, arguments, known)
+    except UnicodeEncodeError:
+        raise ArgumentsError("the arguments hold characters that no request can carry") from None
+
+
+def _request(
+    operation: Operation, base: str, arguments: Mapping[str, Any], known: Iterable[tuple[str, ...]]
+) -> Request:
     given = [(place, arguments[place.argument]) for place in operation.places if place.argument in arguments]
     headers = {"Accept": "application/json, */*;q=0.5"}
     headers |= {place.field: _header(place, value) for place, value in given if place.where == "header"}
-    cookies = [_text_of(_styles.cookie, place, value) for place, value in given if place.where == "cookie"]
-    if any(cookies):
-        headers["Cookie"] = "; ".join(filter(None, cookies))
-    query = "&".join(filter(None, (_text_of(_styles.query, p, value) for p, value in given if p.where == "query")))
+    cookies = "; ".join(f"{name}={value}" for name, value in _pairs(operation, given, "cookie"))
+    if cookies:
+        headers["Cookie"] = cookies
+    query = "&".join(f"{name}={value}" for name, value in _pairs(operation, given, "query"))
     url = f"{base}{_path(operation, given, known)}{'?' if query else ''}{query}"
     body = operation.body
     sent = _sent(body, [each for each in given if each[0].where == "body"]) if body else MISSING
@@ -53,38 +74,60 @@ def request_for(
     if body.kind == "multipart":
         return Request(operation.method.upper(), url, headers, files=list(_parts(body, sent)))
     headers["Content-Type"] = body.media_type
-    return Request(operation.method.upper(), url, headers, _content(body, sent))
+    return Request(operation.method.upper(), url, headers, _content(operation, body, sent))
 
 
 # Paths, queries, headers ---------------------------------------------------------------------------------------------
 
 
-def _text_of(style: Any, place: Place, value: Any) -> str:
-    if place.is_json:
-        value = json.dumps(value, ensure_ascii=False)
-    text: str = style(place.field, value, place.style, place.explode)
-    return text
+def _pairs(operation: Operation, given: Iterable[Given], where: str) -> Iterator[_styles.Pair]:
+    """Names and values of a query or of cookies, encoded."""
+    for place, value in given:
+        if place.where == where:
+            text = json.dumps(value, ensure_ascii=False) if place.is_json else value
+            pairs = _styles.pairs(place.field, text, place.style, place.explode)
+            yield from _checked(pairs, operation, where, place.field) if isinstance(text, dict) else pairs
+
+
+def _checked(pairs: Iterable[_styles.Pair], operation: Operation, where: str, field: str) -> Iterator[_styles.Pair]:
+    """What an object becomes, which may bring names of its own: never those of credentials and other parameters."""
+    names = operation.names(where)
+    for name, value in pairs:
+        brought = unquote(name)
+        # To many servers `key[x]` is a part of `key`, and to some `KEY` is `key`.
+        read = brought.strip().casefold()
+        is_own = brought == field or brought.startswith(f"{field}[")
+        if not (is_own or names.isdisjoint((read, read.partition("[")[0]))):
+            raise ArgumentsError(f"{field}: {brought[:50]!r} is the name of another parameter; leave it out")
+        yield name, value
 
 
 def _header(place: Place, value: Any) -> str:
     text = json.dumps(value) if place.is_json else _styles.header(value, place.explode)
     if not re.fullmatch(r"[\t -~]*", text):
-        raise ToolError(f"{place.argument}: it is sent as a header, which holds printable ASCII characters alone.")
+        raise ArgumentsError(f"{place.argument}: it is sent as a header, which holds printable ASCII characters alone")
     return text.strip()
 
 
-def _path(operation: Operation, given: Iterable[tuple[Place, Any]], known: Iterable[tuple[str, ...]]) -> str:
+def split_path(path: str) -> tuple[str, ...]:
+    """A path in segments, as servers compare them: decoded, some without regard to case, and to a slash at the end."""
+    return tuple(unquote(part).casefold() for part in path.rstrip("/").split("/"))
+
+
+def _path(operation: Operation, given: Iterable[Given], known: Iterable[tuple[str, ...]]) -> str:
     filled = {place.field: _segment(place, value) for place, value in given if place.where == "path"}
+    if not filled:
+        return operation.path
     path = re.sub(r"{([^{}]*)}", lambda found: filled[found[1]], operation.path)
-    # Many servers read %2F as a slash before they look for the operation.
-    if any("/" in unquote(text) for text in filled.values()):
-        own, segments = tuple(operation.path.split("/")), unquote(path).split("/")
-        if any(other != own and _leads_to(other, segments) for other in known):
-            raise ToolError(f"With a slash in an argument, {operation.label} would be another operation.")
+    own, segments = split_path(operation.path), split_path(unquote(path))
+    # `/users/{id}` is `/users/me` when the id is "me". Two templates that both fit every value are the server's affair.
+    if any(_fits_all(other, segments) and not _fits_all(other, own) for other in known):
+        names = ", ".join(place.argument for place, _ in given if place.where == "path")
+        raise ArgumentsError(f"{names}: with this in its path {operation.label} would be another operation")
     return path
 
 
-def _leads_to(template: tuple[str, ...], segments: list[str]) -> bool:
+def _fits_all(template: tuple[str, ...], segments: tuple[str, ...]) -> bool:
     return len(template) == len(segments) and all(map(_fits, template, segments))
 
 
@@ -95,37 +138,44 @@ def _fits(part: str, segment: str) -> bool:
 
 
 def _segment(place: Place, value: Any) -> str:
-    """A value as it stands in a path. Raises `ToolError` for what leads to another one."""
-    text = "" if value is None else _text_of(_styles.path, place, value)
-    if not text or any(each in (".", "..") for each in re.split(r"[/\\]", unquote(text))):
-        raise ToolError(f"{place.argument}: it is a part of a path, and may be neither empty nor '.' nor '..'.")
-    return text.replace("%2F", "/") if place.has_slashes else text
+    """A value as it stands in a path. Raises `ArgumentsError` for what leads to another one."""
+    text = json.dumps(value, ensure_ascii=False) if place.is_json else value
+    text = read = "" if value is None else _styles.path(place.field, text, place.style, place.explode)
+    for _ in range(_DECODINGS):
+        read = unquote(read)
+        parts = re.split(r"[/\\]", read)
+        if any(each in ("", ".", "..") for each in parts):
+            raise ArgumentsError(f"{place.argument}: it is a part of a path, and may be neither empty nor '.' nor '..'")
+        if (len(parts) > 1 and not place.slash) or _CONTROL.search(read):
+            raise ArgumentsError(f"{place.argument}: it is one part of a path, and holds no slash and no line break")
+    return text.replace("%2F", place.slash) if place.slash else text
 
 
 # Bodies --------------------------------------------------------------------------------------------------------------
 
 
-def _sent(body: Body, given: list[tuple[Place, Any]]) -> Any:
+def _sent(body: Body, given: list[Given]) -> Any:
     """What the body says, MISSING for none."""
     if given and not given[0][0].field:
         return given[0][1]
     return {place.field: value for place, value in given} if given or body.required else MISSING
 
 
-def _content(body: Body, sent: Any) -> bytes:
+def _content(operation: Operation, body: Body, sent: Any) -> bytes:
     if body.kind == "json":
         return json.dumps(sent).encode()
     if body.kind == "form":
-        return "&".join(f"{key}={value}" for key, value in _form(body, sent)).encode()
+        return "&".join(f"{key}={value}" for key, value in _form(operation, body, sent)).encode()
     return str(sent).encode() if body.kind == "text" else _decoded("body", sent)
 
 
-def _form(body: Body, sent: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _form(operation: Operation, body: Body, sent: Mapping[str, Any]) -> Iterator[_styles.Pair]:
     for name, value in sent.items():
         how = body.encoding.get(name, {})
         if how.keys() & {"style", "explode"}:
             style = str(how.get("style", "form"))
-            yield from _styles.pairs(name, value, style, how.get("explode", style == "form") is True)
+            pairs = _styles.pairs(name, value, style, how.get("explode", style == "form") is True)
+            yield from _checked(pairs, operation, "body", name) if isinstance(value, dict) else pairs
         else:
             # Without a style arrays are repeated, and objects are JSON.
             yield from _styles.pairs(name, _styles.text(value) if isinstance(value, dict) else value, "form", True)
@@ -148,4 +198,4 @@ def _decoded(name: str, value: Any) -> bytes:
     try:
         return base64.b64decode(value, validate=True)
     except (TypeError, ValueError, binascii.Error):
-        raise ToolError(f"{name}: expected the content of a file as base64 text.") from None
+        raise ArgumentsError(f"{name}: expected the content of a file as base64 text") from None

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, Literal, TypeAlias, final
 
 from pegboard_openapi._document import Document, DocumentError
+from pegboard_openapi._names import Names
 
 __all__ = ["Direction", "JsonSchema", "Schemas"]
 
@@ -44,6 +45,7 @@ class Schemas:
         self._direction: Direction = direction
         self._plain = _PLAIN | _FOR_REQUESTS if direction == "request" else _PLAIN
         self._names: dict[str, str] = {}
+        self._free = Names()
         self._left = MOST_PARTS
 
     def convert(self, schema: Any) -> Any:
@@ -70,14 +72,12 @@ class Schemas:
         if "$ref" in schema:
             kept = _ANNOTATIONS if self._document.is_3_0 else found  # beside a reference 3.0 knows nothing
             found = {"$ref": self._named(schema["$ref"]), **{key: found[key] for key in kept if key in found}}
-        return self._of_3_0(schema, found) if self._document.is_3_0 else found
+        found = _bounded(found)
+        return _nullable(found) if self._document.is_3_0 and schema.get("nullable") is True else found
 
     def joined(self, schemas: Iterable[Any]) -> Any:
         """One schema for what may be any of these."""
-        different: list[Any] = []
-        for each in schemas:
-            if each not in different:
-                different.append(each)
+        different = [*{json.dumps(each, sort_keys=True): each for each in schemas}.values()]
         return different[0] if len(different) == 1 else {"anyOf": different}
 
     def whole(self, schema: JsonSchema) -> JsonSchema:
@@ -125,19 +125,18 @@ class Schemas:
         target = self._document.at(reference)
         if reference not in self._names:
             base = re.sub(r"[^\w.-]", "_", reference.rpartition("/")[2], flags=re.ASCII) or "schema"
-            name, number = base, 2
-            while name in self.defs:
-                name, number = f"{base}_{number}", number + 1
-            self._names[reference] = name
+            self._names[reference] = name = self._free.free(base)
             self.defs[name] = {}  # taken, for it may refer to itself
             self.defs[name] = self.convert(target)
         return f"#/$defs/{self._names[reference]}"
 
-    def _of_3_0(self, schema: Mapping[str, Any], found: JsonSchema) -> JsonSchema:
-        for bound, exclusive in (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")):
-            if isinstance(found.get(exclusive), bool) and found.pop(exclusive) and bound in found:
-                found[exclusive] = found.pop(bound)
-        return _nullable(found) if schema.get("nullable") is True else found
+
+def _bounded(schema: JsonSchema) -> JsonSchema:
+    """Exclusive bounds of 3.0, which documents that call themselves 3.1 have too, as those of JSON Schema."""
+    for bound, exclusive in (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")):
+        if isinstance(schema.get(exclusive), bool) and schema.pop(exclusive) and bound in schema:
+            schema[exclusive] = schema.pop(bound)
+    return schema
 
 
 def _nullable(schema: JsonSchema) -> JsonSchema:

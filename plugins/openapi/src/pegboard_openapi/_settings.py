@@ -13,9 +13,9 @@ from pegboard import Locked, NotOffered, Offer, Secret, SettingsError
 __all__ = ["Settings", "offers"]
 
 _TEXTS: Final = ("base_url", "document", "password", "token", "api_key", "username", "prefix")
-_LISTS: Final = ("disable", "enable", "group", "methods", "operations", "paths", "tags")
+_LISTS: Final = ("disable", "enable", "group", "methods", "operations", "paths", "slashes", "tags")
 _TABLES: Final = ("credentials", "headers", "presets", "rename", "secrets")
-_FLAGS: Final = ("disabled", "output_schemas")
+_FLAGS: Final = ("disabled", "output_schemas", "send_always")
 _NUMBERS: Final = ("max_bytes", "timeout")
 _KEYS: Final = frozenset({*_TEXTS, *_LISTS, *_TABLES, *_FLAGS, *_NUMBERS})
 
@@ -40,13 +40,15 @@ class Named:
         from pegboard_openapi._source import OpenApi
 
         said = self.said
-        same = ("base_url", "credentials", "headers", "methods", "operations", "output_schemas", "paths", "tags")
-        options = {key: said[key] for key in (*same, *_NUMBERS) if key in said}
+        same = ("base_url", "credentials", "headers", "methods", "operations", "paths", "slashes", "tags")
+        options = {key: said[key] for key in (*same, "output_schemas", "send_always", *_NUMBERS) if key in said}
         # An empty one is none: a variable that is set to nothing.
         options |= {key: said[key] for key in ("api_key", "token") if said.get(key)}
         if said.get("password"):
             options["basic"] = (said.get("username", ""), said["password"])
-        return OpenApi(said["document"], name=self.name, **options)
+        api = OpenApi(said["document"], name=self.name, **options)
+        api.has_secrets = api.has_secrets or bool(said.get("secrets"))
+        return api
 
     def offers(self) -> Iterator[Any]:
         """The operations under their terms, and why others are not offered."""
@@ -55,9 +57,10 @@ class Named:
         terms = {key: said[key] for key in ("disable", "enable", "group", "rename") if key in said}
         yield Offer(api, prefix=self.prefix, presets=self._presets(), **terms)
         api.tools()
-        for reason in dict.fromkeys(api.missing.values()):
-            names = sorted(f"{self.prefix}{name}" for name, each in api.missing.items() if each == reason)
-            yield NotOffered(names, f"{reason}, set it in openapi.apis.{self.name}")
+        for reason, names in api.lacking().items():
+            yield NotOffered(
+                [f"{self.prefix}{name}" for name in names], f"{reason}, set it in openapi.apis.{self.name}"
+            )
 
     def _presets(self) -> dict[str, dict[str, Any]]:
         """By tool and parameter. What the settings preset no model overrides."""

@@ -14,10 +14,14 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias, final
 from urllib.parse import urljoin, urlsplit
 
+from attrs import frozen
+
 from pegboard import ForeignSchema, RegistrationError
-from pegboard_openapi._credentials import Credentials, Given
+from pegboard_openapi._credentials import Credentials, Given, Signature, credential_names
 from pegboard_openapi._document import METHODS, Document, DocumentError, is_url, read_document
-from pegboard_openapi._operation import operation_id, read_operation
+from pegboard_openapi._names import Names
+from pegboard_openapi._operation import Terms, operation_id, read_operation
+from pegboard_openapi._request import split_path
 from pegboard_openapi._tool import Link, OperationTool
 
 __all__ = ["OpenApi"]
@@ -30,6 +34,18 @@ MOST_SAID: Final = 20
 
 
 @final
+@frozen
+class _Reading:
+    """A document that is being read, and what holds for all its operations, which may be many."""
+
+    document: Document
+    names: Mapping[tuple[str, str], str]
+    link: Link
+    terms: Terms
+    unasked: Signature
+
+
+@final
 class OpenApi:
     """The operations of an OpenAPI document, as tools that `toolkit.register(api)` hangs up.
 
@@ -38,9 +54,11 @@ class OpenApi:
     the document does. `tags`, `methods`, `paths` and `operations` (by operationId) select operations; paths and
     operations may be patterns (`/users/*`). `token`, `api_key` and `basic` (user and password) are for security schemes
     of these kinds, `credentials` for schemes by name, `headers` go with every request; all of them are secret.
-    `timeout` is in seconds, for one request; `max_bytes` bounds an answer. With `output_schemas=False` answers are
-    taken as they come. A document that cannot be read raises nothing: see `problems`. Raises ValueError for an argument
-    that is none of these.
+    They go to the server that the program named, and to the operations that ask for them; with `send_always` also to
+    those that ask for none. `timeout` is in seconds, for one request; `max_bytes` bounds an answer. With
+    `output_schemas=False` answers are taken as they come. `slashes` are parameters of paths that may hold slashes,
+    which are sent as `%2F`. A document that cannot be read raises nothing: see `problems`. Raises ValueError for an
+    argument that is none of these.
     """
 
     def __init__(
@@ -62,6 +80,8 @@ class OpenApi:
         timeout: float = SECONDS,
         max_bytes: int = MAX_BYTES,
         output_schemas: bool = True,
+        send_always: bool = False,
+        slashes: Iterable[str] = (),
     ) -> None:
         if not (isinstance(document, (str, PathLike, Mapping)) or callable(getattr(document, "openapi", None))):
             said = type(document).__name__
@@ -79,7 +99,8 @@ class OpenApi:
         if unknown:
             raise ValueError(f"methods: there is no {unknown[0]!r}; there are {', '.join(METHODS)}")
         self._timeout, self._max_bytes = _positive("timeout", timeout), _positive("max_bytes", max_bytes)
-        self._output_schemas = output_schemas
+        self._output_schemas, self._send_always = output_schemas, send_always
+        self._slashes = _several(slashes)
         self._lock = threading.RLock()
         self._watchers: list[Callable[[], None]] = []
         self._read = False
@@ -87,6 +108,8 @@ class OpenApi:
         self._problems: tuple[str, ...] = ()
         self.missing: dict[str, str] = {}
         """Operations that are left out for want of a credential, and which."""
+        self.has_secrets = bool(self.credentials)
+        """Whether requests carry secrets, which go to a server that the program names alone."""
         self.tells_missing = True
         """Whether these are problems too: not where somebody else says so."""
 
@@ -104,17 +127,23 @@ class OpenApi:
 
     @property
     def problems(self) -> Sequence[str]:
-        """Why operations are missing."""
+        """Why operations are missing, or get no credentials."""
         problems = [*self._problems, *(self._left_out() if self.tells_missing else ())]
         said = [f"the API {self.name!r}: {problem}" for problem in problems[:MOST_SAID]]
         if len(problems) > MOST_SAID:
             said.append(f"the API {self.name!r} has {len(problems) - MOST_SAID} problems more")
         return said
 
+    def lacking(self) -> dict[str, list[str]]:
+        """The names of `missing`, sorted, by the reason."""
+        found: dict[str, list[str]] = {}
+        for name, reason in sorted(self.missing.items()):
+            found.setdefault(reason, []).append(name)
+        return found
+
     def _left_out(self) -> Iterator[str]:
-        for reason in dict.fromkeys(self.missing.values()):
-            lacking = sorted(name for name, each in self.missing.items() if each == reason)
-            yield f"{', '.join(lacking[:5])}{' and others' * (len(lacking) > 5)} left out: {reason}"
+        for reason, names in self.lacking().items():
+            yield f"{', '.join(names[:5])}{' and others' * (len(names) > 5)} left out: {reason}"
 
     def watch(self, changed: Callable[[], None]) -> Callable[[], None]:
         """Call `changed()` after each `refresh`, until what is returned is called."""
@@ -131,7 +160,7 @@ class OpenApi:
     def _adopt(self) -> None:
         self._read = True
         try:
-            document = read_document(self._source)
+            reading = self._reading(read_document(self._source))
         except DocumentError as error:
             self._problems = (f"its document cannot be used: {error}",)
             return
@@ -139,13 +168,11 @@ class OpenApi:
             self._problems = (f"its document cannot be used: {type(error).__name__}",)
             return
         self._tools, self.missing, problems = {}, {}, []
-        link = Link(self.credentials, lambda: self._client, _templates(document))
-        names = _names(document)
-        for method, path, item, said in document.operations():
+        for method, path, item, said in reading.document.operations():
             if not self._wants(method, path, said):
                 continue
             try:
-                problem = self._add(document, link, names[method, path], (method, path, item, said))
+                problem = self._add(reading, (method, path, item, said))
             except (DocumentError, RegistrationError) as error:
                 problem = f"it is left out: {error}"
             except Exception as error:  # noqa: BLE001 - a stranger's document may be wrong in any way
@@ -154,7 +181,18 @@ class OpenApi:
                 problems.append(f"{method.upper()} {path}: {problem}")
         if not (self._tools or self.missing or problems):
             problems.append("no operation of its document is selected")
+        if self._tools and self.credentials.by_scheme and not any(each.is_signed for each in self._tools.values()):
+            problems.append("no operation asks for its credentials, so none gets them; send_always=True sends them")
         self._problems = tuple(problems)
+
+    def _reading(self, document: Document) -> _Reading:
+        return _Reading(
+            document,
+            _names(document),
+            Link(self.credentials, lambda: self._client, _templates(document)),
+            Terms(credential_names(document), self._slashes),
+            self.credentials.unasked(document, always=self._send_always),
+        )
 
     def _wants(self, method: str, path: str, said: Mapping[str, Any]) -> bool:
         tags, own = said.get("tags"), operation_id(method, path, said)
@@ -165,16 +203,18 @@ class OpenApi:
             and (not self._operations or any(fnmatchcase(own, each) for each in self._operations))
         )
 
-    def _add(self, document: Document, link: Link, name: str, described: Described) -> str:
+    def _add(self, reading: _Reading, described: Described) -> str:
         """Add a tool. Returns what is wrong with it, raises for what cannot be one."""
-        *_, item, said = described
+        method, path, item, said = described
+        document, name = reading.document, reading.names[method, path]
         try:
-            signature = self.credentials.signature(document, said.get("security", document.content.get("security")))
+            security = said.get("security", document.content.get("security"))
+            signature = self.credentials.signature(document, security, reading.unasked)
         except DocumentError as error:
             self.missing[name] = str(error)
             return ""
         base = self._base(document, item, said)
-        operation = read_operation(document, *described, signature.has)
+        operation = read_operation(document, *described, signature.has, reading.terms)
         ForeignSchema(operation.parameters, "its schema", keywords=operation.keywords)
         returns, check, problem = operation.returns if self._output_schemas else None, None, ""
         if returns is not None:
@@ -183,7 +223,7 @@ class OpenApi:
             except RegistrationError as error:
                 returns, problem = None, f"it is offered without its output schema: {error}"
         self._tools[name] = OperationTool(
-            name, operation, base, returns, signature, check, link, open_world=self._app is None
+            name, operation, base, returns, signature, check, reading.link, open_world=self._app is None
         )
         return problem
 
@@ -197,13 +237,14 @@ class OpenApi:
         url = urljoin(document.url or "", url)
         if not is_url(url):
             raise DocumentError("the document does not say where the server is, give base_url=")
-        # Else whoever changes what is at a URL could have the credentials sent to him.
-        if document.url and self.credentials and urlsplit(url)[:2] != urlsplit(document.url)[:2]:
-            raise DocumentError(f"to send credentials to {urlsplit(url).hostname}, name it by base_url=")
         try:
-            return _checked(url)
+            url = _checked(url)
         except ValueError as error:
             raise DocumentError(str(error)) from None
+        # Else what a URL redirects to, and what can be changed there, would decide who gets the credentials.
+        if document.url and self.has_secrets and _origin(url) != _origin(self._source):
+            raise DocumentError(f"to send secrets to {urlsplit(url).hostname}, name it by base_url=")
+        return url
 
     @cached_property
     def _client(self) -> Any:
@@ -232,6 +273,12 @@ def _checked(url: Any) -> str:
     raise ValueError("base_url takes http(s)://host/path, without user, password and query")
 
 
+def _origin(url: str) -> tuple[str, str | None, int | None]:
+    """Scheme, host and port. Raises ValueError for a port that is none."""
+    parts = urlsplit(url)
+    return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+
+
 def _name(source: Any) -> str:
     """What a document is called before it is read."""
     if isinstance(source, Mapping):
@@ -246,21 +293,16 @@ def _name(source: Any) -> str:
 
 def _names(document: Document) -> dict[tuple[str, str], str]:
     """The names of all operations, whichever are selected: as providers take them, and none twice."""
-    names: dict[tuple[str, str], str] = {}
-    taken: set[str] = set()
-    for method, path, _, said in document.operations():
-        own = name = re.sub("[^A-Za-z0-9_-]", "_", operation_id(method, path, said))
-        number = 2
-        while name in taken:
-            name, number = f"{own}_{number}", number + 1
-        taken.add(name)
-        names[method, path] = name
-    return names
+    names = Names()
+    return {
+        (method, path): names.free(re.sub("[^A-Za-z0-9_-]", "_", operation_id(method, path, said)))
+        for method, path, _, said in document.operations()
+    }
 
 
 def _templates(document: Document) -> dict[str, list[tuple[str, ...]]]:
     """The paths of the document by method, in segments."""
     found: dict[str, list[tuple[str, ...]]] = {}
     for method, path, _, _ in document.operations():
-        found.setdefault(method, []).append(tuple(path.split("/")))
+        found.setdefault(method, []).append(split_path(path))
     return found

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final, TypeAlias
 from urllib.parse import quote
 
-__all__ = ["cookie", "encode", "header", "pairs", "path", "query", "text"]
+__all__ = ["Pair", "encode", "header", "pairs", "path", "text"]
 
 Pair: TypeAlias = tuple[str, str]
 
@@ -40,16 +40,6 @@ def pairs(name: str, value: Any, style: str, explode: bool) -> Iterator[Pair]:
         yield from ((encode(name), encode(each)) for each in value if each is not None)
     else:
         yield from ((encode(key), encode(each)) for key, each in value.items() if each is not None)
-
-
-def query(name: str, value: Any, style: str, explode: bool) -> str:
-    """The parts of a query, joined."""
-    return "&".join(f"{key}={each}" for key, each in pairs(name, value, style, explode))
-
-
-def cookie(name: str, value: Any, style: str, explode: bool) -> str:
-    """The parts of a `Cookie` header, joined."""
-    return "; ".join(f"{key}={each}" for key, each in pairs(name, value, style, explode))
 
 
 def header(value: Any, explode: bool) -> str:

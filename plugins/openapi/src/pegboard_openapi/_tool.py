@@ -7,12 +7,13 @@ from typing import Any, Final, final
 
 from attrs import evolve, field, frozen
 
-from pegboard import Fault, ForeignSchema, Status, TextBlock, ToolCall, ToolError, ToolOutput, ToolResult
+from pegboard import Fault, ForeignSchema, Status, TextBlock, ToolCall, ToolOutput, ToolResult
 from pegboard_openapi._answers import value_of
+from pegboard_openapi._charsets import CHARSETS, charset_of
 from pegboard_openapi._credentials import Credentials, Signature
 from pegboard_openapi._operation import Operation
 from pegboard_openapi._patterns import Keywords
-from pegboard_openapi._request import request_for
+from pegboard_openapi._request import ArgumentsError, request_for
 
 __all__ = ["Link", "OperationTool"]
 
@@ -66,6 +67,11 @@ class OperationTool:
         return ("openapi", *self.operation.tags)
 
     @property
+    def is_signed(self) -> bool:
+        """Whether its requests carry credentials that the operation asks for."""
+        return self._signature.by_scheme
+
+    @property
     def read_only(self) -> bool:
         """Whether it changes nothing."""
         return self.operation.method in ("get", "head", "options", "trace")
@@ -85,16 +91,26 @@ class OperationTool:
         operation = self.operation
         try:
             request = request_for(operation, self.base, call.arguments, self._link.paths[operation.method])
-        except UnicodeEncodeError:
-            raise ToolError("The arguments hold characters that no request can carry.") from None
+        except ArgumentsError as error:
+            return self._invalid(str(error))
         answer = await self._link.client().send(request, self._signature, operation.label, again=self.idempotent)
         answer = evolve(answer, body=self._link.credentials.redact_bytes(answer.body))
         value = value_of(answer)
-        metadata = {"openapi": {"operation": operation.id, "status": answer.status, **answer.headers}}
+        about = {"operation": operation.id, "status": answer.status, **answer.headers}
+        charset = charset_of(answer.media_type)
+        if isinstance(value, str) and charset not in CHARSETS:  # and it was read as UTF-8
+            about["unknown_charset"] = charset
+        metadata = {"openapi": about}
         problems = self._check.problems(value) if self._check is not None else []
         if problems and not any(problem.unchecked for problem in problems):  # that is taken as it is
             return self._broken(answer.status, answer.text, "; ".join(map(str, problems[:MOST_SAID])), metadata)
         return ToolOutput(value, metadata)
+
+    def _invalid(self, problem: str) -> ToolResult:
+        """The result of a call that is not sent."""
+        message = f"invalid arguments:\n{problem}"
+        fault = Fault("invalid_arguments", message, {"problems": [problem]})
+        return ToolResult("", self.name, Status.INVALID, f"Error: {message}", error=fault)
 
     def _broken(self, status: int, text: str, why: str, metadata: Mapping[str, Any]) -> ToolResult:
         """An answer that is not what the document promises: the operation is done, and the answer is shown."""
