@@ -84,7 +84,7 @@ class BoundTool:
         self.policy = merged if timeout is None else ExecutionPolicy(timeout=timeout).merged_over(merged)
         self.permission = permission or tool.permission
         since = f"{self.name} has changed since it was allowed: its {changed}" if changed else ""
-        self._prompted = since or f"the permission of {self.name} is prompt"
+        self._prompted = since or f"{self.name} always asks"
         self.middleware = tuple(each for each in middleware if not each.whole)
         self.limits = tuple(limits)
         self.max_output = tool.options.max_output or engine.results.max_output
