@@ -104,7 +104,10 @@ class CallPath(Runner):
         try:
             provided = bound.provided
             if invocation is not None:
-                provided = bound.plan.provide(invocation)
+                try:
+                    provided = bound.plan.provide(invocation)
+                except BaseException as error:  # noqa: BLE001 - as below, but the function has not begun
+                    return self._failed(facts, error, begun=0)
                 if bound.standing and invocation.scope is session.scope:
                     bound.provided = provided  # the same for all calls that bring nothing of their own
             if on_loop and bound.fast_thread:
@@ -169,13 +172,13 @@ class CallPath(Runner):
             listen(invocation, listener)
 
     def _steps(
-        self, invocation: Invocation, policy: ExecutionPolicy | None, outcome: Outcome | None = None
+        self, invocation: Invocation, policy: ExecutionPolicy | None, outcome: Outcome | None = None, begun: int = 1
     ) -> tuple[Steps, CancelToken]:
         """The steps of a call, and what stops them; `outcome` is what its function has come to, if it has run."""
         own: ExecutionPolicy = invocation.ready.policy
         steps = CallSteps(self._engine, invocation, own if policy is None else policy.merged_over(own))
-        begun = None if outcome is None or type(outcome[1]) is StaleError else outcome
-        return steps.steps() if begun is None else steps.late(*begun), steps.token
+        fresh = outcome is None or type(outcome[1]) is StaleError
+        return steps.steps() if fresh else steps.late(*outcome, begun), steps.token
 
     # Waiting ---------------------------------------------------------------------------------------------------
 
@@ -222,13 +225,13 @@ class CallPath(Runner):
         bound.stats.open -= 1
         return self._counted(bound, filled(facts[2], bound.name, _SUCCESS, known[0], value, None, seconds))
 
-    def _late(self, facts: _Facts, value: Any, error: BaseException | None = None) -> Any:
+    def _late(self, facts: _Facts, value: Any, error: BaseException | None = None, begun: int = 1) -> Any:
         """What comes of a call whose function has come to that, and that the steps have to finish."""
         session, bound, call_id, decoded, values, invocation, started, on_loop = facts
         if invocation is None:
             invocation = Invocation(session, bound, call_id, decoded, values, session.scope, self)
             facts = session, bound, call_id, decoded, values, invocation, started, on_loop
-        return self._finish(facts, *self._steps(invocation, None, (value, error)))
+        return self._finish(facts, *self._steps(invocation, None, (value, error), begun))
 
     def _finish(self, facts: _Facts, steps: Steps, token: CancelToken) -> Any:
         """The result of the steps, or on a loop a coroutine that ends in it; `token` stops them."""
@@ -246,16 +249,16 @@ class CallPath(Runner):
 
     # Ending ----------------------------------------------------------------------------------------------------
 
-    def _failed(self, facts: _Facts, error: BaseException, stopper: Any = None) -> Any:
+    def _failed(self, facts: _Facts, error: BaseException, stopper: Any = None, begun: int = 1) -> Any:
         """What a call comes to that ended with an exception; raises what leaves the call."""
         if facts[-1] or isinstance(error, KeyboardInterrupt):  # else it cannot be the caller's
             error = self._staying(facts, error, stopper)
         if facts[1].policy.max_attempts > 1:
-            return self._late(facts, None, error)
+            return self._late(facts, None, error, begun)
         _, bound, call_id, _, _, invocation, started, _ = facts
         results = self._engine.results
         if invocation is not None or bound.redact or results.has_meaning(error):
-            return self._over(facts, error)
+            return self._over(facts, error, begun)
         fault, told = results.told(error)  # failing must not cost much more
         seconds = perf_counter() - started
         bound.stats.open -= 1
@@ -280,10 +283,10 @@ class CallPath(Runner):
         bound = facts[1]
         return self._end(facts, self._engine.results.success(_said(facts), value, bound.renderers, bound.max_output))
 
-    def _over(self, facts: _Facts, error: BaseException) -> ToolResult:
+    def _over(self, facts: _Facts, error: BaseException, begun: int = 1) -> ToolResult:
         """The result of a call that raised."""
         redact = facts[1].redact if facts[5] is None else facts[5].redact
-        return self._end(facts, self._engine.results.failure(_said(facts), error, redact))
+        return self._end(facts, self._engine.results.failure(_said(facts), error, redact, begun))
 
     def _end(self, facts: _Facts, result: ToolResult) -> ToolResult:
         """The result of a call, told to whoever has seen the call."""

@@ -356,4 +356,5 @@ class Batch:
         known = call[0]
         said = known if isinstance(known, ToolCall) else Unseen(call[2] or "", str(known))
         why = f"{said.name} cancelled the task that it ran in"
-        return getattr(known, "result", None) or self._engine.results.refusal(said, Status.CANCELLED, "cancelled", why)
+        results = self._engine.results
+        return getattr(known, "result", None) or results.refusal(said, Status.CANCELLED, "cancelled", why, attempts=1)

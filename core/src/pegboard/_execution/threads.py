@@ -106,12 +106,12 @@ class WorkerPool:
         return len(self._lost)
 
     def submit(self, ticket: Ticket) -> None:
-        """Queue a job. Raises RuntimeError when the pool is closed or no thread can be started."""
+        """Queue a job. Raises `ClosedError` when the pool takes no more, RuntimeError when no thread can be started."""
         with self._lock:
             if self.closed:
                 raise ClosedError(CLOSED)
             if len(self._lost) >= self.max_abandoned:
-                raise RuntimeError(f"{self.abandoned} threads hang in tools that timed out; no more are started")
+                raise ClosedError(f"{self.abandoned} threads hang in tools that timed out; no more are started")
             if self._idle > 0:
                 self._idle -= 1
             elif not self._grow():

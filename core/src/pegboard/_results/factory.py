@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Final, Literal, TypeAlias, final
 
 from pegboard._base import errors
-from pegboard._base.effects import AttemptTimeoutError, is_cancellation, pass_interrupt, tried
+from pegboard._base.effects import AttemptTimeoutError, ClosedError, is_cancellation, pass_interrupt, tried
 from pegboard._base.errors import Fault, Suspend, ToolError, describe_exception, traceback_text
 from pegboard._base.redaction import Redaction
 from pegboard._model import result as results
@@ -73,7 +73,7 @@ class ResultFactory:
             tie, why = isinstance(error, errors.ConflictError), self.because(error, renderers.redact)
             message = f"the tool returned a {kind} that cannot be turned into a result{'' if tie else why}"
             details = {"reason": str(error)} if tie else None
-            return self.refusal(call, Status.ERROR, "conversion", message, details, error)
+            return self.refusal(call, Status.ERROR, "conversion", message, details, error, attempts=1)
         said = tuple(call.notes), tuple(call.logs), (*call.attachments, *attachments)
         return filled(call.id, call.name, _SUCCESS, found, value, None, 0.0, 1, *said, metadata)
 
@@ -114,11 +114,14 @@ class ResultFactory:
             message = redact(message)  # before it is cut: half a secret is no longer recognised
         return message if len(message) <= MAX_ERROR_TEXT else shortened(message, MAX_ERROR_TEXT)
 
-    def failure(self, call: Called, error: BaseException, redact: Redaction | None = None) -> ToolResult:
+    def failure(
+        self, call: Called, error: BaseException, redact: Redaction | None = None, attempts: int = 1
+    ) -> ToolResult:
         """The result of a call that raised."""
         if self.has_meaning(error):
             return self._meant(call, error, redact)
-        return self._result(call, Status.ERROR, *self.told(error, redact))
+        attempts = 0 if isinstance(error, ClosedError) else attempts
+        return self._result(call, Status.ERROR, *self.told(error, redact), attempts=attempts)
 
     def has_meaning(self, error: BaseException) -> bool:
         """Whether an exception says more than that the tool failed."""
@@ -138,7 +141,7 @@ class ResultFactory:
         if isinstance(error, errors.MissingContextError):
             return self.refusal(call, Status.INVALID, "missing_context", MISSING_VALUE, error.details, error)
         if isinstance(error, errors.TransferError):
-            return self.refusal(call, Status.ERROR, "transfer", str(error), error.details, error)
+            return self.refusal(call, Status.ERROR, "transfer", str(error), error.details, error, attempts=1)
         message = self.said(error, redact)
         details = {"type": type(error).__qualname__}
         if isinstance(error, AttemptTimeoutError):
@@ -174,9 +177,12 @@ class ResultFactory:
         message: str,
         details: Mapping[str, Any] | None = None,
         exception: BaseException | None = None,
+        *,
+        attempts: int = 0,
     ) -> ToolResult:
-        """The result of a call that did not run: `message` is written for the model."""
-        return self._result(call, status, (kind, message, details or {}, exception), f"Error: {message}")
+        """The result of a call that did not run, or not to its end: `message` is written for the model."""
+        fault = kind, message, details or {}, exception
+        return self._result(call, status, fault, f"Error: {message}", attempts=attempts)
 
     def not_permitted(self, call: Called) -> ToolResult:
         """The result of a call of a tool whose permission is `never`."""
@@ -184,10 +190,16 @@ class ResultFactory:
         return self.refusal(call, Status.DENIED, "denied", f"{call.name} is not permitted", remedy)
 
     def _result(
-        self, call: Called, status: Status, fault: Unread, text: str, metadata: Mapping[str, Any] | None = None
+        self,
+        call: Called,
+        status: Status,
+        fault: Unread,
+        text: str,
+        metadata: Mapping[str, Any] | None = None,
+        attempts: int = 1,
     ) -> ToolResult:
         said = tuple(call.notes), tuple(call.logs), tuple(call.attachments)
-        return filled(call.id, call.name, status, text, None, fault, 0.0, 1, *said, metadata or {})
+        return filled(call.id, call.name, status, text, None, fault, 0.0, attempts, *said, metadata or {})
 
 
 def is_short(value: Any, limit: int) -> bool:
