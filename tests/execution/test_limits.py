@@ -551,7 +551,8 @@ class TestNested:
         result = within(lambda: asyncio.run(main()))
         assert result.error is not None
         assert result.error.kind == "deadlock"
-        assert "exclusive tool 'hold'" in result.text
+        assert "exclusive tool 'hold'" in result.error.details["waits_for"]
+        assert "hold" not in result.error.message
         assert "await toolkit.call" in result.error.details["remedy"]
         toolkit.close()
 

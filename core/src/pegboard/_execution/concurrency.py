@@ -296,8 +296,9 @@ class ConcurrencyLimits:
         remedy = "let the outer tools take the same locks and belong to the same groups as those that they call"
         if permit.blocks:
             remedy = "inside a running event loop use `await toolkit.call(...)`"
-        message = f"this call would wait for {wanted} forever: who holds that waits for this call"
-        raise PegboardError(message, {"remedy": remedy})
+        # The model reads this: groups and locks are the program's affair.
+        message = "this call would wait forever: what it waits for is held by a call that waits for this one"
+        raise PegboardError(message, {"waits_for": wanted, "remedy": remedy})
 
     def _never_ends(self, new: _WaitGroup) -> bool:
         """Whether a group would wait for itself. Assumes that everybody is stuck, and strikes out whoever is not."""

@@ -280,8 +280,9 @@ class CallPath(Runner):
 
     def _conclude(self, facts: _Facts, value: Any) -> ToolResult:
         """The result of a call that returned."""
-        bound = facts[1]
-        return self._end(facts, self._engine.results.success(_said(facts), value, bound.renderers, bound.max_output))
+        session, bound, *_ = facts
+        success = self._engine.results.success
+        return self._end(facts, success(_said(facts), value, bound.renderers, bound.max_output, session))
 
     def _over(self, facts: _Facts, error: BaseException, begun: int = 1) -> ToolResult:
         """The result of a call that raised."""

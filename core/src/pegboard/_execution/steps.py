@@ -214,7 +214,9 @@ class CallSteps:
             return self._results.failure(call, error, self.invocation.redact)
         if isinstance(value, ToolResult):
             # Another call's comes from a cache, for instance.
-            return value if value.call_id == call.id else self._results.success(call, value, self.ready.renderers)
+            if value.call_id == call.id:
+                return value
+            return self._results.success(call, value, self.ready.renderers, session=self.invocation.session)
         name = middleware.name or getattr(middleware.around, "__qualname__", "middleware")
         remedy = f"middleware {name!r} returned a {type(value).__name__}, not a ToolResult; it must return proceed()'s"
         message = f"what the program has put around {call.name} gave no result"
@@ -328,11 +330,11 @@ class CallSteps:
     def _conclude(self, value: Any, error: BaseException | None) -> ToolResult:
         if isinstance(error, effects.ClosedError) and self.token.cancelled:
             return self._cancelled()
-        limit = self.ready.max_output
+        limit, session = self.ready.max_output, self.invocation.session
         if error is not None:
             failure = self._results.failure(self.invocation.said, error, self.invocation.redact)
-            return self._results.with_partial(failure, self._said, limit, self.invocation.redact)
-        return self._results.success(self.invocation.said, value, self.ready.renderers, limit)
+            return self._results.with_partial(failure, self._said, limit, self.invocation.redact, session)
+        return self._results.success(self.invocation.said, value, self.ready.renderers, limit, session)
 
     def _work(self, invoke: Callable[[], Any], backend: Any) -> effects.Work:
         invocation = self.invocation

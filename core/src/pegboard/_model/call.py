@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import threading
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias, final, runtime_checkable
 
 from attrs import define, frozen
@@ -206,6 +206,9 @@ class CallerSession(Protocol):
     @property
     def approver(self) -> Callable[..., Any] | None:
         """Answers requests for approval."""
+
+    def lineage(self) -> Iterator[Any]:
+        """What tells this session from others, then the same of each wider one."""
 
     def ready(self, name: Any, /) -> Any:
         """The tool made ready for calls, or why it cannot be called. Never raises."""
