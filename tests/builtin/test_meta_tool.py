@@ -178,7 +178,9 @@ class TestInactive:
         return result.text
 
     def test_the_model_is_told_to_call_it(self, toolkit: Toolkit) -> None:
-        text = "Error: save is not available now; to activate it, call reset_equipped_tools, with 'files' in to_activate"
+        text = (
+            "Error: save is not available now; to activate it, call reset_equipped_tools, with 'files' in to_activate"
+        )
         assert self.text(toolkit, "save") == text
 
     def test_not_where_the_program_manages_the_group(self, toolkit: Toolkit) -> None:

@@ -73,7 +73,9 @@ def everywhere(toolkit: Toolkit, name: str, arguments: Any) -> Iterator[ToolResu
         ("opens", {}, Status.ERROR),
     ],
 )
-def test_a_call_whose_function_never_began_has_none(toolkit: Toolkit, name: str, arguments: Any, status: Status) -> None:
+def test_a_call_whose_function_never_began_has_none(
+    toolkit: Toolkit, name: str, arguments: Any, status: Status
+) -> None:
     for result in everywhere(toolkit, name, arguments):
         assert (result.status, result.attempts) == (status, 0)
 

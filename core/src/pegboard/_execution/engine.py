@@ -66,11 +66,13 @@ class BoundTool:
         middleware: Sequence[Middleware],
         limits: Sequence[Limit],
         engine: Engine,
+        asked: str = "",
     ) -> None:
         definition = tool.definition
         locked = frozenset(name for name, preset in presets.items() if preset.locked)
         self.tool = tool
         self.name = tool.name
+        self.asked = asked or tool.name  # what the session finds it by: its name there, or an alias
         self.plan: Any = definition.plan(frozenset(presets), locked)
         # Who may not be called learns nothing of the arguments.
         self.accept = _refuse if permission is Permission.NEVER else self.plan.accept

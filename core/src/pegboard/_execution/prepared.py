@@ -182,9 +182,7 @@ class CallRunner(CallPath):
         started = perf_counter()
         invocation: Invocation = call._state
         bound: BoundTool = invocation.ready
-        result = self._engine.results.success(
-            call, value, bound.renderers, bound.max_output, invocation.session
-        )
+        result = self._engine.results.success(call, value, bound.renderers, bound.max_output, invocation.session)
         result = finished(redacted(result, invocation.redact), perf_counter() - started)
         bound.stats.resumed()
         return self._settle(result, call)

@@ -88,7 +88,7 @@ class CallSteps:
         session, refusal = self.invocation.session, None
         while refusal is None:
             if not session.holds(self.ready):
-                refusal = self._bind(session.ready(self.ready.name))
+                refusal = self._bind(session.ready(self.ready.asked))
             elif (reason := self._unapproved()) is not None:
                 refusal = yield from self._approve(reason)
             elif self.token._cancelled:
@@ -111,7 +111,7 @@ class CallSteps:
         return self._engine.readmitted(invocation, None)
 
     def late(self, value: Any, error: BaseException | None, begun: int) -> Steps:
-        """The same for a call on the fast path that has come to that, its function `begun`: what is still to be done."""
+        """The same for a call of the fast path that has come to that, its function `begun`: what is left to do."""
         self._begun = begun
         return finished((yield from self._try((value, error))), 0.0, self._begun, self._log or ())
 

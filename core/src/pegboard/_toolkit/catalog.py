@@ -218,7 +218,7 @@ class Catalog:
 
     def holds(self, bound: BoundTool) -> bool:
         """Whether nothing was decided anew since that tool was made ready."""
-        return self._generation == self._core.registry.generation and self._cache.get(bound.name) is bound
+        return self._generation == self._core.registry.generation and self._cache.get(bound.asked) is bound
 
     def _make_ready(self, name: str) -> BoundTool | Unavailable:
         tool = self._find(name)
@@ -242,6 +242,7 @@ class Catalog:
             [each for each in self._core.services.middleware if each.applies is None or each.applies(judged)],
             self._core.limits_for(judged),
             self._core.engine,
+            name,
         )
 
     def _inactive(self, name: str, groups: tuple[str, ...]) -> Unavailable:
@@ -254,10 +255,7 @@ class Catalog:
         tool = self._core.registry.find(META_TOOL) if switchable else None
         may_switch = tool is not None and is_meta_tool(tool) and self._overlay.standing(tool)[0] != Permission.NEVER
         meta = self._view.name_of(tool) if tool is not None and may_switch else None
-        if meta:
-            how = f"to activate it, call {meta}, with {switchable[0]!r} in {PARAMETER}"
-        else:
-            how = "go on without it"
+        how = f"to activate it, call {meta}, with {switchable[0]!r} in {PARAMETER}" if meta else "go on without it"
         reason = f"its {'groups are' if len(groups) > 1 else 'group is'} not active: {named}"
         message = f"{name} is not available now; {how}"
         return Unavailable(Status.INACTIVE, "inactive", message, {"reason": reason, "remedy": remedy})
