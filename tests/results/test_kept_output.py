@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pegboard import Approval, Session, Status, Suspend, Toolkit
+from pegboard import Session, Status, Suspend, Toolkit
 
 LONG = "".join(f"line {n}\n" for n in range(100))
 
@@ -57,7 +57,7 @@ class TestWhoReads:
     def test_no_other_session(self, way: str, kind: str) -> None:
         toolkit = board()
         alice = toolkit.session()
-        other = {"session": toolkit.session, "view": toolkit.view, "of_session": alice.session}[kind]()
+        other = alice.session() if kind == "of_session" else toolkit.view() if kind == "view" else toolkit.session()
         handle = kept(alice, way)
         foreign = other.call_sync("read_output", {"handle": handle})
         wrong = other.call_sync("read_output", {"handle": "output_0123456789abcdef"})
@@ -75,7 +75,7 @@ class TestWhoReads:
     def test_the_session_that_it_was_made_from(self, way: str) -> None:
         """Programs make a narrower session for one call, to bring an approver for instance."""
         session = board().session()
-        handle = kept(session.session(approver=lambda request: Approval(True)), way)
+        handle = kept(session.session(approver=lambda request: True), way)
         gc.collect()
         assert pages(session, handle) == LONG
 

@@ -308,7 +308,7 @@ class TestMany:
             return True
 
         toolkit.register(meet)
-        calls = [("meet", {})] * 8
+        calls: list[Any] = [("meet", {})] * 8
         results = toolkit.call_many_sync(calls) if sync else asyncio.run(toolkit.call_many(calls))
         assert [result.value for result in results] == [True] * 8
 

@@ -177,8 +177,9 @@ class CallPath(Runner):
         """The steps of a call, and what stops them; `outcome` is what its function has come to, if it has run."""
         own: ExecutionPolicy = invocation.ready.policy
         steps = CallSteps(self._engine, invocation, own if policy is None else policy.merged_over(own))
-        fresh = outcome is None or type(outcome[1]) is StaleError
-        return steps.steps() if fresh else steps.late(*outcome, begun), steps.token
+        if outcome is None or type(outcome[1]) is StaleError:
+            return steps.steps(), steps.token
+        return steps.late(*outcome, begun), steps.token
 
     # Waiting ---------------------------------------------------------------------------------------------------
 
@@ -267,7 +268,7 @@ class CallPath(Runner):
     def _staying(self, facts: _Facts, error: BaseException, stopper: Any = None) -> BaseException:
         """The exception, if it is the outcome of the call; raises what leaves it, which is counted all the same."""
         leaving = effects.is_interrupt(error)
-        if not leaving and facts[-1] and _cancelling() > (0 if stopper is None else stopper.expected):
+        if not leaving and facts[-1] and is_cancelling() > (0 if stopper is None else stopper.expected):
             # The caller's own cancellation, whatever the tool made of it.
             leaving = is_cancellation(error)
             if not leaving and stopper is not None:
@@ -404,7 +405,8 @@ def _as_dict(sent: Any, shown: bool) -> dict[str, Any]:
     return owned(sent) if shown else sent
 
 
-def _cancelling() -> int:
+def is_cancelling() -> int:
+    """How often the task that runs here was asked to end, and has not taken that back."""
     task = sys.modules["asyncio"].current_task()
     return task.cancelling() if task is not None else 0
 
