@@ -27,7 +27,7 @@ from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 from weakref import WeakValueDictionary
 
-from pegboard._base.effects import new_future, running_loop
+from pegboard._base.effects import after_fork, guarded, new_future, running_loop
 from pegboard._base.errors import PegboardError
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ OVERTAKEN: Final = 100
 _numbers = itertools.count()
 # One for all toolkits: the tool of one may call those of another.
 _guard = threading.Lock()
+guarded(_guard)
 _above: contextvars.ContextVar[Permit | None] = contextvars.ContextVar("pegboard_permit", default=None)
 # The loops that stand still until a call that blocks them has ended: each in a set, which is empty then.
 _blocked: contextvars.ContextVar[tuple[set[Any], ...]] = contextvars.ContextVar("pegboard_blocked", default=())
@@ -149,6 +150,15 @@ class ConcurrencyLimits:
         self._queues: dict[_WaitQueue, OrderedDict[Permit, None]] = {}
         self._groups: dict[_WaitGroup, int] = {}  # how many wait in each
         self._blockers: dict[Any, set[_WaitGroup]] = {}
+        after_fork(self, ConcurrencyLimits._forget_parent)
+
+    def _forget_parent(self) -> None:
+        # In a child of a fork there are no calls but those that the fork was made in.
+        above = permit_above()
+        going_on = set() if above is None else set(above.upwards())
+        for limit in list(self._named.values()):
+            limit.holders &= going_on
+        self._queues, self._groups, self._blockers = {}, {}, {}
 
     def named(self, label: str, capacity: int = 1) -> Limit:
         """The limit of that name, the same for everybody who asks."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, final
 
 from pegboard._arguments.decode import Accelerators
 from pegboard._arguments.validate import RepairMode, Validation, admit
-from pegboard._base.effects import pass_interrupt, tried
+from pegboard._base.effects import after_fork, pass_interrupt, tried
 from pegboard._base.errors import RegistrationError, describe_exception
 from pegboard._base.jsonable import owned
 from pegboard._base.redaction import Redaction
@@ -164,6 +164,14 @@ class Engine:
         self._lock = threading.Lock()
         # What `close` stops: `cancel(reason)` of each call that can be stopped, by whoever has to be stopped.
         self.live: dict[Any, Any] = {}
+        after_fork(self, Engine._forget_parent)
+
+    def _forget_parent(self) -> None:
+        # In a child of a fork no call runs but the one that the fork was made in.
+        self._lock = threading.Lock()
+        self.live.clear()
+        for stats in self.stats.values():
+            stats.open = stats.waiting = 0
 
     @property
     def drivers(self) -> Any:

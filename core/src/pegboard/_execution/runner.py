@@ -18,7 +18,7 @@ from typing import Any, Final, TypeAlias
 from pegboard._arguments.decode import ATOMS, MAX_KEYS, check_value, has_every_key
 from pegboard._arguments.validate import Validation
 from pegboard._base import effects
-from pegboard._base.effects import Outcome, StaleError, Steps, cancellation, is_cancellation, pass_interrupt
+from pegboard._base.effects import Outcome, StaleError, Steps, cancellation, guarded, is_cancellation, pass_interrupt
 from pegboard._base.jsonable import carried, owned
 from pegboard._base.redaction import Redaction
 from pegboard._execution.engine import BoundTool, Engine, Unavailable
@@ -39,6 +39,7 @@ _SUSPENDED: Final = Status.SUSPENDED
 #
 # A signal handler may stop a call in between.
 claims: Final = threading.RLock()
+guarded(claims)
 
 # What a call is given that brings nothing of its own.
 NOTHING_GIVEN: Final[Given] = ((), None, None, None)

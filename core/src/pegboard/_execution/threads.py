@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import Any, Final, TypeAlias, final
 
-from pegboard._base.effects import AttemptTimeoutError, ClosedError, Outcome, cancellation
-from pegboard._base.forks import after_fork
+from pegboard._base.effects import AttemptTimeoutError, ClosedError, Outcome, after_fork, cancellation, guarded
 
 CLOSED: Final = "the toolkit is closed; its threads run nothing more"
 
@@ -21,6 +20,7 @@ _numbers = itertools.count(1)
 # Guards the state of every ticket: it is held for an instant, and a lock for each would cost more. A signal handler may
 # give up a job in between, as asyncio's does on a Ctrl-C: this lock and that of a pool can be taken again.
 _tickets = threading.RLock()
+guarded(_tickets)
 
 
 class Ticket:

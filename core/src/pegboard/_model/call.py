@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple, Protocol, TypeAlias, final, runtime_c
 
 from attrs import define, frozen
 
+from pegboard._base.effects import guarded
 from pegboard._base.errors import PegboardError
 from pegboard._base.records import Compared
 from pegboard._model.result import Block, Note, Status, TextBlock, ToolResult
@@ -122,6 +123,7 @@ class Emitter:
 # Guards the state of every token: it is held for an instant, and a lock for each would cost more. A signal handler may
 # stop a call in between.
 _tokens: Final = threading.RLock()
+guarded(_tokens)
 
 
 @final

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
-from pegboard._base.effects import pass_interrupt
+from pegboard._base.effects import guarded, pass_interrupt
 from pegboard._base.errors import PegboardError, UnknownNameError
 from pegboard._base.names import SEARCH_TOOL
 from pegboard._board.board import View, groups_of
@@ -21,6 +21,7 @@ from pegboard._model.tool import Tool, ToolSchema
 from pegboard._toolkit.state import OFF_BOARD, ToolkitState, replaces
 
 _refreshing: Final = threading.Lock()
+guarded(_refreshing)
 
 
 class _Listing(NamedTuple):
