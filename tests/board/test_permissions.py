@@ -75,7 +75,7 @@ class TestPermissionsAreThoseOfTheMoment:
             call = desk.toolkit.prepare("delete", sent())
             desk.toolkit.set_permission("delete", "prompt")
             assert call.execute_sync().status is Status.DENIED
-            assert asked == ["the permission of delete is prompt"]
+            assert asked == ["delete always asks"]
 
     def test_always_asks_no_more(self) -> None:
         """Whoever says "always" to the first of several calls is not asked about the others."""

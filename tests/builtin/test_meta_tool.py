@@ -178,12 +178,21 @@ class TestInactive:
         return result.text
 
     def test_the_model_is_told_to_call_it(self, toolkit: Toolkit) -> None:
-        assert "call reset_equipped_tools, with 'files' in to_activate" in self.text(toolkit, "save")
+        text = (
+            "Error: save is not available now; to activate it, call reset_equipped_tools, with 'files' in to_activate"
+        )
+        assert self.text(toolkit, "save") == text
 
     def test_not_where_the_program_manages_the_group(self, toolkit: Toolkit) -> None:
         text = self.text(toolkit, "wipe")
-        assert META not in text
-        assert text.endswith("its group is not active: 'admin'. Go on without it")
+        assert text == "Error: wipe is not available now; go on without it"
+
+    def test_a_group_that_it_cannot_switch_is_named_to_the_program_alone(self, toolkit: Toolkit) -> None:
+        error = toolkit.call_sync("wipe").error
+        assert error is not None
+        assert "admin" not in error.message
+        assert error.details["reason"] == "its group is not active: 'admin'"
+        assert error.details["remedy"] == "update_groups(['admin'], True)"
 
     def test_not_where_there_is_none(self) -> None:
         toolkit = board(a_off="x")
@@ -204,8 +213,11 @@ class TestInactive:
         toolkit.register(named("x"), group=["a", "b"])
         toolkit.register_meta_tool()
         text = self.text(toolkit, "x")
-        assert "its groups are not active: 'a', 'b'" in text
+        assert "'a'" not in text
         assert "with 'b' in to_activate" in text
+        error = toolkit.call_sync("x").error
+        assert error is not None
+        assert error.details["reason"] == "its groups are not active: 'a', 'b'"
         reset(toolkit, "b")
         assert toolkit.call_sync("x").text == "x"
 

@@ -80,8 +80,9 @@ class TestTools:
     def test_kept_output_is_read_by_the_program_too(self) -> None:
         toolkit = Toolkit(plugins=(), max_output=100, overflow="spill")
         toolkit.register(lambda: "-" * 103 + "789", name="tell")
-        handle = toolkit.call_sync("tell").text.partition('handle="')[2].partition('"')[0]
-        assert toolkit.session().read_output(handle, 103) == "789"
+        session = toolkit.session()
+        handle = session.call_sync("tell").text.partition('handle="')[2].partition('"')[0]
+        assert session.read_output(handle, 103) == toolkit.read_output(handle, 103) == "789"
         with pytest.raises(Exception, match="no output 'x' is kept"):
             toolkit.read_output("x")
         with pytest.raises(Exception, match="long output is cut here"):

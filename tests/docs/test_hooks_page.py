@@ -202,6 +202,6 @@ def toolkit_calls(toolkit: Toolkit, name: str, number: int) -> list[ToolResult]:
     """Call a tool some times at once."""
 
     async def calls() -> list[ToolResult]:
-        return await toolkit.call_many([name] * number)
+        return await toolkit.call_many([(name, {})] * number)
 
     return asyncio.run(calls())

@@ -464,7 +464,7 @@ class TestWhoIsAsked:
             desk.toolkit.call_sync("delete", '{"paths": ["/a"]}', call_id="c1")
         (request,) = seen
         assert (request.tool.name, request.call_id, request.arguments) == ("delete", "c1", {"paths": ["/a"]})
-        assert "prompt" in request.reason
+        assert request.reason == "delete always asks"
 
     def test_nobody_is_there(self) -> None:
         with Desk() as desk:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from pegboard import PegboardError, Status, ToolCall, Toolkit, ToolResult, tool
+from tests.support.calls import without_arguments
 from tests.support.waiting import PATIENCE, eventually, until, within
 
 pytestmark = pytest.mark.usefixtures("path")
@@ -21,8 +22,8 @@ def toolkit() -> Iterator[Toolkit]:
 
 
 def everywhere(toolkit: Toolkit, calls: Any, **options: Any) -> Iterator[list[ToolResult]]:
-    yield within(lambda: toolkit.call_many_sync(calls(), **options))
-    yield within(lambda: asyncio.run(toolkit.call_many(calls(), **options)))
+    yield within(lambda: toolkit.call_many_sync(without_arguments(calls()), **options))
+    yield within(lambda: asyncio.run(toolkit.call_many(without_arguments(calls()), **options)))
 
 
 class Turns:
@@ -86,7 +87,7 @@ class TestOneAfterTheOther:
         toolkit.register(wait)
 
         async def main() -> None:
-            task = asyncio.create_task(toolkit.call_many(["wait"] * 3, parallel=False))
+            task = asyncio.create_task(toolkit.call_many([("wait", {})] * 3, parallel=False))
             await until(lambda: begun)
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
@@ -103,11 +104,35 @@ class TestShapes:
         ran: list[int] = []
         toolkit.register(lambda: ran.append(1), name="runs")
         with pytest.raises(PegboardError, match="a call is"):
-            toolkit.call_many_sync(["runs", bad], parallel=parallel)
+            toolkit.call_many_sync([("runs", {}), bad], parallel=parallel)
         with pytest.raises(PegboardError, match="a call is"):
-            asyncio.run(toolkit.call_many(["runs", bad], parallel=parallel))
+            asyncio.run(toolkit.call_many([("runs", {}), bad], parallel=parallel))
         with pytest.raises(PegboardError, match="a call is"):
-            toolkit.stream(["runs", bad], parallel=parallel)
+            toolkit.stream([("runs", {}), bad], parallel=parallel)
+        assert ran == []
+
+    @pytest.mark.parametrize(
+        "calls",
+        [("wipe", '{"folder": "tmp"}'), ["wipe", "wipe"], ["wipe"], ("wipe",), [("wipe", {}), "wipe"], ["wipe", None]],
+    )
+    @pytest.mark.parametrize("parallel", [True, False])
+    def test_names_alone_are_no_calls(self, toolkit: Toolkit, calls: Any, parallel: bool) -> None:
+        """A lone pair that was not put into a list must not run the tool that it names with its defaults."""
+        ran: list[str] = []
+
+        @tool(destructive=True)
+        def wipe(folder: str = "/") -> None:
+            ran.append(folder)
+
+        toolkit.register(wipe)
+        for start in (
+            lambda: toolkit.call_many_sync(calls, parallel=parallel),
+            lambda: asyncio.run(toolkit.call_many(calls, parallel=parallel)),
+            lambda: toolkit.stream(calls, parallel=parallel),
+            lambda: toolkit.session().call_many_sync(calls, parallel=parallel),
+        ):
+            with pytest.raises(PegboardError, match=r"a call is .*; got the text 'wipe': write \[\('wipe', \{\}\)\]"):
+                start()
         assert ran == []
 
     def test_a_bad_call_is_a_result(self, toolkit: Toolkit) -> None:
@@ -171,7 +196,7 @@ class TestSiblings:
         async def main() -> list[ToolResult]:
             calls: list[ToolCall] = [toolkit.prepare("wait", {"seconds": each}) for each in (0.05, 60, 0.05)]
             asyncio.get_running_loop().call_later(0.02, calls[1].stop)
-            return await toolkit.call_many(calls)
+            return await toolkit.call_many(without_arguments(calls))
 
         statuses = [result.status for result in within(lambda: asyncio.run(main()))]
         assert statuses == [Status.SUCCESS, Status.CANCELLED, Status.SUCCESS]
@@ -239,9 +264,9 @@ class TestSiblings:
         call = toolkit.prepare("fine")
         monkeypatch.setattr(type(toolkit._core.runner), "execute", _instead_of(call, interrupted))
         batch: Callable[[], Any] = (
-            (lambda: toolkit.call_many_sync(["wait", call, "wait"]))
+            (lambda: toolkit.call_many_sync([("wait", {}), call, ("wait", {})]))
             if sync
-            else (lambda: asyncio.run(toolkit.call_many(["wait", call, "wait"])))
+            else (lambda: asyncio.run(toolkit.call_many([("wait", {}), call, ("wait", {})])))
         )
         with pytest.raises(Interrupt):
             within(batch)

@@ -505,7 +505,7 @@ toolkit.close()
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends a POSIX signal to itself")
 @pytest.mark.parametrize(
-    "call", ["toolkit.call_many_sync(['wait'] * 3)", "asyncio.run(toolkit.call_many(['wait'] * 3))"]
+    "call", ["toolkit.call_many_sync([('wait', {})] * 3)", "asyncio.run(toolkit.call_many([('wait', {})] * 3))"]
 )
 def test_ctrl_c_leaves_after_the_tools_have_cleaned_up(path: str, call: str) -> None:
     assert signal.SIGINT
@@ -544,7 +544,9 @@ class TestSwallowed:
             begun.append("after")
 
         async def leave(toolkit: Toolkit) -> None:
-            work: Any = toolkit.call("stubborn") if way == "call" else toolkit.call_many(["stubborn", "after"])
+            work: Any = (
+                toolkit.call("stubborn") if way == "call" else toolkit.call_many([("stubborn", {}), ("after", {})])
+            )
             task = asyncio.ensure_future(work)
             await started.wait()
             task.cancel()

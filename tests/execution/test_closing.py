@@ -38,8 +38,8 @@ class TestClose:
         toolkit = Toolkit(plugins=())
         toolkit.register(wait)
         toolkit.register(tool(timeout=PATIENCE)(lambda: 1), name="thread")
-        toolkit.call_many_sync(["thread"] * 10)
-        asyncio.run(toolkit.call_many(["thread"] * 10))
+        toolkit.call_many_sync([("thread", {})] * 10)
+        asyncio.run(toolkit.call_many([("thread", {})] * 10))
         box: list[ToolResult] = []
         caller = threading.Thread(target=lambda: box.append(toolkit.call_sync("wait")))
         caller.start()
@@ -82,7 +82,7 @@ class TestClose:
         toolkit.register(later)
         toolkit.register(tool(timeout=PATIENCE)(lambda: 1), name="thread")
         toolkit.close()
-        for result in [toolkit.call_sync("later"), *toolkit.call_many_sync(["later", "thread"])]:
+        for result in [toolkit.call_sync("later"), *toolkit.call_many_sync([("later", {}), ("thread", {})])]:
             assert result.status is Status.ERROR
             assert "closed" in result.text
 
@@ -102,7 +102,7 @@ class TestClose:
             return block_on(found, start)
 
         monkeypatch.setattr(drivers, "block_on", begins_and_is_closed)
-        for result in toolkit.call_many_sync(["later", "later"]):
+        for result in toolkit.call_many_sync([("later", {}), ("later", {})]):
             assert result.status is Status.ERROR
             assert "closed" in result.text
 
@@ -123,7 +123,7 @@ class TestClose:
         toolkit = Toolkit(plugins=())
         toolkit.register(tool(timeout=SHORT)(lambda: go.wait(PATIENCE)), name="hang")
         toolkit.register(tool(timeout=PATIENCE)(lambda: 1), name="fine")
-        toolkit.call_many_sync(["hang", "hang", "fine"])
+        toolkit.call_many_sync([("hang", {}), ("hang", {}), ("fine", {})])
         started = time.monotonic()
         toolkit.close()
         assert time.monotonic() - started < PATIENCE / 2
@@ -257,7 +257,7 @@ class TestCloseWhileToolsRun:
         toolkit = Toolkit(plugins=())
         toolkit.register(wait)
         with ThreadPoolExecutor(1) as pool:
-            batch = pool.submit(toolkit.call_many_sync, ["wait"] * 5)
+            batch = pool.submit(toolkit.call_many_sync, [("wait", {})] * 5)
             assert begun.wait(PATIENCE)
             assert eventually(lambda: toolkit.stats["running"] == 5)
             within(toolkit.close)
@@ -267,7 +267,7 @@ class TestCloseWhileToolsRun:
 SCRIPTS = {
     "unclosed": """
 toolkit.call_sync("later"); toolkit.call_sync("thread")
-asyncio.run(toolkit.call_many(["later", "thread", "plain"]))
+asyncio.run(toolkit.call_many([("later", {}), ("thread", {}), ("plain", {})]))
 """,
     "closed": """
 toolkit.call_sync("later"); toolkit.call_sync("thread"); toolkit.close()
@@ -279,14 +279,15 @@ print(toolkit.call_sync("hang").status.value)
 import atexit
 @atexit.register
 def late():
-    print([each.status.value in ("success", "error") for each in toolkit.call_many_sync(["later", "thread", "plain"])])
+    results = toolkit.call_many_sync([("later", {}), ("thread", {}), ("plain", {})])
+    print([each.status.value in ("success", "error") for each in results])
 """,
     "in a late thread": """
 def late():
     threading.main_thread().join()
     for name in ("later", "thread", "plain"):
         assert toolkit.call_sync(name).status.value in ("success", "error")
-    assert len(toolkit.call_many_sync(["later", "thread"])) == 2
+    assert len(toolkit.call_many_sync([("later", {}), ("thread", {})])) == 2
     print("late")
 threading.Thread(target=late).start()
 """,

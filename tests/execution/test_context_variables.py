@@ -33,7 +33,9 @@ def test_reach_every_kind_of_tool(toolkit: Toolkit) -> None:
         user.set("ann")
         for name in ("plain", "thread", "later", "drawn"):
             assert [result.value for result in both(toolkit, name)] == ["ann", "ann"], name
-        assert [each.value for each in toolkit.call_many_sync(["plain", "thread", "later"])] == ["ann"] * 3
+        assert [each.value for each in toolkit.call_many_sync([("plain", {}), ("thread", {}), ("later", {})])] == [
+            "ann"
+        ] * 3
 
     contextvars.copy_context().run(work)
 

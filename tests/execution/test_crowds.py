@@ -145,7 +145,7 @@ def test_nothing_stays_in_memory(which: str, part: int, from_loop: bool) -> None
     calls = crowd(**{name: number // part for name, number in CROWDS[which].items()})
     with Toolkit(plugins=(), max_threads=THREADS) as toolkit:
         toolkit.register(later, now, with_call, nap)
-        within(lambda: toolkit.call_many_sync(["nap"] * THREADS))  # every thread that there will be
+        within(lambda: toolkit.call_many_sync([("nap", {})] * THREADS))  # every thread that there will be
         assert growth_for_each(toolkit, calls, from_loop=from_loop) < POINTER
 
 
@@ -170,7 +170,7 @@ def test_a_thousand_sleepers_sleep_at_once(toolkit: Toolkit) -> None:
 
     async def called() -> float:
         started = time.perf_counter()
-        results = await toolkit.call_many(["doze"] * SLEEPERS)
+        results = await toolkit.call_many([("doze", {})] * SLEEPERS)
         took = time.perf_counter() - started
         assert len(results) == SLEEPERS
         return took

@@ -107,7 +107,7 @@ def test_call_sync_inside_a_running_loop(toolkit: Toolkit, name: str, batch: boo
 
     async def main() -> list[ToolResult]:
         if batch:
-            return toolkit.call_many_sync([name] * CROWD)
+            return toolkit.call_many_sync([(name, {})] * CROWD)
         return [toolkit.call_sync(name)]
 
     toolkit.register(later, nests)
@@ -333,7 +333,7 @@ def test_two_loops_that_block_each_other() -> None:
         toolkit.register(later, holds, locked, waits, locks)
         other = begin(lambda: toolkit.call_sync("locks"))
         try:
-            results = within(lambda: asyncio.run(toolkit.call_many(["holds", "waits"])), SOON)
+            results = within(lambda: asyncio.run(toolkit.call_many([("holds", {}), ("waits", {})])), SOON)
         finally:
             for call in inner_calls:
                 call.stop()
@@ -355,7 +355,7 @@ def test_a_deadline_on_a_loop_that_waits_for_the_thread() -> None:
         return toolkit.call_sync("bounded").value
 
     async def main() -> list[Any]:
-        results = await toolkit.call_many(["hangs", "blocks"])
+        results = await toolkit.call_many([("hangs", {}), ("blocks", {})])
         return [result.status.value for result in results] + [results[1].value]
 
     with Toolkit(plugins=(), max_threads=1) as toolkit:

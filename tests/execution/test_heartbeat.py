@@ -66,7 +66,7 @@ def toolkit() -> Iterator[Toolkit]:
 @pytest.mark.parametrize("timeout", [None, PATIENCE], ids=["default", "own timeout"])
 def test_blocking_tools_leave_the_loop_alone(toolkit: Toolkit, timeout: float | None) -> None:
     toolkit.register(tool(timeout=timeout)(block) if timeout else block, name="block")
-    assert asyncio.run(excess(lambda: toolkit.call_many(["block"] * TOOLS))) < MISSED
+    assert asyncio.run(excess(lambda: toolkit.call_many([("block", {})] * TOOLS))) < MISSED
 
 
 def test_generators_and_calls_in_calls_leave_it_alone(toolkit: Toolkit) -> None:
@@ -81,7 +81,7 @@ def test_generators_and_calls_in_calls_leave_it_alone(toolkit: Toolkit) -> None:
         yield "b"
 
     toolkit.register(block, nest, stream)
-    assert asyncio.run(excess(lambda: toolkit.call_many(["nest", "stream"] * (TOOLS // 2)))) < MISSED
+    assert asyncio.run(excess(lambda: toolkit.call_many([("nest", {}), ("stream", {})] * (TOOLS // 2)))) < MISSED
 
 
 def test_a_tool_on_the_loop_itself_is_noticed(toolkit: Toolkit) -> None:

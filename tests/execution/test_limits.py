@@ -14,6 +14,7 @@ import pytest
 
 from pegboard import ExecutionPolicy, Status, ToolCall, Toolkit, ToolResult, tool
 from pegboard._execution.concurrency import OVERTAKEN, ConcurrencyLimits, Permit, blocking
+from tests.support.calls import without_arguments
 from tests.support.waiting import PATIENCE, eventually, given_time, until, within
 
 PARALLEL = 12
@@ -63,8 +64,8 @@ def many(toolkit: Toolkit, driver: str, calls: list[Any]) -> list[ToolResult]:
             return list(pool.map(toolkit.call_sync, calls))
 
     run: dict[str, Callable[[], list[ToolResult]]] = {
-        "loop": lambda: asyncio.run(toolkit.call_many(calls)),
-        "plain": lambda: toolkit.call_many_sync(calls),
+        "loop": lambda: asyncio.run(toolkit.call_many(without_arguments(calls))),
+        "plain": lambda: toolkit.call_many_sync(without_arguments(calls)),
         "threads": from_threads,
     }
     return within(run[driver])
@@ -108,10 +109,10 @@ class TestOfTheToolkit:
             sessions = [toolkit.session() for _ in range(3)]
 
             def in_loop() -> list[ToolResult]:
-                return asyncio.run(sessions[0].call_many(["later", "bounded"] * 3))
+                return asyncio.run(sessions[0].call_many([("later", {}), ("bounded", {})] * 3))
 
             def plain() -> list[ToolResult]:
-                return sessions[1].call_many_sync(["later", "bounded"] * 3)
+                return sessions[1].call_many_sync([("later", {}), ("bounded", {})] * 3)
 
             with ThreadPoolExecutor(2) as pool:
                 futures = [pool.submit(in_loop), pool.submit(plain)]
@@ -470,7 +471,7 @@ class TestNested:
             hang(toolkit, inside, "later", "leaf")
 
             async def fan() -> int:
-                return len(await toolkit.call_many(["leaf"] * 5))
+                return len(await toolkit.call_many([("leaf", {})] * 5))
 
             toolkit.register(fan)
             assert within(lambda: asyncio.run(toolkit.call("fan"))).value == 5
@@ -520,7 +521,7 @@ class TestNested:
 
             crossing("in_a", "in_b")
             crossing("in_b", "in_a")
-            results = within(lambda: toolkit.call_many_sync(["in_a", "in_b"] * many_calls))
+            results = within(lambda: toolkit.call_many_sync([("in_a", {}), ("in_b", {})] * many_calls))
             seen = Counter(result.value for result in results)
             assert seen["deadlock"] >= 1
             assert seen["in_a"] + seen["in_b"] >= 1
@@ -551,7 +552,8 @@ class TestNested:
         result = within(lambda: asyncio.run(main()))
         assert result.error is not None
         assert result.error.kind == "deadlock"
-        assert "exclusive tool 'hold'" in result.text
+        assert "exclusive tool 'hold'" in result.error.details["waits_for"]
+        assert "hold" not in result.error.message
         assert "await toolkit.call" in result.error.details["remedy"]
         toolkit.close()
 
@@ -665,7 +667,7 @@ def test_random_trees_of_calls_end(seed: int) -> None:
                 enter()
                 try:
                     await asyncio.sleep(0)
-                    return 1 + sum(map(_number, await toolkit.call_many(below)))
+                    return 1 + sum(map(_number, await toolkit.call_many(without_arguments(below))))
                 finally:
                     inside[name] -= 1
 

@@ -56,8 +56,8 @@ class TestLocks:
         for kind in ("sync", "later"):
             overlap = Overlap()
             toolkit.register(tool(exclusive=True)(_method(overlap, kind)), name=kind)
-            asyncio.run(toolkit.call_many([kind] * 6))
-            toolkit.call_many_sync([kind] * 6)
+            asyncio.run(toolkit.call_many([(kind, {})] * 6))
+            toolkit.call_many_sync([(kind, {})] * 6)
             assert overlap.most == 1
 
     def test_named_locks_are_shared(self, toolkit: Toolkit) -> None:
@@ -71,7 +71,7 @@ class TestLocks:
                 toolkit.call_sync(name)
 
         def in_loop() -> None:
-            asyncio.run(toolkit.call_many(["a", "b", "c"] * 3))
+            asyncio.run(toolkit.call_many([("a", {}), ("b", {}), ("c", {})] * 3))
 
         with ThreadPoolExecutor(3) as pool:
             futures: list[Future[Any]] = [pool.submit(plain), pool.submit(in_loop)]
@@ -82,7 +82,7 @@ class TestLocks:
     def test_others_overlap(self, toolkit: Toolkit) -> None:
         overlap = Overlap()
         toolkit.register(_method(overlap, "later"), name="free")
-        asyncio.run(toolkit.call_many(["free"] * 6))
+        asyncio.run(toolkit.call_many([("free", {})] * 6))
         assert overlap.most == 6
 
     def test_a_tool_keeps_its_locks_when_it_calls_another(self, toolkit: Toolkit) -> None:

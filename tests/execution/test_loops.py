@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from pegboard import CancelToken, ExecutionPolicy, Middleware, Status, ToolCall, Toolkit, ToolResult, hookimpl, tool
+from tests.support.calls import without_arguments
 from tests.support.interpreters import complained
 from tests.support.waiting import PATIENCE, eventually, within
 
@@ -110,9 +111,9 @@ async def use(toolkit: Toolkit) -> None:
     names = [each.name for each in toolkit.tools]
     for name in names:
         assert (await asyncio.wait_for(toolkit.call(name), PATIENCE)).text == name
-    results = await asyncio.wait_for(toolkit.call_many(names * 3), PATIENCE)
+    results = await asyncio.wait_for(toolkit.call_many(without_arguments(names * 3)), PATIENCE)
     assert [result.text for result in results] == names * 3
-    ended = [event.name async for event in toolkit.stream(names) if isinstance(event, ToolResult)]
+    ended = [event.name async for event in toolkit.stream(without_arguments(names)) if isinstance(event, ToolResult)]
     assert sorted(ended) == sorted(names)
     for name in names:
         assert toolkit.call_sync(name).text == name
@@ -127,7 +128,7 @@ async def misuse(toolkit: Toolkit) -> None:
 
     toolkit.register(hang)
     assert (await toolkit.call("hang", policy=ExecutionPolicy(timeout=0.01))).status is Status.TIMEOUT
-    task = asyncio.create_task(toolkit.call_many(["hang", "later", "threaded"]))
+    task = asyncio.create_task(toolkit.call_many([("hang", {}), ("later", {}), ("threaded", {})]))
     await asyncio.sleep(0.01)
     task.cancel()
     with contextlib.suppress(asyncio.CancelledError):
@@ -242,7 +243,7 @@ class TestSeveralLoops:
 
         toolkit.register(alone)
         with ThreadPoolExecutor(4) as pool:
-            work = [pool.submit(lambda: asyncio.run(toolkit.call_many(["alone"] * 5))) for _ in range(4)]
+            work = [pool.submit(lambda: asyncio.run(toolkit.call_many([("alone", {})] * 5))) for _ in range(4)]
             for future in work:
                 assert all(not result.is_error for result in future.result(PATIENCE))
         assert (len(most), max(most)) == (20, 1)
@@ -268,7 +269,7 @@ class TestALoopThatRunsAlready:
         async def cell() -> list[str]:
             names = [each.name for each in toolkit.tools]
             assert [toolkit.call_sync(name).text for name in names] == names
-            assert [result.text for result in toolkit.call_many_sync(names)] == names
+            assert [result.text for result in toolkit.call_many_sync(without_arguments(names))] == names
             return [toolkit.prepare(name).execute_sync().text for name in names]
 
         assert len(within(lambda: asyncio.run(cell()))) == len(toolkit.tools)
@@ -334,7 +335,9 @@ class TestNoThread:
     @pytest.mark.usefixtures("no_thread")
     def test_on_a_loop(self, toolkit: Toolkit) -> None:
         async def main() -> list[ToolResult]:
-            return await toolkit.call_many(["plain", "threaded", "later", "approved", "drawn"])
+            return await toolkit.call_many(
+                [("plain", {}), ("threaded", {}), ("later", {}), ("approved", {}), ("drawn", {})]
+            )
 
         plain, threaded, later, approved, drawn = asyncio.run(main())
         assert (later.text, approved.status) == ("later", Status.ERROR)
@@ -343,7 +346,7 @@ class TestNoThread:
 
     @pytest.mark.usefixtures("no_thread")
     def test_of_many(self, toolkit: Toolkit) -> None:
-        results = toolkit.call_many_sync(["plain", "later"])
+        results = toolkit.call_many_sync([("plain", {}), ("later", {})])
         assert [result.status for result in results] == [Status.SUCCESS, Status.ERROR]
 
     def test_afterwards_all_is_well(self, toolkit: Toolkit) -> None:
@@ -366,10 +369,10 @@ def late():
     for name in [each.name for each in toolkit.tools]:
         result = toolkit.call_sync(name)
         assert result.is_error or result.text == name, result
-    for result in toolkit.call_many_sync(["later", "threaded", "plain"]):
+    for result in toolkit.call_many_sync([("later", {}), ("threaded", {}), ("plain", {})]):
         assert result.status.value in ("success", "error"), result
     try:
-        results = asyncio.run(toolkit.call_many(["later", "threaded", "plain"]))
+        results = asyncio.run(toolkit.call_many([("later", {}), ("threaded", {}), ("plain", {})]))
         assert results[0].text == "later"
     except RuntimeError as error:  # Python may start no loop any more
         assert "shutdown" in str(error)
@@ -401,7 +404,7 @@ class TestAtTheEndOfTheInterpreter:
 class TestAfterClose:
     def test_every_way_in_ends_in_results(self, toolkit: Toolkit, complaints: list[str]) -> None:
         names = [each.name for each in toolkit.tools]
-        toolkit.call_many_sync(names)
+        toolkit.call_many_sync(without_arguments(names))
         prepared = {name: toolkit.prepare(name) for name in names}
         toolkit.close()
         for name in names:
@@ -409,9 +412,11 @@ class TestAfterClose:
                 assert result.text == name or (result.is_error and "closed" in result.text), name
 
         async def main() -> None:
-            for result in await toolkit.call_many(names):
+            for result in await toolkit.call_many(without_arguments(names)):
                 assert result.text == result.name or (result.is_error and "closed" in result.text)
-            events = [event async for event in toolkit.stream(names) if isinstance(event, ToolResult)]
+            events = [
+                event async for event in toolkit.stream(without_arguments(names)) if isinstance(event, ToolResult)
+            ]
             assert len(events) == len(names)
 
         within(lambda: asyncio.run(main()))

@@ -310,7 +310,7 @@ class TestMayDoWhatToolsMay:
 
     def test_sync_middleware_needs_no_second_thread(self) -> None:
         with board(lambda call, proceed: proceed(), max_threads=1) as toolkit:
-            results = within(lambda: asyncio.run(toolkit.call_many(["sync"] * 4)))
+            results = within(lambda: asyncio.run(toolkit.call_many([("sync", {})] * 4)))
             assert [each.value for each in results] == ["ran"] * 4
 
     def test_a_cached_result_becomes_one_of_the_call(self) -> None:

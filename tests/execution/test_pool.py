@@ -110,7 +110,7 @@ def test_abandoned_threads_are_capped(go: threading.Event) -> None:
         job = Job(pool, go)
         assert job.begun.wait(PATIENCE)
         assert pool.abandon(job.ticket)
-    with pytest.raises(RuntimeError, match="3 threads hang"):
+    with pytest.raises(RuntimeError, match="3 threads are inside tools"):
         pool.submit(Ticket(pool, lambda: None))
     go.set()
     assert eventually(lambda: pool.abandoned == 0)

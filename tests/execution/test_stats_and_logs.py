@@ -163,7 +163,7 @@ class TestWaiting:
             toolkit.register(lambda: go.wait(PATIENCE), name="work")
 
             async def main() -> None:
-                many = asyncio.create_task(toolkit.call_many(["work"] * 5))
+                many = asyncio.create_task(toolkit.call_many([("work", {})] * 5))
                 assert await asyncio.to_thread(eventually, lambda: now(toolkit) == (2, 3))
                 go.set()
                 await many
@@ -325,7 +325,7 @@ class TestLog:
 
     def test_a_batch_is_its_calls(self, toolkit: Toolkit, log: pytest.LogCaptureFixture) -> None:
         self.board(toolkit)
-        toolkit.call_many_sync(["fine", "later", "fail"])
+        toolkit.call_many_sync([("fine", {}), ("later", {}), ("fail", {})])
         assert sorted(record.getMessage().split()[0] for record in log.records) == ["fail", "fine", "later"]
 
     def test_for_programs(self, toolkit: Toolkit, log: pytest.LogCaptureFixture) -> None:

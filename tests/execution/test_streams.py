@@ -88,7 +88,7 @@ class TestBackPressure:
         flood = Flood(toolkit)
 
         async def main() -> list[Any]:
-            events = toolkit.stream([kind])
+            events = toolkit.stream([(kind, {})])
             got = [await anext(events)]
             stood = await settled(lambda: flood.sent, ROOM)
             assert ROOM <= stood <= ROOM + 2
@@ -107,7 +107,7 @@ class TestBackPressure:
         calls = 8
 
         async def main() -> int:
-            events = toolkit.stream([kind] * calls)
+            events = toolkit.stream([(kind, {})] * calls)
             await anext(events)
             assert await settled(lambda: flood.sent) <= ROOM + 2 * calls
             return 1 + len([event async for event in events])
@@ -121,7 +121,7 @@ class TestBackPressure:
             toolkit.register(lambda: "here", name="echo")
 
             async def main() -> None:
-                events = toolkit.stream([kind])
+                events = toolkit.stream([(kind, {})])
                 await anext(events)
                 await asyncio.sleep(0.05)
                 assert (await toolkit.call("echo")).value == "here"
@@ -134,7 +134,7 @@ class TestBackPressure:
         flood = Flood(toolkit)
 
         async def main() -> None:
-            events: Any = toolkit.stream([kind])
+            events: Any = toolkit.stream([(kind, {})])
             await anext(events)
             await settled(lambda: flood.sent)
             await events.aclose()
@@ -194,7 +194,7 @@ class TestBackPressure:
         toolkit.register(emits)
 
         async def main() -> int:
-            return len([event async for event in toolkit.stream(["emits"])])
+            return len([event async for event in toolkit.stream([("emits", {})])])
 
         assert within(lambda: asyncio.run(main())) == MANY + 1
 
@@ -251,8 +251,8 @@ class TestListeners:
 
         async def main() -> None:
             await toolkit.call(kind, on_chunk=listen)
-            await toolkit.call_many([kind] * 3, on_chunk=listen)
-            assert len([event async for event in toolkit.stream([kind] * 3)]) == 153
+            await toolkit.call_many([(kind, {})] * 3, on_chunk=listen)
+            assert len([event async for event in toolkit.stream([(kind, {})] * 3)]) == 153
 
         asyncio.run(main())
         assert threads == {threading.get_ident()}
@@ -306,7 +306,7 @@ class TestListeners:
             asyncio.run(toolkit.call(kind, on_chunk=listener))
             assert got == [str(n) for n in range(20)]
         got.clear()
-        toolkit.call_many_sync([kind] * 2, on_chunk=listen)
+        toolkit.call_many_sync([(kind, {})] * 2, on_chunk=listen)
         assert sorted(got) == sorted(str(n) for n in range(20) for _ in range(2))
 
     def test_plain_code_cannot_await_one(self, toolkit: Toolkit) -> None:
@@ -392,7 +392,7 @@ class TestIteration:
 
         async def main() -> None:
             async def iterate() -> None:
-                async for _ in toolkit.stream(["wait"] * 3):
+                async for _ in toolkit.stream([("wait", {})] * 3):
                     raise AssertionError
 
             task = asyncio.create_task(iterate())
@@ -614,7 +614,7 @@ def test_a_stream_costs_about_what_its_calls_cost(toolkit: Toolkit) -> None:
     async def main() -> None:
         ended: set[str] = set()
         chunks = 0
-        async for event in toolkit.stream(["async_generator"] * 1_000):
+        async for event in toolkit.stream([("async_generator", {})] * 1_000):
             assert event.call_id not in ended
             if isinstance(event, ToolResult):
                 ended.add(event.call_id)

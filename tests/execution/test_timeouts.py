@@ -135,7 +135,7 @@ def test_hung_tools_starve_nobody() -> None:
         toolkit.register(lambda: "here", name="echo")
 
         async def main() -> ToolResult:
-            await toolkit.call_many(["hang"] * 20)
+            await toolkit.call_many([("hang", {})] * 20)
             return await asyncio.wait_for(toolkit.call("echo"), PATIENCE / 2)
 
         assert asyncio.run(main()).value == "here"

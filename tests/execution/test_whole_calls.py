@@ -1,13 +1,13 @@
 """Middleware around whole calls: it hears of every call once, and changes nothing of how it runs."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from pegboard import Computed, EnteredCall, Middleware, Secret, Suspend, Toolkit, ToolResult, hookimpl, tool
+from pegboard import Computed, EnteredCall, Middleware, Secret, Status, Suspend, Toolkit, ToolResult, hookimpl, tool
 
 
 class Watching:
@@ -179,6 +179,117 @@ class TestWhatItHears:
         toolkit.register(add)
         assert toolkit.call_sync("add", {"a": 1}).value == 1
         assert said == ["outer", "inner"]
+
+
+class Failing:
+    """A plugin whose middleware around whole calls fails, before or after the call itself, or gives no result."""
+
+    def __init__(self, when: str, error: BaseException | None = None) -> None:
+        self._when = when
+        self._error = error or ValueError("no room")
+
+    def around(self, call: EnteredCall, proceed: Callable[[], Any]) -> Any:
+        if self._when == "before":
+            raise self._error
+        result = proceed()
+        if isinstance(result, ToolResult):
+            return self._after(result)
+        return self._later(result)
+
+    async def _later(self, result: Any) -> Any:
+        while not isinstance(result, ToolResult):
+            result = await result
+        return self._after(result)
+
+    def _after(self, result: ToolResult) -> Any:
+        if self._when == "nothing":
+            return None
+        raise self._error
+
+    @hookimpl
+    def provide_middleware(self) -> list[Middleware]:
+        return [Middleware(self.around, whole=True)]
+
+
+def everywhere(toolkit: Toolkit, name: str, sent: Any) -> Iterator[ToolResult]:
+    """The result of a call, made in every way."""
+
+    async def streamed() -> list[ToolResult]:
+        return [event async for event in toolkit.stream([(name, sent)]) if isinstance(event, ToolResult)]
+
+    yield toolkit.call_sync(name, sent)
+    yield asyncio.run(toolkit.call(name, sent))
+    yield asyncio.run(toolkit.call(name, sent, on_chunk=lambda chunk: None))
+    for on_loop in (False, True):
+        call = toolkit.prepare(name, sent)
+        result = asyncio.run(call.execute()) if on_loop else call.execute_sync()
+        assert call.result is result
+        assert call.status is result.status
+        assert call.execute_sync() is result
+        yield result
+    yield from toolkit.call_many_sync([(name, sent), (name, sent)])
+    yield from asyncio.run(toolkit.call_many([(name, sent), (name, sent)]))
+    yield from asyncio.run(streamed())
+
+
+class TestThatFails:
+    @pytest.mark.parametrize("when", ["before", "after", "nothing"])
+    @pytest.mark.parametrize(("name", "sent"), [(name, sent) for name, sent, _ in CALLS])
+    def test_is_an_error_result_everywhere(self, when: str, name: str, sent: Any) -> None:
+        toolkit = Toolkit(plugins=[Failing(when)])
+        toolkit.register(add, later)
+        for result in everywhere(toolkit, name, sent):
+            assert result.error is not None
+            assert (result.status, result.error.kind) == (Status.ERROR, "middleware")
+            reason = "not a ToolResult" if when == "nothing" else "no room"
+            assert f"what the program has put around {name} failed: " in result.text
+            assert reason in result.text
+
+    @pytest.mark.parametrize("error", [SystemExit(1), asyncio.CancelledError(), KeyboardInterrupt(), StopIteration()])
+    @pytest.mark.parametrize("when", ["before", "after"])
+    def test_whatever_it_raises(self, when: str, error: BaseException) -> None:
+        toolkit = Toolkit(plugins=[Failing(when, error)])
+        toolkit.register(add)
+        for result in everywhere(toolkit, "add", {"a": 1}):
+            assert result.status is Status.ERROR
+
+    def test_is_counted_once(self) -> None:
+        for when in ("before", "after"):
+            toolkit = Toolkit(plugins=[Failing(when)])
+            toolkit.register(add)
+            toolkit.call_sync("add", {"a": 1})
+            toolkit.prepare("add", {"a": 1}).execute_sync()
+            assert toolkit.stats["tools"]["add"]["calls"] == 2
+            assert toolkit.stats["running"] == 0
+
+    def test_the_callers_own_cancellation_leaves(self) -> None:
+        async def main() -> None:
+            toolkit = Toolkit(plugins=[Failing("after")])
+            toolkit.register(later)
+            task = asyncio.create_task(toolkit.call("later", {"seconds": 60}))
+            await asyncio.sleep(0.01)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+        asyncio.run(main())
+
+    def test_shows_no_more_than_other_errors(self) -> None:
+        toolkit = Toolkit(plugins=[Failing("before")], expose_errors="redacted")
+        toolkit.register(add)
+        result = toolkit.call_sync("add", {"a": 1})
+        assert result.text == "Error: what the program has put around add failed"
+
+    def test_a_prepared_call_that_it_answers_itself_has_that_result(self) -> None:
+        class Answering:
+            @hookimpl
+            def provide_middleware(self) -> list[Middleware]:
+                return [Middleware(lambda call, proceed: ToolResult("1", "add", content="cached"), whole=True)]
+
+        toolkit = Toolkit(plugins=[Answering()])
+        toolkit.register(add)
+        call = toolkit.prepare("add", {"a": 1})
+        assert call.execute_sync() is call.result is call.execute_sync()
 
 
 def lambda_free() -> Callable[[], None]:

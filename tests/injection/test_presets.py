@@ -4,7 +4,11 @@ import asyncio
 import json
 import logging
 import pickle
-from collections.abc import Callable
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -27,6 +31,8 @@ from pegboard import (
     UnknownNameError,
     tool,
 )
+from tests.support.measuring import least, seconds
+from tests.support.waiting import PATIENCE
 
 TOKEN = "tok-'7f\\3a"
 
@@ -622,3 +628,52 @@ class TestSecrets:
         result = board(leaky, {"api_key": Secret(TOKEN)}).call_sync("leaky", {"how": "error"})
         assert result.error is not None
         assert isinstance(result.error.exception, ValueError)
+
+
+class TestManyAtOnce:
+    @pytest.fixture
+    def _switching(self) -> Iterator[None]:
+        """Threads take turns as often as they can."""
+        before = sys.getswitchinterval()
+        sys.setswitchinterval(1e-6)
+        yield
+        sys.setswitchinterval(before)
+
+    @pytest.mark.usefixtures("_switching")
+    @pytest.mark.parametrize("in_session", [False, True])
+    def test_update_presets_loses_nothing_under_threads(self, in_session: bool) -> None:
+        names = [f"p{number}" for number in range(8)]
+        ready = threading.Barrier(len(names))
+
+        parameters = ", ".join(f"{name}: int = 0" for name in names)
+        space: dict[str, Any] = {}
+        exec(f"def takes({parameters}) -> int:\n    return sum([{', '.join(names)}])", space)
+        for _ in range(50):
+            toolkit = Toolkit(plugins=())
+            toolkit.register(space["takes"])
+            board = toolkit.session() if in_session else toolkit
+
+            def update(name: str, board: Any = board) -> None:
+                ready.wait(PATIENCE)
+                board.update_presets("takes", {name: 1})
+
+            with ThreadPoolExecutor(len(names)) as pool:
+                list(pool.map(update, names))
+            assert board.call_sync("takes").value == len(names)
+
+    def test_registering_with_presets_is_linear(self) -> None:
+        def register(count: int) -> float:
+            def work() -> None:
+                toolkit = Toolkit(plugins=())
+                for number in range(count):
+                    toolkit.register(_pair, name=f"t{number}", presets={"b": 1})
+
+            return seconds(work, time.thread_time)
+
+        # Eight times as many took forty times as long.
+        assert least(lambda: register(3_200) / register(400), enough=18.0, tries=3) < 18.0
+
+
+def _pair(a: int, b: int) -> int:
+    """Take two."""
+    return a

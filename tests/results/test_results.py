@@ -120,7 +120,7 @@ def result_of(value: Any, **options: Any) -> ToolResult:
             toolkit.call_sync("give"),
             asyncio.run(toolkit.call("give")),
             toolkit.prepare("give").execute_sync(),
-            *toolkit.call_many_sync(["give"]),
+            *toolkit.call_many_sync([("give", {})]),
         ]
     assert len({(each.status, each.text) for each in results}) == 1, results
     return results[0]
@@ -494,7 +494,11 @@ def _call(function: Callable[..., Any]) -> ToolResult:
     """The result of a function, the same from plain code and from a loop."""
     with Toolkit(plugins=()) as toolkit:
         toolkit.register(function, name="give")
-        results = [toolkit.call_sync("give"), asyncio.run(toolkit.call("give")), *toolkit.call_many_sync(["give"] * 2)]
+        results = [
+            toolkit.call_sync("give"),
+            asyncio.run(toolkit.call("give")),
+            *toolkit.call_many_sync([("give", {})] * 2),
+        ]
     assert len({(each.status, each.text) for each in results}) == 1, results
     assert results[0].status is Status.SUCCESS, results[0]
     return results[0]

@@ -382,7 +382,8 @@ class TestSiblings:
         toolkit.register(fine)
         for kind in ("sync", "async", "async_late"):
             toolkit.register(failing(error, kind), name=kind)
-        calls: list[Any] = [("fine", {"n": 0}), "sync", ("fine", {"n": 1}), "async", "async_late", ("fine", {"n": 2})]
+        calls: list[Any] = [("fine", {"n": 0}), ("sync", {}), ("fine", {"n": 1}), ("async", {})]
+        calls += [("async_late", {}), ("fine", {"n": 2})]
         for results in (asyncio.run(toolkit.call_many(calls)), toolkit.call_many_sync(calls)):
             assert [result.value for result in results] == [0, None, 1, None, None, 2]
         assert toolkit.call_sync("fine", {"n": 3}).value == 3
@@ -519,7 +520,7 @@ try:
     elif how == "retry":
         toolkit.call_sync(name, policy=retry)
     elif how == "many":
-        toolkit.call_many_sync([name, "idle"])
+        toolkit.call_many_sync([(name, {}), ("idle", {})])
     else:
         asyncio.run(toolkit.call(name))
 except KeyboardInterrupt:

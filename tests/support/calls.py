@@ -1,14 +1,14 @@
 """The ways to make one call."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 import pytest
 
 from pegboard import Toolkit, ToolResult
 
-__all__ = ["CALLERS", "both", "each_caller"]
+__all__ = ["CALLERS", "both", "each_caller", "without_arguments"]
 
 CALLERS: Final[dict[str, Callable[..., ToolResult]]] = {
     "plain": lambda toolkit, *args, **options: toolkit.call_sync(*args, **options),
@@ -23,3 +23,8 @@ def both(toolkit: Toolkit, name: str, sent: Any = None, **options: Any) -> Itera
     """The results from plain code and from a coroutine."""
     for caller in CALLERS.values():
         yield caller(toolkit, name, sent, **options)
+
+
+def without_arguments(calls: Iterable[Any]) -> list[Any]:
+    """The calls of a batch; those that are only named have no arguments."""
+    return [(call, {}) if isinstance(call, str) else call for call in calls]

@@ -308,7 +308,7 @@ class TestMany:
             return True
 
         toolkit.register(meet)
-        calls = ["meet"] * 8
+        calls: list[Any] = [("meet", {})] * 8
         results = toolkit.call_many_sync(calls) if sync else asyncio.run(toolkit.call_many(calls))
         assert [result.value for result in results] == [True] * 8
 
@@ -326,9 +326,9 @@ class TestMany:
 
         with Toolkit(plugins=(), parallel=False) as toolkit:
             toolkit.register(work)
-            toolkit.call_many_sync(["work"] * 5)
+            toolkit.call_many_sync([("work", {})] * 5)
             assert most == 1
-            asyncio.run(toolkit.call_many(["work"] * 5))
+            asyncio.run(toolkit.call_many([("work", {})] * 5))
             assert most == 1
 
     def test_every_form_of_a_call(self, toolkit: Toolkit) -> None:
@@ -339,7 +339,7 @@ class TestMany:
             {"name": "add", "arguments": {"a": 3}},
             same,
             same,
-            "nope",
+            ("nope", None),
         ]
         results = toolkit.call_many_sync(calls)
         assert [result.value for result in results] == [3, 4, 5, 7, 7, None]
@@ -354,7 +354,7 @@ class TestMany:
         ran: list[int] = []
         toolkit.register(lambda: ran.append(1), name="first")
         with pytest.raises(PegboardError, match="a call is a ToolCall"):
-            toolkit.call_many_sync(["first", 7])
+            toolkit.call_many_sync([("first", {}), 7])
         assert ran == []
 
     @pytest.mark.parametrize("lone", ["add", b"add", {"name": "add"}, ToolCall("1", "add"), None, 7])
@@ -529,7 +529,7 @@ class TestFromAnywhere:
 
         toolkit.register(rest)
         started = time.perf_counter()
-        results = asyncio.run(toolkit.call_many(["rest"] * 1000))
+        results = asyncio.run(toolkit.call_many([("rest", {})] * 1000))
         assert time.perf_counter() - started < 25  # one after the other would take 50 s
         assert {each.status for each in results} == {Status.SUCCESS}
 

@@ -247,7 +247,8 @@ class TestGroups:
         assert toolkit["add"].groups == ("a", "b")
         result = toolkit.call_sync("add", {"a": 1})
         assert result.status == "inactive"
-        assert "'a', 'b'" in result.text
+        assert result.error is not None
+        assert "'a', 'b'" in result.error.details["reason"]
         toolkit.update_groups(["b"], True)
         assert toolkit.call_sync("add", {"a": 1}).value == 2
 

@@ -101,8 +101,8 @@ class Middleware(Shown):
 
     With `whole` it runs around whole calls, for telemetry: of tools that do not exist, and with arguments that do not
     fit, too. It is a plain function that gets an `EnteredCall` and has to return what `proceed()` does: the result or,
-    on an event loop, perhaps an awaitable that ends in it. What it raises leaves the call. In between, where the call
-    is made, `told(what, details)` hears of each `"retry"` and each answer to a request for `"approval"`.
+    on an event loop, perhaps an awaitable that ends in it. What it raises makes the call an `error`. In between, where
+    the call is made, `told(what, details)` hears of each `"retry"` and each answer to a request for `"approval"`.
     """
 
     around: Callable[[Any, Callable[[], Any]], ToolResult | Awaitable[ToolResult]] = field(repr=False)

@@ -6,11 +6,13 @@ driver performs them: one for plain code, one for an event loop. Each effect is 
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from collections.abc import Callable, Generator
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, TypeVar
+from weakref import WeakKeyDictionary
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -142,3 +144,26 @@ def tried(function: Callable[..., T], *args: Any) -> T | None:
     except BaseException as error:  # noqa: BLE001 - SystemExit too
         pass_interrupt(error)
         return None
+
+
+_renewed: Final[WeakKeyDictionary[Any, Callable[[Any], object]]] = WeakKeyDictionary()
+
+
+def after_fork(owner: T, renew: Callable[[T], object]) -> None:
+    """Call `renew(owner)` in each child of `os.fork`, which has no other threads, as long as the owner lives."""
+    _renewed[owner] = renew
+
+
+def guarded(lock: Any) -> None:
+    """Let no fork happen while another thread holds a lock of the whole process: the child would never get it."""
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release)
+
+
+def _renew() -> None:
+    for owner, renew in list(_renewed.items()):
+        renew(owner)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew)

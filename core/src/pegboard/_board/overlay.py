@@ -103,6 +103,7 @@ class Overlay:
         return None if said is None else said.get(entry)
 
     def _say(self, fact: Fact, said: Mapping[Entry, Any]) -> None:
+        """State a fact of several tools or groups: a reader sees all of it or nothing."""
         with self._lock:
             known = WeakKeyDictionary(self._said.get(fact))
             known.update(said)
@@ -136,8 +137,12 @@ class Overlay:
 
     def set_presets(self, tool: Tool, presets: Mapping[str, Any], *, merge: bool = False) -> None:
         """Set the presets of a tool here, and drop those that were set here before unless they shall `merge`."""
-        before: Mapping[str, Any] = (self._own("presets", tool.entry) if merge else None) or {}
-        self._say("presets", {tool.entry: {**before, **presets}})
+        with self._lock:  # read and written in one step: two threads that merge lose nothing
+            if (known := self._said.get("presets")) is None:
+                known = WeakKeyDictionary()
+                self._said = {**self._said, "presets": known}
+            before: Mapping[str, Any] = (known.get(tool.entry) if merge else None) or {}
+            known[tool.entry] = {**before, **presets}  # of one tool: no copy of what there is about all others
 
     def has_found(self, tool: Tool) -> bool:
         """Whether a deferred tool was found here or in a wider session."""

@@ -27,7 +27,7 @@ from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 from weakref import WeakValueDictionary
 
-from pegboard._base.effects import new_future, running_loop
+from pegboard._base.effects import after_fork, guarded, new_future, running_loop
 from pegboard._base.errors import PegboardError
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ OVERTAKEN: Final = 100
 _numbers = itertools.count()
 # One for all toolkits: the tool of one may call those of another.
 _guard = threading.Lock()
+guarded(_guard)
 _above: contextvars.ContextVar[Permit | None] = contextvars.ContextVar("pegboard_permit", default=None)
 # The loops that stand still until a call that blocks them has ended: each in a set, which is empty then.
 _blocked: contextvars.ContextVar[tuple[set[Any], ...]] = contextvars.ContextVar("pegboard_blocked", default=())
@@ -149,6 +150,15 @@ class ConcurrencyLimits:
         self._queues: dict[_WaitQueue, OrderedDict[Permit, None]] = {}
         self._groups: dict[_WaitGroup, int] = {}  # how many wait in each
         self._blockers: dict[Any, set[_WaitGroup]] = {}
+        after_fork(self, ConcurrencyLimits._forget_parent)
+
+    def _forget_parent(self) -> None:
+        # In a child of a fork there are no calls but those that the fork was made in.
+        above = permit_above()
+        going_on = set() if above is None else set(above.upwards())
+        for limit in list(self._named.values()):
+            limit.holders &= going_on
+        self._queues, self._groups, self._blockers = {}, {}, {}
 
     def named(self, label: str, capacity: int = 1) -> Limit:
         """The limit of that name, the same for everybody who asks."""
@@ -296,8 +306,9 @@ class ConcurrencyLimits:
         remedy = "let the outer tools take the same locks and belong to the same groups as those that they call"
         if permit.blocks:
             remedy = "inside a running event loop use `await toolkit.call(...)`"
-        message = f"this call would wait for {wanted} forever: who holds that waits for this call"
-        raise PegboardError(message, {"remedy": remedy})
+        # The model reads this: groups and locks are the program's affair.
+        message = "this call would wait forever: what it waits for is held by a call that waits for this one"
+        raise PegboardError(message, {"waits_for": wanted, "remedy": remedy})
 
     def _never_ends(self, new: _WaitGroup) -> bool:
         """Whether a group would wait for itself. Assumes that everybody is stuck, and strikes out whoever is not."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, final
 
 from pegboard._arguments.decode import Accelerators
 from pegboard._arguments.validate import RepairMode, Validation, admit
-from pegboard._base.effects import pass_interrupt, tried
+from pegboard._base.effects import after_fork, pass_interrupt, tried
 from pegboard._base.errors import RegistrationError, describe_exception
 from pegboard._base.jsonable import owned
 from pegboard._base.redaction import Redaction
@@ -66,11 +66,13 @@ class BoundTool:
         middleware: Sequence[Middleware],
         limits: Sequence[Limit],
         engine: Engine,
+        asked: str = "",
     ) -> None:
         definition = tool.definition
         locked = frozenset(name for name, preset in presets.items() if preset.locked)
         self.tool = tool
         self.name = tool.name
+        self.asked = asked or tool.name  # what the session finds it by: its name there, or an alias
         self.plan: Any = definition.plan(frozenset(presets), locked)
         # Who may not be called learns nothing of the arguments.
         self.accept = _refuse if permission is Permission.NEVER else self.plan.accept
@@ -84,7 +86,7 @@ class BoundTool:
         self.policy = merged if timeout is None else ExecutionPolicy(timeout=timeout).merged_over(merged)
         self.permission = permission or tool.permission
         since = f"{self.name} has changed since it was allowed: its {changed}" if changed else ""
-        self._prompted = since or f"the permission of {self.name} is prompt"
+        self._prompted = since or f"{self.name} always asks"
         self.middleware = tuple(each for each in middleware if not each.whole)
         self.limits = tuple(limits)
         self.max_output = tool.options.max_output or engine.results.max_output
@@ -162,6 +164,14 @@ class Engine:
         self._lock = threading.Lock()
         # What `close` stops: `cancel(reason)` of each call that can be stopped, by whoever has to be stopped.
         self.live: dict[Any, Any] = {}
+        after_fork(self, Engine._forget_parent)
+
+    def _forget_parent(self) -> None:
+        # In a child of a fork no call runs but the one that the fork was made in.
+        self._lock = threading.Lock()
+        self.live.clear()
+        for stats in self.stats.values():
+            stats.open = stats.waiting = 0
 
     @property
     def drivers(self) -> Any:

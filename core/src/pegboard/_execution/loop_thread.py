@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar, cast, final
 
 from attrs import define, field
 
-from pegboard._base.effects import ClosedError, Outcome
+from pegboard._base.effects import ClosedError, Outcome, after_fork
 from pegboard._execution.concurrency import permit_above
 from pegboard._execution.timers import AbandonedTasks, TaskGuard, bounded
 from pegboard._model.call import CancelToken
@@ -28,11 +28,15 @@ class LoopThread:
 
     def __init__(self, abandoned: AbandonedTasks) -> None:
         self._abandoned = abandoned
+        self._closed = False
+        self._begin()
+        after_fork(self, LoopThread._begin)  # its thread is one of the parent
+
+    def _begin(self) -> None:
         self._lock = threading.RLock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._runs: set[_Run] = set()
-        self._closed = False
         self._blocked = 0
 
     def run(

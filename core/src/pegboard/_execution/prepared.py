@@ -9,14 +9,15 @@ from functools import partial
 from time import perf_counter
 from typing import Any, Final, cast, final
 
-from pegboard._base.effects import new_future, pass_interrupt
+from pegboard._base.effects import is_cancellation, is_interrupt, new_future, pass_interrupt
 from pegboard._base.errors import PegboardError, Suspend
 from pegboard._base.jsonable import carried, owned
 from pegboard._base.redaction import Redaction
 from pegboard._execution.engine import BoundTool, Unavailable, as_it_is
-from pegboard._execution.runner import CallPath, claims
+from pegboard._execution.runner import CallPath, claims, is_cancelling
+from pegboard._execution.telemetry import log_call
 from pegboard._injection.invocation import Invocation
-from pegboard._model.call import CallerSession, Given, ToolCall
+from pegboard._model.call import CallerSession, Given, ToolCall, new_call_id
 from pegboard._model.policy import Permission
 from pegboard._model.result import Status, ToolResult
 from pegboard._results.factory import finished, redacted
@@ -55,25 +56,36 @@ class CallRunner(CallPath):
 
     def _refused(self, refusal: ToolResult, call: ToolCall, bound: Any = None) -> ToolCall:
         """A prepared call that never runs."""
-        self._within(bound, call.arguments, None, partial(self._settle, refusal, call))
+        self._within(bound, call, None, partial(self._settle, refusal, call))
         return call
 
-    def entered(self, session: CallerSession, bound: BoundTool, sent: Any, *rest: Any) -> Any:
+    def entered(
+        self, session: CallerSession, bound: BoundTool, sent: Any, call_id: str | None, given: Given, on_loop: bool
+    ) -> Any:
         """`run`, within the middleware around whole calls."""
-        return self._within(bound, sent, rest[1][1] or session.agent, partial(self.run, session, bound, sent, *rest))
+        call_id = call_id or new_call_id()
+        call = ToolCall(call_id, bound.name, sent)
+        work = partial(self.run, session, bound, sent, call_id, given, on_loop)
+        return self._within(bound, call, given[1] or session.agent, work, on_loop)
 
-    def absent(self, *call: Any) -> ToolResult:
+    def absent(self, name: str, call_id: str | None, found: Unavailable) -> ToolResult:
         """`unavailable`, within such middleware."""
-        return cast("ToolResult", self._within(None, None, None, partial(self.unavailable, *call)))
+        call = ToolCall(call_id or "", name)
+        return cast("ToolResult", self._within(None, call, None, partial(self.unavailable, name, call.id, found)))
 
-    def _within(self, bound: Any, sent: Any, agent: Any, work: Callable[[], Any]) -> Any:
-        """What the work of a call comes to within such middleware."""
+    def _within(self, bound: Any, call: ToolCall, agent: Any, work: Callable[[], Any], on_loop: bool = False) -> Any:
+        """What the work of a call comes to within such middleware, which is an `error` if that fails."""
+        if not self._engine.around:
+            return work()
         known = type(bound) is BoundTool
+        # Which secrets a call with computed ones had is not known any more when it is over.
+        redact = None if known and bound.computed_secrets else (known and bound.redact) or _NO_SECRETS
+        entered = EnteredCall(bound.tool if known else None, call.arguments, agent, redact)
+        within = _Within(self, call, redact, work)
+        work = within.proceed
         for each in reversed(self._engine.around):
-            # Which secrets a call with computed ones had is not known any more when it is over.
-            redact = None if known and bound.computed_secrets else (known and bound.redact) or _NO_SECRETS
-            work = partial(each.around, EnteredCall(bound.tool if known else None, sent, agent, redact), work)
-        return work()
+            work = partial(each.around, entered, work)
+        return within.result(work, on_loop)
 
     def _admit(self, session: CallerSession, call: ToolCall, bound: BoundTool | Unavailable) -> ToolResult | None:
         engine = self._engine
@@ -118,7 +130,7 @@ class CallRunner(CallPath):
         if waiter is not None:
             return self._engine.drivers.waited(waiter) if on_loop else self._waited_for(call, waiter)
         work = partial(self._perform, call, invocation, given, on_loop)
-        return self._within(invocation.ready, call.arguments, given[1] or invocation.session.agent, work)
+        return self._within(invocation.ready, call, given[1] or invocation.session.agent, work, on_loop)
 
     def _perform(self, call: ToolCall, invocation: Invocation, given: Given, on_loop: bool) -> Any:
         bound: BoundTool = invocation.ready
@@ -182,10 +194,84 @@ class CallRunner(CallPath):
         started = perf_counter()
         invocation: Invocation = call._state
         bound: BoundTool = invocation.ready
-        result = self._engine.results.success(call, value, bound.renderers, bound.max_output)
+        result = self._engine.results.success(call, value, bound.renderers, bound.max_output, invocation.session)
         result = finished(redacted(result, invocation.redact), perf_counter() - started)
         bound.stats.resumed()
         return self._settle(result, call)
+
+
+@final
+class _Within:
+    """One call within the middleware around whole calls: what that raises is the result of the call."""
+
+    def __init__(self, runner: CallRunner, call: ToolCall, redact: Redaction | None, work: Callable[[], Any]) -> None:
+        self._runner = runner
+        self._call = call
+        self._redact = redact
+        self._work = work
+        self._began = False
+
+    def proceed(self) -> Any:
+        """Go on to the call itself."""
+        self._began = True
+        return self._work()
+
+    def result(self, outermost: Callable[[], Any], on_loop: bool) -> Any:
+        """The result or, `on_loop`, perhaps a coroutine that ends in it."""
+        try:
+            found = outermost()
+            if type(found) is ToolResult:
+                return self._told(found)
+            if on_loop and inspect.isawaitable(found):
+                return self._later(found)
+            return self._failed(_no_result(found))
+        except BaseException as error:
+            if is_interrupt(error) or (on_loop and is_cancellation(error) and is_cancelling()):
+                raise
+            return self._failed(error)
+        finally:  # what a tool raised keeps this frame, and would keep its own result through it
+            found = None
+
+    async def _later(self, found: Any) -> ToolResult:
+        try:
+            while inspect.isawaitable(found):
+                found = await found
+            return self._told(found) if isinstance(found, ToolResult) else self._failed(_no_result(found))
+        except GeneratorExit:  # nobody waits any more
+            raise
+        except BaseException as error:
+            if is_interrupt(error) or (is_cancellation(error) and is_cancelling()):
+                raise
+            return self._failed(error)
+        finally:
+            found = None
+
+    def _told(self, result: ToolResult) -> ToolResult:
+        """A prepared call has its result, also where middleware did not proceed."""
+        if self._call._runner is not None and self._call.result is None:
+            self._runner._tell(self._call, self._call._state, result)
+        return result
+
+    def _failed(self, error: BaseException) -> ToolResult:
+        """The result of a call around which the program's own code has failed."""
+        call, runner = self._call, self._runner
+        results = runner._engine.results
+        message = f"what the program has put around {call.name} failed{results.because(error, self._redact)}"
+        result = results.refusal(call, Status.ERROR, "middleware", message, {}, error, attempts=int(self._began))
+        prepared = call if call._runner is not None else None
+        if not self._began:
+            return runner._settle(result, prepared)
+        if prepared is not None:
+            runner.suspended.pop(id(call), None)
+            runner._tell(call, call._state, result)
+        log_call(result, self._redact)
+        return result
+
+
+def _no_result(found: Any) -> TypeError:
+    if inspect.iscoroutine(found):
+        found.close()
+    return TypeError(f"middleware returned a {type(found).__name__}, not a ToolResult; it must return proceed()'s")
 
 
 def _one_of(owed: list[ToolCall], call_id: str | ToolCall) -> ToolCall:

@@ -18,7 +18,7 @@ from typing import Any, Final, TypeAlias
 from pegboard._arguments.decode import ATOMS, MAX_KEYS, check_value, has_every_key
 from pegboard._arguments.validate import Validation
 from pegboard._base import effects
-from pegboard._base.effects import Outcome, StaleError, Steps, cancellation, is_cancellation, pass_interrupt
+from pegboard._base.effects import Outcome, StaleError, Steps, cancellation, guarded, is_cancellation, pass_interrupt
 from pegboard._base.jsonable import carried, owned
 from pegboard._base.redaction import Redaction
 from pegboard._execution.engine import BoundTool, Engine, Unavailable
@@ -39,6 +39,7 @@ _SUSPENDED: Final = Status.SUSPENDED
 #
 # A signal handler may stop a call in between.
 claims: Final = threading.RLock()
+guarded(claims)
 
 # What a call is given that brings nothing of its own.
 NOTHING_GIVEN: Final[Given] = ((), None, None, None)
@@ -104,7 +105,10 @@ class CallPath(Runner):
         try:
             provided = bound.provided
             if invocation is not None:
-                provided = bound.plan.provide(invocation)
+                try:
+                    provided = bound.plan.provide(invocation)
+                except BaseException as error:  # noqa: BLE001 - as below, but the function has not begun
+                    return self._failed(facts, error, begun=0)
                 if bound.standing and invocation.scope is session.scope:
                     bound.provided = provided  # the same for all calls that bring nothing of their own
             if on_loop and bound.fast_thread:
@@ -169,13 +173,14 @@ class CallPath(Runner):
             listen(invocation, listener)
 
     def _steps(
-        self, invocation: Invocation, policy: ExecutionPolicy | None, outcome: Outcome | None = None
+        self, invocation: Invocation, policy: ExecutionPolicy | None, outcome: Outcome | None = None, begun: int = 1
     ) -> tuple[Steps, CancelToken]:
         """The steps of a call, and what stops them; `outcome` is what its function has come to, if it has run."""
         own: ExecutionPolicy = invocation.ready.policy
         steps = CallSteps(self._engine, invocation, own if policy is None else policy.merged_over(own))
-        begun = None if outcome is None or type(outcome[1]) is StaleError else outcome
-        return steps.steps() if begun is None else steps.late(*begun), steps.token
+        if outcome is None or type(outcome[1]) is StaleError:
+            return steps.steps(), steps.token
+        return steps.late(*outcome, begun), steps.token
 
     # Waiting ---------------------------------------------------------------------------------------------------
 
@@ -222,13 +227,13 @@ class CallPath(Runner):
         bound.stats.open -= 1
         return self._counted(bound, filled(facts[2], bound.name, _SUCCESS, known[0], value, None, seconds))
 
-    def _late(self, facts: _Facts, value: Any, error: BaseException | None = None) -> Any:
+    def _late(self, facts: _Facts, value: Any, error: BaseException | None = None, begun: int = 1) -> Any:
         """What comes of a call whose function has come to that, and that the steps have to finish."""
         session, bound, call_id, decoded, values, invocation, started, on_loop = facts
         if invocation is None:
             invocation = Invocation(session, bound, call_id, decoded, values, session.scope, self)
             facts = session, bound, call_id, decoded, values, invocation, started, on_loop
-        return self._finish(facts, *self._steps(invocation, None, (value, error)))
+        return self._finish(facts, *self._steps(invocation, None, (value, error), begun))
 
     def _finish(self, facts: _Facts, steps: Steps, token: CancelToken) -> Any:
         """The result of the steps, or on a loop a coroutine that ends in it; `token` stops them."""
@@ -246,16 +251,16 @@ class CallPath(Runner):
 
     # Ending ----------------------------------------------------------------------------------------------------
 
-    def _failed(self, facts: _Facts, error: BaseException, stopper: Any = None) -> Any:
+    def _failed(self, facts: _Facts, error: BaseException, stopper: Any = None, begun: int = 1) -> Any:
         """What a call comes to that ended with an exception; raises what leaves the call."""
         if facts[-1] or isinstance(error, KeyboardInterrupt):  # else it cannot be the caller's
             error = self._staying(facts, error, stopper)
         if facts[1].policy.max_attempts > 1:
-            return self._late(facts, None, error)
+            return self._late(facts, None, error, begun)
         _, bound, call_id, _, _, invocation, started, _ = facts
         results = self._engine.results
         if invocation is not None or bound.redact or results.has_meaning(error):
-            return self._over(facts, error)
+            return self._over(facts, error, begun)
         fault, told = results.told(error)  # failing must not cost much more
         seconds = perf_counter() - started
         bound.stats.open -= 1
@@ -264,7 +269,7 @@ class CallPath(Runner):
     def _staying(self, facts: _Facts, error: BaseException, stopper: Any = None) -> BaseException:
         """The exception, if it is the outcome of the call; raises what leaves it, which is counted all the same."""
         leaving = effects.is_interrupt(error)
-        if not leaving and facts[-1] and _cancelling() > (0 if stopper is None else stopper.expected):
+        if not leaving and facts[-1] and is_cancelling() > (0 if stopper is None else stopper.expected):
             # The caller's own cancellation, whatever the tool made of it.
             leaving = is_cancellation(error)
             if not leaving and stopper is not None:
@@ -277,13 +282,14 @@ class CallPath(Runner):
 
     def _conclude(self, facts: _Facts, value: Any) -> ToolResult:
         """The result of a call that returned."""
-        bound = facts[1]
-        return self._end(facts, self._engine.results.success(_said(facts), value, bound.renderers, bound.max_output))
+        session, bound, *_ = facts
+        success = self._engine.results.success
+        return self._end(facts, success(_said(facts), value, bound.renderers, bound.max_output, session))
 
-    def _over(self, facts: _Facts, error: BaseException) -> ToolResult:
+    def _over(self, facts: _Facts, error: BaseException, begun: int = 1) -> ToolResult:
         """The result of a call that raised."""
         redact = facts[1].redact if facts[5] is None else facts[5].redact
-        return self._end(facts, self._engine.results.failure(_said(facts), error, redact))
+        return self._end(facts, self._engine.results.failure(_said(facts), error, redact, begun))
 
     def _end(self, facts: _Facts, result: ToolResult) -> ToolResult:
         """The result of a call, told to whoever has seen the call."""
@@ -400,7 +406,8 @@ def _as_dict(sent: Any, shown: bool) -> dict[str, Any]:
     return owned(sent) if shown else sent
 
 
-def _cancelling() -> int:
+def is_cancelling() -> int:
+    """How often the task that runs here was asked to end, and has not taken that back."""
     task = sys.modules["asyncio"].current_task()
     return task.cancelling() if task is not None else 0
 

@@ -41,7 +41,19 @@ _FINAL: Final = (Suspend, MissingContextError, PegboardError, KeyboardInterrupt)
 class CallSteps:
     """One run of a prepared call. `steps()` ends in its result and never raises for what a tool does."""
 
-    __slots__ = ("_agreed", "_engine", "_log", "_results", "_said", "_tries", "invocation", "policy", "ready", "token")
+    __slots__ = (
+        "_agreed",
+        "_begun",
+        "_engine",
+        "_log",
+        "_results",
+        "_said",
+        "_tries",
+        "invocation",
+        "policy",
+        "ready",
+        "token",
+    )
 
     def __init__(self, engine: Engine, invocation: Invocation, policy: ExecutionPolicy) -> None:
         self._engine = engine
@@ -52,6 +64,7 @@ class CallSteps:
         self.policy = policy
         self._agreed: Any = None  # the definition of the tool that somebody agreed to, with these arguments
         self._tries = 0
+        self._begun = 0  # how often the function has begun
         self._said: list[Any] = []  # what the tool has yielded in this attempt
         self._log: deque[Mapping[str, Any]] | None = None
 
@@ -75,7 +88,7 @@ class CallSteps:
         session, refusal = self.invocation.session, None
         while refusal is None:
             if not session.holds(self.ready):
-                refusal = self._bind(session.ready(self.ready.name))
+                refusal = self._bind(session.ready(self.ready.asked))
             elif (reason := self._unapproved()) is not None:
                 refusal = yield from self._approve(reason)
             elif self.token._cancelled:
@@ -97,9 +110,10 @@ class CallSteps:
             invocation.compute()
         return self._engine.readmitted(invocation, None)
 
-    def late(self, value: Any, error: BaseException | None) -> Steps:
-        """The same for a call on the fast path whose function has come to that: what is still to be done."""
-        return finished((yield from self._try((value, error))), 0.0, self._tries, self._log or ())
+    def late(self, value: Any, error: BaseException | None, begun: int) -> Steps:
+        """The same for a call of the fast path that has come to that, its function `begun`: what is left to do."""
+        self._begun = begun
+        return finished((yield from self._try((value, error))), 0.0, self._begun, self._log or ())
 
     def _cancelled(self) -> ToolResult:
         return self._results.refusal(self.invocation.said, Status.CANCELLED, "cancelled", "the call was cancelled")
@@ -109,7 +123,7 @@ class CallSteps:
             self.invocation.seen.status = Status.RUNNING
         started = time.perf_counter()
         result = yield from (self._through(0) if self.ready.middleware else self._try())
-        return finished(result, time.perf_counter() - started, max(self._tries, 1), self._log or ())
+        return finished(result, time.perf_counter() - started, self._begun, self._log or ())
 
     # Approval --------------------------------------------------------------------------------------------------
 
@@ -200,7 +214,9 @@ class CallSteps:
             return self._results.failure(call, error, self.invocation.redact)
         if isinstance(value, ToolResult):
             # Another call's comes from a cache, for instance.
-            return value if value.call_id == call.id else self._results.success(call, value, self.ready.renderers)
+            if value.call_id == call.id:
+                return value
+            return self._results.success(call, value, self.ready.renderers, session=self.invocation.session)
         name = middleware.name or getattr(middleware.around, "__qualname__", "middleware")
         remedy = f"middleware {name!r} returned a {type(value).__name__}, not a ToolResult; it must return proceed()'s"
         message = f"what the program has put around {call.name} gave no result"
@@ -276,8 +292,12 @@ class CallSteps:
             raise StaleError
         plan = ready.plan
         if bind:
-            return plan.bind(invocation.values, invocation)
-        return plan.invoke(invocation.values, plan.provide(invocation) if plan.fetches else invocation.presets)
+            bound = plan.bind(invocation.values, invocation)
+            self._begun += 1
+            return bound
+        provided = plan.provide(invocation) if plan.fetches else invocation.presets
+        self._begun += 1
+        return plan.invoke(invocation.values, provided)
 
     def _effect(self) -> effects.Await | effects.Work:
         """What runs the function."""
@@ -310,11 +330,11 @@ class CallSteps:
     def _conclude(self, value: Any, error: BaseException | None) -> ToolResult:
         if isinstance(error, effects.ClosedError) and self.token.cancelled:
             return self._cancelled()
-        limit = self.ready.max_output
+        limit, session = self.ready.max_output, self.invocation.session
         if error is not None:
             failure = self._results.failure(self.invocation.said, error, self.invocation.redact)
-            return self._results.with_partial(failure, self._said, limit, self.invocation.redact)
-        return self._results.success(self.invocation.said, value, self.ready.renderers, limit)
+            return self._results.with_partial(failure, self._said, limit, self.invocation.redact, session)
+        return self._results.success(self.invocation.said, value, self.ready.renderers, limit, session)
 
     def _work(self, invoke: Callable[[], Any], backend: Any) -> effects.Work:
         invocation = self.invocation

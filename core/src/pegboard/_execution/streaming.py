@@ -16,6 +16,7 @@ from pegboard._execution.telemetry import logger
 from pegboard._injection.invocation import Invocation
 from pegboard._model.call import CancelToken, Chunk, Given, Listener, ToolCall, Unseen, new_call_id
 from pegboard._model.result import Status, ToolResult
+from pegboard._results.factory import shortened
 
 if TYPE_CHECKING:
     import asyncio
@@ -223,7 +224,7 @@ _MEANT: Final = {
 def _normalised(call: Any) -> _Call:
     if isinstance(call, (tuple, list)) and len(call) == 2:  # `tuple | list` would be made for each call
         return call[0], call[1], new_call_id()
-    if isinstance(call, (ToolCall, str)):
+    if isinstance(call, ToolCall):
         return call, None, new_call_id()
     if isinstance(call, Mapping) and "name" in call and call.keys() <= _MEMBERS:
         return call["name"], call.get("arguments"), call.get("id") or new_call_id()
@@ -233,6 +234,10 @@ def _normalised(call: Any) -> _Call:
 def _no_call(call: Any) -> PegboardError:
     """The error for what is none, with what was meant."""
     known = "a call is a ToolCall, a (name, arguments) pair or a mapping with 'name', 'arguments' and perhaps 'id'"
+    if isinstance(call, str):  # a lone pair that was taken for a list, for instance: its name would run without a word
+        return PegboardError(
+            f"{known}; got the text {shortened(call, 100)!r}: write [({shortened(call, 100)!r}, {{}})]"
+        )
     if not isinstance(call, Mapping):
         return PegboardError(f"{known}; got a {type(call).__name__}")
     if not call.keys().isdisjoint(("type", "function", "function_call", "functionCall", "jsonrpc")):
@@ -356,4 +361,5 @@ class Batch:
         known = call[0]
         said = known if isinstance(known, ToolCall) else Unseen(call[2] or "", str(known))
         why = f"{said.name} cancelled the task that it ran in"
-        return getattr(known, "result", None) or self._engine.results.refusal(said, Status.CANCELLED, "cancelled", why)
+        results = self._engine.results
+        return getattr(known, "result", None) or results.refusal(said, Status.CANCELLED, "cancelled", why, attempts=1)

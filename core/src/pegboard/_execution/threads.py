@@ -7,11 +7,12 @@ import itertools
 import queue
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import Any, Final, TypeAlias, final
 
-from pegboard._base.effects import AttemptTimeoutError, ClosedError, Outcome, cancellation
+from pegboard._base.effects import AttemptTimeoutError, ClosedError, Outcome, after_fork, cancellation, guarded
 
 CLOSED: Final = "the toolkit is closed; its threads run nothing more"
 
@@ -19,6 +20,7 @@ _numbers = itertools.count(1)
 # Guards the state of every ticket: it is held for an instant, and a lock for each would cost more. A signal handler may
 # give up a job in between, as asyncio's does on a Ctrl-C: this lock and that of a pool can be taken again.
 _tickets = threading.RLock()
+guarded(_tickets)
 
 
 class Ticket:
@@ -78,10 +80,11 @@ class Ticket:
 
 @final
 class WorkerPool:
-    """At most `size` jobs at a time. Abandoned threads do not count, but no more than `max_abandoned` may pile up.
+    """At most `size` jobs at a time. Abandoned threads do not count, but no more than `max_abandoned` pile up.
 
-    The default executor of asyncio is not used: it has few threads, starves after some hung tools, and keeps the
-    interpreter from exiting.
+    Where they come near that, fewer jobs run at a time; then jobs are refused, those that queue too. The default
+    executor of asyncio is not used: it has few threads, starves after some tools that hang, and keeps the interpreter
+    from exiting.
     """
 
     def __init__(self, size: int = 64, *, max_abandoned: int = 256) -> None:
@@ -89,50 +92,72 @@ class WorkerPool:
             raise ValueError(f"a pool needs at least 1 thread, got {size}")
         self.size = size
         self.max_abandoned = max_abandoned
-        self._jobs: queue.SimpleQueue[Ticket | None] = queue.SimpleQueue()
+        self.closed = False
+        self._begin()
+        after_fork(self, WorkerPool._begin)  # its threads are those of the parent
+
+    def _begin(self) -> None:
         self._lock = threading.RLock()
+        self._left = threading.Condition(self._lock)  # told when a thread ends or is lost
+        self._backlog: deque[Ticket] = deque()  # jobs that are not promised a thread
+        self._jobs: queue.SimpleQueue[Ticket | None] = queue.SimpleQueue()  # those that are
         self._threads: set[threading.Thread] = set()
         self._lost: set[threading.Thread] = set()
         self._idle = 0  # threads without a job that are not promised one
-        self.queued = 0  # queued jobs that are not promised a thread
         self._lending: set[threading.Thread] = set()
         self._leaving = 0  # threads that deliver their last outcome, and take no other job
-        self.closed = False
-        self._left = threading.Condition(self._lock)  # told when a thread ends or is lost
 
     @property
     def abandoned(self) -> int:
-        """How many threads hang in jobs that nobody waits for."""
+        """How many threads are inside jobs that no caller waits for."""
         return len(self._lost)
 
+    @property
+    def queued(self) -> int:
+        """How many jobs wait for a thread."""
+        with self._lock:
+            return sum(ticket.outcome is None for ticket in self._backlog)
+
     def submit(self, ticket: Ticket) -> None:
-        """Queue a job. Raises RuntimeError when the pool is closed or no thread can be started."""
+        """Queue a job. Raises `ClosedError` when the pool takes no more, RuntimeError when no thread can be started."""
         with self._lock:
             if self.closed:
                 raise ClosedError(CLOSED)
             if len(self._lost) >= self.max_abandoned:
-                raise RuntimeError(f"{self.abandoned} threads hang in tools that timed out; no more are started")
-            if self._idle > 0:
-                self._idle -= 1
-            elif not self._grow():
-                self.queued += 1
-            self._jobs.put(ticket)
+                raise self._too_many()
+            self._backlog.append(ticket)
+            try:
+                self._promise()
+            except RuntimeError:
+                self._backlog.remove(ticket)
+                raise
 
-    def _grow(self) -> bool:
+    def _too_many(self) -> ClosedError:
+        return ClosedError(f"{self.abandoned} threads are inside tools that timed out; no more are started")
+
+    def relieve(self) -> None:
+        """Let jobs that queue have the threads that there are by now."""
+        with self._lock, suppress(RuntimeError):  # no thread can be started: they wait for one of those that are there
+            self._promise()
+
+    def _promise(self) -> None:
+        # Called under the lock: jobs get threads, as far as there is room.
+        while self._backlog and self._has_room() and not self.closed:
+            ticket = self._backlog[0]
+            if ticket.outcome is None:  # else it was given up while it queued
+                if self._idle:
+                    self._idle -= 1
+                else:
+                    thread = threading.Thread(target=self._work, name=f"pegboard-{next(_numbers)}", daemon=True)
+                    thread.start()
+                    self._threads.add(thread)
+                self._jobs.put(ticket)
+            self._backlog.popleft()
+
+    def _has_room(self) -> bool:
         # Called under the lock. Lent slots, leaving and abandoned threads do not count.
-        if len(self._threads) - len(self._lending) - self._leaving >= self.size:
-            return False
-        thread = threading.Thread(target=self._work, name=f"pegboard-{next(_numbers)}", daemon=True)
-        thread.start()
-        self._threads.add(thread)
-        return True
-
-    def _relieve(self) -> None:
-        # Called under the lock, when a slot has come free.
-        if self.queued and not self.closed:
-            with suppress(RuntimeError):  # no thread can be started: the job waits for one of those that are there
-                if self._grow():
-                    self.queued -= 1
+        busy = len(self._threads) - self._idle - len(self._lending) - self._leaving
+        return busy < min(self.size, self.max_abandoned - len(self._lost))
 
     def _work(self) -> None:
         local.pool = self
@@ -156,6 +181,7 @@ class WorkerPool:
             self._lost.discard(me)
             self._leaving -= leaving
             self._left.notify_all()
+            self.relieve()
 
     def _stays(self) -> bool:
         """Whether a worker takes another job: one that queues, or the next that comes."""
@@ -164,19 +190,21 @@ class WorkerPool:
             # Said under the same lock that was asked under: two that both saw one too many would both go.
             self._leaving += 1
             return False
-        if self.queued:
-            self.queued -= 1
-        else:
-            self._idle += 1
+        self._idle += 1
+        self.relieve()
         return True
 
-    def abandon(self, ticket: Ticket, error: BaseException | None = None) -> bool:
-        """Give up on a job that has not ended; whether it had not. One that had not begun simply never runs."""
+    def abandon(self, ticket: Ticket, error: BaseException | None = None, *, relieve: bool = True) -> bool:
+        """Give up on a job that has not ended; whether it had not. One that had not begun simply never runs.
+
+        Without `relieve` no queued job takes its place yet: its caller may be about to give up that one too.
+        """
         with self._lock:
             ended = ticket.end((None, error))
             if ended and ticket.thread is not None:
                 self._lose(ticket.thread)
-                self._relieve()
+                if relieve:
+                    self.relieve()
             return ended
 
     def _lose(self, thread: threading.Thread) -> None:
@@ -185,6 +213,13 @@ class WorkerPool:
         self._lending.discard(thread)
         self._lost.add(thread)
         self._left.notify_all()
+        if len(self._lost) >= self.max_abandoned:
+            self._refuse(self._too_many())
+
+    def _refuse(self, error: BaseException) -> None:
+        # Called under the lock: what queues never runs.
+        while self._backlog:
+            self._backlog.popleft().settle((None, error))
 
     @contextmanager
     def lent(self) -> Iterator[None]:
@@ -198,7 +233,7 @@ class WorkerPool:
             with self._lock:
                 if me in self._threads:  # one that was abandoned has no slot to lend
                     self._lending.add(me)
-                    self._relieve()
+                    self.relieve()
         try:
             yield
         finally:
@@ -216,11 +251,9 @@ class WorkerPool:
             if self.closed:
                 return
             self.closed = True
-            queued = []
             with suppress(queue.Empty):
                 while ticket := self._jobs.get_nowait():
-                    queued.append(ticket)
-            self.queued = 0
+                    self._backlog.append(ticket)
             threads = self._threads - {threading.current_thread()}
             for _ in self._threads:
                 self._jobs.put(None)
@@ -230,8 +263,8 @@ class WorkerPool:
             for thread in threads & self._threads:
                 self._lose(thread)
             ended = threads - self._lost
-        for ticket in queued:
-            ticket.settle((None, ClosedError(CLOSED)))
+        with self._lock:
+            self._refuse(ClosedError(CLOSED))
         for thread in ended:  # they have said that they end
             thread.join(seconds)
 
@@ -250,12 +283,15 @@ class BackendPool:
         self._future = self._backend.submit(ticket.job)
         self._future.add_done_callback(lambda future: self._ended(ticket, future))
 
+    def relieve(self) -> None:
+        """The backend itself knows what queues there."""
+
     def _ended(self, ticket: Ticket, future: Any) -> None:
         self._future = None  # it keeps its callbacks, and the ticket by them
         error = cancellation() if future.cancelled() else future.exception()
         ticket.settle((None, error) if error is not None else (future.result(), None))
 
-    def abandon(self, ticket: Ticket, error: BaseException | None = None) -> bool:
+    def abandon(self, ticket: Ticket, error: BaseException | None = None, *, relieve: bool = True) -> bool:
         """Give up on a job that has not ended, and cancel its future."""
         future, ended = self._future, ticket.end((None, error))
         if ended and future and future.cancel() and isinstance(error, AttemptTimeoutError):

@@ -63,17 +63,24 @@ class JobWait(Ticket):
         """Wake the task."""
         # In its own thread the loop need not wake.
         soon = self.loop.call_soon if running_loop() is self.loop else self.loop.call_soon_threadsafe
-        try:
+        with suppress(RuntimeError):  # the loop is closed: no task waits any more
             soon(self._callback, self, context=self._context)
-        except RuntimeError:  # the loop is closed: nobody waits any more
-            return
 
     def result(self) -> None:
         """Nothing is raised in the task; it looks at the outcome."""
 
     def cancel(self, msg: Any = None) -> bool:
         """Give the job up, as cancelled; from any thread."""
-        return self.give_up(asyncio.CancelledError() if msg is None else asyncio.CancelledError(msg))
+        error = asyncio.CancelledError() if msg is None else asyncio.CancelledError(msg)
+        ended = self.pool.abandon(self, error, relieve=False)
+        if ended:
+            self.tell()
+            # A turn of the loop later: who cancels many calls at once cancels those that queue too, and none begins.
+            try:
+                self.loop.call_soon_threadsafe(self.pool.relieve)
+            except RuntimeError:  # the loop is closed
+                self.pool.relieve()
+        return ended
 
     def ring(self) -> float:
         """The job is given up if its time is up; from any thread, for the loop may stand still."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 import itertools
 import os
 import threading
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias, final, runtime_checkable
 
 from attrs import define, frozen
 
+from pegboard._base.effects import guarded
 from pegboard._base.errors import PegboardError
 from pegboard._base.records import Compared
 from pegboard._model.result import Block, Note, Status, TextBlock, ToolResult
@@ -122,6 +123,7 @@ class Emitter:
 # Guards the state of every token: it is held for an instant, and a lock for each would cost more. A signal handler may
 # stop a call in between.
 _tokens: Final = threading.RLock()
+guarded(_tokens)
 
 
 @final
@@ -206,6 +208,9 @@ class CallerSession(Protocol):
     @property
     def approver(self) -> Callable[..., Any] | None:
         """Answers requests for approval."""
+
+    def lineage(self) -> Iterator[Any]:
+        """What tells this session from others, then the same of each wider one."""
 
     def ready(self, name: Any, /) -> Any:
         """The tool made ready for calls, or why it cannot be called. Never raises."""

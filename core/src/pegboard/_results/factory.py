@@ -6,13 +6,14 @@ import threading
 from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any, Final, Literal, TypeAlias, final
+from weakref import ReferenceType, ref
 
 from pegboard._base import errors
-from pegboard._base.effects import AttemptTimeoutError, is_cancellation, pass_interrupt, tried
+from pegboard._base.effects import AttemptTimeoutError, ClosedError, is_cancellation, pass_interrupt, tried
 from pegboard._base.errors import Fault, Suspend, ToolError, describe_exception, traceback_text
 from pegboard._base.redaction import Redaction
 from pegboard._model import result as results
-from pegboard._model.call import Called
+from pegboard._model.call import Called, CallerSession
 from pegboard._model.result import Block, Note, Rendering, Status, TextBlock, ToolOutput, ToolResult, Unread, filled
 from pegboard._results.converters import Renderers, guarded, joined, shown
 
@@ -51,13 +52,19 @@ class ResultFactory:
         if overflow not in ("truncate", "spill"):
             raise ValueError(f'overflow takes "truncate" or "spill", got {overflow!r}')
         self.spill = Spill(max_output or SPILL_PAGE) if overflow == "spill" else None
-        self._overflow = self.spill.keep if self.spill else shortened
 
-    def success(self, call: Called, value: Any, renderers: Renderers, max_output: int | None = None) -> ToolResult:
-        """The result of a call that returned."""
+    def success(
+        self,
+        call: Called,
+        value: Any,
+        renderers: Renderers,
+        max_output: int | None = None,
+        session: CallerSession | None = None,
+    ) -> ToolResult:
+        """The result of a call that returned, in a `session` that may read on in what is too long."""
         if isinstance(value, ToolResult):
             clean = value if value.status is _SUCCESS else redacted(value, renderers.redact)
-            return self._adopted(call, clean, max_output or self.max_output)
+            return self._adopted(call, clean, max_output or self.max_output, session)
         if isinstance(value, BaseException):
             return self.failure(call, value, renderers.redact)
         metadata: Mapping[str, Any] = {}
@@ -65,7 +72,7 @@ class ResultFactory:
         if isinstance(value, ToolOutput):
             metadata, attachments, value = value.metadata, value.attachments, value.value
         try:
-            found = self._rendered(value, renderers, max_output or self.max_output)
+            found = self._rendered(value, renderers, max_output or self.max_output, session)
         except BaseException as error:  # noqa: BLE001 - a converter, or a value's own methods, may raise anything
             pass_interrupt(error)
             kind = type(value).__qualname__
@@ -73,11 +80,13 @@ class ResultFactory:
             tie, why = isinstance(error, errors.ConflictError), self.because(error, renderers.redact)
             message = f"the tool returned a {kind} that cannot be turned into a result{'' if tie else why}"
             details = {"reason": str(error)} if tie else None
-            return self.refusal(call, Status.ERROR, "conversion", message, details, error)
+            return self.refusal(call, Status.ERROR, "conversion", message, details, error, attempts=1)
         said = tuple(call.notes), tuple(call.logs), (*call.attachments, *attachments)
         return filled(call.id, call.name, _SUCCESS, found, value, None, 0.0, 1, *said, metadata)
 
-    def _rendered(self, value: Any, renderers: Renderers, limit: int | None) -> Rendering | results.Unrendered:
+    def _rendered(
+        self, value: Any, renderers: Renderers, limit: int | None, session: CallerSession | None
+    ) -> Rendering | results.Unrendered:
         render, lazy = renderers.of(type(value))
         if lazy and (limit is None or is_short(value, limit)):
             return render
@@ -85,18 +94,25 @@ class ResultFactory:
         if limit is None:
             return found
         content, *rest = results.rendered(value, found)
-        return self._bounded(content, limit), *rest
+        return self._bounded(content, limit, session), *rest
 
-    def _bounded(self, content: tuple[Block, ...], limit: int | None) -> tuple[Block, ...]:
-        return content if limit is None else tuple(self._bounded_block(block, limit) for block in content)
+    def _bounded(
+        self, content: tuple[Block, ...], limit: int | None, session: CallerSession | None
+    ) -> tuple[Block, ...]:
+        return content if limit is None else tuple(self._bounded_block(block, limit, session) for block in content)
 
-    def _bounded_block(self, block: Block, limit: int) -> Block:
-        long = isinstance(block, TextBlock) and len(block.text) > limit
-        return TextBlock(self._overflow(block.text, limit)) if long else block
+    def _bounded_block(self, block: Block, limit: int, session: CallerSession | None) -> Block:
+        if not isinstance(block, TextBlock) or len(block.text) <= limit:
+            return block
+        if self.spill is None or session is None:
+            return TextBlock(shortened(block.text, limit))
+        return TextBlock(self.spill.keep(block.text, limit, session))
 
-    def _adopted(self, call: Called, result: ToolResult, limit: int | None) -> ToolResult:
+    def _adopted(
+        self, call: Called, result: ToolResult, limit: int | None, session: CallerSession | None
+    ) -> ToolResult:
         """A result that the tool made itself, under this call's id and name, and within its bounds."""
-        content, value, error = self._bounded(result.content, limit), result.value, result.error
+        content, value, error = self._bounded(result.content, limit, session), result.value, result.error
         said = (*call.notes, *result.notes), (*call.logs, *result.logs), (*call.attachments, *result.attachments)
         rendered = content, result.data
         return filled(call.id, call.name, result.status, rendered, value, error, 0.0, 1, *said, result.metadata)
@@ -114,11 +130,14 @@ class ResultFactory:
             message = redact(message)  # before it is cut: half a secret is no longer recognised
         return message if len(message) <= MAX_ERROR_TEXT else shortened(message, MAX_ERROR_TEXT)
 
-    def failure(self, call: Called, error: BaseException, redact: Redaction | None = None) -> ToolResult:
+    def failure(
+        self, call: Called, error: BaseException, redact: Redaction | None = None, attempts: int = 1
+    ) -> ToolResult:
         """The result of a call that raised."""
         if self.has_meaning(error):
             return self._meant(call, error, redact)
-        return self._result(call, Status.ERROR, *self.told(error, redact))
+        attempts = 0 if isinstance(error, ClosedError) else attempts
+        return self._result(call, Status.ERROR, *self.told(error, redact), attempts=attempts)
 
     def has_meaning(self, error: BaseException) -> bool:
         """Whether an exception says more than that the tool failed."""
@@ -138,7 +157,7 @@ class ResultFactory:
         if isinstance(error, errors.MissingContextError):
             return self.refusal(call, Status.INVALID, "missing_context", MISSING_VALUE, error.details, error)
         if isinstance(error, errors.TransferError):
-            return self.refusal(call, Status.ERROR, "transfer", str(error), error.details, error)
+            return self.refusal(call, Status.ERROR, "transfer", str(error), error.details, error, attempts=1)
         message = self.said(error, redact)
         details = {"type": type(error).__qualname__}
         if isinstance(error, AttemptTimeoutError):
@@ -149,7 +168,14 @@ class ResultFactory:
             return self._result(call, Status.CANCELLED, fault, "Error: the call was cancelled")
         return self._result(call, Status.ERROR, ("tool_error", message, details, error), message)
 
-    def with_partial(self, result: ToolResult, yielded: Any, limit: int | None, redact: Redaction | None) -> ToolResult:
+    def with_partial(
+        self,
+        result: ToolResult,
+        yielded: Any,
+        limit: int | None,
+        redact: Redaction | None,
+        session: CallerSession | None = None,
+    ) -> ToolResult:
         """A failure with what the tool had yielded until then: for the model after the error, as `metadata["partial"]`.
 
         An abandoned thread may go on and yield more: that is not in it.
@@ -160,7 +186,7 @@ class ResultFactory:
         value = joined(so_far)
         value = value if redact is None else redact.deep(value)
         # The value's own methods may raise: the program has it, the model has the error.
-        bounded = self._bounded(tried(shown, value) or (), limit or self.max_output)
+        bounded = self._bounded(tried(shown, value) or (), limit or self.max_output, session)
         said = (TextBlock(f"{result.text}\n{PARTIAL}"),) if bounded else result.content
         object.__setattr__(result, "_rendered", ((*said, *bounded), result.data))
         object.__setattr__(result, "metadata", {**result.metadata, "partial": value})
@@ -174,9 +200,12 @@ class ResultFactory:
         message: str,
         details: Mapping[str, Any] | None = None,
         exception: BaseException | None = None,
+        *,
+        attempts: int = 0,
     ) -> ToolResult:
-        """The result of a call that did not run: `message` is written for the model."""
-        return self._result(call, status, (kind, message, details or {}, exception), f"Error: {message}")
+        """The result of a call that did not run, or not to its end: `message` is written for the model."""
+        fault = kind, message, details or {}, exception
+        return self._result(call, status, fault, f"Error: {message}", attempts=attempts)
 
     def not_permitted(self, call: Called) -> ToolResult:
         """The result of a call of a tool whose permission is `never`."""
@@ -184,10 +213,16 @@ class ResultFactory:
         return self.refusal(call, Status.DENIED, "denied", f"{call.name} is not permitted", remedy)
 
     def _result(
-        self, call: Called, status: Status, fault: Unread, text: str, metadata: Mapping[str, Any] | None = None
+        self,
+        call: Called,
+        status: Status,
+        fault: Unread,
+        text: str,
+        metadata: Mapping[str, Any] | None = None,
+        attempts: int = 1,
     ) -> ToolResult:
         said = tuple(call.notes), tuple(call.logs), tuple(call.attachments)
-        return filled(call.id, call.name, status, text, None, fault, 0.0, 1, *said, metadata or {})
+        return filled(call.id, call.name, status, text, None, fault, 0.0, attempts, *said, metadata or {})
 
 
 def is_short(value: Any, limit: int) -> bool:
@@ -252,31 +287,34 @@ KEPT_CHARACTERS: Final = 64_000_000
 
 @final
 class Spill:
-    """Keeps long texts of one toolkit in memory, and reads them page by page."""
+    """Keeps long texts of one toolkit in memory, and reads them page by page to the sessions that may."""
 
     def __init__(self, page: int, kept: int = KEPT_CHARACTERS) -> None:
         self._page = page
         self._kept = kept
-        self._texts: dict[str, str] = {}
+        # By handle; each with what the sessions are told by that may read it, which it does not keep alive.
+        self._texts: dict[str, tuple[str, tuple[ReferenceType[Any], ...]]] = {}
         self._lock = threading.Lock()
 
-    def keep(self, text: str, limit: int) -> str:
-        """The first `limit` characters, and where the rest is to be had."""
+    def keep(self, text: str, limit: int, session: CallerSession) -> str:
+        """The first `limit` characters, and where that session, and the wider ones, get the rest."""
         import secrets
 
         with self._lock:
-            # Not to be guessed: a toolkit serves many sessions, and only who was given a handle may read on.
             handle = f"output_{secrets.token_hex(8)}"
-            self._texts[handle] = text
-            while len(self._texts) > 1 and sum(map(len, self._texts.values())) > self._kept:
+            self._texts[handle] = text, tuple(map(ref, session.lineage()))
+            while len(self._texts) > 1 and sum(len(each) for each, _ in self._texts.values()) > self._kept:
                 del self._texts[next(iter(self._texts))]
         rest = f'the rest: read_output(handle="{handle}", offset={limit})'
         return f"{text[:limit]}\n[{limit} of {len(text)} characters; {rest}]"
 
-    def read(self, handle: str, offset: int) -> str:
-        """A page of a kept text, and where the rest is to be had. Raises `ToolError` for a text that is not kept."""
-        text = self._texts.get(handle)
-        if text is None:
+    def read(self, handle: str, offset: int, reader: object) -> str:
+        """A page of a kept text, and where the rest is to be had.
+
+        Raises `ToolError`, in the same words, for a text that is not kept and for one that this reader may not read.
+        """
+        text, readers = self._texts.get(handle, ("", ()))
+        if not any(each() is reader for each in readers):
             raise ToolError(f"no output {handle!r} is kept (any more); call the tool again")
         end = offset + self._page
         page = text[offset:end]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
-from pegboard._base.effects import pass_interrupt
+from pegboard._base.effects import guarded, pass_interrupt
 from pegboard._base.errors import PegboardError, UnknownNameError
 from pegboard._base.names import SEARCH_TOOL
 from pegboard._board.board import View, groups_of
@@ -21,6 +21,7 @@ from pegboard._model.tool import Tool, ToolSchema
 from pegboard._toolkit.state import OFF_BOARD, ToolkitState, replaces
 
 _refreshing: Final = threading.Lock()
+guarded(_refreshing)
 
 
 class _Listing(NamedTuple):
@@ -178,6 +179,10 @@ class Catalog:
     def approver(self, approver: Callable[..., Any] | None) -> None:
         self._overlay.approver = approver
 
+    def lineage(self) -> Iterator[Overlay]:
+        """What tells this session from others, then the same of each wider one."""
+        return self._overlay.chain()
+
     @property
     def policy(self) -> ExecutionPolicy:
         """The merged execution policy."""
@@ -214,7 +219,7 @@ class Catalog:
 
     def holds(self, bound: BoundTool) -> bool:
         """Whether nothing was decided anew since that tool was made ready."""
-        return self._generation == self._core.registry.generation and self._cache.get(bound.name) is bound
+        return self._generation == self._core.registry.generation and self._cache.get(bound.asked) is bound
 
     def _make_ready(self, name: str) -> BoundTool | Unavailable:
         tool = self._find(name)
@@ -238,9 +243,11 @@ class Catalog:
             [each for each in self._core.services.middleware if each.applies is None or each.applies(judged)],
             self._core.limits_for(judged),
             self._core.engine,
+            name,
         )
 
     def _inactive(self, name: str, groups: tuple[str, ...]) -> Unavailable:
+        """Why a tool of those groups cannot be called. The model reads of a group only where it may switch it."""
         named = ", ".join(map(repr, groups))
         missing = sorted(set(groups) - {group.name for group in self._core.groups.all()})
         create = f"create_group({missing[0]!r}, ...), for there is no such group yet, and " if missing else ""
@@ -249,10 +256,10 @@ class Catalog:
         tool = self._core.registry.find(META_TOOL) if switchable else None
         may_switch = tool is not None and is_meta_tool(tool) and self._overlay.standing(tool)[0] != Permission.NEVER
         meta = self._view.name_of(tool) if tool is not None and may_switch else None
-        how = f"To activate it, call {meta}, with {switchable[0]!r} in {PARAMETER}" if meta else "Go on without it"
-        are = "groups are" if len(groups) > 1 else "group is"
-        message = f"{name} is inactive, for its {are} not active: {named}. {how}"
-        return Unavailable(Status.INACTIVE, "inactive", message, {"remedy": remedy})
+        how = f"to activate it, call {meta}, with {switchable[0]!r} in {PARAMETER}" if meta else "go on without it"
+        reason = f"its {'groups are' if len(groups) > 1 else 'group is'} not active: {named}"
+        message = f"{name} is not available now; {how}"
+        return Unavailable(Status.INACTIVE, "inactive", message, {"reason": reason, "remedy": remedy})
 
 
 def is_meta_tool(tool: Tool) -> bool:

@@ -186,11 +186,16 @@ class Surface(Calls):
         return tuple(tool.name for tool in session._listing().deferred if session._overlay.has_found(tool))
 
     def read_output(self, handle: str, offset: int = 0) -> str:
-        """A page of output that was too long to be shown at once, with `overflow="spill"`. Raises `ToolError`."""
-        spill = self._caller._core.engine.results.spill
+        """A page of output that was too long to be shown at once, with `overflow="spill"`.
+
+        It can be read in the session whose call made it, and in those that this one was made from. Raises `ToolError`,
+        with the same words for output that is not kept and for that of another session.
+        """
+        session = self._caller
+        spill = session._core.engine.results.spill
         if spill is None:
             raise ToolError(f"no output {handle!r} is kept: long output is cut here")
-        return spill.read(handle, offset)
+        return spill.read(handle, offset, next(session.lineage()))
 
     # Groups ----------------------------------------------------------------------------------------------------
 
