@@ -115,7 +115,7 @@ SABOTAGE = {
     "settings_raise": ("@hookimpl\ndef settings_type(): raise OSError('x')", ["raised OSError in settings_type: x"]),
     "settings_required": (
         "import attrs\n@attrs.frozen\nclass S:\n    x: int\n@hookimpl\ndef settings_type(): return S",
-        ["raised TypeError in settings_type", "'x'"],
+        ["the settings of 'bad' lack 'x'", "write x = ... under [bad] in pegboard.toml", "PEGBOARD__BAD__X"],
     ),
     "settings_refuse": (
         (
@@ -208,12 +208,6 @@ class TestSabotage:
         assert plugins.tools() == ()
         assert plugins.contributions("provide_commands") == ()
 
-    def test_patched_json_is_named(self, tmp_path: Path) -> None:
-        site = Site(tmp_path)
-        site.add("vandal", "import json\njson.dumps = lambda *a, **k: 'x'\n" + TOOLS.format(tool="f"))
-        reason = run(tmp_path, "[r.reason for r in plugins.records if r.name == 'vandal'][0]", raw=True)
-        assert reason == "replaced json.dumps for the whole process"
-
     def test_five_thousand_tools(self, site: Site) -> None:
         site.add("many", "@hookimpl\ndef provide_tools(): return [f'site_tools:t{n}' for n in range(5000)]")
         assert len(site.load().tools()) == 5000
@@ -232,12 +226,12 @@ class TestCompatibility:
             ("pegboard==0.4.*", "active"),
             ("pegboard", "active"),
             ("pegboard @ file:///elsewhere", "active"),
-            ("pegboard>=nonsense", "active"),
             ("pegboard>=9; extra == 'new'", "active"),
             ("pegboard-other>=9", "active"),
             ("pegboard>=0.5", "incompatible"),
             ("Pegboard (<0.4)", "incompatible"),
             ("pegboard!=0.4.2", "incompatible"),
+            ("pegboard>=nonsense", "incompatible"),
         ],
     )
     def test_is_decided_from_the_requirement(self, site: Site, requires: str, state: str) -> None:

@@ -28,7 +28,8 @@ hookimpl = pluggy.HookimplMarker(GROUP)
 def settings_type() -> type | None:
     """The attrs class that this pack's section of the settings is structured into.
 
-    Every field needs a default: a pack must load without settings.
+    Give every field a default: a pack should load without settings. Without the setting of a field that has none the
+    plugin fails, and its record says what to write.
 
         import attrs
         import pegboard

@@ -186,16 +186,16 @@ def _installed(found: FoundPlugin, selection: Selection, core: str | None) -> Ca
     _decide(slot, selection.blocks(*names), selection.leaves_out(*names))
     if not slot.loadable:
         return slot
-    from pegboard._plugins.discovery import conflicts  # which has found it
+    from pegboard._plugins.discovery import conflict  # which has found it
 
-    asked = conflicts(found.requires, "pegboard", core) if core else []
+    asked = conflict(found.requires, "pegboard", core) if core else ""
     if found.problem:
         slot.become(PluginState.FAILED, found.problem)
     elif found.hidden:
         slot.become(PluginState.SHADOWED, found.hidden)
     elif asked:
         remedy = f"pip install --upgrade pegboard {found.distribution}"
-        slot.become(PluginState.INCOMPATIBLE, f"requires pegboard{asked[0]}, but {core} is installed; try: {remedy}")
+        slot.become(PluginState.INCOMPATIBLE, f"{asked}; try: {remedy}")
     return slot
 
 

@@ -16,7 +16,7 @@ from pegboard._model.tool import Origin
 from pegboard._plugins.candidates import INSTALLED, Candidate, Selection, groups, roster, shadow
 from pegboard._plugins.hooks import CONFIGURED, HookName, Hooks
 from pegboard._plugins.loading import IsolatedRun, failure, isolated, load_plugin
-from pegboard._plugins.settings import Settings
+from pegboard._plugins.settings import MissingSettingsError, Settings
 
 if TYPE_CHECKING:
     from pegboard._model.program import PluginFailure
@@ -290,7 +290,7 @@ class Plugins:
                     _refuse(slot)
 
     def _import(self, slot: Candidate) -> bool:
-        outcome = self._run(slot, lambda: self._hang_up(slot), watch=True)
+        outcome = self._run(slot, lambda: self._hang_up(slot))
         slot.seconds = outcome.seconds
         if outcome.seconds > _LONG_IMPORT:
             slot.notes.append(f"took {outcome.seconds:.1f} s to import; put what is heavy behind an import string")
@@ -342,7 +342,7 @@ class Plugins:
             cls = outcome.value
             handlers = [found.value for found in self._built_in("provide_types")]
             outcome = self._run(slot, lambda: self.settings.structure(slot.pack, cls, handlers))
-            if isinstance(outcome.error, SettingsError):
+            if isinstance(outcome.error, SettingsError) and not isinstance(outcome.error, MissingSettingsError):
                 raise outcome.error
         if outcome.error is not None:
             self._fail(slot, failure(outcome.error, "in settings_type", slot.record), outcome.error)
@@ -360,8 +360,8 @@ class Plugins:
             )
         return answers[key]
 
-    def _run(self, slot: Candidate, action: Callable[[], Any], *, watch: bool = False) -> IsolatedRun:
-        outcome = isolated(action, watch=watch)
+    def _run(self, slot: Candidate, action: Callable[[], Any]) -> IsolatedRun:
+        outcome = isolated(action)
         slot.notes.extend(note for note in outcome.notes if note not in slot.notes)
         if outcome.notes and slot.record.state is PluginState.ACTIVE:
             slot.record = evolve(slot.record, reason="; ".join(slot.notes))
