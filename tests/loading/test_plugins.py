@@ -722,7 +722,6 @@ class TestExplainAbsent:
             assert [(each.names, each.reason) for each in record.not_offered] == [
                 (("cheat", "bribe"), "needs a key, set DICE_KEY")
             ]
-            assert not toolkit.reload_plugins()
             assert "DICE_KEY" in toolkit.call_sync("cheat", {}).text
 
     def test_one_that_was_not_asked_for(self, site: Site) -> None:

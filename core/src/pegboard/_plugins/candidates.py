@@ -113,15 +113,6 @@ class Candidate:
         self.record = evolve(self.record, state=state, reason=reason)
         self.loadable = False
 
-    def carry(self, before: Candidate) -> None:
-        """Go on as the same plugin was before; what runs is what was loaded then."""
-        newer = f"{self.record.version} is installed by now; restart the program to use it"
-        self.notes = [note for note in before.notes if note != newer]
-        if self.record.version != before.record.version:
-            self.notes.append(newer)
-        self.record, self.plugin, self.seconds = before.record, before.plugin, before.seconds
-        self.become(PluginState.ACTIVE, "; ".join(self.notes))
-
     @property
     def order(self) -> tuple[str, str, str]:
         """Sorts slots: the same installed set gives the same toolkit, whatever the order of directories."""

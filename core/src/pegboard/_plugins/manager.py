@@ -103,27 +103,6 @@ class Plugins:
             plugins._hooks.register(module, module.__name__)
         return plugins
 
-    def anew(self) -> Plugins:
-        """What is installed now, without touching this. Active plugins that still are there are carried over.
-
-        They keep running as they are, also where another version is installed meanwhile. Raises as `load` does.
-        """
-        import importlib
-
-        importlib.invalidate_caches()
-        fresh = self._found(self._request, [slot.pack for slot in self._slots])
-        fresh.settings.carry(self.settings)
-        fresh._answers.update({key: found for key, found in self._answers.items() if not key[1]})  # the core's own
-        running = {(slot.pack, slot.record.distribution): slot for slot in self._active()}
-        for slot in fresh._slots:
-            before = running.get((slot.pack, slot.record.distribution))
-            if before is not None and slot.loadable:
-                fresh._hooks.register(before.plugin, slot.pack)
-                fresh._answers.update({key: found for key, found in self._answers.items() if key[1] == slot.pack})
-                slot.carry(before)
-        fresh._import_all()
-        return fresh
-
     @property
     def records(self) -> tuple[PluginRecord, ...]:
         """Every plugin, sorted by name, whatever became of it."""

@@ -212,11 +212,6 @@ class Settings:
         sections = sorted(self._effective) if section is None else [section]
         return tuple(setting for name in sections for setting in self._effective.get(name, ()))
 
-    def carry(self, before: Settings) -> None:
-        """Go on knowing what was structured before, and which of it is secret."""
-        self._effective.update(before._effective)
-        self._secrets += before._secrets
-
     @property
     def redact(self) -> Redaction:
         """Takes the secret values that were given out of texts."""
