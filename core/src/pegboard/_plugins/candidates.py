@@ -102,6 +102,7 @@ class Candidate:
         self.record = record
         self.pack = pack
         self.plugin = plugin
+        self.guard: Any = None  # what pluggy has of it, once it is imported
         self.exception: BaseException | None = None
         self.traceback = ""
         self.notes: list[str] = []
