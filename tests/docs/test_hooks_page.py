@@ -174,7 +174,7 @@ class TestExamples:
         assert toolkit.schemas(dialect="acme") == [{"fn": "ping", "doc": "Answer.", "args": parameters}]
 
     def test_provide_commands(self, capsys: pytest.CaptureFixture[str]) -> None:
-        (command,) = plugin(hookspecs.provide_commands).provide_commands()
+        (command,) = plugin(hookspecs.provide_commands).provide_commands(None)
         assert (command.name, command.run(["Ada"])) == ("hello", 0)
         assert capsys.readouterr().out == "hello Ada\n"
 

@@ -167,7 +167,7 @@ CASES: dict[str, Case] = {
     "requires a newer core": Case(
         module("newer", "raise SystemExit", requires=["pegboard>=99"]),
         {"newer": "incompatible"},
-        ("requires pegboard>=99, but", "pip install 'pegboard>=99'"),
+        ("requires pegboard>=99, but", "install a release of acme-newer that fits"),
     ),
     "requires nothing": Case(module("free", TOOL.format(name="free")), {"free": "active"}, (), ("free_tool",)),
     "prints at import": odd("loud", "print('noise')", "loud (acme-loud 1.0): printed to standard output"),

@@ -12,7 +12,8 @@ import pytest
 
 from pegboard import hookspecs
 from pegboard._base.errors import PluginError
-from pegboard._plugins.hooks import HookName, Hooks
+from pegboard._plugins.hooks import HookName
+from pegboard._plugins.manager import Plugins
 from pegboard.extension import Accelerator, Command, Converter, Dialect, Injector, Middleware, TypeHandler
 from pegboard.hookspecs import hookimpl
 
@@ -30,10 +31,24 @@ def module(source: str) -> ModuleType:
     return made
 
 
-def registered(source: str) -> Hooks:
-    hooks = Hooks()
-    hooks.register(module(source), "acme")
-    return hooks
+def loaded(*sources: Any, **options: Any) -> Plugins:
+    """The plugins that these sources are, as `acme`, `acme_2` and so on."""
+    plugins = [module(source) if isinstance(source, str) else source for source in sources]
+    return Plugins.load(**{"selection": plugins, "environ": {}, **options})
+
+
+def refused(*sources: Any) -> str:
+    """Why the last of these plugins is none."""
+    record = loaded(*sources).records[-1]
+    assert record.state == "failed"
+    return record.reason
+
+
+def provided(hook: HookName, *sources: Any, **options: Any) -> list[Any]:
+    plugins = loaded(*sources, **options)
+    found = [each.value for each in plugins.contributions(hook)]
+    assert plugins.problems == ()
+    return found
 
 
 ANSWERS: dict[str, tuple[str, Any]] = {
@@ -61,22 +76,45 @@ class TestAnswers:
     @pytest.mark.parametrize("hook", sorted(ANSWERS))
     def test_provide(self, hook: HookName) -> None:
         source, kind = ANSWERS[hook]
-        (item,) = registered(source).provide("acme", hook, settings=None)
+        (item,) = provided(hook, source)
         assert type(item) is kind if kind else item.name == "single"
 
+    @pytest.mark.parametrize("hook", [*sorted(ANSWERS), "provide_tools"])
+    def test_every_hook_that_provides_gets_the_plugins_own_settings(self, hook: HookName) -> None:
+        source = f"""
+asked = []
+
+@attrs.frozen
+class S:
+    unit: str = "c"
+
+@hookimpl
+def settings_type():
+    return S
+
+@hookimpl
+def {hook}(settings):
+    asked.append(settings.unit)
+"""
+        one, other = module(source), module(source)
+        settings = {"acme": {"unit": "k"}}
+        assert provided(hook, one, other, settings=settings) == []
+        assert (one.asked, other.asked) == (["k"], ["c"])
+
     def test_provide_tools(self) -> None:
-        hooks = registered("@hookimpl\ndef provide_tools(settings): return [print, 'acme.tools:roll', settings.unit]")
-        answer = hooks.provide("acme", "provide_tools", settings=attrs.make_class("S", {"unit": attrs.field()})("a:b"))
-        assert answer == (print, "acme.tools:roll", "a:b")
+        source = "@hookimpl\ndef provide_tools(settings): return [print, 'acme.tools:roll']"
+        assert provided("provide_tools", source) == [print, "acme.tools:roll"]
 
     def test_tools_from(self) -> None:
-        hooks = registered("@hookimpl\ndef tools_from(source):\n    if source == 1:\n        return [len]")
-        assert hooks.tools_from("acme", 1) == (len,)
-        assert hooks.tools_from("acme", 2) is None
+        plugins = loaded("@hookimpl\ndef tools_from(source):\n    if source == 1:\n        return [len]")
+        answer = plugins.tools_from(1)
+        assert answer is not None
+        assert (answer.pack, answer.value) == ("acme", (len,))
+        assert plugins.tools_from(2) is None
 
     def test_settings_type(self) -> None:
-        hooks = registered("@attrs.frozen\nclass S:\n    unit: str = 'c'\n@hookimpl\ndef settings_type(): return S")
-        cls = hooks.settings_type("acme")
+        plugins = loaded("@attrs.frozen\nclass S:\n    unit: str = 'c'\n@hookimpl\ndef settings_type(): return S")
+        cls = plugins.settings_type("acme")
         assert cls is not None
         assert cls.__name__ == "S"
 
@@ -86,14 +124,14 @@ class TestAnswers:
     @pytest.mark.parametrize("hook", SPECS)
     def test_none_contributes_nothing(self, hook: HookName) -> None:
         names = ", ".join(getattr(hookspecs, hook).__annotations__.keys() - {"return"})
-        hooks = registered(f"@hookimpl\ndef {hook}({names}): return None")
-        assert hooks.implements("acme", hook)
+        plugins = loaded(f"@hookimpl\ndef {hook}({names}): return None")
         if hook == "settings_type":
-            assert hooks.settings_type("acme") is None
+            assert plugins.settings_type("acme") is None
         elif hook == "tools_from":
-            assert hooks.tools_from("acme", object()) is None
+            assert plugins.tools_from(object()) is None
         else:
-            assert hooks.provide("acme", hook, settings=None) == ()
+            assert plugins.contributions(hook) == ()
+        assert plugins.problems == ()
 
     @pytest.mark.parametrize("hook", SPECS)
     def test_docstring_holds_a_plugin_with_this_hook(self, hook: str) -> None:
@@ -110,19 +148,18 @@ class TestAnswers:
         "signature", ["provide_tools()", "provide_tools(settings=3)", "provide_tools(*rest, **options)"]
     )
     def test_arguments_may_be_left_out(self, signature: str) -> None:
-        hooks = registered(f"@hookimpl\ndef {signature}: return [lambda: locals().get('settings')]")
-        assert len(hooks.provide("acme", "provide_tools", settings=7)) == 1
+        assert provided("provide_tools", f"@hookimpl\ndef {signature}: return [len]") == [len]
 
     def test_default_does_not_hide_the_value(self) -> None:
-        hooks = registered("@hookimpl\ndef provide_tools(settings='a:default'): return [settings]")
-        assert hooks.provide("acme", "provide_tools", settings="a:given") == ("a:given",)
+        source = "@hookimpl\ndef provide_tools(settings='a:default'): return [settings or 'a:given']"
+        assert provided("provide_tools", source) == ["a:given"]
 
     def test_two_implementations_of_one_hook(self) -> None:
-        hooks = registered(
+        source = (
             "@hookimpl\ndef provide_tools(): return [len]\n"
             "@hookimpl(specname='provide_tools')\ndef more(): return [print]"
         )
-        assert set(hooks.provide("acme", "provide_tools", settings=None)) == {len, print}
+        assert set(provided("provide_tools", source)) == {len, print}
 
 
 class TestRefusedAtRegistration:
@@ -136,35 +173,40 @@ class TestRefusedAtRegistration:
                 "@hookimpl\ndef provide_tools(setings): ...",
                 ["an argument 'setings'", "write it as provide_tools(settings)"],
             ),
-            ("@hookimpl\ndef provide_types(table, other): ...", ["an argument 'table'", "write it as provide_types()"]),
+            (
+                "@hookimpl\ndef provide_types(table, other): ...",
+                ["an argument 'table'", "write it as provide_types(settings)"],
+            ),
             ("@hookimpl\ndef provide_tools(*, settings): ...", ["'settings' by keyword only"]),
             ("@hookimpl\nasync def provide_tools(settings): ...", ["provide_tools is async"]),
-            ("@hookimpl(wrapper=True)\ndef provide_tools(settings): return (yield)", ["hook wrapper"]),
-            ("@hookimpl(wrapper=True)\ndef provide_tools(settings): return 1", ["hook wrapper", "a list instead"]),
+            ("@hookimpl(wrapper=True)\ndef provide_tools(settings): return 1", ["a wrapper that yields nothing"]),
+            (
+                "@hookimpl(wrapper=True, hookwrapper=True)\ndef provide_tools(settings): yield",
+                ["a wrapper of both kinds"],
+            ),
         ],
     )
     def test_module(self, source: str, words: list[str]) -> None:
-        with pytest.raises(PluginError) as caught:
-            registered(source)
+        reason = refused(source)
         for word in words:
-            assert word in str(caught.value)
+            assert word in reason
 
-    @pytest.mark.parametrize("plugin", [None, 42, "text", print, object(), [], {}])
+    @pytest.mark.parametrize("plugin", [42, print, object(), [], {}])
     def test_no_plugin_at_all(self, plugin: Any) -> None:
-        with pytest.raises(PluginError, match="implements no hook"):
-            Hooks().register(plugin, "acme")
+        assert "implements no hook" in refused(plugin)
 
     def test_a_refused_plugin_leaves_nothing_behind(self) -> None:
-        hooks = Hooks()
-        with pytest.raises(PluginError):
-            hooks.register(module("@hookimpl\ndef provide_tool(): ..."), "acme")
-        assert not hooks.implements("acme", "provide_tools")
-        hooks.register(module("@hookimpl\ndef provide_tools(): return [len]"), "acme")
-        assert hooks.provide("acme", "provide_tools", settings=None) == (len,)
+        plugins = loaded("@hookimpl\ndef provide_tool(): ...\n@hookimpl\ndef provide_tools(): return [len]")
+        assert plugins.contributions("provide_tools") == ()
+        assert plugins.manager.get_plugins() == set()
 
     def test_optional_hook_of_a_later_core_is_no_mistake(self) -> None:
-        hooks = registered("@hookimpl(optionalhook=True)\ndef provide_moods(): ...")
-        assert not hooks.implements("acme", "provide_tools")
+        source = "@hookimpl(optionalhook=True)\ndef provide_moods(): ...\n@hookimpl\ndef provide_tools(): ..."
+        assert provided("provide_tools", source) == []
+
+    def test_a_bare_plugin_in_pluggys_manager(self) -> None:
+        with pytest.raises(PluginError, match=r"Toolkit\(plugins=\[...\]\)"):
+            loaded().manager.register(module("@hookimpl\ndef provide_tools(): return [len]"), "late")
 
 
 class TestObjects:
@@ -177,23 +219,24 @@ class TestObjects:
             def provide_tools(self, settings: Any) -> list[Any]:
                 return [self.tool]
 
-        hooks = Hooks()
-        hooks.register(Pack(len), "one")
-        hooks.register(Pack(print), "two")
-        assert hooks.provide("one", "provide_tools", settings=None) == (len,)
-        assert hooks.provide("two", "provide_tools", settings=None) == (print,)
+        assert provided("provide_tools", Pack(len), Pack(print)) == [len, print]
 
-    def test_equal_objects_are_one_plugin(self) -> None:
+    def test_equal_objects_are_two_plugins(self) -> None:
         @attrs.define
         class Pack:
             @hookimpl
             def provide_tools(self) -> list[Any]:
                 return [len]
 
-        hooks = Hooks()
-        hooks.register(Pack(), "one")
-        with pytest.raises(PluginError, match="it equals the plugin 'one'"):
-            hooks.register(Pack(), "two")
+        assert provided("provide_tools", Pack(), Pack()) == [len, len]
+
+    def test_one_object_is_one_plugin(self) -> None:
+        plugin = module("@hookimpl\ndef provide_tools(): return [len]")
+        assert "it is the plugin 'acme'; register it once" in refused(plugin, plugin)
+
+    def test_names_of_functions_are_free(self) -> None:
+        source = "@hookimpl(specname='provide_tools')\ndef options(): return [len]\npack = options"
+        assert provided("provide_tools", source) == [len, len]
 
 
 class TestGarbage:
@@ -216,13 +259,14 @@ class TestGarbage:
         ],
     )
     def test_named(self, hook: HookName, answer: str, words: list[str]) -> None:
-        hooks = registered(f"@hookimpl\ndef {hook}(): return {answer}")
-        with pytest.raises(PluginError) as caught:
-            hooks.provide("acme", hook, settings=None)
+        plugins = loaded(f"@hookimpl\ndef {hook}(): return {answer}")
+        assert plugins.contributions(hook) == ()
+        (failure,) = plugins.errors
         for word in words:
-            assert word in str(caught.value)
+            assert word in failure.record.reason
 
     @pytest.mark.parametrize("answer", ["int", "42", "'acme'"])
     def test_settings_type_that_is_none(self, answer: str) -> None:
-        with pytest.raises(PluginError, match="return an attrs class"):
-            registered(f"@hookimpl\ndef settings_type(): return {answer}").settings_type("acme")
+        plugins = loaded(f"@hookimpl\ndef settings_type(): return {answer}")
+        assert plugins.contributions("provide_tools") == ()
+        assert "return an attrs class" in plugins.errors[0].record.reason

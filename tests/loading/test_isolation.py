@@ -1,7 +1,6 @@
 """A plugin's code can do what it wants; the host stays as it was, and knows what happened."""
 
 import asyncio
-import json
 import signal
 import sys
 import threading
@@ -94,24 +93,6 @@ class TestPath:
         assert isolated(change).notes == ("changed sys.path (restored)",)
         assert sys.path is path
         assert sys.path == entries
-
-
-class TestSharedModules:
-    def test_replacement_is_named(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(json, "dumps", json.dumps)  # put back afterwards
-        outcome = isolated(lambda: setattr(json, "dumps", str), watch=True)
-        assert outcome.notes == ("replaced json.dumps for the whole process",)
-
-    def test_removal_is_named(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(json, "loads", json.loads)
-        assert isolated(lambda: delattr(json, "loads"), watch=True).notes == (
-            "replaced json.loads for the whole process",
-        )
-
-    def test_addition_is_harmless(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(json, "extra", 1, raising=False)
-        assert isolated(lambda: setattr(json, "extra2", 1), watch=True).notes == ()
-        del json.extra2  # type: ignore[attr-defined]
 
 
 def test_closing_standard_output_closes_nothing() -> None:

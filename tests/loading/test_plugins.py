@@ -115,7 +115,7 @@ SABOTAGE = {
     "settings_raise": ("@hookimpl\ndef settings_type(): raise OSError('x')", ["raised OSError in settings_type: x"]),
     "settings_required": (
         "import attrs\n@attrs.frozen\nclass S:\n    x: int\n@hookimpl\ndef settings_type(): return S",
-        ["raised TypeError in settings_type", "'x'"],
+        ["the settings of 'bad' lack 'x'", "write x = ... under [bad] in pegboard.toml", "PEGBOARD__BAD__X"],
     ),
     "settings_refuse": (
         (
@@ -208,12 +208,6 @@ class TestSabotage:
         assert plugins.tools() == ()
         assert plugins.contributions("provide_commands") == ()
 
-    def test_patched_json_is_named(self, tmp_path: Path) -> None:
-        site = Site(tmp_path)
-        site.add("vandal", "import json\njson.dumps = lambda *a, **k: 'x'\n" + TOOLS.format(tool="f"))
-        reason = run(tmp_path, "[r.reason for r in plugins.records if r.name == 'vandal'][0]", raw=True)
-        assert reason == "replaced json.dumps for the whole process"
-
     def test_five_thousand_tools(self, site: Site) -> None:
         site.add("many", "@hookimpl\ndef provide_tools(): return [f'site_tools:t{n}' for n in range(5000)]")
         assert len(site.load().tools()) == 5000
@@ -232,12 +226,12 @@ class TestCompatibility:
             ("pegboard==0.4.*", "active"),
             ("pegboard", "active"),
             ("pegboard @ file:///elsewhere", "active"),
-            ("pegboard>=nonsense", "active"),
             ("pegboard>=9; extra == 'new'", "active"),
             ("pegboard-other>=9", "active"),
             ("pegboard>=0.5", "incompatible"),
             ("Pegboard (<0.4)", "incompatible"),
             ("pegboard!=0.4.2", "incompatible"),
+            ("pegboard>=nonsense", "incompatible"),
         ],
     )
     def test_is_decided_from_the_requirement(self, site: Site, requires: str, state: str) -> None:
@@ -250,7 +244,7 @@ class TestCompatibility:
         site.add("dice", "raise SystemExit", requires=["pegboard>=0.5"])
         plugins = site.load()
         assert "site_dice" not in sys.modules
-        remedy = "install a release of acme-dice that allows it, or: pip install 'pegboard>=0.5'"
+        remedy = "install a release of acme-dice that fits"
         reason = f"requires pegboard>=0.5, but 0.4.2 is installed; {remedy}"
         assert record(plugins, "dice").reason == reason
         assert plugins.errors == ()
@@ -729,7 +723,6 @@ class TestExplainAbsent:
             assert [(each.names, each.reason) for each in record.not_offered] == [
                 (("cheat", "bribe"), "needs a key, set DICE_KEY")
             ]
-            assert not toolkit.reload_plugins()
             assert "DICE_KEY" in toolkit.call_sync("cheat", {}).text
 
     def test_one_that_was_not_asked_for(self, site: Site) -> None:

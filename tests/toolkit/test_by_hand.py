@@ -116,13 +116,17 @@ def test_injected_asks_the_context_and_then_the_packs(pack: Any) -> None:
         assert toolkit.call_sync("ask", {}).status == "invalid"
 
 
+@pytest.mark.parametrize("parameters", [3, False, 0, "", [], (), set()])
+def test_parameters_that_are_no_schema_are_refused(parameters: Any) -> None:
+    wanted = r"tool 'x': parameters must be the schema of an object, as a mapping such as \{.*\} for any object; got "
+    with pytest.raises(RegistrationError, match=wanted):
+        Tool.external("x", "d", parameters)
+    assert Tool.external("x", "d", {}).parameters == {"type": "object"}
+
+
 def test_a_name_that_is_none_is_refused() -> None:
     with pytest.raises(RegistrationError, match="None cannot be a tool name"):
         Tool.external(None, "d")  # type: ignore[arg-type]
-    with pytest.raises(
-        RegistrationError, match="tool 'x': parameters must be the schema of an object, as a mapping, got 3"
-    ):
-        Tool.external("x", "d", 3)  # type: ignore[arg-type]
     with Toolkit(plugins=()) as toolkit:
 
         def add(a: int) -> int:

@@ -10,7 +10,6 @@ import pytest
 from pegboard import LiveSource, Locked, Offer, PluginState, Secret, Status, Toolkit, hookimpl, tool
 from tests.support.plugin_site import Site
 from tests.toolkit.test_live_sources import Far, Remote
-from tests.toolkit.test_reloading import uninstall
 
 LIVE = """
 from tests.toolkit.test_live_sources import Far
@@ -199,19 +198,6 @@ class TestTerms:
 
     def test_show_no_secret(self) -> None:
         assert "hunter2" not in repr(Offer(near, presets={"near": {"key": "hunter2"}}))
-
-
-class TestReloading:
-    def test_begins_and_ends_with_the_pack(self, site: Site) -> None:
-        with Toolkit(plugins=["ant"]) as toolkit:
-            assert toolkit.sources == []
-            site.add("ant", LIVE)
-            toolkit.reload_plugins()
-            assert (names(toolkit), len(toolkit.sources)) == (["one"], 1)
-            far = import_module("site_ant").far
-            uninstall(site, "ant")
-            toolkit.reload_plugins()
-            assert (names(toolkit), toolkit.sources, far.watchers) == ([], [], [])
 
 
 def test_the_fake_is_a_live_source() -> None:

@@ -18,7 +18,7 @@ _HOMES = {
     "_model.media": "AudioBlock FileBlock ImageBlock LinkBlock VideoBlock",
     "_types.cattrs_bridge": "from_cattrs",
     "_types.plans": "record_member record_plan shaped",
-    "_model.program": "Approval ApprovalRequest Group PluginChanges PluginFailure Toolset",
+    "_model.program": "Approval ApprovalRequest Group PluginFailure Toolset",
     "_model.plugin_record": "PluginRecord PluginState NotOffered",
     "_model.policy": "ExecutionPolicy Permission",
     "_model.result": "Block DataBlock Note Status TextBlock ToolOutput ToolResult",

@@ -128,9 +128,6 @@ from pegboard._model.program import (
     Group as Group,
 )
 from pegboard._model.program import (
-    PluginChanges as PluginChanges,
-)
-from pegboard._model.program import (
     PluginFailure as PluginFailure,
 )
 from pegboard._model.program import (
@@ -359,7 +356,6 @@ __all__ = [
     "Parameter",
     "PegboardError",
     "Permission",
-    "PluginChanges",
     "PluginError",
     "PluginFailure",
     "PluginRecord",

@@ -28,7 +28,8 @@ hookimpl = pluggy.HookimplMarker(GROUP)
 def settings_type() -> type | None:
     """The attrs class that this pack's section of the settings is structured into.
 
-    Every field needs a default: a pack must load without settings.
+    Give every field a default: a pack should load without settings. Without the setting of a field that has none the
+    plugin fails, and its record says what to write.
 
         import attrs
         import pegboard
@@ -84,7 +85,7 @@ def tools_from(source: Any) -> Iterable[Any] | None:
 
 
 @hookspec
-def provide_types() -> Iterable[TypeHandler] | None:
+def provide_types(settings: Any) -> Iterable[TypeHandler] | None:
     """Type handlers: how annotations become JSON Schema and JSON values become Python values.
 
     import pegboard
@@ -95,13 +96,13 @@ def provide_types() -> Iterable[TypeHandler] | None:
         return pegboard.TypePlan(schema, structure=Money.parse, unstructure=str)
 
     @pegboard.hookimpl
-    def provide_types():
+    def provide_types(settings):
         return [pegboard.TypeHandler(Money, build)]
     """
 
 
 @hookspec
-def provide_injectors() -> Iterable[Injector] | None:
+def provide_injectors(settings: Any) -> Iterable[Injector] | None:
     """Injectors: parameters of a type that the program provides and the model never sees.
 
     import pegboard
@@ -112,13 +113,13 @@ def provide_injectors() -> Iterable[Injector] | None:
             yield opened
 
     @pegboard.hookimpl
-    def provide_injectors():
+    def provide_injectors(settings):
         return [pegboard.Injector(Connection, connection)]
     """
 
 
 @hookspec
-def provide_converters() -> Iterable[Converter] | None:
+def provide_converters(settings: Any) -> Iterable[Converter] | None:
     """Converters: how returned values become content.
 
     import pegboard
@@ -128,7 +129,7 @@ def provide_converters() -> Iterable[Converter] | None:
         return pegboard.ImageBlock.from_bytes(chart.png(), "image/png")
 
     @pegboard.hookimpl
-    def provide_converters():
+    def provide_converters(settings):
         return [pegboard.Converter(Chart, convert)]
     """
 
@@ -176,7 +177,7 @@ def provide_backends(settings: Any) -> Iterable[Any] | None:
 
 
 @hookspec
-def provide_dialects() -> Iterable[Dialect] | None:
+def provide_dialects(settings: Any) -> Iterable[Dialect] | None:
     """Provider dialects: `toolkit.schemas(dialect="acme")`.
 
     import pegboard
@@ -185,13 +186,13 @@ def provide_dialects() -> Iterable[Dialect] | None:
         return [{"fn": tool.name, "doc": tool.description, "args": tool.parameters} for tool in tools]
 
     @pegboard.hookimpl
-    def provide_dialects():
+    def provide_dialects(settings):
         return [pegboard.Dialect("acme", tools)]
     """
 
 
 @hookspec
-def provide_commands() -> Iterable[Command] | None:
+def provide_commands(settings: Any) -> Iterable[Command] | None:
     """Commands for the `pegboard` command line.
 
     import pegboard
@@ -201,7 +202,7 @@ def provide_commands() -> Iterable[Command] | None:
         return 0
 
     @pegboard.hookimpl
-    def provide_commands():
+    def provide_commands(settings):
         return [pegboard.Command("hello", "Say hello.", run)]
     """
 

@@ -132,20 +132,18 @@ class TestErrors:
         assert len(listed.data) == 1
 
     @pytest.mark.parametrize(
-        ("damage", "reason"),
+        "damage",
         [
-            ("import json; json.dumps = lambda *a, **k: 'garbled'", "replaced json.dumps for the whole process"),
-            ("import sys; sys.stdout.close()", ""),
-            pytest.param("import sys; sys.stdout = None", "", marks=pytest.mark.slow),
-            pytest.param("import warnings; warnings.warn('beware')", "", marks=pytest.mark.slow),
+            "import json; json.dumps = lambda *a, **k: 'garbled'",
+            "import sys; sys.stdout.close()",
+            pytest.param("import sys; sys.stdout = None", marks=pytest.mark.slow),
+            pytest.param("import warnings; warnings.warn('beware')", marks=pytest.mark.slow),
         ],
     )
-    def test_damage_to_the_process_garbles_no_output(
-        self, installation: Installation, damage: str, reason: str
-    ) -> None:
+    def test_damage_to_the_process_garbles_no_output(self, installation: Installation, damage: str) -> None:
         installation.add("damage", f"{damage}\n{tool('roll')}")
         listed = installation.run("plugins", "--json").data["plugins"]
-        assert [(each["state"], each["reason"]) for each in listed if each["name"] == "damage"] == [("active", reason)]
+        assert [(each["state"], each["reason"]) for each in listed if each["name"] == "damage"] == [("active", "")]
         assert installation.run("call", "roll", "--arg", "text=ho").out == "ho\n"
 
     def test_reader_that_stops_early_is_no_error(self, installation: Installation) -> None:

@@ -6,7 +6,7 @@ import asyncio
 import http.client
 import json
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlsplit
@@ -115,7 +115,7 @@ class Client:
 
 
 @contextmanager
-def served(toolkit: Toolkit, target: str | None = None) -> Iterator[Client]:
+def served(toolkit: Toolkit | Callable[[], Toolkit], target: str | None = None) -> Iterator[Client]:
     """The toolkit behind an inspector, and who has just been told the address."""
     told: list[str] = []
     started = threading.Event()

@@ -482,3 +482,29 @@ def test_ends_while_calls_run_and_somebody_listens() -> None:
             news: Iterator[dict[str, Any]] = client.news()
             next(news)
         assert list(islice(news, 1000)) is not None
+
+
+class TestReloading:
+    """Packs are reloaded by making a new toolkit, which only what makes one can."""
+
+    def test_takes_a_new_toolkit_and_closes_the_one_before(self) -> None:
+        made: list[Toolkit] = []
+
+        def make() -> Toolkit:
+            toolkit = Toolkit(plugins=())
+            toolkit.register(Server(), prefix=f"of_{len(made)}_")  # which is followed until the toolkit is closed
+            made.append(toolkit)
+            return toolkit
+
+        with served(make) as client:
+            client.enter()
+            assert client.post("reload").data == {"added": ["of_1_first"], "removed": ["of_0_first"]}
+            assert names(client.get("board")["tools"]) == ["of_1_first"]
+            assert [len(toolkit.sources) for toolkit in made] == [0, 1]
+        assert made[1].sources == []
+
+    def test_of_a_toolkit_that_a_program_made_says_what_to_do(self) -> None:
+        with Toolkit(plugins=()) as toolkit, served(toolkit) as client:
+            client.enter()
+            answer = client.post("reload")
+            assert (answer.status, "give inspect() the function that makes it" in answer.data["error"]) == (400, True)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, final, get_args
 
@@ -252,19 +251,6 @@ class Registry:
         """The tools that a pack, or the program, hung up, by the names that they have there."""
         with self._lock:
             return dict(self._hung.get(pack, ()))
-
-    @contextmanager
-    def atomically(self) -> Iterator[None]:
-        """Nobody else sees the board until this ends; if it raises, everything hangs as it did."""
-        with self._lock:
-            hung = {pack: dict(tools) for pack, tools in self._hung.items()}
-            before = hung, {pack: list(toolsets) for pack, toolsets in self._sets.items()}
-            try:
-                yield
-            except BaseException:
-                self._hung, self._sets = before
-                self._changed()
-                raise
 
     def _packs(self) -> list[str]:
         # Sorted, so that the same installed set gives the same board whatever the order of installation.

@@ -1,4 +1,4 @@
-"""What a toolkit and its program tell each other: groups, toolsets, broken plugins, what a reload changed, approvals.
+"""What a toolkit and its program tell each other: groups, toolsets, broken plugins, approvals.
 
 Loaded with the first of them.
 """
@@ -41,24 +41,6 @@ class Toolset(Compared):
     name: str
     description: str
     tools: tuple[Tool, ...]
-
-
-@frozen(eq=False, repr=False)
-class PluginChanges(Compared):
-    """What `toolkit.reload_plugins()` changed; false if nothing.
-
-    `added` are active now and were not, `removed` were active and are not (as they were), `changed` are otherwise new
-    or different. `tools_added` and `tools_removed` are names on the board.
-    """
-
-    added: tuple[PluginRecord, ...] = ()
-    removed: tuple[PluginRecord, ...] = ()
-    changed: tuple[PluginRecord, ...] = ()
-    tools_added: tuple[str, ...] = ()
-    tools_removed: tuple[str, ...] = ()
-
-    def __bool__(self) -> bool:
-        return self != PluginChanges()
 
 
 @frozen(eq=False, repr=False)

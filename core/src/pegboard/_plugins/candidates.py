@@ -102,6 +102,7 @@ class Candidate:
         self.record = record
         self.pack = pack
         self.plugin = plugin
+        self.guard: Any = None  # what pluggy has of it, once it is imported
         self.exception: BaseException | None = None
         self.traceback = ""
         self.notes: list[str] = []
@@ -112,15 +113,6 @@ class Candidate:
         """Move on to another state."""
         self.record = evolve(self.record, state=state, reason=reason)
         self.loadable = False
-
-    def carry(self, before: Candidate) -> None:
-        """Go on as the same plugin was before; what runs is what was loaded then."""
-        newer = f"{self.record.version} is installed by now; restart the program to use it"
-        self.notes = [note for note in before.notes if note != newer]
-        if self.record.version != before.record.version:
-            self.notes.append(newer)
-        self.record, self.plugin, self.seconds = before.record, before.plugin, before.seconds
-        self.become(PluginState.ACTIVE, "; ".join(self.notes))
 
     @property
     def order(self) -> tuple[str, str, str]:
@@ -186,16 +178,16 @@ def _installed(found: FoundPlugin, selection: Selection, core: str | None) -> Ca
     _decide(slot, selection.blocks(*names), selection.leaves_out(*names))
     if not slot.loadable:
         return slot
-    from pegboard._plugins.discovery import conflicts  # which has found it
+    from pegboard._plugins.discovery import conflict  # which has found it
 
-    asked = conflicts(found.requires, "pegboard", core) if core else []
+    asked = conflict(found.requires, "pegboard", core) if core else ""
     if found.problem:
         slot.become(PluginState.FAILED, found.problem)
     elif found.hidden:
         slot.become(PluginState.SHADOWED, found.hidden)
     elif asked:
-        remedy = f"install a release of {found.distribution} that allows it, or: pip install 'pegboard{asked[0]}'"
-        slot.become(PluginState.INCOMPATIBLE, f"requires pegboard{asked[0]}, but {core} is installed; {remedy}")
+        remedy = f"install a release of {found.distribution} that fits"
+        slot.become(PluginState.INCOMPATIBLE, f"{asked}; {remedy}")
     return slot
 
 

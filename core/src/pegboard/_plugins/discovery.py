@@ -2,18 +2,18 @@
 
 importlib-metadata finds the distributions and reads their files. What it cannot say stands here: which of several
 copies an import would find, what is wrong with a plugin whose metadata or `entry_points.txt` is malformed, and whether
-a version lies in a range (PEP 440).
+a release lies in a range.
 """
 
 from __future__ import annotations
 
 import itertools
-import math
+import operator
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import Any, Final, NamedTuple
 
 from pegboard._base.effects import tried
 from pegboard._base.errors import describe_exception
@@ -181,10 +181,9 @@ def _counting(copies: list[_Copy]) -> list[_Copy]:
     return [places[place] for place in ordered] or copies[:1]
 
 
-def _version(copy: _Copy) -> tuple[Any, ...]:
+def _version(copy: _Copy) -> tuple[int, ...]:
     facts = _facts(copy)
-    version = Version.parse(facts.version or "") if facts else None
-    return version.key if version else ()
+    return release(facts.version or "") if facts else ()
 
 
 def _section(text: str) -> Iterator[tuple[str, str]]:
@@ -211,111 +210,63 @@ def _problem(name: str, value: str, facts: _Facts | None, place: str) -> str:
     return ""
 
 
-# Versions and version ranges (PEP 440), as build tools write them and a requirement on the core needs them ------------
+# Versions and their ranges -------------------------------------------------------------------------------------------
+
+# By the numbers of a release; what may follow them, such as `rc1`, `.dev0` or `+local`, counts for nothing.
 # As text: most programs never need them compiled.
-
-_VERSION = r"(?ai)v?(\d+(?:\.\d+)*)(?:(a|b|rc)(\d+))?(?:\.post(\d+))?(?:\.dev(\d+))?(?:\+[a-z0-9.]+)?"
-_SPECIFIER = r"\s*(~=|==|!=|<=|>=|<|>)\s*([^\s,+]+?)(\.\*)?\s*"
+_RELEASE = r"(?a)v?(\d+(?:\.\d+)*)(?![!\d])"
+_SUFFIX = r"(?:\.?(?:a|b|rc|post|dev)\d+)*"
+_RANGE = rf"(?a)\s*(~=|==|!=|<=|>=|<|>)\s*(\d+(?:\.\d+)*)(?:(\.\*)|{_SUFFIX})\s*"
 _REQUIREMENT = r"(?a)\s*([A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?)\s*(?:\[[^\]]*\])?\s*([^;]*?)\s*(;.*)?"
-# Where a version stands among those of its release: 1.0.dev1 comes before 1.0a1, but 1.0.post1.dev1 after 1.0.
-_EARLY, _FINAL = ("", 0), ("z", 0)
+_COMPARED: Final[Any] = {"<=": operator.le, ">=": operator.ge, "<": operator.lt, ">": operator.gt}
 
 
-class Version(NamedTuple):
-    """A parsed version, without its local part (`+cpu`): a range speaks of public versions."""
-
-    release: tuple[int, ...]
-    phase: tuple[str, int]
-    post: int
-    dev: float
-    written: tuple[int, ...]
-
-    @classmethod
-    def parse(cls, text: str) -> Version | None:
-        """Read a version; None for text that is none, or is not in the normal form."""
-        found = re.fullmatch(_VERSION, text.strip())
-        if found is None:
-            return None
-        numbers, phase, number, post, dev = found.groups()
-        written = tuple(map(int, numbers.split(".")))
-        # Zeros at the end say nothing.
-        end = max((place for place, each in enumerate(written) if each), default=0) + 1
-        among = (phase.lower(), int(number)) if phase else _EARLY if dev and not post else _FINAL
-        return cls(written[:end], among, int(post or -1), int(dev) if dev else math.inf, written)
-
-    @property
-    def key(self) -> tuple[Any, ...]:
-        """Orders versions: development, alpha, beta, candidate, final, post."""
-        return self[:-1]
-
-    def starts_with(self, series: tuple[int, ...]) -> bool:
-        """Whether this is a version of a series such as `1.4.*`."""
-        return (*self.written, *(0,) * len(series))[: len(series)] == series
+def release(version: str) -> tuple[int, ...]:
+    """The numbers that a version begins with; none where it begins with no number."""
+    found = re.match(_RELEASE, version.strip())
+    return tuple(map(int, found[1].split("."))) if found else ()
 
 
-def _below(version: Version, limit: Version) -> bool:
-    # <2 does not mean 2.0a1: what comes before 2 ends where the first development version of 2 begins.
-    if limit.phase == _FINAL and limit.dev == math.inf:
-        limit = limit._replace(phase=_FINAL if limit.post >= 0 else _EARLY, dev=0)
-    return version.key < limit.key
+def allows(ranges: str, version: str) -> bool | None:
+    """Whether the release of `version` lies in ranges such as `>=0.1,<0.2`; None where one cannot be read.
 
-
-def _above(version: Version, limit: Version) -> bool:
-    # >1 does not mean 1.post1, nor >1a1 1a1.post1.
-    late = version[:2] == limit[:2] and version.post >= 0 > limit.post and limit.dev == math.inf
-    return version.key > limit.key and not late
-
-
-_OPERATORS: dict[str, Callable[[Version, Version], bool]] = {
-    "==": lambda version, limit: version.key == limit.key,
-    "!=": lambda version, limit: version.key != limit.key,
-    "<=": lambda version, limit: version.key <= limit.key,
-    ">=": lambda version, limit: version.key >= limit.key,
-    "<": _below,
-    ">": _above,
-    "~=": lambda version, limit: version.key >= limit.key and version.starts_with(limit.written[:-1]),
-}
-
-
-def allows(specifiers: str, version: str) -> bool | None:
-    """Whether `version` lies in a range such as `>=0.1,<0.2`; None where either cannot be understood.
-
-    A pre-release counts like any other version, because this asks about one that is installed already.
+    A pre-release counts as its release, because this asks about one that is installed already.
     """
-    installed = Version.parse(version)
-    tests = [_test(part) for part in specifiers.split(",") if part.strip()]
-    if installed is None or None in tests:
+    answers = [_lies_in(each, release(version)) for each in ranges.split(",") if each.strip()]
+    return None if None in answers else all(answers)
+
+
+def _lies_in(range_: str, installed: tuple[int, ...]) -> bool | None:
+    found = re.fullmatch(_RANGE, range_)
+    if found is None or (found[3] and found[1] not in ("==", "!=")):
         return None
-    return all(test(installed) for test in tests if test is not None)
+    sign, limit = found[1], release(found[2])
+    size = max(len(installed), len(limit))  # 1 is 1.0
+    ours, theirs = ((*numbers, *(0,) * (size - len(numbers))) for numbers in (installed, limit))
+    if sign == "~=":
+        return ours >= theirs and ours[: len(limit) - 1] == limit[:-1]
+    if sign in _COMPARED:
+        return bool(_COMPARED[sign](ours, theirs))
+    same = ours[: len(limit)] == limit if found[3] else ours == theirs
+    return same is (sign == "==")
 
 
-def _test(specifier: str) -> Callable[[Version], bool] | None:
-    found = re.fullmatch(_SPECIFIER, specifier)
-    limit = Version.parse(found[2]) if found else None
-    if found is None or limit is None:
-        return None
-    operator = found[1]
-    if found[3]:
-        if operator not in ("==", "!=") or limit[1:4] != (_FINAL, -1, math.inf):
-            return None
-        return lambda version: version.starts_with(limit.written) is (operator == "==")
-    if operator == "~=" and len(limit.written) < 2:
-        return None
-    return lambda version: _OPERATORS[operator](version, limit)
-
-
-def conflicts(requires: Iterable[str], name: str, version: str) -> list[str]:
-    """The ranges that `requires` asks of the distribution `name` and that `version` is not in, sorted.
-
-    What cannot be understood conflicts with nothing: the installer has judged it before.
-    """
-    asked = {_asked(text, name) for text in requires}
-    return sorted(specifiers for specifiers in asked if allows(specifiers, version) is False)
+def conflict(requires: Iterable[str], name: str, version: str) -> str:
+    """What `requires` asks of the distribution `name` and `version` is not, as a part of a sentence; mostly empty."""
+    if not release(version):
+        return ""
+    for asked in sorted({_asked(text, name) for text in requires}):
+        fits = allows(asked, version)
+        if fits is None:
+            return f"requires {name}{asked}, which is no range of releases such as >=0.1,<0.2"
+        if not fits:
+            return f"requires {name}{asked}, but {version} is installed"
+    return ""
 
 
 def _asked(requirement: str, name: str) -> str:
     """The range that a `Requires-Dist` line asks of `name`. One under a condition (`; extra == "x"`) binds nobody."""
     found = re.fullmatch(_REQUIREMENT, requirement)
-    if found is None or found[3] or normalise(found[1]) != name:
+    if found is None or found[3] or normalise(found[1]) != name or found[2].startswith("@"):  # which names a file
         return ""
     return found[2].removeprefix("(").removesuffix(")")

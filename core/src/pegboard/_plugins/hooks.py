@@ -1,21 +1,25 @@
-"""Hooks: a typed facade over pluggy that calls, attributes and checks each plugin's implementations separately."""
+"""Hooks: pluggy calls them; of each plugin it has a guard, whose functions run the plugin's isolated and checked."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from inspect import Parameter, isasyncgenfunction, iscoroutinefunction
+from collections.abc import Callable, Generator, Iterable, Mapping
+from copy import copy
+from functools import partial, wraps
+from inspect import Parameter, isasyncgenfunction, iscoroutinefunction, isgeneratorfunction
 from types import FunctionType, MethodType, ModuleType
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
 import pluggy
 
 from pegboard import hookspecs
-from pegboard._base.errors import PluginError, suggestion
+from pegboard._base.errors import PegboardError, PluginError, suggestion
 from pegboard._base.markers import MISSING
+from pegboard._model.tool import Origin
 from pegboard._types.hints import read_parameters
 from pegboard.extension import Accelerator, Command, Converter, Dialect, Injector, Middleware, TypeHandler
 
+T = TypeVar("T")
 HookName: TypeAlias = Literal[
     "provide_accelerators",
     "provide_backends",
@@ -44,18 +48,189 @@ _MOST = 100_000
 _IMPLEMENTATION = f"{hookspecs.GROUP}_impl"
 _SPEC = f"{hookspecs.GROUP}_spec"
 _NO_TOOL = (type(None), bool, int, float, complex, bytes, bytearray, Mapping, list, tuple, set, frozenset)
+_CODES = {name: value.__code__ for name, value in sorted(vars(hookspecs).items()) if hasattr(value, _SPEC)}
+_SPECS = {name: code.co_varnames[: code.co_argcount] for name, code in _CODES.items()}
 
 
-class _Manager(pluggy.PluginManager):
-    """Passes over the names of a module that can be no hooks: pluggy looks at each with a care that costs its time."""
+class Answer(list[Any]):
+    """What one plugin answers to a hook. A wrapper gets a list of these, and may change what they hold.
+
+    `origin` is the plugin, `pack` the prefix of its tools' names, None for one of the core's own. A `refusal` is what
+    it says of a source that cannot be tools.
+    """
+
+    def __init__(
+        self, items: Iterable[Any], origin: Origin, pack: str | None, refusal: BaseException | None = None
+    ) -> None:
+        super().__init__(items)
+        self.origin = origin
+        self.pack = pack
+        self.refusal = refusal
+
+
+class Host(Protocol):
+    """What a guard knows of the plugin that it stands for."""
+
+    @property
+    def origin(self) -> Origin:
+        """The plugin."""
+
+    @property
+    def pack(self) -> str | None:
+        """The prefix of its tools' names."""
+
+    @property
+    def settings(self) -> Any:
+        """The plugin's own settings."""
+
+    def run(self, hook: str, action: Callable[[], T]) -> T | None:
+        """Run an implementation; None where the plugin has failed, or fails now."""
+
+    def wrap(self, hook: str, action: Callable[[], T]) -> T | None:
+        """Run a part of a wrapper; None where it fails and is passed over."""
+
+
+class Guard:
+    """Stands for one plugin in pluggy. Its functions never raise, but for the core's own.
+
+    Raises `PluginError`, saying what to change, for a plugin that implements no hook rightly.
+    """
+
+    def __init__(self, plugin: Any, host: Host) -> None:
+        self._host = host
+        self.options: dict[str, Any] = {}
+        for name in sorted(vars(plugin)) if type(plugin) is ModuleType else dir(plugin):
+            options = _PARSER.parse_hookimpl_opts(plugin, name)
+            if options is not None:
+                self._add(name, getattr(plugin, name), dict(options))
+        if not self.options:
+            raise PluginError(_no_hooks(plugin))
+
+    def _add(self, name: str, function: Any, options: dict[str, Any]) -> None:
+        hook = options["specname"] or name
+        if hook not in _SPECS and options["optionalhook"]:
+            return  # of a later core
+        if problem := _misuse(hook, function, options):
+            raise PluginError(problem)
+        wraps_others = options["wrapper"] or options["hookwrapper"]
+        made = self._wrapping(hook, function, options) if wraps_others else self._answering(hook, function)
+        attribute = f"{hook}.{name}"  # which no name of this class can be
+        setattr(self, attribute, made)
+        # The core's own are called last.
+        self.options[attribute] = options | {"specname": hook, "trylast": options["trylast"] or self.pack is None}
+
+    @property
+    def pack(self) -> str | None:
+        """The prefix of the names of the plugin's tools; None for one of the core's own."""
+        return self._host.pack
+
+    def __dir__(self) -> list[str]:
+        return list(self.options)
+
+    def _given(self, hook: str, function: Any, given: tuple[Any, ...], named: dict[str, Any]) -> Callable[[], Any]:
+        """The plugin's function with what it asked for: where pluggy hands out None, its own settings."""
+        if hook.startswith("provide_"):  # which have no other argument
+            own = self._host.settings
+            given, named = (own,) * len(given), dict.fromkeys(named, own)
+        return partial(function, *given, **named)
+
+    def _answering(self, hook: str, function: Any) -> Any:
+        @wraps(function)
+        def answering(*given: Any, **named: Any) -> Answer | None:
+            ask = self._given(hook, function, given, named)
+            return self._host.run(hook, partial(self._answer, hook, ask))
+
+        return answering
+
+    def _answer(self, hook: str, ask: Callable[[], Any]) -> Answer | None:
+        host = self._host
+        try:
+            answer = ask()
+        except PegboardError as error:
+            if hook != "tools_from" or isinstance(error, PluginError):
+                raise
+            return Answer((), host.origin, host.pack, error)  # which goes to the caller, past all wrappers
+        return None if answer is None else Answer(checked(hook, answer), host.origin, host.pack)
+
+    def _wrapping(self, hook: str, function: Any, options: dict[str, Any]) -> Any:
+        is_old_style = options["hookwrapper"]
+        options |= {"wrapper": True, "hookwrapper": False}
+
+        @wraps(function)
+        def wrapping(*given: Any, **named: Any) -> Generator[None, Any, Any]:
+            host, begin = self._host, self._given(hook, function, given, named)
+            begun = host.wrap(hook, partial(_begun, hook, begin))
+            outcome = yield
+            if begun is None:
+                return outcome
+            several = type(outcome) is list
+            # What the core brings is no wrapper's to take away: it is overridden by what replaces it.
+            core = [each for each in outcome if each.pack is None] if several else []
+            shown = [copy(each) for each in outcome if each.pack is not None] if several else copy(outcome)
+            sent = pluggy.Result.from_call(lambda: shown) if is_old_style else shown
+            ended = host.wrap(hook, lambda: (self._checked(hook, _ended(hook, begun, sent)),))
+            if ended is None:
+                return outcome
+            return [*ended[0], *core] if several else ended[0]
+
+        return wrapping
+
+    def _checked(self, hook: str, result: Any) -> Any:
+        """What a wrapper gives back, made of answers; those that are new are its own plugin's."""
+        if hook == "tools_from":
+            return None if result is None else self._own(hook, result)
+        if not isinstance(result, list) or isinstance(result, Answer):
+            raise PluginError(f"it returned {_a(result)}; return the list that `yield` gave, changed or not")
+        return [self._own(hook, each) for each in result]
+
+    def _own(self, hook: str, answer: Any) -> Answer:
+        items = checked(hook, answer[0] if hook == "settings_type" and isinstance(answer, list) else answer)
+        known = answer if isinstance(answer, Answer) else self._host
+        return Answer(items, known.origin, known.pack, getattr(answer, "refusal", None))
+
+
+def _begun(hook: str, begin: Callable[[], Any]) -> Generator[Any, Any, Any]:
+    generator: Generator[Any, Any, Any] = begin()
+    try:
+        next(generator)
+    except StopIteration:
+        raise PluginError(f"it did not yield; write `answers = yield` once, as {hook} is called there") from None
+    return generator
+
+
+def _ended(hook: str, begun: Generator[Any, Any, Any], outcome: Any) -> Any:
+    try:
+        begun.send(outcome)
+    except StopIteration as stop:
+        return outcome.get_result() if isinstance(outcome, pluggy.Result) else stop.value
+    begun.close()
+    raise PluginError(f"it yielded twice; {hook} is called once")
+
+
+class Manager(pluggy.PluginManager):
+    """Has guards alone. Passes over names that can be no hooks: pluggy looks at each of a module with great care."""
+
+    def __init__(self) -> None:
+        super().__init__(hookspecs.GROUP)
+
+    def register(self, plugin: Any, name: str | None = None) -> str | None:
+        """Register a guard. Raises `PluginError` for a bare plugin, which would bypass its checks."""
+        if not isinstance(plugin, Guard):
+            raise PluginError(f"{_a(plugin)} is registered by Toolkit(plugins=[...]), which isolates and checks it")
+        return super().register(plugin, name)
 
     def parse_hookimpl_opts(self, plugin: Any, name: str) -> Any:
-        options = super().parse_hookimpl_opts(plugin, name) if _may_be_hook(plugin, name) else None
-        # Before pluggy judges it, which shows a set in its message: its order differs from run to run.
-        problem = _misuse(getattr(plugin, name), name, options) if options else ""
-        if problem:
-            raise PluginError(problem)
-        return options
+        """The options of an implementation; None for anything else."""
+        if isinstance(plugin, Guard):
+            return dict(plugin.options[name])
+        return super().parse_hookimpl_opts(plugin, name) if _may_be_hook(plugin, name) else None
+
+    def parse_hookspec_opts(self, module_or_class: Any, name: str) -> Any:
+        """The options of a specification; None for anything else."""
+        return super().parse_hookspec_opts(module_or_class, name) if name in _SPECS else None
+
+
+_PARSER = Manager()
 
 
 def _may_be_hook(plugin: Any, name: str) -> bool:
@@ -66,89 +241,22 @@ def _may_be_hook(plugin: Any, name: str) -> bool:
     return hasattr(value, _IMPLEMENTATION) if is_plain else isinstance(value, (classmethod, staticmethod, MethodType))
 
 
-class Hooks:
-    """The plugins that are registered, each under its own name; they are called one by one, never together.
-
-    Being asked one by one, `tryfirst` and `trylast` say nothing here: plugins are asked in the order of their names.
-    """
-
-    def __init__(self) -> None:
-        self._implementations: dict[str, dict[str, list[Any]]] = {}
-        self._manager = _Manager(hookspecs.GROUP)
-        self._manager.add_hookspecs(hookspecs)
-
-    def register(self, plugin: Any, name: str) -> None:
-        """Hang a plugin up. Raises `PluginError`, saying what to change, for one that implements no hook rightly."""
-        twin = self._manager.get_name(plugin)
-        if twin is not None:
-            raise PluginError(f"it equals the plugin {twin!r}; register one of them, or give its class eq=False")
-        try:
-            self._manager.register(plugin, name)
-            callers = self._manager.get_hookcallers(plugin)
-            if not callers:
-                raise PluginError(_no_hooks(plugin))
-        except PluginError:
-            if self._manager.has_plugin(name):
-                self._manager.unregister(name=name)
-            raise
-        self._implementations[name] = {
-            caller.name: [each for each in caller.get_hookimpls() if each.plugin is plugin] for caller in callers
-        }
-
-    def implements(self, name: str, hook: HookName) -> bool:
-        """Whether the plugin of this name has an implementation of `hook`."""
-        return hook in self._implementations.get(name, {})
-
-    def settings_type(self, name: str) -> type | None:
-        """The attrs class of the plugin's settings; None if it has none. Raises what the plugin raises."""
-        import attrs
-
-        answer = next(self._answers(name, "settings_type", {}), None)
-        if answer is not None and not (isinstance(answer, type) and attrs.has(answer)):
-            raise PluginError(f"settings_type returned {_a(answer)}; return an attrs class")
-        return answer
-
-    def tools_from(self, name: str, source: Any) -> tuple[Any, ...] | None:
-        """What the plugin makes of `source`; None if it passes. Raises what the plugin raises."""
-        answer = next(self._answers(name, "tools_from", {"source": source}), None)
-        return None if answer is None else _items("tools_from", answer)
-
-    def provide(self, name: str, hook: HookName, **arguments: Any) -> tuple[Any, ...]:
-        """What the plugin contributes through one of the `provide_...` hooks, checked.
-
-        Raises what the plugin raises, and `PluginError` for a result of the wrong kind.
-        """
-        return tuple(item for answer in self._answers(name, hook, arguments) for item in _items(hook, answer))
-
-    def _answers(self, name: str, hook: HookName, arguments: Mapping[str, Any]) -> Iterator[Any]:
-        for implementation in self._implementations.get(name, {}).get(hook, ()):
-            by_position = [arguments[argument] for argument in implementation.argnames]
-            by_name = {key: arguments[key] for key in implementation.kwargnames if key in arguments}
-            answer = implementation.function(*by_position, **by_name)
-            if answer is not None:
-                yield answer
-
-
-_CODES = {name: value.__code__ for name, value in sorted(vars(hookspecs).items()) if hasattr(value, _SPEC)}
-_SPECS = {name: code.co_varnames[: code.co_argcount] for name, code in _CODES.items()}
-CONFIGURED = frozenset(name for name, arguments in _SPECS.items() if "settings" in arguments)
-
-
 def _no_hooks(plugin: Any) -> str:
     what = "the module" if type(plugin).__name__ == "module" else f"the {type(plugin).__name__}"
     return f"{what} implements no hook; mark a function such as provide_tools(settings) with @pegboard.hookimpl"
 
 
-def _misuse(function: Any, name: str, options: Mapping[str, Any]) -> str:
+def _misuse(hook: str, function: Any, options: Mapping[str, Any]) -> str:
     """What is wrong with one implementation, in what pluggy accepts too."""
-    hook = options["specname"] or name
-    if hook not in _SPECS and not options["optionalhook"]:
+    if hook not in _SPECS:
         return f"there is no hook {hook!r}. {suggestion(hook, _SPECS, noun='hooks')}"
-    if options["wrapper"] or options["hookwrapper"]:
-        return f"{hook} is a hook wrapper, and hooks here are called one by one; return a list instead"
     if iscoroutinefunction(function) or isasyncgenfunction(function):
         return f"{hook} is async, and hooks are sync; make only the tools async"
-    return _wrong_arguments(hook, function) if hook in _SPECS else ""
+    if options["wrapper"] and options["hookwrapper"]:
+        return f"{hook} is a wrapper of both kinds; leave hookwrapper=True away"
+    if (options["wrapper"] or options["hookwrapper"]) and not isgeneratorfunction(function):
+        return f"{hook} is a wrapper that yields nothing; write `answers = yield` in it, and return them"
+    return _wrong_arguments(hook, function)
 
 
 def _wrong_arguments(hook: str, function: Callable[..., Any]) -> str:
@@ -164,7 +272,14 @@ def _wrong_arguments(hook: str, function: Callable[..., Any]) -> str:
     return ""
 
 
-def _items(hook: HookName, answer: Any) -> tuple[Any, ...]:
+def checked(hook: str, answer: Any) -> tuple[Any, ...]:
+    """What an implementation answers, as a tuple. Raises `PluginError` for what the hook does not want."""
+    if hook == "settings_type":
+        import attrs
+
+        if not (isinstance(answer, type) and attrs.has(answer)):
+            raise PluginError(f"settings_type returned {_a(answer)}; return an attrs class")
+        return (answer,)
     kind = _KINDS.get(hook)
     wanted = f"an iterable of {kind.__name__ if kind else 'backends' if hook == 'provide_backends' else 'tools'}"
     if isinstance(answer, (str, bytes, Mapping)) or not isinstance(answer, Iterable):
@@ -179,7 +294,7 @@ def _items(hook: HookName, answer: Any) -> tuple[Any, ...]:
     return items
 
 
-def _unfit(hook: HookName, kind: type | None, item: Any) -> str:
+def _unfit(hook: str, kind: type | None, item: Any) -> str:
     if kind is not None:
         rank = getattr(item, "priority", getattr(item, "order", 0))
         unranked = "" if isinstance(rank, int | float) else f"{_a(item)} whose priority or order is {_a(rank)}"

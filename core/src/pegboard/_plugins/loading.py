@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import operator
 import re
 import sys
 import time
 from collections.abc import Callable
 from contextlib import redirect_stdout
-from types import ModuleType
 from typing import Any, NamedTuple
 
 from pegboard._base.effects import pass_interrupt, tried
@@ -16,9 +14,8 @@ from pegboard._base.errors import PluginError, describe_exception
 from pegboard._base.known_packs import known_pack
 from pegboard._base.names import normalise
 from pegboard._model.plugin_record import PluginRecord
+from pegboard._plugins.settings import MissingSettingsError
 
-# Modules that everybody's code leans on: a plugin that replaces a part of them changes other plugins' behaviour.
-_SHARED = ("builtins", "json", "os", "socket", "threading", "time")
 _LONGEST_REASON = 400
 
 
@@ -31,15 +28,13 @@ class IsolatedRun(NamedTuple):
     seconds: float = 0.0
 
 
-def isolated(action: Callable[[], Any], *, watch: bool = False) -> IsolatedRun:
+def isolated(action: Callable[[], Any]) -> IsolatedRun:
     """Run `action`; whatever it raises is in the outcome, SystemExit included. Only a real Ctrl-C passes through.
 
-    What it prints goes to standard error, for a host may speak a protocol on standard output; `sys.path` is
-    restored. With `watch`, a replaced attribute of a shared module is named, but left in place.
+    What it prints goes to standard error, for a host may speak a protocol on standard output; `sys.path` is restored.
     """
     spill = _Spill()
     path, entries = sys.path, list(sys.path)
-    shared = [(module, dict(vars(module))) for module in map(sys.modules.get, _SHARED if watch else ()) if module]
     value, error = None, None
     started = time.perf_counter()
     try:
@@ -54,7 +49,6 @@ def isolated(action: Callable[[], Any], *, watch: bool = False) -> IsolatedRun:
         notes.append("changed sys.path (restored)")
         sys.path = path
         path[:] = entries
-    notes.extend(f"replaced {name} for the whole process" for name in _replaced(shared))
     return IsolatedRun(value, error, tuple(notes), seconds)
 
 
@@ -74,21 +68,6 @@ class _Spill:
     def __getattr__(self, name: str) -> Any:
         # For code that wants `buffer`, `encoding`, `reconfigure`; without a console (pythonw) there is none of them.
         return getattr(sys.stderr, name)
-
-
-def _replaced(before: list[tuple[ModuleType, dict[str, Any]]]) -> list[str]:
-    changed = [pair for pair in before if not _same(vars(pair[0]), pair[1])]
-    return [
-        f"{module.__name__}.{name}"
-        for module, attributes in changed
-        for name, value in sorted(attributes.items())
-        if vars(module).get(name) is not value and not name.startswith("__") and name != "_"
-    ]
-
-
-def _same(now: dict[str, Any], before: dict[str, Any]) -> bool:
-    # By identity and in one go: this runs for every plugin. Names that were added stand at the end and do no harm.
-    return len(now) >= len(before) and all(map(operator.is_, now.values(), before.values()))
 
 
 def load_plugin(entry_point: str) -> Any:
@@ -128,7 +107,7 @@ def _remedy(module: str, distribution: str | None) -> str:
 
 def failure(error: BaseException, where: str, record: PluginRecord) -> str:
     """A plugin's failure as a sentence on one line."""
-    if isinstance(error, PluginError):
+    if isinstance(error, PluginError | MissingSettingsError):
         return str(error)
     if isinstance(error, ModuleNotFoundError) and error.name:
         missing = error.name.partition(".")[0]

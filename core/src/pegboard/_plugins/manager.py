@@ -4,62 +4,55 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Container, Iterable, Mapping
-from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, TypeAlias, get_args
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, TypeVar, cast, get_args
 
 from attrs import evolve
 
-from pegboard._base.errors import PegboardError, PluginError, SettingsError, traceback_text
+from pegboard import hookspecs
+from pegboard._base.errors import PluginError, SettingsError, traceback_text
 from pegboard._base.names import OWN, pack_name
 from pegboard._model.plugin_record import Contribution, NotOffered, PluginRecord, PluginState
 from pegboard._model.tool import Origin
 from pegboard._plugins.candidates import INSTALLED, Candidate, Selection, groups, roster, shadow
-from pegboard._plugins.hooks import CONFIGURED, HookName, Hooks
+from pegboard._plugins.hooks import Answer, Guard, HookName, Manager
 from pegboard._plugins.loading import IsolatedRun, failure, isolated, load_plugin
-from pegboard._plugins.settings import Settings
+from pegboard._plugins.settings import MissingSettingsError, Settings
 
 if TYPE_CHECKING:
     from pegboard._model.program import PluginFailure
 
 OnError = Literal["collect", "raise"]
+T = TypeVar("T")
 
 _PROBLEMS = (PluginState.FAILED, PluginState.INCOMPATIBLE, PluginState.SHADOWED)
 # A toolkit needs no commands.
 _ASSEMBLED = [hook for hook in get_args(HookName) if hook.startswith("provide_") and hook != "provide_commands"]
 _LONG_IMPORT = 2.0
-_Answers: TypeAlias = dict[tuple[HookName, Any], tuple[Contribution, ...]]
-# What the core's own plugins answer where no settings are: asked once, for it is the same for all toolkits.
-_ALIKE: _Answers = {}
-
-
-class _Request(NamedTuple):
-    """What `Plugins.load` was asked for, so that it can be asked again."""
-
-    selection: str | tuple[Any, ...]
-    block: str | tuple[str, ...]
-    on_error: OnError
-    settings: Mapping[str, Any] | None
-    config: str | os.PathLike[str] | None
-    environ: Mapping[str, str] | None
-    builtin: tuple[Any, ...]
 
 
 class Plugins:
-    """The plugins of one toolkit. Hooks are asked on demand, once each; a plugin that fails stays out from then on."""
+    """The plugins of one toolkit. pluggy calls each hook once, on demand; a plugin that fails stays out from then on.
+
+    `manager` is pluggy's, for whoever wants to watch the calls of hooks: `manager.add_hookcall_monitoring(...)`.
+    """
 
     def __init__(
-        self, settings: Settings, unreadable: tuple[str, ...], request: _Request, slots: list[Candidate]
+        self, settings: Settings, unreadable: tuple[str, ...], slots: list[Candidate], on_error: OnError
     ) -> None:
         self.settings = settings
         # A sentence for each installed distribution whose entry points could not be read.
         self.unreadable = unreadable
-        self._request = request
+        self.manager = Manager()
+        self.manager.add_hookspecs(hookspecs)
         self._slots = slots
-        self._hooks = Hooks()
-        self._answers: _Answers = {}
+        self._on_error: OnError = on_error
+        self._answers: dict[HookName, list[Answer]] = {}
+        self._settings_types: dict[str | None, type] | None = None
         self._configured: dict[str, Any] = {}
-        # Those that want to be asked how something becomes tools.
-        self.askers: list[Candidate] = []
+        self._passed_over: list[PluginError] = []
+        # Whether a plugin, other than the core's own, wants to be asked how something becomes tools.
+        self.asks = False
 
     @classmethod
     def load(
@@ -81,48 +74,20 @@ class Plugins:
         hold what is known without it. `builtin` are the core's own plugins: never blocked, last in precedence, and the
         ones whose types settings are structured by.
 
-        Raises `SettingsError` for settings of nobody, and, with `on_error="raise"`, `PluginError` for the first
+        Raises `SettingsError` for settings of no plugin, and, with `on_error="raise"`, `PluginError` for the first
         plugin, by name, that is not fit to be used.
         """
-        selected = selection if isinstance(selection, str) else tuple(selection)
-        blocked = block if isinstance(block, str) else tuple(block)
-        plugins = cls._found(_Request(selected, blocked, on_error, settings, config, environ, tuple(builtin)))
-        if imports and plugins._slots:
-            plugins._import_all()
-        return plugins
-
-    @classmethod
-    def _found(cls, request: _Request, installed_before: Iterable[str] = ()) -> Plugins:
-        environment = os.environ if request.environ is None else request.environ
-        read = Settings.read(request.settings, request.config, environment)
-        chosen = Selection.read(request.selection, request.block, environment, read.rules)
+        environment = os.environ if environ is None else environ
+        read = Settings.read(settings, config, environment)
+        chosen = Selection.read(selection, block, environment, read.rules)
         slots, unreadable = _rostered(chosen)
-        read.check_sections((OWN, *installed_before, *(slot.pack for slot in slots)), only_argument=not chosen.scan)
-        plugins = cls(read, unreadable, request, slots)
-        for module in request.builtin:
-            plugins._hooks.register(module, module.__name__)
+        read.check_sections((OWN, *(slot.pack for slot in slots)), only_argument=not chosen.scan)
+        plugins = cls(read, unreadable, slots, on_error)
+        if imports and slots:
+            plugins._import_all()
+        for module in builtin:  # whose hooks come last, and in this order
+            plugins.manager.register(Guard(module, _Core(Origin(module.__name__))), module.__name__)
         return plugins
-
-    def anew(self) -> Plugins:
-        """What is installed now, without touching this. Active plugins that still are there are carried over.
-
-        They keep running as they are, also where another version is installed meanwhile. Raises as `load` does.
-        """
-        import importlib
-
-        importlib.invalidate_caches()
-        fresh = self._found(self._request, [slot.pack for slot in self._slots])
-        fresh.settings.carry(self.settings)
-        fresh._answers.update({key: found for key, found in self._answers.items() if not key[1]})  # the core's own
-        running = {(slot.pack, slot.record.distribution): slot for slot in self._active()}
-        for slot in fresh._slots:
-            before = running.get((slot.pack, slot.record.distribution))
-            if before is not None and slot.loadable:
-                fresh._hooks.register(before.plugin, slot.pack)
-                fresh._answers.update({key: found for key, found in self._answers.items() if key[1] == slot.pack})
-                slot.carry(before)
-        fresh._import_all()
-        return fresh
 
     @property
     def records(self) -> tuple[PluginRecord, ...]:
@@ -147,7 +112,7 @@ class Plugins:
 
         Raises `SettingsError`.
         """
-        return self.settings.chosen_packs([each.value for each in self._built_in("provide_types")])
+        return self.settings.chosen_packs(self._own_types)
 
     @property
     def errors(self) -> tuple[PluginFailure, ...]:
@@ -178,54 +143,68 @@ class Plugins:
             self.contributions(hook)
 
     def contributions(self, hook: HookName) -> tuple[Contribution, ...]:
-        """What the active plugins answer to a `provide_...` hook, in the order of their names, the core's own last."""
-        own = [self._answer(slot, hook) for slot in self._active()]
-        # Once more: the later ones may have failed others, and a failed one contributes nothing.
-        active = {slot.pack for slot in self._active()}
-        return tuple(item for items in own for item in items if item.pack in active) + self._built_in(hook)
+        """What the active plugins answer to a `provide_...` hook, in pluggy's order, the core's own last.
+
+        Raises `SettingsError` for settings that a plugin does not have or that do not fit, and `PluginError` with
+        `on_error="raise"`.
+        """
+        if hook not in self._answers:
+            call = getattr(self.manager.hook, hook)
+            asking = {impl.plugin for impl in call.get_hookimpls() if "settings" in impl.argnames}
+            for slot in self._active():
+                # Of those, too, that ask for none: a section for them is a mistake. A command line works all the same.
+                if hook != "provide_commands" or slot.guard in asking:
+                    self._settings_of(slot)
+            self._answers[hook] = call(settings=None)
+            self._note_not_offered(self._answers[hook])
+            self._check()
+        active = self.active_packs
+        return tuple(
+            Contribution(answer.origin, answer.pack, item, builtin=answer.pack is None)
+            for answer in self._answers[hook]
+            if answer.pack is None or answer.pack in active
+            for item in answer
+            if not isinstance(item, NotOffered)
+        )
+
+    def _note_not_offered(self, answers: Iterable[Answer]) -> None:
+        slots = {slot.pack: slot for slot in self._active()}
+        for answer in answers:
+            slot, found = slots.get(answer.pack or ""), tuple(item for item in answer if isinstance(item, NotOffered))
+            if slot is not None and found:
+                slot.record = evolve(slot.record, not_offered=(*slot.record.not_offered, *found))
 
     def tools(self) -> tuple[Contribution, ...]:
         """What the active plugins answer to `provide_tools`, each asked with its own settings.
 
-        An import string `"package.module:attribute"` is passed on as it is. Raises `SettingsError` for settings that
-        a plugin does not have or that do not fit.
+        An import string `"package.module:attribute"` is passed on as it is. Raises as `contributions` does.
         """
         return self.contributions("provide_tools")
 
     def settings_type(self, pack: str) -> type | None:
-        """The attrs class of an active plugin's settings. Raises what the plugin raises."""
-        return self._hooks.settings_type(pack)
+        """The attrs class of an active plugin's settings; None if it has none."""
+        if self._settings_types is None:
+            self._settings_types = {answer.pack: answer[0] for answer in self.manager.hook.settings_type()}
+        return self._settings_types.get(pack)
 
     def settings_of(self, pack: str) -> Any:
-        """An active plugin's settings; None if it has none. Raises `SettingsError` as `tools` does."""
+        """An active plugin's settings; None if it has none. Raises `SettingsError` as `contributions` does."""
         return next((self._settings_of(slot) for slot in self._active() if slot.pack == pack), None)
 
     def tools_from(self, source: Any, passed: Container[str] = ()) -> Contribution | None:
         """The first answer to how `source` becomes tools; its value is a tuple. None if every plugin passes.
 
-        Packs in `passed` are not asked.
-
-        A `PegboardError` is a plugin's word on this source and goes to the caller; anything else fails the plugin.
+        Packs in `passed` are not asked. A `PegboardError` is a plugin's word on this source and goes to the caller;
+        anything else fails the plugin.
         """
-        answer = self.from_packs(source, passed)
-        for module in () if answer else self._request.builtin:
-            tools = self._hooks.tools_from(module.__name__, source)
-            if tools is not None:
-                return Contribution(Origin(module.__name__), None, tools, builtin=True)
-        return answer
-
-    def from_packs(self, source: Any, passed: Container[str] = ()) -> Contribution | None:
-        """The same, of those that are not the core's own."""
-        asked = [slot for slot in self.askers if slot.pack not in passed and slot.record.state is PluginState.ACTIVE]
-        for slot in asked:
-            outcome = self._run(slot, partial(self._hooks.tools_from, slot.pack, source))
-            if isinstance(outcome.error, PegboardError) and not isinstance(outcome.error, PluginError):
-                raise outcome.error
-            if outcome.error is not None:
-                self._fail(slot, failure(outcome.error, "in tools_from", slot.record), outcome.error)
-            elif outcome.value is not None:
-                return Contribution(slot.record.origin, slot.pack, outcome.value)
-        return None
+        passed_over = [slot.guard for slot in self._active() if slot.pack in passed]
+        answer: Answer | None = self.manager.subset_hook_caller("tools_from", passed_over)(source=source)
+        self._check()
+        if answer is None:
+            return None
+        if answer.refusal is not None:
+            raise answer.refusal
+        return Contribution(answer.origin, answer.pack, tuple(answer), builtin=answer.pack is None)
 
     def fail(self, plugin: Origin, reason: str, exception: BaseException | None = None) -> None:
         """Mark a plugin, if it is active, as failed: none of its contributions are handed out from now on.
@@ -242,7 +221,7 @@ class Plugins:
         for slot in self._active():
             if slot.record.name == plugin.plugin:
                 slot.record = evolve(slot.record, faults={name: self.settings.redact(said[name]) for name in said})
-                if self._request.on_error == "raise" and said:
+                if self._on_error == "raise" and said:
                     raise PluginError("; ".join(said.values()))
 
     def explain_absent(self, name: str, *, brief: bool = False) -> str | None:
@@ -276,55 +255,34 @@ class Plugins:
         return [slot for slot in self._slots if slot.record.state is PluginState.ACTIVE]
 
     def _import_all(self) -> None:
-        running = {slot.pack: slot for slot in self._active()}
         for claimants in groups(self._slots):
-            active = running.get(claimants[0].pack) or next((slot for slot in claimants if self._import(slot)), None)
-            if active is not None:
-                for slot in claimants:
-                    if slot.loadable:
-                        shadow(slot, active)
-        self.askers = [slot for slot in self._active() if self._hooks.implements(slot.pack, "tools_from")]
-        if self._request.on_error == "raise":
-            for slot in self._slots:
-                if slot.record.state in _PROBLEMS:
-                    _refuse(slot)
+            active = next((slot for slot in claimants if self._import(slot)), None)
+            for slot in claimants:
+                if slot.loadable and active is not None:
+                    shadow(slot, active)
+        for slot in reversed(self._active()):  # pluggy calls last what came first
+            self.manager.register(slot.guard, slot.pack)
+        self.asks = bool(self.manager.hook.tools_from.get_hookimpls())
+        self._check()
 
     def _import(self, slot: Candidate) -> bool:
-        outcome = self._run(slot, lambda: self._hang_up(slot), watch=True)
+        outcome = self._run(slot, lambda: self._load(slot))
         slot.seconds = outcome.seconds
         if outcome.seconds > _LONG_IMPORT:
             slot.notes.append(f"took {outcome.seconds:.1f} s to import; put what is heavy behind an import string")
         if outcome.error is None:
             slot.become(PluginState.ACTIVE, "; ".join(slot.notes))
             return True
-        # In the end, for the first by name: here the sorted order is not known to be complete.
         self._set_failed(slot, failure(outcome.error, "at import", slot.record), outcome.error)
         return False
 
-    def _hang_up(self, slot: Candidate) -> None:
+    def _load(self, slot: Candidate) -> None:
         plugin = load_plugin(slot.record.entry_point or "") if slot.plugin is None else slot.plugin
         slot.plugin = plugin() if isinstance(plugin, type) else plugin
-        self._hooks.register(slot.plugin, slot.pack)
-
-    def _answer(self, slot: Candidate, hook: HookName) -> tuple[Contribution, ...]:
-        if (hook, slot.pack) not in self._answers:
-            self._answers[hook, slot.pack] = self._contributed(slot, hook)
-        return self._answers[hook, slot.pack]
-
-    def _contributed(self, slot: Candidate, hook: HookName) -> tuple[Contribution, ...]:
-        arguments = {"settings": self._settings_of(slot)} if hook in CONFIGURED else {}
-        # Its settings may have shown that the plugin does not work.
-        if slot.record.state is not PluginState.ACTIVE or not self._hooks.implements(slot.pack, hook):
-            return ()
-        outcome = self._run(slot, lambda: self._hooks.provide(slot.pack, hook, **arguments))
-        if outcome.error is not None:
-            self._fail(slot, failure(outcome.error, f"in {hook}", slot.record), outcome.error)
-        given = outcome.value or ()
-        not_offered = tuple(value for value in given if isinstance(value, NotOffered))
-        if not_offered:
-            slot.record = evolve(slot.record, not_offered=not_offered)
-        origin = slot.record.origin
-        return tuple(Contribution(origin, slot.pack, value) for value in given if not isinstance(value, NotOffered))
+        twin = next((each for each in self._active() if each.plugin is slot.plugin), None)
+        if twin is not None:
+            raise PluginError(f"it is the plugin {twin.record.name!r}; register it once")
+        slot.guard = Guard(slot.plugin, _Pack(self, slot))
 
     def _settings_of(self, slot: Candidate) -> Any:
         if slot.pack not in self._configured:
@@ -332,54 +290,116 @@ class Plugins:
         return self._configured[slot.pack]
 
     def _read_settings(self, slot: Candidate) -> Any:
-        outcome = IsolatedRun()
-        if self._hooks.implements(slot.pack, "settings_type"):
-            outcome = self._run(slot, lambda: self._hooks.settings_type(slot.pack))
-        if outcome.error is None:
-            if outcome.value is None:
-                self.settings.refuse_section(slot.pack)
-                return None
-            cls = outcome.value
-            handlers = [found.value for found in self._built_in("provide_types")]
-            outcome = self._run(slot, lambda: self.settings.structure(slot.pack, cls, handlers))
-            if isinstance(outcome.error, SettingsError):
-                raise outcome.error
+        cls = self.settings_type(slot.pack)
+        if slot.record.state is not PluginState.ACTIVE:  # as the question has shown
+            return None
+        if cls is None:
+            self.settings.refuse_section(slot.pack)
+            return None
+        outcome = self._run(slot, lambda: self.settings.structure(slot.pack, cls, self._own_types))
+        if isinstance(outcome.error, SettingsError) and not isinstance(outcome.error, MissingSettingsError):
+            raise outcome.error
         if outcome.error is not None:
-            self._fail(slot, failure(outcome.error, "in settings_type", slot.record), outcome.error)
+            self._set_failed(slot, failure(outcome.error, "in settings_type", slot.record), outcome.error)
+            self._check()
         return outcome.value
 
-    def _built_in(self, hook: HookName) -> tuple[Contribution, ...]:
-        # Not isolated: what fails here is a fault of the core, and must be seen.
-        answers, key = (self._answers, (hook, "")) if hook in CONFIGURED else (_ALIKE, (hook, self._request.builtin))
-        if key not in answers:
-            arguments = {"settings": None} if hook in CONFIGURED else {}
-            answers[key] = tuple(
-                Contribution(Origin(module.__name__), None, value, builtin=True)
-                for module in self._request.builtin
-                for value in self._hooks.provide(module.__name__, hook, **arguments)
-            )
-        return answers[key]
+    @cached_property
+    def _own_types(self) -> list[Any]:
+        packs = [slot.guard for slot in self._active()]
+        answers = self.manager.subset_hook_caller("provide_types", packs)(settings=None)
+        return [handler for answer in answers for handler in answer]
 
-    def _run(self, slot: Candidate, action: Callable[[], Any], *, watch: bool = False) -> IsolatedRun:
-        outcome = isolated(action, watch=watch)
-        slot.notes.extend(note for note in outcome.notes if note not in slot.notes)
-        if outcome.notes and slot.record.state is PluginState.ACTIVE:
-            slot.record = evolve(slot.record, reason="; ".join(slot.notes))
+    def _run(self, slot: Candidate, action: Callable[[], Any]) -> IsolatedRun:
+        outcome = isolated(action)
+        self._note(slot, *outcome.notes)
         return outcome
+
+    def _note(self, slot: Candidate, *notes: str) -> None:
+        new = [note for note in notes if note not in slot.notes]
+        slot.notes.extend(new)
+        if new and slot.record.state is PluginState.ACTIVE:
+            slot.record = evolve(slot.record, reason="; ".join(slot.notes))
 
     def _fail(self, slot: Candidate, reason: str, error: BaseException | None) -> None:
         self._set_failed(slot, reason, error)
-        if self._request.on_error == "raise":
-            _refuse(slot)
+        self._check()
+
+    def _check(self) -> None:
+        """Raises `PluginError` for what is wrong by now, where it has to raise."""
+        if self._on_error == "raise":
+            for slot in self._slots:
+                if slot.record.state in _PROBLEMS:
+                    _refuse(slot)
+            if self._passed_over:
+                raise self._passed_over[0]
 
     def _set_failed(self, slot: Candidate, reason: str, error: BaseException | None) -> None:
         slot.exception = error
         slot.traceback = self.settings.redact(traceback_text(error)) if error else ""
         slot.become(PluginState.FAILED, self.settings.redact(reason))
+        if self.manager.has_plugin(slot.pack) and self.manager.get_plugin(slot.pack) is slot.guard:
+            self.manager.unregister(slot.guard)
 
     def __repr__(self) -> str:
         counts = [f"{sum(record.state is state for record in self.records)} {state}" for state in PluginState]
         return f"Plugins({', '.join(count for count in counts if not count.startswith('0 '))})"
+
+
+class _Pack(NamedTuple):
+    """A plugin behind its guard: what it raises is its own end, or that of its wrapper."""
+
+    plugins: Plugins
+    slot: Candidate
+
+    @property
+    def origin(self) -> Origin:
+        return self.slot.record.origin
+
+    @property
+    def pack(self) -> str:
+        return self.slot.pack
+
+    @property
+    def settings(self) -> Any:
+        return self.plugins._configured.get(self.slot.pack)
+
+    def run(self, hook: str, action: Callable[[], T]) -> T | None:
+        slot = self.slot
+        if slot.record.state is not PluginState.ACTIVE:
+            return None
+        outcome = self.plugins._run(slot, action)
+        if outcome.error is not None:
+            self.plugins._set_failed(slot, failure(outcome.error, f"in {hook}", slot.record), outcome.error)
+        return cast("T | None", outcome.value)
+
+    def wrap(self, hook: str, action: Callable[[], T]) -> T | None:
+        slot, plugins = self.slot, self.plugins
+        if slot.record.state is not PluginState.ACTIVE:
+            return None
+        outcome = plugins._run(slot, action)
+        if outcome.error is not None:
+            reason = failure(outcome.error, f"in {hook}", slot.record)
+            note = plugins.settings.redact(f"its wrapper of {hook} was passed over: {reason}")
+            plugins._note(slot, note)
+            error = PluginError(f"the plugin {slot.record.label}: {note}")
+            error.__cause__ = outcome.error
+            plugins._passed_over.append(error)
+        return cast("T | None", outcome.value)
+
+
+class _Core(NamedTuple):
+    """One of the core's own plugins: what it raises is a fault of the core, and must be visible."""
+
+    origin: Origin
+    pack: None = None
+    settings: None = None
+
+    def run(self, hook: str, action: Callable[[], T]) -> T | None:
+        return action()
+
+    def wrap(self, hook: str, action: Callable[[], T]) -> T | None:
+        return action()
 
 
 def _rostered(chosen: Selection) -> tuple[list[Candidate], tuple[str, ...]]:

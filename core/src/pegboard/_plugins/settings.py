@@ -36,6 +36,10 @@ class Given(NamedTuple):
     is_text: bool = False
 
 
+class MissingSettingsError(SettingsError):
+    """A plugin cannot load without settings that nothing gives: a failure of this plugin, no mistake in a source."""
+
+
 # All that one source says, by pack and key.
 Sections: TypeAlias = dict[str, dict[str, Given]]
 
@@ -102,9 +106,12 @@ _REFERENCE = r"(?a)(\$?)\$\{([A-Za-z_]\w*)\}"
 class Settings:
     """All sources, low to high; `structure` turns a pack's section into its class."""
 
-    def __init__(self, sources: list[Sections], rules: list[NamesRule], environ: Mapping[str, str]) -> None:
+    def __init__(
+        self, sources: list[Sections], rules: list[NamesRule], environ: Mapping[str, str], file: str = "pegboard.toml"
+    ) -> None:
         self._sources = sources
         self.rules = rules  # the lists of the file
+        self._file = file  # as messages name it
         self._environ = environ
         self._effective: dict[str, tuple[Setting, ...]] = {}
         self._secrets: list[str] = []
@@ -127,7 +134,8 @@ class Settings:
         path = config if config is not None else environment.get("PEGBOARD_CONFIG") or None
         named_by = "config=" if config is not None else "PEGBOARD_CONFIG"
         said, rules = ({}, []) if path is None else _from_file(path, named_by)
-        return cls([said, _from_environment(environment), _from_argument(settings or {})], rules, environment)
+        sources = [said, _from_environment(environment), _from_argument(settings or {})]
+        return cls(sources, rules, environment, *([] if path is None else [str(path)]))
 
     def check_sections(self, known: Iterable[str], *, only_argument: bool = False) -> None:
         """Raises `SettingsError` for a section of a plugin that is not installed, naming the nearest one that is."""
@@ -153,14 +161,17 @@ class Settings:
     def structure(self, section: str, cls: type, handlers: Iterable[TypeHandler]) -> Any:
         """An instance of the attrs class `cls` from a section, by these type handlers; `${NAME}` is looked up now.
 
-        Raises `SettingsError` for an unknown key, a value of the wrong type and a reference to nothing; whatever else
-        it raises is the fault of `cls`, such as a field without a default.
+        Raises `SettingsError` for an unknown key, a value of the wrong type, a reference to nothing and, as
+        `MissingSettingsError`, a field without default that nothing gives; whatever else it raises is the fault of
+        `cls`.
         """
         import attrs
 
-        defaults = _defaults(cls)
         fields = {attribute.alias: attribute for attribute in attrs.fields(cls) if attribute.init and attribute.alias}
         found = _Section(section, cls, fields, self._merged(section, fields))
+        defaults = None if found.required else _defaults(cls)
+        if missing := [key for key in found.required if key not in found.given]:
+            raise MissingSettingsError(self._how_to_give(section, missing))
         values = self._values(found, handlers) if found.given else {}
         try:
             instance = cls(**values) if values else defaults
@@ -169,6 +180,15 @@ class Settings:
             raise found.refusal(values, error, self.redact) from None
         self._effective[section] = found.shown(instance)
         return instance
+
+    def _how_to_give(self, section: str, missing: Iterable[str]) -> str:
+        keys = list(missing)
+        names, first = " and ".join(map(repr, keys)), keys[0]
+        entries = "; ".join(f"{key} = ..." for key in keys)
+        lacks = f"the settings of {section!r} lack {names}, without which the plugin does not work"
+        variable = f"{_PREFIX}{section.upper()}__{first.upper()}"
+        argument = f"settings={{{section!r}: {{{', '.join(f'{key!r}: ...' for key in keys)}}}}}"
+        return f"{lacks}; write {entries} under [{section}] in {self._file}, or give {argument} or {variable}"
 
     def _values(self, section: _Section, handlers: Iterable[TypeHandler]) -> dict[str, Any]:
         from pegboard._plugins.settings_values import type_table
@@ -191,11 +211,6 @@ class Settings:
         """What was structured so far, by section and in the order of the class's fields."""
         sections = sorted(self._effective) if section is None else [section]
         return tuple(setting for name in sections for setting in self._effective.get(name, ()))
-
-    def carry(self, before: Settings) -> None:
-        """Go on knowing what was structured before, and which of it is secret."""
-        self._effective.update(before._effective)
-        self._secrets += before._secrets
 
     @property
     def redact(self) -> Redaction:
@@ -265,17 +280,26 @@ class _Section(NamedTuple):
     given: Mapping[str, Given]
 
     @property
+    def required(self) -> list[str]:
+        """The keys without which there can be no instance, as the class has them in order."""
+        import attrs
+
+        return [key for key, each in self.fields.items() if each.default is attrs.NOTHING]
+
+    @property
     def secret(self) -> set[str]:
         """The keys whose values are never shown."""
         return {key for key, each in self.fields.items() if each.metadata.get("secret") or _refers(self.given.get(key))}
 
     def refusal(self, values: Mapping[str, Any], error: Exception, redact: Redaction) -> SettingsError:
         """Which of the values the class refuses, or that it refuses them together, as far as it may be told."""
-        secret = self.secret
-        for key, value in sorted(values.items()):
+        secret, required = self.secret, {key: values[key] for key in self.required}
+        for key in sorted(values, key=lambda key: (key not in required, key)):
             try:
-                self.cls(**{key: value})
+                self.cls(**{**required, key: values[key]})
             except Exception as own:  # noqa: BLE001 - a validator may raise anything
+                if key in required and len(required) > 1:
+                    break  # of several that the class always needs, none can be tried alone
                 # A pack that raises this one says what is wrong, and knows what it must not say.
                 silent = key in secret and not isinstance(own, SettingsError)
                 because = "" if silent else f": {redact(describe_exception(own))}"

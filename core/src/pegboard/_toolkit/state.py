@@ -121,11 +121,6 @@ def _tables_on(path: tuple[str, ...]) -> TypeTables:
     return standard
 
 
-def forget_standard_tables() -> None:
-    """Other plugins are installed now."""
-    _tables_on.cache_clear()
-
-
 class ToolkitOptions(NamedTuple):
     """What a program says of its toolkit, once and for all."""
 

@@ -22,7 +22,7 @@ from pegboard._plugins.manager import Plugins
 from pegboard._results.factory import ExposeErrors, Overflow, ResultFactory
 from pegboard._toolkit.catalog import is_meta_tool
 from pegboard._toolkit.live_sources import SourceRecord, leave
-from pegboard._toolkit.register import assemble, extend, register, reload_plugins, reread_after
+from pegboard._toolkit.register import assemble, extend, register, reread_after
 from pegboard._toolkit.session import Session, Surface
 from pegboard._toolkit.state import DEFER_THRESHOLD, ToolkitOptions, ToolkitState, standard_tables
 from pegboard._tools.collect import Collector
@@ -31,7 +31,7 @@ from pegboard.extension import Converter, Injector, LiveSource, Offer, TypeHandl
 
 if TYPE_CHECKING:
     from pegboard._base.names import Names
-    from pegboard._model.program import Manager, PluginChanges, PluginFailure
+    from pegboard._model.program import Manager, PluginFailure
 
 
 @final
@@ -243,15 +243,6 @@ class Toolkit(Surface):
     def plugins(self) -> list[PluginRecord]:
         """Every plugin that was found and what became of it."""
         return list(self._core.plugins.records)
-
-    def reload_plugins(self) -> PluginChanges:
-        """Take in packs that were installed since, and let go of those that were removed; all or nothing.
-
-        Everything else goes on: the packs that stay, as they were loaded, presets, permissions and sessions. A pack
-        that failed is tried again. Raises what making a toolkit raises, and `RegistrationError` where a tool of the
-        program's needs a type that is gone.
-        """
-        return reload_plugins(self._core)
 
     @property
     def plugin_errors(self) -> list[PluginFailure]:

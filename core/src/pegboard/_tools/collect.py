@@ -33,13 +33,10 @@ _IMPORT_STRING = r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*"
 class Sources(Protocol):
     """Who knows how an object becomes tools: the plugins."""
 
-    askers: list[Any]  # the packs that want to be asked
+    asks: bool  # whether a pack wants to be asked: what the core's own plugins would answer about functions is known
 
     def tools_from(self, source: Any, passed: Container[str] = ()) -> Contribution | None:
         """The first answer about an object, of plugins that are none of those `passed` over."""
-
-    def from_packs(self, source: Any, passed: Container[str] = ()) -> Contribution | None:
-        """The same, of packs alone: what the core's own plugins would answer is known."""
 
 
 class Collected(NamedTuple):
@@ -130,7 +127,7 @@ class _Collection(NamedTuple):
         """The tools of an object; no plugin is asked about what it answered itself."""
         sources = self.collector.sources
         if type(source) is FunctionType:  # nearly everything that is registered
-            answer = sources.from_packs(source, passed) if sources is not None and sources.askers else None
+            answer = sources.tools_from(source, passed) if sources is not None and sources.asks else None
             if answer is None:
                 return [self.function(source)] if self.refused is None else self.one(self.function, source)
             return self._answered(source, answer, passed)

@@ -304,7 +304,9 @@ def read_schema(source: Written, name: str, options: ToolOptions | None, tables:
 
     Raises `RegistrationError` for a schema that is not one, is not an object's, or could hang a validator.
     """
-    parameters = EMPTY_SCHEMA if source.parameters is None else source.parameters or {"type": "object"}
+    parameters = EMPTY_SCHEMA if source.parameters is None else source.parameters
+    if parameters == {}:
+        parameters = {"type": "object"}
     if options is not None and options.extended_model is not None:
         parameters = _extended(
             parameters, signature.added(options.extended_model, _slots(parameters), tables.types, name)

@@ -290,12 +290,15 @@ def _foreign_members(model: Mapping[str, Any], name: str) -> Iterator[ParameterP
         yield _added_slot(key, evolve(foreign.plan(schema), schema=shown[key]), key in model.get("required", ()))
 
 
+_WANTED: Final = 'such as {"type": "object", "properties": {...}} or {} for any object'
+
+
 def foreign_object(schema: Mapping[str, Any], where: str, keywords: Keywords | None = None) -> ForeignSchema:
     """The schema that others wrote of an object. Raises `RegistrationError` for one that is not or cannot be used."""
     from pegboard._schema.foreign import ForeignSchema
 
     if not isinstance(schema, Mapping):
-        raise RegistrationError(f"{where} must be the schema of an object, as a mapping, got {schema!r}")
+        raise RegistrationError(f"{where} must be the schema of an object, as a mapping {_WANTED}; got {schema!r}")
     if schema.get("type", "object") != "object":
         raise RegistrationError(f"{where} must be the schema of an object, got type {schema['type']!r}")
     return ForeignSchema(carried_data(copied(schema)), where, keywords=keywords)

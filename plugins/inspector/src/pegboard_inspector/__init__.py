@@ -6,15 +6,18 @@ loads nothing of the server.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from pegboard import Command, Toolkit, hookimpl
 
 __all__ = ["inspect", "provide_commands"]
 
 
-def inspect(toolkit: Toolkit, *, port: int = 0) -> None:
+def inspect(toolkit: Toolkit | Callable[[], Toolkit], *, port: int = 0) -> None:
     """Serve the page on 127.0.0.1 until a signal ends it, and print its address; port 0 stands for a free one.
+
+    Given a function that makes a toolkit, the page can reload packs: it takes a new toolkit. Those are closed in the
+    end; a toolkit that was given is not.
 
     Raises `PegboardError` for a port that is taken.
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import redirect_stdout
-from functools import reduce
+from functools import partial, reduce
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,14 +23,16 @@ def run(arguments: list[str]) -> int:
     """Serve the page for the installed board, or a program's. Returns 0 when a signal ended it, 1 for an error."""
     asked = _parser().parse_args(arguments)
     try:
-        with redirect_stdout(sys.stderr):  # what plugins print while they are loaded is not the address
-            toolkit = Toolkit() if asked.toolkit is None else _program_toolkit(asked.toolkit)
-        with toolkit:
-            serve(toolkit, asked.port, target=asked.toolkit)
+        serve(partial(_toolkit, asked.toolkit), asked.port, target=asked.toolkit)
     except (PegboardError, OSError) as error:
         print(f"pegboard inspect: {spelled_out(str(error))}", file=sys.stderr)  # noqa: T201 - a command says what is wrong
         return 1
     return 0
+
+
+def _toolkit(target: str | None) -> Toolkit:
+    with redirect_stdout(sys.stderr):  # what plugins print while they are loaded is not the address
+        return Toolkit() if target is None else _program_toolkit(target)
 
 
 def _parser() -> ArgumentParser:

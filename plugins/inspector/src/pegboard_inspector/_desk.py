@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import itertools
 import sys
 import sysconfig
@@ -58,12 +59,14 @@ class Question:
 class Desk:
     """Makes calls in a session of its own, on a loop of its own: a tool that blocks its loop must not block the page.
 
-    All of it may be used from any thread.
+    It is given a toolkit, or what makes one: then it can take a new one, and closes it. All of it may be used from any
+    thread.
     """
 
-    def __init__(self, toolkit: Toolkit, target: str | None = None) -> None:
-        self.toolkit = toolkit
-        self.session = toolkit.session(approver=self._ask)
+    def __init__(self, toolkit: Toolkit | Callable[[], Toolkit], target: str | None = None) -> None:
+        self._make = None if isinstance(toolkit, Toolkit) else toolkit
+        self.toolkit = toolkit if isinstance(toolkit, Toolkit) else toolkit()
+        self.session = self.toolkit.session(approver=self._ask)
         self.target = target
         self.calls: dict[str, Made] = {}
         self.closed = False
@@ -163,6 +166,23 @@ class Desk:
         """What hangs there now."""
         return {"revision": self._look(), "target": self.target, **board_facts(self.session)}
 
+    def renew(self) -> tuple[list[str], list[str]]:
+        """Take a new toolkit, with what is installed now; the names of the tools that came and that went.
+
+        What the page made of the one before, groups and suspended calls, ends with it. Raises `PegboardError` where
+        the toolkit is a program's, which alone knows how to make it.
+        """
+        if self._make is None:
+            raise PegboardError("this toolkit was made by its program: give inspect() the function that makes it")
+        importlib.invalidate_caches()
+        before, fresh = self.toolkit, self._make()
+        names = [{tool.name for tool in toolkit.all_tools} for toolkit in (before, fresh)]
+        self.toolkit, self.session = fresh, fresh.session(approver=self._ask)
+        if fresh is not before:
+            before.close()
+        self.touch()
+        return sorted(names[1] - names[0]), sorted(names[0] - names[1])
+
     def _look(self) -> int:
         """The number of the board as it is now: another one when something has changed."""
         marks = board_marks(self.session)
@@ -252,6 +272,8 @@ class Desk:
             each.add_done_callback(self._end)
         self._end()
         self._thread.join(0 if late else 2.0)
+        if self._make is not None:
+            self.toolkit.close()
 
     def _end(self, _: Any = None) -> None:
         if not self._running:

@@ -66,8 +66,8 @@ def _posts(desk: Desk) -> dict[str, Callable[[Sent], Any]]:
         return {"id": desk.call(before.call.name, before.sent).call.id}
 
     def reload(_: Sent) -> Any:
-        changes = desk.toolkit.reload_plugins()
-        return {"added": list(changes.tools_added), "removed": list(changes.tools_removed)}
+        added, removed = desk.renew()
+        return {"added": added, "removed": removed}
 
     return {
         "calls": call,

@@ -6,7 +6,7 @@ import asyncio
 import signal
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from typing import Final
 
 import uvicorn
@@ -21,17 +21,17 @@ __all__ = ["serve", "serve_async"]
 HOST: Final = "127.0.0.1"
 
 
-def serve(toolkit: Toolkit, port: int, *, target: str | None = None) -> None:
+def serve(toolkit: Toolkit | Callable[[], Toolkit], port: int, *, target: str | None = None) -> None:
     """Serve the page until a signal ends it. Raises `PegboardError` for a port that is taken.
 
-    `target` is how a command line names the toolkit, None for the installed board.
+    `toolkit` is one, or what makes one. `target` is how a command line names it, None for the installed board.
     """
     with suppress(KeyboardInterrupt):
         asyncio.run(serve_async(toolkit, port, target=target))
 
 
 async def serve_async(
-    toolkit: Toolkit,
+    toolkit: Toolkit | Callable[[], Toolkit],
     port: int,
     *,
     target: str | None = None,
@@ -40,20 +40,20 @@ async def serve_async(
 ) -> None:
     """`serve` for coroutines: `announce(url)` is told the address, and it ends when `ended` is set."""
     end = asyncio.Event() if ended is None else ended
-    listening = _bound(port)
-    desk = Desk(toolkit, target)
-    guard = Guard(application(desk), listening.getsockname()[1])
-    server = _Server(uvicorn.Config(guard, log_level="warning", timeout_graceful_shutdown=2, lifespan="off", ws="none"))
-    with _signals(end.set):
-        served = asyncio.create_task(server.serve(sockets=[listening]))
-        try:
-            announce(f"http://{HOST}:{listening.getsockname()[1]}/?token={guard.token}")
-            await asyncio.wait([served, asyncio.create_task(end.wait())], return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            desk.close()  # which ends the streams that would keep the server from ending
-            server.should_exit = True
-            await served
-            listening.close()
+    with closing(_bound(port)) as listening:
+        desk = Desk(toolkit, target)
+        guard = Guard(application(desk), listening.getsockname()[1])
+        config = uvicorn.Config(guard, log_level="warning", timeout_graceful_shutdown=2, lifespan="off", ws="none")
+        server = _Server(config)
+        with _signals(end.set):
+            served = asyncio.create_task(server.serve(sockets=[listening]))
+            try:
+                announce(f"http://{HOST}:{listening.getsockname()[1]}/?token={guard.token}")
+                await asyncio.wait([served, asyncio.create_task(end.wait())], return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                desk.close()  # which ends the streams that would keep the server from ending
+                server.should_exit = True
+                await served
 
 
 class _Server(uvicorn.Server):

@@ -30,13 +30,14 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture
 def inspected() -> Iterator[Callable[[Toolkit], Client]]:
-    """Inspect a toolkit of a test's own: `inspected(toolkit)`."""
+    """Inspect a toolkit of a test's own, or what makes one: `inspected(toolkit)`."""
     from contextlib import ExitStack
 
     with ExitStack() as stack:
 
-        def inspect(toolkit: Toolkit) -> Client:
-            stack.enter_context(toolkit)
+        def inspect(toolkit: Toolkit | Callable[[], Toolkit]) -> Client:
+            if isinstance(toolkit, Toolkit):
+                stack.enter_context(toolkit)
             return stack.enter_context(served(toolkit))
 
         yield inspect

@@ -383,14 +383,14 @@ class TestBoard:
         page.locator('#tools [data-name="find_letter"]:not(.away)').wait_for()
 
     def test_packs_are_reloaded_and_problems_shown(
-        self, open_page: Callable[..., Any], inspected: Callable[[Toolkit], Client], tmp_path: Path,
+        self, open_page: Callable[..., Any], inspected: Callable[[Any], Client], tmp_path: Path,
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:  # fmt: skip
         import uvicorn.protocols.http.h11_impl  # noqa: F401 - imported on first use, which the path of the site forbids
 
         with fresh_site(tmp_path / "site", monkeypatch) as site:
             Site(site.path).add("first")
-            page = open_page(inspected(Toolkit()))
+            page = open_page(inspected(Toolkit))
             assert page.locator("#tools .name").all_inner_texts() == ["first_tool"]
             Site(site.path).add("second")
             Site(site.path).add("broken", "raise RuntimeError('no such luck')")
