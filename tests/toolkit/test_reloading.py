@@ -301,32 +301,6 @@ class TestTables:
         with pytest.raises(RegistrationError, match="no backend 'far'"):
             toolkit.register(tool(backend="far")(lambda: "x"), name="other")
 
-    def test_accelerators_come_and_go(self, site: Site) -> None:
-        source = """
-        from pegboard import Accelerator
-
-        @hookimpl
-        def provide_accelerators():
-            return [Accelerator("decode", "fast", lambda: lambda text: {"word": "fast"})]
-        """
-        toolkit = Toolkit()
-
-        def say(word: str) -> str:
-            return word
-
-        toolkit.register(say)
-
-        def said() -> str:
-            return toolkit.call_sync("say", '{"word": "slow"}').text
-
-        assert said() == "slow"
-        site.add("speed", source)
-        toolkit.reload_plugins()
-        assert (said(), toolkit.accelerators) == ("fast", {"decode": "fast"})
-        uninstall(site, "speed")
-        toolkit.reload_plugins()
-        assert (said(), toolkit.accelerators) == ("slow", {})
-
     def test_programs_own_handlers_stay(self, site: Site) -> None:
         toolkit = Toolkit()
 

@@ -10,7 +10,7 @@ _HOMES = {
     "_tools.docstrings": "Docstring parse_docstring",
     "_base.errors": "ConflictError Fault Mismatch PegboardError PluginError RegistrationError "
     "SettingsError Suspend ToolError TransferError UnknownNameError describe_exception",
-    "extension": "Accelerator Backend BoundDialect Command Converter Dialect EnteredCall Injector Job LiveSource "
+    "extension": "Backend BoundDialect Command Converter Dialect EnteredCall Injector Job LiveSource "
     "Middleware Offer ToolSource TypeHandler Types",
     "_schema.foreign": "ForeignSchema",
     "_base.redaction": "Redaction",

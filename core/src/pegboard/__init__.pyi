@@ -254,9 +254,6 @@ from pegboard._types.plans import (
     shaped as shaped,
 )
 from pegboard.extension import (
-    Accelerator as Accelerator,
-)
-from pegboard.extension import (
     Backend as Backend,
 )
 from pegboard.extension import (
@@ -306,7 +303,6 @@ __version__: str
 
 __all__ = [
     "MISSING",
-    "Accelerator",
     "Agent",
     "Approval",
     "ApprovalRequest",

@@ -44,7 +44,6 @@ KNOWN_PACKS: Final = (
         ("types", "from_cattrs"),
         (".__dataclass_fields__", ".__attrs_attrs__", "._field_defaults", ".__required_keys__"),
     ),
-    KnownPack("accelerators", ("accelerators",)),
     KnownPack("agent", ("commands",)),
     KnownPack("bridges"),
     KnownPack("cli"),

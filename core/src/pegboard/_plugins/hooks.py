@@ -14,10 +14,9 @@ from pegboard import hookspecs
 from pegboard._base.errors import PluginError, suggestion
 from pegboard._base.markers import MISSING
 from pegboard._types.hints import read_parameters
-from pegboard.extension import Accelerator, Command, Converter, Dialect, Injector, Middleware, TypeHandler
+from pegboard.extension import Command, Converter, Dialect, Injector, Middleware, TypeHandler
 
 HookName: TypeAlias = Literal[
-    "provide_accelerators",
     "provide_backends",
     "provide_commands",
     "provide_converters",
@@ -31,7 +30,6 @@ HookName: TypeAlias = Literal[
 ]
 
 _KINDS: Mapping[str, type] = {
-    "provide_accelerators": Accelerator,
     "provide_commands": Command,
     "provide_converters": Converter,
     "provide_dialects": Dialect,
