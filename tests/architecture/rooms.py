@@ -39,10 +39,12 @@ DOORS: Final[dict[str, tuple[str, ...]]] = {
 }
 """Which rooms may load a library; `_base` makes one of asyncio's exceptions, nothing else."""
 
-# What holds, lowered as the core shrinks. The aims: 13,200 lines, 100 modules, and walks of 25, 15, 22 and 8 files.
-MOST_LINES: Final = 13_200
+# What holds, lowered as the core shrinks.
+MOST_LINES: Final = 13_113
 """Code lines of the core, without docstrings and comments."""
-MOST_MODULES: Final = 100
+MOST_TOKENS: Final = 135_187
+"""Python's own tokens in them: a limit of lines alone rewards long lines."""
+MOST_MODULES: Final = 99
 MOST_ENTRIES: Final = 20
 """What the folder of the core shows."""
 
