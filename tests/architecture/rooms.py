@@ -30,7 +30,7 @@ MAY_IMPORT: Final[dict[str, tuple[str, ...]]] = {
 
 DOORS: Final[dict[str, tuple[str, ...]]] = {
     "asyncio": ("_base", "_execution"),
-    "cattrs": ("_plugins", "_types"),
+    "cattrs": ("_plugins",),
     "importlib.metadata": ("_plugins",),
     "importlib_metadata": ("_plugins",),
     "jsonschema": ("_schema",),

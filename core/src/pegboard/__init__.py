@@ -16,7 +16,6 @@ _HOMES = {
     "_base.redaction": "Redaction",
     "_base.markers": "MISSING Computed Inject Injected Locked Param Secret injectable",
     "_model.media": "AudioBlock FileBlock ImageBlock LinkBlock VideoBlock",
-    "_types.cattrs_bridge": "from_cattrs",
     "_types.plans": "record_member record_plan shaped",
     "_model.program": "Approval ApprovalRequest Group PluginChanges PluginFailure Toolset",
     "_model.plugin_record": "PluginRecord PluginState NotOffered",

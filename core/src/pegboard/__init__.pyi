@@ -241,9 +241,6 @@ from pegboard._tools.docstrings import (
 from pegboard._types.annotations import (
     qualified_name as qualified_name,
 )
-from pegboard._types.cattrs_bridge import (
-    from_cattrs as from_cattrs,
-)
 from pegboard._types.plans import (
     record_member as record_member,
 )
@@ -391,7 +388,6 @@ __all__ = [
     "VideoBlock",
     "__version__",
     "describe_exception",
-    "from_cattrs",
     "hookimpl",
     "injectable",
     "parse_docstring",

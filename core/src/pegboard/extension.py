@@ -42,10 +42,6 @@ class Types(Protocol):
         A type that the program provides is refused in there, as it is where `plan` was asked for it.
         """
 
-    @property
-    def converter(self) -> Any:
-        """The `cattrs.Converter` whose hooks lead back to this table; strict, for handlers that stand on cattrs."""
-
     def plan_without(self, without: Callable[[TypeHandler], bool], annotation: Any) -> TypePlan:
         """The plan of an annotation if some handlers were not there: for one that builds on what it overrides."""
 

@@ -41,7 +41,7 @@ KNOWN_PACKS: Final = (
     ),
     KnownPack(
         "dataclasses",
-        ("types", "from_cattrs"),
+        ("types",),
         (".__dataclass_fields__", ".__attrs_attrs__", "._field_defaults", ".__required_keys__"),
     ),
     KnownPack("agent", ("commands",)),
