@@ -6,7 +6,7 @@ python -m tests.architecture --files    and the files that each walk enters, in 
 
 import argparse
 
-from tests.architecture.rooms import MOST_ENTRIES, MOST_LINES, MOST_MODULES, WALKS
+from tests.architecture.rooms import MOST_ENTRIES, MOST_LINES, MOST_MODULES, MOST_TOKENS, WALKS
 from tests.architecture.size import entries, sizes, total
 from tests.architecture.walks import walks
 from tests.workspace.project import CORE
@@ -23,11 +23,12 @@ def main() -> None:
     named = parser.parse_args().files
 
     measured = sizes(PACKAGE.parent)
-    print(f"{'room':14}{'code lines':>12}{'modules':>9}")
+    print(f"{'room':14}{'code lines':>12}{'tokens':>9}{'modules':>9}")
     for room, size in measured.items():
-        print(f"{room:14}{size.lines:>12,}{size.modules:>9}")
+        print(f"{room:14}{size.lines:>12,}{size.tokens:>9,}{size.modules:>9}")
     whole = total(measured)
-    print(f"{'core':14}{whole.lines:>12,}{whole.modules:>9}   at most {MOST_LINES:,} lines, {MOST_MODULES} modules")
+    limits = f"{MOST_LINES:,} lines, {MOST_TOKENS:,} tokens, {MOST_MODULES} modules"
+    print(f"{'core':14}{whole.lines:>12,}{whole.tokens:>9,}{whole.modules:>9}   at most {limits}")
     print(f"{'entries':14}{len(entries(PACKAGE)):>12}            at most {MOST_ENTRIES}")
 
     print(f"\n{'walk':14}{'files':>12}")

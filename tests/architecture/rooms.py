@@ -30,7 +30,7 @@ MAY_IMPORT: Final[dict[str, tuple[str, ...]]] = {
 
 DOORS: Final[dict[str, tuple[str, ...]]] = {
     "asyncio": ("_base", "_execution"),
-    "cattrs": ("_types",),
+    "cattrs": ("_plugins",),
     "importlib.metadata": ("_plugins",),
     "importlib_metadata": ("_plugins",),
     "jsonschema": ("_schema",),
@@ -39,10 +39,12 @@ DOORS: Final[dict[str, tuple[str, ...]]] = {
 }
 """Which rooms may load a library; `_base` makes one of asyncio's exceptions, nothing else."""
 
-# What holds, lowered as the core shrinks. The aims: 13,200 lines, 100 modules, and walks of 25, 15, 22 and 8 files.
+# What holds, lowered as the core shrinks.
 MOST_LINES: Final = 13_440
 """Code lines of the core, without docstrings and comments."""
-MOST_MODULES: Final = 100
+MOST_TOKENS: Final = 136_068
+"""Python's own tokens in them: a limit of lines alone rewards long lines."""
+MOST_MODULES: Final = 99
 MOST_ENTRIES: Final = 20
 """What the folder of the core shows."""
 

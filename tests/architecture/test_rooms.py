@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.architecture.rooms import MOST_ENTRIES, MOST_LINES, MOST_MODULES, WALKS
+from tests.architecture.rooms import MOST_ENTRIES, MOST_LINES, MOST_MODULES, MOST_TOKENS, WALKS
 from tests.architecture.size import Size, entries, sizes, total
 from tests.architecture.walks import walk, walks
 from tests.workspace.project import CORE
@@ -18,6 +18,9 @@ def core() -> Size:
 class TestSize:
     def test_code_lines(self, core: Size) -> None:
         assert core.lines <= MOST_LINES
+
+    def test_tokens(self, core: Size) -> None:
+        assert core.tokens <= MOST_TOKENS
 
     def test_modules(self, core: Size) -> None:
         assert core.modules <= MOST_MODULES

@@ -246,9 +246,10 @@ class TestWithoutShape:
         plan = shapes.record(way=shapes.opaque(self.SCHEMA, self.refuse))
         assert told(plan, {"way": {"km": 1.5}}) == ["way: only whole kilometres"]
 
-    def test_a_schema_that_cannot_stand_alone_is_no_reason_to_fail(self) -> None:
-        plan = shapes.opaque({"$ref": "#/$defs/elsewhere"}, self.refuse)
-        assert told(plan, "3 km") == ['expected elsewhere, got string "3 km": only whole kilometres']
+    def test_a_schema_that_cannot_stand_alone_refuses_everything_and_says_so(self) -> None:
+        (message,) = told(shapes.opaque({"$ref": "#/$defs/elsewhere"}, str), "3 km")
+        assert message.startswith("cannot be checked against its schema: ")
+        assert "'/$defs/elsewhere' does not exist" in message
 
 
 class TestJudges:

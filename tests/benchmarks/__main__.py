@@ -16,7 +16,7 @@ from tests.benchmarks.measuring import Pace
 from tests.benchmarks.peers import environments, table
 from tests.benchmarks.tables import plain
 
-SECTIONS = ("figures", "accelerated", "imports", "peers")
+SECTIONS = ("figures", "imports", "peers")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -24,8 +24,7 @@ def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(prog="python -m tests.benchmarks", description="Ratios to floors.")
     rows = f"which rows ({' '.join(figures.NAMES)}), or with --peers which peers ({' '.join(environments.PEERS)})"
     made.add_argument("names", nargs="*", metavar="NAME", help=rows)
-    made.add_argument("--figures", action="store_true", help="Pegboard's figures without accelerators; the default")
-    made.add_argument("--accelerated", action="store_true", help="the figures of calls with the accelerators installed")
+    made.add_argument("--figures", action="store_true", help="Pegboard's own figures; the default")
     made.add_argument("--imports", action="store_true", help="what each module takes to import")
     made.add_argument("--peers", action="store_true", help="other libraries, each installed into its own environment")
     made.add_argument("--compare", metavar="REV", help="the figures with the packages of a revision beside today's")
@@ -60,10 +59,8 @@ def _complaint(options: argparse.Namespace, sections: Sequence[str]) -> str:
     """What is wrong with the options, if anything."""
     if options.compare and (sections != ["figures"] or options.write or options.check):
         return "--compare goes with NAME, --quick and --json only"
-    if options.names and sections not in (["figures"], ["accelerated"], ["peers"]):
+    if options.names and sections not in (["figures"], ["peers"]):
         return "names select rows of one table, and that of imports has none; ask for one section"
-    if "accelerated" in sections and not figures.accelerators():
-        return "there is nothing to accelerate with: pip install 'pegboard-accelerators[msgspec]'"
     if options.names and options.write:
         return "the page shows every row: leave the names out"
     kind, known = ("peer", environments.PEERS) if sections == ["peers"] else ("benchmark", figures.NAMES)
@@ -73,17 +70,12 @@ def _complaint(options: argparse.Namespace, sections: Sequence[str]) -> str:
 
 def _figures(options: argparse.Namespace) -> list[Any]:
     with figures.core_alone():
-        return _measured(options, options.names or figures.NAMES, "without accelerators")
+        return _measured(options, options.names or figures.NAMES)
 
 
-def _accelerated(options: argparse.Namespace) -> list[Any]:
-    with figures.core_alone(without=("otel",)):
-        return _measured(options, options.names or figures.CALLS, f"with {figures.accelerators()}")
-
-
-def _measured(options: argparse.Namespace, names: Sequence[str], how: str) -> list[Any]:
+def _measured(options: argparse.Namespace, names: Sequence[str]) -> list[Any]:
     if not options.json:
-        print(f"Python {platform.python_version()}, {how}; half of the rounds lie in the range")
+        print(f"Python {platform.python_version()}; half of the rounds lie in the range")
         print(figures.line(figures.HEAD))
     found = []
     for figure in figures.measure(names, _pace(options)):
@@ -138,13 +130,11 @@ def _write(found: dict[str, list[Any]], quick: bool) -> None:
 
 WAYS: dict[str, Callable[[argparse.Namespace], list[Any]]] = {
     "figures": _figures,
-    "accelerated": _accelerated,
     "imports": _imports,
     "peers": _peers,
 }
 WRITTEN: dict[str, Callable[[Any, bool], str]] = {
     "figures": page.figures_section,
-    "accelerated": page.accelerated_section,
     "imports": page.imports_section,
     "peers": page.peers_section,
 }

@@ -6,13 +6,12 @@ import importlib
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from importlib import metadata
 from typing import Final
 
 from tests.benchmarks.measuring import Figure, Pace
 from tests.benchmarks.tables import number
 
-__all__ = ["CALLS", "HEAD", "HOMES", "NAMES", "accelerators", "cells", "core_alone", "line", "measure"]
+__all__ = ["HEAD", "HOMES", "NAMES", "cells", "core_alone", "line", "measure"]
 
 HOMES = {
     "agents": ("B15",),
@@ -25,24 +24,11 @@ HOMES = {
 """Imported when a row is measured: packages of another revision may lack what only other rows need."""
 
 NAMES = tuple(sorted(sum(HOMES.values(), ()), key=lambda name: (int(name.strip("BN")), name)))
-CALLS = ("B1", "B2", "B3", "B4", "B5", "B6", "B6N")
-"""What an accelerator can change."""
-
 HEAD = ("", "work", "median", "half of the rounds", "must", "aim", "")
 
 
-def accelerators() -> str:
-    """The accelerators that a toolkit uses here, with their versions; empty if there are none."""
-    # Here and not above: packages of another revision may know nothing of them.
-    from pegboard import Toolkit
-
-    with Toolkit() as toolkit:
-        used = toolkit.accelerators
-    return ", ".join(f"{library} {metadata.version(library)} ({kind})" for kind, library in sorted(used.items()))
-
-
-OF_EVERY_CALL: Final = ("accelerators", "otel")
-"""The packs that change what each call costs, for better or worse."""
+OF_EVERY_CALL: Final = ("otel",)
+"""The packs that change what each call costs."""
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from tests.benchmarks.peers.harness import Answer
 from tests.benchmarks.tables import markdown
 from tests.workspace.project import ROOT
 
-__all__ = ["PAGE", "accelerated_section", "figures_section", "imports_section", "peers_section", "replaced"]
+__all__ = ["PAGE", "figures_section", "imports_section", "peers_section", "replaced"]
 
 PAGE = ROOT / "docs" / "performance.md"
 
@@ -34,11 +34,6 @@ def replaced(text: str, section: str, body: str) -> str:
 def figures_section(found: Sequence[Figure], quick: bool) -> str:
     """Our own figures."""
     return f"{_circumstances(quick)}\n\n{markdown(figures.HEAD, figures.cells(found))}"
-
-
-def accelerated_section(found: Sequence[Figure], quick: bool) -> str:
-    """The same rows with accelerators, which are named with their versions."""
-    return f"With {figures.accelerators()}. {figures_section(found, quick)}"
 
 
 def imports_section(found: Sequence[Imported], quick: bool) -> str:

@@ -36,7 +36,7 @@ from tests.support.profiling import profiled
 
 
 @pytest.fixture(autouse=True)
-def _without_accelerators() -> Iterator[None]:
+def _core_alone() -> Iterator[None]:
     with core_alone():
         yield
 

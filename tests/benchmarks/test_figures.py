@@ -115,34 +115,15 @@ def test_options_that_make_no_sense(options: list[str], said: str, capsys: pytes
     assert said in capsys.readouterr().err
 
 
-class TestAccelerators:
-    def test_are_blocked_for_the_core_alone_beside_what_is_blocked(self, monkeypatch: pytest.MonkeyPatch) -> None:
+class TestCoreAlone:
+    def test_blocks_beside_what_is_blocked(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("PEGBOARD_BLOCK", "acme")
         with figures.core_alone():
-            assert os.environ["PEGBOARD_BLOCK"] == "acme,accelerators,otel"
+            assert os.environ["PEGBOARD_BLOCK"] == "acme,otel"
         assert os.environ["PEGBOARD_BLOCK"] == "acme"
 
     def test_variable_goes_away_again(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv("PEGBOARD_BLOCK", raising=False)
         with figures.core_alone():
-            assert os.environ["PEGBOARD_BLOCK"] == "accelerators,otel"
+            assert os.environ["PEGBOARD_BLOCK"] == "otel"
         assert "PEGBOARD_BLOCK" not in os.environ
-
-    def test_that_are_missing_cannot_be_measured(
-        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        monkeypatch.setattr(figures, "accelerators", str)
-        with pytest.raises(SystemExit):
-            main(["--accelerated"])
-        assert "pip install 'pegboard-accelerators[msgspec]'" in capsys.readouterr().err
-
-    def test_rows_are_those_of_calls(
-        self,
-        measured: list[tuple[Sequence[str], Pace]],
-        monkeypatch: pytest.MonkeyPatch,
-        capsys: pytest.CaptureFixture[str],
-    ) -> None:
-        monkeypatch.setattr(figures, "accelerators", lambda: "msgspec 0.20")
-        assert main(["--accelerated"]) == 0
-        assert measured == [(figures.CALLS, Pace())]
-        assert "with msgspec 0.20;" in capsys.readouterr().out

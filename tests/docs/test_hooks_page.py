@@ -178,25 +178,6 @@ class TestExamples:
         assert (command.name, command.run(["Ada"])) == ("hello", 0)
         assert capsys.readouterr().out == "hello Ada\n"
 
-    def test_provide_accelerators(self, load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
-        read: list[str] = []
-
-        def read_json(text: str) -> Any:
-            read.append(text)
-            return {"word": "pong"}
-
-        monkeypatch.setattr(acme, "read_json", read_json)
-
-        @tool
-        def ping(word: str) -> str:
-            return word
-
-        toolkit = load(hookspecs.provide_accelerators)
-        toolkit.register(ping)
-        assert toolkit.accelerators == {"decode": "acme"}
-        assert toolkit.call_sync("ping", '{"word": "pong"}').text == "pong"
-        assert read == ['{"word": "pong"}']
-
 
 def toolkit_calls(toolkit: Toolkit, name: str, number: int) -> list[ToolResult]:
     """Call a tool some times at once."""

@@ -42,10 +42,10 @@ from pegboard import (
     Toolkit,
     TypeHandler,
     TypePlan,
-    from_cattrs,
     injectable,
     record_member,
 )
+from pegboard_dataclasses import from_cattrs
 from tests.support.thinning import first, one_in
 
 T = TypeVar("T")

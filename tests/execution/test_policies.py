@@ -1,8 +1,10 @@
 """Policies: what may be said, and whose word counts."""
 
+import asyncio
 import copy
 import inspect
 import pickle
+from datetime import timedelta
 from typing import Any
 from unittest import mock
 
@@ -174,6 +176,26 @@ class TestWhatMayBeSaid:
     def test_retry_on_takes_one_class_or_a_list(self) -> None:
         assert ExecutionPolicy(retry_on=OSError).retry_on == (OSError,)
         assert hash(ExecutionPolicy(retry_on=[OSError])) == hash(ExecutionPolicy(retry_on=(OSError,)))
+
+    @pytest.mark.parametrize("field", ["timeout", "initial_backoff", "max_backoff"])
+    def test_a_timedelta_is_its_seconds(self, field: str) -> None:
+        policy = ExecutionPolicy(**{field: timedelta(minutes=1, milliseconds=500)})
+        assert getattr(policy, field) == 60.5
+        assert eval(repr(policy)) == policy
+        with pytest.raises(ValueError, match=f"{field} must be"):
+            ExecutionPolicy(**{field: timedelta(seconds=-1)})
+
+    def test_timeout_of_a_tool_is_checked_where_it_is_declared(self) -> None:
+        @tool(timeout=timedelta(milliseconds=20))
+        async def wait() -> None:
+            await asyncio.sleep(60)
+
+        toolkit = Toolkit()
+        toolkit.register(wait)
+        assert toolkit.call_sync("wait").status == "timeout"
+        for wrong in ("3 s", 0, True, timedelta(0)):
+            with pytest.raises(ValueError, match="timeout must be"):
+                tool(timeout=wrong)(wait)
 
     def test_of_a_tool_that_was_made_by_hand(self) -> None:
         class Fetch:

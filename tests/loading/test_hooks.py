@@ -14,13 +14,13 @@ from pegboard import hookspecs
 from pegboard._base.errors import PluginError
 from pegboard._plugins.hooks import HookName
 from pegboard._plugins.manager import Plugins
-from pegboard.extension import Accelerator, Command, Converter, Dialect, Injector, Middleware, TypeHandler
+from pegboard.extension import Command, Converter, Dialect, Injector, Middleware, TypeHandler
 from pegboard.hookspecs import hookimpl
 
 SPECS = sorted(name for name, value in vars(hookspecs).items() if hasattr(value, "pegboard_spec"))
 HEADER = """
 import attrs
-from pegboard.extension import Accelerator, Command, Converter, Dialect, Injector, Middleware, TypeHandler
+from pegboard.extension import Command, Converter, Dialect, Injector, Middleware, TypeHandler
 from pegboard.hookspecs import hookimpl
 """
 
@@ -52,10 +52,6 @@ def provided(hook: HookName, *sources: Any, **options: Any) -> list[Any]:
 
 
 ANSWERS: dict[str, tuple[str, Any]] = {
-    "provide_accelerators": (
-        "@hookimpl\ndef provide_accelerators(settings): return [Accelerator('decode', 'x', print)]",
-        Accelerator,
-    ),
     "provide_backends": (
         (
             "class Single:\n    name = 'single'\n    def submit(self, job): ...\n    def close(self): ...\n"
@@ -168,7 +164,7 @@ class TestRefusedAtRegistration:
         [
             ("", ["the module implements no hook", "@pegboard.hookimpl"]),
             ("@hookimpl\ndef provide_tool(settings): ...", ["no hook 'provide_tool'", "Did you mean 'provide_tools'"]),
-            ("@hookimpl\ndef zzz(): ...", ["no hook 'zzz'", "Known hooks: provide_accelerators, "]),
+            ("@hookimpl\ndef zzz(): ...", ["no hook 'zzz'", "Known hooks: provide_backends, "]),
             (
                 "@hookimpl\ndef provide_tools(setings): ...",
                 ["an argument 'setings'", "write it as provide_tools(settings)"],

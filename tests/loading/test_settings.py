@@ -2,19 +2,24 @@
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
-from enum import Enum
+from enum import Enum, IntEnum
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import attrs
 import pytest
 
 from pegboard._base.errors import PluginError, SettingsError
+from pegboard._base.markers import Param
 from pegboard._plugins.settings import Settings
 from pegboard._plugins.settings_values import Setting
 from pegboard.builtin.types import provide_types
 from tests.support.secrets import FORMS, SECRET, leaked
+
+
+class Number(IntEnum):
+    ONE = 1
 
 
 class Mood(Enum):
@@ -246,6 +251,70 @@ class TestValues:
         message = refused({key: given})
         assert message.startswith(f"the settings= argument: demo.{key} takes ")
         assert words in message
+
+    def test_what_is_wrong_in_a_table_is_named_but_never_shown(self) -> None:
+        assert refused({"limits": {"sise": "hunter2"}}).endswith(
+            "takes Limits, got a table; what is wrong is unknown key 'sise'. Did you mean 'size'?"
+        )
+        assert refused({"limits": {"size": "hunter2", "names": []}}).endswith("got a table; what is wrong is size")
+
+    @pytest.mark.parametrize(
+        ("annotation", "given"),
+        [
+            (bool, "False"),
+            (bool, 1),
+            (bool, []),
+            (int, "5"),
+            (int, 5.7),
+            (int, True),
+            (float, "1.5"),
+            (float, True),
+            (str, None),
+            (str, 5),
+            (str, {}),
+            (bytes, 3),
+            (bytes, [1]),
+            (list[str], "abc"),
+            (list[str], {"a": 1}),
+            (list[int], "123"),
+            (set[str], "abc"),
+            (tuple[str, ...], "abc"),
+            (tuple[str, str], "ab"),
+            (dict[str, int], [("a", 1)]),
+            (Literal[1], True),
+            (Number, True),
+            (Number, "1"),
+            (int | bool, "1"),
+            (str | list[str], 1),
+        ],
+    )
+    def test_nothing_is_converted_at_any_depth(self, annotation: Any, given: Any) -> None:
+        """What cattrs would convert by itself."""
+
+        @attrs.frozen
+        class Inner:
+            value: annotation
+
+        @attrs.frozen
+        class Outer:
+            alone: annotation = None
+            several: Sequence[annotation] = ()
+            named: dict[str, annotation] = attrs.field(factory=dict)
+            inner: Inner | None = None
+
+        for settings in ({"alone": given}, {"several": [given]}, {"named": {"a": given}}, {"inner": {"value": given}}):
+            with pytest.raises(SettingsError, match="takes"):
+                Settings.read({"demo": settings}, environ={}).structure("demo", Outer, provide_types())
+
+    def test_bounds_of_an_annotation_hold(self) -> None:
+        @attrs.frozen
+        class Bounded:
+            size: Annotated[int, Param(ge=1)] = 1
+            names: Annotated[list[str], Param(max_length=1)] = attrs.field(factory=list)
+
+        for settings in ({"size": 0}, {"names": ["a", "b"]}):
+            with pytest.raises(SettingsError, match="takes"):
+                Settings.read({"demo": settings}, environ={}).structure("demo", Bounded, provide_types())
 
     @pytest.mark.parametrize(
         ("key", "text", "expected"),

@@ -99,7 +99,7 @@ SENT: list[tuple[str, Any]] = [
     ("named", '{"\\ud83d": 1}'),
     ("by_hand", {"x": HALF}),
     ("by_hand", '{"x": {"\\ud83d": 1}}'),
-    # Long enough for an accelerator, and with the half behind what is shown.
+    # With the half behind what is shown.
     ("echo", json.dumps({"text": "a" * 5000 + HALF})),
     ("echo", {"text": "ä" * 5000 + HALF}),
 ]

@@ -20,7 +20,8 @@ from pegboard._model.shapes import (
     TypePlan,
     Union,
 )
-from pegboard._types.plans import shaped
+from pegboard._schema.foreign import held
+from pegboard._types.plans import plain_predicate, shaped
 
 TEXT = shaped({"type": "string"}, Scalar(str))
 INTEGER = shaped({"type": "integer"}, Scalar(int))
@@ -91,5 +92,5 @@ def tree() -> TypePlan:
 
 
 def opaque(schema: dict[str, Any], structure: Callable[[Any], Any]) -> TypePlan:
-    """A plan without a shape, as third parties may give it."""
-    return TypePlan(schema, structure)
+    """A plan without a shape, as the type table makes it of what a third party gives."""
+    return held(TypePlan(schema, structure), plain_predicate)

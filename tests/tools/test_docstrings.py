@@ -124,6 +124,11 @@ class TestStyles:
     def test_chinese_with_ascii_punctuation(self) -> None:
         assert parse_docstring("查询。\n\n参数:\n    city (str): 城市\n").params == {"city": "城市"}
 
+    @pytest.mark.parametrize("end", ["\r\n", "\r"])
+    @pytest.mark.parametrize("text", [GOOGLE, NUMPY, SPHINX, CHINESE])
+    def test_lines_may_end_otherwise(self, text: str, end: str) -> None:
+        assert parse_docstring(text.replace("\n", end)) == parse_docstring(text)
+
     def test_nothing(self) -> None:
         assert parse_docstring(None) == parse_docstring("") == parse_docstring("  \n ") == Docstring("", {})
 

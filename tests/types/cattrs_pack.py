@@ -10,7 +10,8 @@ from attrs import define, field, validators
 from cattrs.preconf.json import make_converter
 from cattrs.strategies import configure_tagged_union, include_subclasses, use_class_methods
 
-from pegboard import TypeHandler, from_cattrs, hookimpl
+from pegboard import TypeHandler, hookimpl
+from pegboard_dataclasses import from_cattrs
 
 
 class Money:

@@ -127,7 +127,7 @@ The return annotation goes through the same handlers: `tool.returns` is the sche
 - for types that a converter takes, such as `bytes`, and with `@tool(converter=...)`;
 - for records that are written otherwise than they are read: an `InitVar` without a default, an attrs converter that
   takes another type, computed fields, serializers and validation aliases of pydantic, types that a cattrs converter
-  has a hook to read but none to write. A handler of your own says so with `Record(..., one_way=True)`.
+  has a hook to read but none to write. A handler of your own says so with `TypePlan(..., one_way=True)`.
 
 Values that JSON or the schema does not have are written all the same: NaN and infinities as null, a moment without an
 offset without one, and whatever a function returns instead of what it promised. Two plugins that map the returned type

@@ -8,13 +8,15 @@ from typing import Annotated, Any, Generic, NewType, TypeVar
 import attrs
 import cattrs
 import pytest
-from cattrs.gen import make_dict_structure_fn, override
+from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, override
 from cattrs.preconf.json import make_converter
 from cattrs.strategies import configure_tagged_union
+from jsonschema import Draft202012Validator
 
 import pegboard_dataclasses
-from pegboard import ConflictError, Mismatch, RegistrationError, Toolkit, ToolResult, TypeHandler, from_cattrs, hookimpl
+from pegboard import ConflictError, Mismatch, RegistrationError, Toolkit, ToolResult, TypeHandler, hookimpl
 from pegboard._schema.nodes import render
+from pegboard_dataclasses import from_cattrs
 from tests.types import cattrs_pack
 from tests.types.cattrs_pack import Animal, Circle, Dog, Event, Figure, Item, Money, Order, Point, Square, Version
 
@@ -411,10 +413,88 @@ class TestPlace:
                 )
             assert toolkit["go"].parameters == before
 
-    def test_the_converter_of_the_table_follows(self) -> None:
-        with board(cattrs_pack) as toolkit:
-            converter = toolkit.types.converter
-            assert converter.structure(["1.2"], list[Version]) == [Version(1, 2)]
-            assert converter.unstructure([Version(1, 2)], list[Version]) == ["1.2"]
-            with pytest.raises(Mismatch):
-                converter.structure("False", bool)
+
+@attrs.define
+class Person:
+    first_name: str
+    age: int = 0
+    friends: "list[Person]" = attrs.field(factory=list)
+    _note: str = ""
+
+
+@attrs.define
+class Visit:
+    guest: Person
+
+
+CAMEL = {"first_name": override(rename="firstName"), "friends": override(rename="knows"), "age": override(omit=True)}
+
+
+def camel(reads: Any = CAMEL, writes: Any = CAMEL, **options: Any) -> cattrs.Converter:
+    """A converter that has its own names for the fields of a person."""
+    converter = cattrs.Converter(**options)
+    converter.register_structure_hook(Person, make_dict_structure_fn(Person, converter, **reads))
+    converter.register_unstructure_hook(Person, make_dict_unstructure_fn(Person, converter, **writes))
+    return converter
+
+
+class TestNames:
+    """The schema has the names that the converter reads, or the type is refused."""
+
+    @pytest.mark.parametrize("forbid", [False, True])
+    def test_a_renamed_field_has_that_name_in_the_schema(self, forbid: bool) -> None:
+        with board() as toolkit:
+            toolkit.register_type(from_cattrs(camel(forbid_extra_keys=forbid), Person))
+            schema = render(toolkit.types.plan(Person).schema)
+            right = {"firstName": "Ada", "knows": [{"firstName": "Bob", "_note": "x"}]}
+            result = sent(Person, right, toolkit)
+            assert result.value == Person("Ada", 0, [Person("Bob", 0, [], "x")])
+            assert result.data == {
+                "firstName": "Ada",
+                "knows": [{"firstName": "Bob", "knows": [], "_note": "x"}],
+                "_note": "",
+            }
+            for wrong in ({"first_name": "Ada"}, {**right, "age": 3}, {**right, "knows": [{"first_name": "Bob"}]}):
+                assert not Draft202012Validator(schema).is_valid(wrong)
+                with pytest.raises(Mismatch, match="fit its schema"):
+                    toolkit.types.plan(Person).structure(wrong)
+            assert Draft202012Validator(schema).is_valid(right)
+            assert toolkit["give"].returns is not None
+
+    def test_by_aliases_and_annotations_too(self) -> None:
+        @attrs.define
+        class Trip:
+            start_day: dt.date = attrs.field(alias="startDay")
+            length: Annotated[int, override(rename="days")] = 1
+
+        with board() as toolkit:
+            toolkit.register_type(from_cattrs(make_converter(use_alias=True), Trip))
+            assert sent(Trip, {"startDay": "2024-05-06", "days": 2}, toolkit).value == Trip(dt.date(2024, 5, 6), 2)
+
+    def test_inside_of_a_class_that_is_listed_too(self) -> None:
+        with board() as toolkit:
+            toolkit.register_type(from_cattrs(camel(), Visit, Person))
+            assert sent(Visit, {"guest": {"firstName": "Ada"}}, toolkit).value == Visit(Person("Ada"))
+
+    def test_a_class_inside_has_to_be_listed(self) -> None:
+        with board() as toolkit:
+            toolkit.register_type(from_cattrs(camel(), Visit))
+            with pytest.raises(RegistrationError, match=r"other names for the fields of .*Person.*name it in"):
+                toolkit.types.plan(Visit)
+
+    def test_a_schema_that_the_converter_contradicts_is_refused(self) -> None:
+        given = {"type": "object", "properties": {"first_name": {"type": "string"}}, "required": ["first_name"]}
+        with board() as toolkit:
+            toolkit.register_type(from_cattrs(camel(), Person, schema=given))
+            with pytest.raises(RegistrationError, match=r"reads 'first_name' of .*Person under 'firstName'.*schema="):
+                toolkit.types.plan(Person)
+        given["properties"] = {"firstName": {"type": "string"}}
+        with board() as toolkit:
+            toolkit.register_type(from_cattrs(camel(), Person, schema={**given, "required": ["firstName"]}))
+            assert sent(Person, {"firstName": "Ada"}, toolkit).value == Person("Ada")
+
+    def test_other_names_in_results_promise_nothing(self) -> None:
+        with board() as toolkit:
+            toolkit.register_type(from_cattrs(camel(writes={}), Person))
+            assert sent(Person, {"firstName": "Ada"}, toolkit).data["first_name"] == "Ada"
+            assert toolkit["give"].returns is None

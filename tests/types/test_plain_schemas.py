@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from pegboard import ForeignSchema, RegistrationError
 from pegboard._types.plans import plain_predicate
-from tests.plugins.accelerators.schemas import NAMES, schemas, values
+from tests.support.schemas_of_all_kinds import NAMES, schemas, values
 
 
 def agrees(schema: dict[str, Any], found: list[Any]) -> None:

@@ -201,9 +201,15 @@ class TestOpenApi:
         rendered = render(root(a=item, b=item), SchemaRequest(dialect="openapi-3.0", titles="qualified"))
         assert rendered["properties"]["b"] == {"title": "pkg.Item", **root(name=TEXT)}
 
-    def test_a_recursive_type_is_refused_by_name(self) -> None:
+    def test_only_a_recursive_type_is_a_component(self) -> None:
+        item = named("pkg.Item", {"name": TEXT})
+        rendered = render(root(a=item, b=item, link=linked_list()), SchemaRequest(dialect="openapi-3.0"))
+        assert rendered["properties"]["link"] == {"$ref": "#/components/schemas/Link"}
+        assert rendered["components"]["schemas"].keys() == {"Link"}
+
+    def test_a_recursive_type_cannot_be_inlined(self) -> None:
         with pytest.raises(PegboardError, match=r"pkg\.Link contains itself"):
-            render(root(link=linked_list()), SchemaRequest(dialect="openapi-3.0"))
+            render(root(link=linked_list()), SchemaRequest(dialect="openapi-3.0", refs="inline"))
 
     def test_without_the_pack_it_is_named(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "pegboard_dialects", None)

@@ -721,8 +721,6 @@ class TestRefusals:
     def test_the_pack_is_named_for_every_kind_of_record(self) -> None:
         from typing import NamedTuple, TypedDict
 
-        import attrs
-
         @attrs.define
         class Attrs:
             x: int
@@ -907,59 +905,6 @@ class TestWriting:
     )
     def test_values_are_written_by_their_type(self, annotation: Any, value: Any, written: Any) -> None:
         assert same(plan(annotation).unstructure(value), written)
-
-
-class TestConverter:
-    def test_cattrs_is_as_strict_as_the_plans(self) -> None:
-        converter = type_table().converter
-        for value, annotation in [
-            ("False", bool),
-            (5.7, int),
-            ("abc", list[str]),
-            ({}, str),
-            (1, str),
-            ("1", int),
-            ([1], dict),
-        ]:
-            assert refused(lambda sent, kind=annotation: converter.structure(sent, kind), value)
-        assert converter.structure("2024-01-01", dt.date) == dt.date(2024, 1, 1)
-        assert converter.structure(["QQ=="], list[bytes]) == [b"A"]
-        assert converter.structure(True, bool) is True
-
-    def test_order_of_a_union_counts_there_too(self) -> None:
-        converter = type_table().converter
-        assert type(converter.structure([1], list[int] | list[float])[0]) is int
-        assert type(converter.structure([1], list[float] | list[int])[0]) is float
-
-    def test_values_are_written_by_the_table(self) -> None:
-        converter = type_table(TypeHandler(Path, gives("path"))).converter
-        assert converter.unstructure(b"A") == "QQ=="
-        assert converter.unstructure(Color.RED) == "red"
-        assert converter.structure("a", Path) == ("path", "a")
-
-    def test_a_type_without_a_plan_is_refused(self) -> None:
-        with pytest.raises(RegistrationError):
-            type_table().converter.structure({}, Money)
-
-    def test_a_handler_may_stand_on_cattrs(self) -> None:
-        from cattrs.gen import make_dict_structure_fn
-
-        @attrs.frozen
-        class Trip:
-            days: int
-            start: dt.date
-
-        def build(annotation: Any, types: Types) -> TypePlan:
-            types.converter.register_structure_hook(Trip, make_dict_structure_fn(Trip, types.converter))
-            return TypePlan({"type": "object"}, lambda value: types.converter.structure(value, Trip))
-
-        found = type_table(TypeHandler(Trip, build)).plan(list[Trip])
-        assert found.structure([{"days": 1.0, "start": "2024-01-01"}]) == [Trip(1, dt.date(2024, 1, 1))]
-        assert refused(found.structure, [{"days": "1", "start": "2024-01-01"}])
-
-    def test_there_is_one_converter_for_a_table(self) -> None:
-        table = type_table()
-        assert table.converter is table.converter
 
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="`type X = ...` came with Python 3.12")

@@ -10,13 +10,12 @@ _HOMES = {
     "_tools.docstrings": "Docstring parse_docstring",
     "_base.errors": "ConflictError Fault Mismatch PegboardError PluginError RegistrationError "
     "SettingsError Suspend ToolError TransferError UnknownNameError describe_exception",
-    "extension": "Accelerator Backend BoundDialect Command Converter Dialect EnteredCall Injector Job LiveSource "
+    "extension": "Backend BoundDialect Command Converter Dialect EnteredCall Injector Job LiveSource "
     "Middleware Offer ToolSource TypeHandler Types",
     "_schema.foreign": "ForeignSchema",
     "_base.redaction": "Redaction",
     "_base.markers": "MISSING Computed Inject Injected Locked Param Secret injectable",
     "_model.media": "AudioBlock FileBlock ImageBlock LinkBlock VideoBlock",
-    "_types.cattrs_bridge": "from_cattrs",
     "_types.plans": "record_member record_plan shaped",
     "_model.program": "Approval ApprovalRequest Group PluginFailure Toolset",
     "_model.plugin_record": "PluginRecord PluginState NotOffered",

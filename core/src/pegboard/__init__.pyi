@@ -238,9 +238,6 @@ from pegboard._tools.docstrings import (
 from pegboard._types.annotations import (
     qualified_name as qualified_name,
 )
-from pegboard._types.cattrs_bridge import (
-    from_cattrs as from_cattrs,
-)
 from pegboard._types.plans import (
     record_member as record_member,
 )
@@ -249,9 +246,6 @@ from pegboard._types.plans import (
 )
 from pegboard._types.plans import (
     shaped as shaped,
-)
-from pegboard.extension import (
-    Accelerator as Accelerator,
 )
 from pegboard.extension import (
     Backend as Backend,
@@ -303,7 +297,6 @@ __version__: str
 
 __all__ = [
     "MISSING",
-    "Accelerator",
     "Agent",
     "Approval",
     "ApprovalRequest",
@@ -391,7 +384,6 @@ __all__ = [
     "VideoBlock",
     "__version__",
     "describe_exception",
-    "from_cattrs",
     "hookimpl",
     "injectable",
     "parse_docstring",

@@ -42,10 +42,6 @@ class Types(Protocol):
         A type that the program provides is refused in there, as it is where `plan` was asked for it.
         """
 
-    @property
-    def converter(self) -> Any:
-        """The `cattrs.Converter` whose hooks lead back to this table; strict, for handlers that stand on cattrs."""
-
     def plan_without(self, without: Callable[[TypeHandler], bool], annotation: Any) -> TypePlan:
         """The plan of an annotation if some handlers were not there: for one that builds on what it overrides."""
 
@@ -333,32 +329,6 @@ class Command(Shown):
     help: str
     run: Callable[[list[str]], int] = field(repr=False)
     replaces: str | None = None
-
-
-@frozen(eq=False, repr=False)
-class Accelerator(Shown):
-    """Does faster what the core can do itself: it may only ever say yes, and the core decides and explains the rest.
-
-    `load()` is called when the toolkit first needs what it returns:
-
-    - kind `"decode"`: a function from JSON text to what `json.loads` makes of it, types included. It raises, whatever
-      it likes, for text that it does not read or makes something else of. Text of fewer than `shortest` characters is
-      not given to it. The core watches over depth and over keys that come twice.
-    - kind `"validator"`: a function from a JSON Schema that the core has vetted to a predicate over values, or None for
-      a schema that it leaves to the core. True has to mean that jsonschema accepts the value, and has to come soon,
-      whoever wrote the schema; whatever else the predicate says or raises, the core decides.
-
-    Raises ValueError for another kind.
-    """
-
-    kind: Literal["decode", "validator"]
-    name: str
-    load: Callable[[], Callable[..., Any]] = field(repr=False)
-    shortest: int = 0
-
-    def __attrs_post_init__(self) -> None:
-        if self.kind not in ("decode", "validator"):
-            raise ValueError(f'the kind of an accelerator is "decode" or "validator", got {self.kind!r}')
 
 
 @runtime_checkable

@@ -16,7 +16,7 @@ from typing import Any
 
 import pluggy
 
-from pegboard.extension import Accelerator, Command, Converter, Dialect, Injector, Middleware, TypeHandler
+from pegboard.extension import Command, Converter, Dialect, Injector, Middleware, TypeHandler
 
 GROUP = "pegboard"
 
@@ -204,22 +204,4 @@ def provide_commands(settings: Any) -> Iterable[Command] | None:
     @pegboard.hookimpl
     def provide_commands(settings):
         return [pegboard.Command("hello", "Say hello.", run)]
-    """
-
-
-@hookspec
-def provide_accelerators(settings: Any) -> Iterable[Accelerator] | None:
-    """Accelerators: faster code for decoding arguments and for checking them against schemas of others.
-
-    `settings` is as in `provide_tools`. Of several accelerators of one kind, the first one by plugin is used.
-
-        import pegboard
-
-        def load():
-            import acme
-            return acme.read_json
-
-        @pegboard.hookimpl
-        def provide_accelerators(settings):
-            return [pegboard.Accelerator("decode", "acme", load)]
     """

@@ -5,6 +5,7 @@ import contextvars
 import re
 import threading
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -345,6 +346,8 @@ class TestOutsideOfAToolkit:
     def test_amounts_that_cannot_be_meant(self, tmp_path: Path, option: str) -> None:
         with pytest.raises(ValueError, match=option):
             ShellTools(tmp_path, **{option: 0})  # type: ignore[arg-type]
+        with pytest.raises(ValueError, match=f"{option} must be a number"):
+            ShellTools(tmp_path, **{option: timedelta(seconds=3)})  # type: ignore[arg-type]
 
     def test_repr_names_what_matters(self, tmp_path: Path) -> None:
         tools = ShellTools(tmp_path, allow=["ls"], variables={"KEY": "secret"})

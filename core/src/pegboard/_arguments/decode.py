@@ -6,18 +6,14 @@ import importlib
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from itertools import accumulate
-from typing import Any, Final, NoReturn, TypeAlias, final
+from typing import Any, Final, NoReturn, TypeAlias
 
-from pegboard._base.effects import pass_interrupt, tried
-from pegboard._base.errors import describe_exception
 from pegboard._base.jsonable import carried_data, owned
 from pegboard._model.result import Note
-from pegboard._model.shapes import JsonSchema
 from pegboard._schema.problems import got, spell
 from pegboard._types.json_kinds import count_members
-from pegboard.extension import Accelerator
 
 # What a model's arguments may arrive as.
 Sent: TypeAlias = str | bytes | bytearray | Mapping[str, Any] | None
@@ -84,6 +80,15 @@ def fast_decode(text: str) -> tuple[dict[str, Any], int]:
                 return value, keys
     value = decode(text)
     return value, count_members(value)
+
+
+def read(sent: Sent) -> dict[str, Any]:
+    """What `decode` gives, sooner for text. Raises `DecodeError`."""
+    if type(sent) is str:
+        value, keys = fast_decode(sent)
+        if has_every_key(value, keys, sent):
+            return value
+    return decode(sent)
 
 
 def has_every_key(decoded: dict[str, Any], keys: int, text: str) -> bool:
@@ -239,83 +244,3 @@ def _refuse_constant(name: str) -> NoReturn:
 
 _STRICT: Final = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_refuse_constant)
 _scan: Final = json.JSONDecoder(parse_constant=_refuse_constant).scan_once  # type: ignore[attr-defined]  # undocumented, the fastest way in
-
-
-FastDecode: TypeAlias = Callable[[str], tuple[dict[str, Any], int]]
-
-
-@final
-class Accelerators:
-    """The accelerators of one toolkit: the first of each kind. `decode` is the core's own where there is none."""
-
-    __slots__ = ("_failures", "_first", "_loaded", "decode", "offered")
-
-    def __init__(self) -> None:
-        self.use(())
-
-    def use(self, offered: Iterable[Accelerator]) -> None:
-        """Use these from now on."""
-        self.offered = tuple(offered)
-        self._first: dict[str, Accelerator] = {each.kind: each for each in reversed(self.offered)}
-        self._loaded: dict[str, Callable[..., Any]] = {}
-        self._failures: dict[str, str] = {}
-        decoder = self._first.get("decode")
-        self.decode: FastDecode = _decoding(decoder.shortest, self._function) if decoder else fast_decode
-
-    def read(self, sent: Any) -> dict[str, Any]:
-        """The same as the function `decode`, faster. Raises `DecodeError`."""
-        if type(sent) is str:
-            value, keys = self.decode(sent)
-            if has_every_key(value, keys, sent):
-                return value
-        return decode(sent)
-
-    @property
-    def problems(self) -> list[str]:
-        """A sentence for each accelerator that failed to load."""
-        return [*self._failures.values()]
-
-    @property
-    def used(self) -> dict[str, str]:
-        """The names of the accelerators by kind, without those that failed to load."""
-        return {kind: each.name for kind, each in sorted(self._first.items()) if kind not in self._failures}
-
-    def quick(self, schema: JsonSchema) -> Callable[[Any], bool] | None:
-        """A predicate that is true only for values that fit a foreign schema; None where there is none for it."""
-        if "validator" not in self._first:
-            return None
-        # Whatever a library in another language says of a schema, jsonschema has accepted it.
-        fits = tried(self._function("validator"), schema)
-        return None if fits is None else lambda value: tried(fits, value) is True
-
-    def _function(self, kind: str) -> Callable[..., Any]:
-        """What an accelerator loads on first use; where that failed, a function that raises."""
-        if kind not in self._loaded:
-            accelerator = self._first[kind]
-            try:
-                self._loaded[kind] = accelerator.load()
-            except BaseException as error:  # noqa: BLE001 - a broken wheel may raise anything
-                pass_interrupt(error)
-                said = describe_exception(error)
-                self._failures[kind] = f"the accelerator {accelerator.name} cannot be used: {said}"
-                self._loaded[kind] = _refuse_constant  # it raises, whatever it is asked
-        return self._loaded[kind]
-
-
-def _decoding(shortest: int, function: Callable[[str], Callable[[str], Any]]) -> FastDecode:
-    loads: Callable[[str], Any] | None = None
-
-    def fast_decode_with(text: str) -> tuple[dict[str, Any], int]:
-        nonlocal loads
-        size = len(text)
-        if shortest <= size <= MAX_SIZE:
-            if loads is None:
-                loads = function("decode")
-            if size > _FLAT:
-                _check_bounds(text)
-            value = tried(loads, text)
-            if type(value) is dict:
-                return value, text.count(":")
-        return fast_decode(text)  # for the decision and the message
-
-    return fast_decode_with

@@ -24,8 +24,7 @@ from pegboard._model.result import Note
 from pegboard._model.shapes import TypePlan, identity
 from pegboard._model.subschemas import comparable, distinct
 from pegboard._schema import problems
-from pegboard._schema.foreign import ForeignPlan, ForeignSchema, schema_problems, shape_of
-from pegboard._schema.nodes import render
+from pegboard._schema.foreign import ForeignPlan, ForeignSchema, shape_of
 from pegboard._schema.problems import Problem, expected, got, join, mismatch, reason, settled, similar, spell
 from pegboard._schema.vet import TooMuchWorkError, UncheckedMismatch, budget
 from pegboard._types.codegen import structurer
@@ -379,11 +378,8 @@ class _Walk:
 
     def by_schema(self, plan: TypePlan, value: Any, path: str) -> bool:
         """Whether the schema of a type without a shape says what is wrong."""
-        if isinstance(plan, ForeignPlan):
-            found = plan.whole.problems(value, path, redact=self.redact, part=plan.part)
-        else:
-            found = schema_problems(render(plan.schema), value, path, redact=self.redact)
-        self.problems.extend(found)
+        found = isinstance(plan, ForeignPlan) and plan.whole.problems(value, path, redact=self.redact, part=plan.part)
+        self.problems.extend(found or ())
         return bool(found)
 
     def hint(self, plan: TypePlan, value: Any, error: BaseException) -> str:

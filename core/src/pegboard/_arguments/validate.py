@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias
 
 from attrs import field, frozen
 
-from pegboard._arguments.decode import DecodeError, decode, decode_wrapped, repair_text
+from pegboard._arguments.decode import DecodeError, decode_wrapped, read, repair_text
 from pegboard._base.effects import tried
 from pegboard._model.result import Note
 from pegboard._model.tool import CallPlan
@@ -36,12 +36,11 @@ def admit(
     read_only: bool = False,
     redact: Callable[[str], str] | None = None,
     refused: dict[str, Any] | None = None,
-    read: Callable[[Any], dict[str, Any]] = decode,
 ) -> Validation:
     """Decode strictly, drop what the model may not set, structure, repair, explain. Never raises for what was sent.
 
     `redact` goes over every text that a message or a note takes from the arguments. `refused` is what `sent` was
-    decoded to by somebody who then found that it does not fit. `read` is `decode`, or what does the same faster.
+    decoded to by somebody who then found that it does not fit.
     """
     notes: list[Note] = []
     values = None
@@ -49,7 +48,7 @@ def admit(
         arguments = refused
     else:
         try:
-            arguments = _without_hidden(plan, _decoded(sent, mode, read_only, notes, read), notes)
+            arguments = _without_hidden(plan, _decoded(sent, mode, read_only, notes), notes)
         except DecodeError as error:
             return Validation(refusal=f"invalid arguments: {error}", remedy=error.remedy)
         values = tried(plan.accept, arguments, -1, None)
@@ -66,9 +65,7 @@ def admit(
     return Validation(arguments, values, tuple(notes))
 
 
-def _decoded(
-    sent: Any, mode: RepairMode, read_only: bool, notes: list[Note], read: Callable[[Any], dict[str, Any]]
-) -> dict[str, Any]:
+def _decoded(sent: Any, mode: RepairMode, read_only: bool, notes: list[Note]) -> dict[str, Any]:
     try:
         return read(sent)
     except DecodeError as error:

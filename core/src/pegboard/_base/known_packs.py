@@ -41,10 +41,9 @@ KNOWN_PACKS: Final = (
     ),
     KnownPack(
         "dataclasses",
-        ("types", "from_cattrs"),
+        ("types",),
         (".__dataclass_fields__", ".__attrs_attrs__", "._field_defaults", ".__required_keys__"),
     ),
-    KnownPack("accelerators", ("accelerators",)),
     KnownPack("agent", ("pegboard chat",)),
     KnownPack("bridges"),
     KnownPack("cli"),

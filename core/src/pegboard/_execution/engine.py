@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple, final
 
-from pegboard._arguments.decode import Accelerators
+from pegboard._arguments.decode import fast_decode
 from pegboard._arguments.validate import RepairMode, Validation, admit
 from pegboard._base.effects import after_fork, pass_interrupt, tried
 from pegboard._base.errors import RegistrationError, describe_exception
@@ -77,7 +77,6 @@ class BoundTool:
         # Who may not be called learns nothing of the arguments.
         self.accept = _refuse if permission is Permission.NEVER else self.plan.accept
         self.invoke = self.plan.invoke
-        self.decode = engine.accelerators.decode
         self._provide(presets)
         renderers = definition.renderers()
         self.renderers = renderers if self.redact is None else renderers.guarded(self.redact)
@@ -146,7 +145,6 @@ class Engine:
         threads: Callable[[], WorkerPool],
         *,
         repair: RepairMode = "safe",
-        accelerators: Accelerators | None = None,
     ) -> None:
         if repair not in ("off", "safe", "max"):
             raise ValueError(f'repair takes "off", "safe" or "max", got {repair!r}')
@@ -158,7 +156,6 @@ class Engine:
         # Where tools run, by the name that they say: the name alone if that is the core's own, else a plugin's.
         self.backends: dict[str, Any] = {}
         self._threads = threads
-        self.accelerators = accelerators or Accelerators()
         self._drivers: Any = None
         self.closed_at = 0.0  # by `perf_counter`, once it is closed
         self._lock = threading.Lock()
@@ -241,7 +238,6 @@ class Engine:
             read_only=read_only,
             redact=bound.redact,
             refused=refused,
-            read=self.accelerators.read,
         )
         for note in admission.notes:
             if note.kind == "overridden" and not again:
@@ -280,7 +276,7 @@ def as_it_is(bound: BoundTool, text: str | None, shown: Mapping[str, Any]) -> Va
     """Arguments that fit as they were sent, or shown before, which is what most do; None for all others."""
 
     def read() -> Validation:
-        decoded, keys = (owned(shown), -1) if text is None else bound.decode(text)
+        decoded, keys = (owned(shown), -1) if text is None else fast_decode(text)
         return Validation(decoded, bound.accept(decoded, keys, text))
 
     return tried(read)

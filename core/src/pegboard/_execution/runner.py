@@ -15,7 +15,7 @@ from functools import partial
 from time import perf_counter
 from typing import Any, Final, TypeAlias
 
-from pegboard._arguments.decode import ATOMS, MAX_KEYS, check_value, has_every_key
+from pegboard._arguments.decode import ATOMS, MAX_KEYS, check_value, fast_decode, has_every_key
 from pegboard._arguments.validate import Validation
 from pegboard._base import effects
 from pegboard._base.effects import Outcome, StaleError, Steps, cancellation, guarded, is_cancellation, pass_interrupt
@@ -74,7 +74,7 @@ class CallPath(Runner):
         notes: tuple[Note, ...] = ()
         decoded, keys, invocation = None, 0, None
         try:
-            decoded, keys = (_as_dict(sent, bound.shown), 0) if text is None else bound.decode(text)
+            decoded, keys = (_as_dict(sent, bound.shown), 0) if text is None else fast_decode(text)
             values = bound.accept(decoded, keys, text)
         except BaseException as error:  # noqa: BLE001 - whatever a type's own class raises, the value does not fit
             # Only what was decoded from a text in which no key came twice need not be read again.

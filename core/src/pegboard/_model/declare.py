@@ -6,12 +6,15 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Any, NamedTuple, TypedDict, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, TypeVar, Unpack, overload
 
 from pegboard._base.errors import RegistrationError, check_options
 from pegboard._base.names import listed
 from pegboard._model.policy import ExecutionPolicy
 from pegboard._model.tool import ToolOptions
+
+if TYPE_CHECKING:
+    from datetime import timedelta
 
 F = TypeVar("F", bound=Callable[..., Any])
 C = TypeVar("C", bound=type)
@@ -42,7 +45,7 @@ class ToolTerms(TypedDict, total=False):
     destructive: bool | None
     idempotent: bool | None
     open_world: bool | None
-    timeout: float | None
+    timeout: float | timedelta | None
     policy: ExecutionPolicy | None
     exclusive: bool
     locks: str | Iterable[str]
@@ -69,11 +72,11 @@ def tool(function: Any = None, /, **options: Any) -> Any:
     """Mark a function or method as a tool; it stays the function that it was.
 
     Bare (`@tool`) or with options (`@tool(name="search", read_only=True)`), on functions, methods, classmethods,
-    staticmethods, async functions and generators. `timeout` is in seconds. `requires_approval` is a bool or a
-    predicate over the arguments. `resources` are what its backend has to find for it. `replaces` names another
-    pack's tool as `<pack>__<name>`.
+    staticmethods, async functions and generators. `timeout` is in seconds, or a `timedelta`.
+    `requires_approval` is a bool or a predicate over the arguments. `resources` are what its backend has to find for
+    it. `replaces` names another pack's tool as `<pack>__<name>`.
 
-    Raises `RegistrationError` for something that is not callable.
+    Raises `RegistrationError` for something that is not callable, ValueError for a timeout that is none.
     """
     return marking(sys._getframe(1), function, options)
 

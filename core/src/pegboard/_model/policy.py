@@ -40,6 +40,12 @@ class Permission(StrEnum):
 _UNSAID: Final[Any] = MISSING
 
 
+def seconds(duration: Any) -> Any:
+    """A `datetime.timedelta` as its seconds; anything else as it is."""
+    total = getattr(duration, "total_seconds", None)  # `datetime` need not be loaded for this
+    return duration if total is None else total()
+
+
 def _classes(kinds: Any) -> Any:
     listed = kinds if isinstance(kinds, list | tuple | set | frozenset) else (kinds,)
     if kinds is not _UNSAID and not all(isinstance(kind, type) and issubclass(kind, BaseException) for kind in listed):
@@ -54,7 +60,7 @@ def _refuse_change(policy: Any, attribute: Any, value: Any) -> NoReturn:
 @final
 @define(eq=False, repr=False, on_setattr=_refuse_change)
 class ExecutionPolicy(Compared):
-    """How calls are timed and retried. Times are in seconds.
+    """How calls are timed and retried. Times are in seconds, or a `timedelta`.
 
     `ExecutionPolicy(timeout=300.0, max_attempts=1, initial_backoff=1.0, backoff_multiplier=2.0, max_backoff=30.0,
     jitter=True, retry_on=(Exception,))`. A field that is not given is filled by the next wider policy when policies
@@ -62,11 +68,11 @@ class ExecutionPolicy(Compared):
     A `ToolError` is tried again only if `retry_on` names it. Raises ValueError for values that cannot be meant.
     """
 
-    timeout: float | None = _UNSAID
+    timeout: float | None = field(default=_UNSAID, converter=seconds)
     max_attempts: int = _UNSAID
-    initial_backoff: float = _UNSAID
+    initial_backoff: float = field(default=_UNSAID, converter=seconds)
     backoff_multiplier: float = _UNSAID
-    max_backoff: float = _UNSAID
+    max_backoff: float = field(default=_UNSAID, converter=seconds)
     jitter: bool = _UNSAID
     retry_on: tuple[type[BaseException], ...] = field(default=_UNSAID, converter=_classes)
     given: frozenset[str] = field(init=False)
@@ -108,13 +114,14 @@ class ExecutionPolicy(Compared):
 
 
 def _validate(name: str, value: Any) -> None:
+    """Raises ValueError for a value that this field of a policy cannot have."""
     if name == "retry_on" or (name == "timeout" and value is None):
         return
     least = 1 if name in ("max_attempts", "backoff_multiplier") else 0
     if name == "jitter":
         fits, wanted = isinstance(value, bool), "True or False"
     elif isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
-        fits, wanted = False, "a number"
+        fits, wanted = False, "a number of seconds, or a timedelta" if name == "timeout" else "a number"
     elif name == "max_attempts" and not isinstance(value, int):
         fits, wanted = False, "a whole number"
     elif math.isinf(value) and name not in ("timeout", "max_backoff"):
@@ -126,6 +133,11 @@ def _validate(name: str, value: Any) -> None:
 
 
 DEFAULT_POLICY: Final = ExecutionPolicy()
+
+
+def checked_timeout(value: Any) -> float | None:
+    """A timeout in seconds, given so or as a `timedelta`. Raises ValueError for what is none."""
+    return None if value is None else ExecutionPolicy(timeout=value).timeout
 
 
 def checked_capacity(value: Any, what: str) -> int | None:

@@ -28,14 +28,17 @@ class TypePlan(Shown):
     """How one type travels: its JSON Schema, JSON -> Python and Python -> JSON.
 
     `structure` takes a decoded JSON value and returns the Python value, or raises any exception when the
-    value does not fit; it accepts exactly what `schema` accepts. `unstructure` takes the Python value and
-    returns JSON-able data. `shape` is optional: it lets Pegboard inline, explain and repair.
+    value does not fit. It is held to `schema`: what that refuses is refused, by code made from the shape, or by
+    the schema itself where there is none. `unstructure` takes the Python value and returns JSON-able data.
+    `shape` is optional: it lets Pegboard inline, explain and repair. It is `one_way` if values are written
+    otherwise than they are read, so that no schema of results can be promised.
     """
 
     schema: JsonSchema
     structure: Callable[[Any], Any] = field(repr=False)
     unstructure: Callable[[Any], Any] = field(default=identity, repr=False)
     shape: Shape | None = field(default=None, repr=False)
+    one_way: bool = field(default=False, repr=False, kw_only=True)
 
 
 @frozen(eq=False, repr=False)
@@ -161,8 +164,7 @@ class Member(Shown):
 class Record(Shape):
     """A JSON object with named members, built by `build(**members)`; surplus keys are refused unless `open`.
 
-    `unlisted` keys are accepted, but no message offers them: the model does not know of them. It is `one_way` if
-    instances are written otherwise than they are read, so that no schema of results can be promised.
+    `unlisted` keys are accepted, but no message offers them: the model does not know of them.
     """
 
     json = dict
@@ -171,7 +173,6 @@ class Record(Shape):
     name: str = "object"
     open: bool = False
     unlisted: frozenset[str] = frozenset()
-    one_way: bool = False
 
     def parts(self) -> tuple[TypePlan, ...]:
         return tuple(member.plan for member in self.members)

@@ -12,7 +12,7 @@ from pegboard._base.jsonable import digest
 from pegboard._base.markers import MISSING
 from pegboard._base.names import listed
 from pegboard._base.records import Compared
-from pegboard._model.policy import ExecutionPolicy, Permission
+from pegboard._model.policy import ExecutionPolicy, Permission, checked_timeout
 from pegboard._model.subschemas import packed, unpacked
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class ToolOptions(Compared):
     destructive: bool | None = None
     idempotent: bool | None = None
     open_world: bool | None = None
-    timeout: float | None = None
+    timeout: float | None = field(default=None, converter=checked_timeout)
     policy: ExecutionPolicy | None = None
     exclusive: bool = False
     locks: tuple[str, ...] = ()

@@ -17,11 +17,10 @@ from pegboard._base.errors import PegboardError, PluginError, suggestion
 from pegboard._base.markers import MISSING
 from pegboard._model.tool import Origin
 from pegboard._types.hints import read_parameters
-from pegboard.extension import Accelerator, Command, Converter, Dialect, Injector, Middleware, TypeHandler
+from pegboard.extension import Command, Converter, Dialect, Injector, Middleware, TypeHandler
 
 T = TypeVar("T")
 HookName: TypeAlias = Literal[
-    "provide_accelerators",
     "provide_backends",
     "provide_commands",
     "provide_converters",
@@ -35,7 +34,6 @@ HookName: TypeAlias = Literal[
 ]
 
 _KINDS: Mapping[str, type] = {
-    "provide_accelerators": Accelerator,
     "provide_commands": Command,
     "provide_converters": Converter,
     "provide_dialects": Dialect,

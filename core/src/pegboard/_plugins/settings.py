@@ -15,8 +15,9 @@ from pegboard._base.names import OWN, pack_name
 from pegboard._base.redaction import SHORTEST, Redaction, texts_in
 
 if TYPE_CHECKING:
+    import cattrs
+
     from pegboard._plugins.settings_values import Setting
-    from pegboard._types.table import TypeTable
     from pegboard.extension import TypeHandler
 
 _PREFIX = "PEGBOARD__"
@@ -191,13 +192,13 @@ class Settings:
         return f"{lacks}; write {entries} under [{section}] in {self._file}, or give {argument} or {variable}"
 
     def _values(self, section: _Section, handlers: Iterable[TypeHandler]) -> dict[str, Any]:
-        from pegboard._plugins.settings_values import type_table
+        from pegboard._plugins.settings_values import strict_converter
 
-        hints, types = get_type_hints(section.cls, include_extras=True), type_table(handlers)
+        hints, converter = get_type_hints(section.cls, include_extras=True), strict_converter(handlers)
         values: dict[str, Any] = {}
         for key, given in section.given.items():
             field = section.fields[key]
-            values[key] = self._value(f"{section.name}.{key}", hints.get(field.name, Any), given, types)
+            values[key] = self._value(f"{section.name}.{key}", hints.get(field.name, Any), given, converter)
             if field.metadata.get("secret"):
                 self._keep_secret((given.value, values[key]))
         return values
@@ -230,8 +231,8 @@ class Settings:
                 merged[key] = given
         return merged
 
-    def _value(self, path: str, annotation: Any, given: Given, types: TypeTable) -> Any:
-        from pegboard._plugins.settings_values import describe_type, describe_value, from_text, structure
+    def _value(self, path: str, annotation: Any, given: Given, converter: cattrs.Converter) -> Any:
+        from pegboard._plugins.settings_values import describe_type, describe_value, from_text, wrong_part
 
         raw = given.value
         read_as_text = given.is_text
@@ -241,10 +242,12 @@ class Settings:
             read_as_text = reference is not None and not reference[1]
             raw = self._expand(raw, path, given.source)
         try:
-            return (from_text if read_as_text else structure)(raw, annotation, types)
-        except Exception:  # noqa: BLE001 - whatever does not fit; the value itself must not show
+            return from_text(raw, annotation, converter) if read_as_text else converter.structure(raw, annotation)
+        except Exception as error:  # noqa: BLE001 - whatever does not fit; the value itself must not show
             got = f"text that cannot be read as {describe_type(annotation)}" if read_as_text else describe_value(raw)
-        raise SettingsError(f"{given.source}: {path} takes {describe_type(annotation)}, got {got}")
+            inside = wrong_part(error)
+        problem = f"{path} takes {describe_type(annotation)}, got {got}{inside and f'; what is wrong is {inside}'}"
+        raise SettingsError(f"{given.source}: {problem}")
 
     def _expand(self, value: Any, path: str, source: str) -> Any:
         """`value` with its `${NAME}` references replaced, at any depth; `$${NAME}` stands for itself."""

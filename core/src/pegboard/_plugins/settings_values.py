@@ -6,19 +6,24 @@ import datetime as dt
 import json
 from collections import abc
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
-from typing import Any, get_args, get_type_hints
+from pathlib import Path
+from typing import Any, TypeAlias, get_args, get_origin
 
 import attrs
-from attrs import evolve, field, frozen
+import cattrs
+from attrs import field, frozen
+from cattrs.cols import is_mapping, list_structure_factory, mapping_structure_factory
+from cattrs.errors import ClassValidationError, ForbiddenExtraKeysError
+from cattrs.gen import make_dict_structure_fn, make_hetero_tuple_structure_fn
 
+from pegboard._base.errors import Mismatch, suggestion
 from pegboard._base.records import Compared
-from pegboard._model.shapes import Member, Record, Scalar, TypePlan, Union
 from pegboard._model.tool import Origin
 from pegboard._types.annotations import is_union
-from pegboard._types.plans import shaped
 from pegboard._types.table import TypeTable
-from pegboard.extension import TypeHandler, Types
+from pegboard.extension import TypeHandler
+
+Structure: TypeAlias = Callable[[Any, Any], Any]
 
 
 @frozen(eq=False, repr=False)
@@ -52,28 +57,104 @@ _KINDS = {
 _MOMENTS = (dt.date, dt.datetime, dt.time)
 
 
-def type_table(handlers: Iterable[TypeHandler]) -> TypeTable:
-    """What structures settings: these handlers and attrs classes; besides JSON they take Python objects that fit."""
+def strict_converter(handlers: Iterable[TypeHandler]) -> cattrs.Converter:
+    """What structures settings: classes and containers as cattrs does, what is in them as these handlers do.
+
+    Nothing is converted: cattrs' own `bool("no")`, `int(5.7)` and `list("abc")` are never reached, and a key that a
+    class does not have is refused. Besides JSON and TOML it takes Python objects that fit already.
+    """
     table = TypeTable()
-    frozen_arrays = (TypeHandler(cls, _tuple) for cls in (abc.Sequence, abc.Collection, abc.Iterable))
-    for handler in (TypeHandler(attrs.has, _record), TypeHandler(is_union, _union), *frozen_arrays, *handlers):
-        table.add(evolve(handler, build=partial(_or_instance, handler.build)), Origin(), "builtin")
-    return table
+    for handler in handlers:
+        table.add(handler, Origin(), "builtin")
+    converter = cattrs.Converter()
+
+    def by_plan(value: Any, annotation: Any) -> Any:
+        return value if _is_instance(value, annotation) else table.plan(annotation).structure(value)
+
+    # Of hooks the last one that fits counts, but for classes that have one of their own.
+    converter.register_structure_hook_func(lambda annotation: True, by_plan)
+    for cls in (str, bytes, int, float, Path):
+        converter.register_structure_hook(cls, by_plan)
+    for fits, factory in ((is_union, _union), (_is_array, _array), (is_mapping, _mapping), (attrs.has, _record)):
+        converter.register_structure_hook_factory(fits, factory)
+    return converter
 
 
-def structure(value: Any, annotation: Any, types: TypeTable) -> Any:
-    """`value` as `annotation` wants it, or an exception. Integers may be floats, and text a path or a date."""
-    return value if _is_instance(value, annotation) else types.plan(annotation).structure(value)
+def _union(annotation: Any, converter: cattrs.Converter) -> Structure:
+    """The member that a value is of exactly, else the first one that takes it: `str | Path` has both."""
+    members = get_args(annotation)
+
+    def structure(value: Any, _: Any) -> Any:
+        for member in sorted(members, key=lambda member: type(value) is not member):
+            try:
+                return converter.structure(value, member)
+            except Exception:  # noqa: BLE001, S112 - the next member may take it
+                continue
+        raise Mismatch("no member of the union takes it")
+
+    return structure
 
 
-def from_text(text: str, annotation: Any, types: TypeTable) -> Any:
+_ARRAYS = (list, tuple, set, frozenset, abc.Sequence, abc.MutableSequence, abc.Collection, abc.Iterable)
+_MUTABLE = (list, abc.MutableSequence)
+
+
+def _is_array(annotation: Any) -> bool:
+    return (get_origin(annotation) or annotation) in _ARRAYS
+
+
+def _array(annotation: Any, converter: cattrs.Converter) -> Structure:
+    origin, items = get_origin(annotation) or annotation, get_args(annotation) or (Any,)
+    if origin is tuple and items[-1] is not ... and get_args(annotation):
+        return _only((list, tuple), make_hetero_tuple_structure_fn(annotation, converter))
+    build: Any = list if origin in _MUTABLE else origin if origin in (set, frozenset) else tuple
+    read = list_structure_factory(list[items[0]], converter)  # type: ignore[valid-type]  # made at run time
+    return _only((list, tuple, set, frozenset), lambda value, _: build(read(value, annotation)))
+
+
+def _mapping(annotation: Any, converter: cattrs.Converter) -> Structure:
+    return _only(abc.Mapping, mapping_structure_factory(annotation, converter))
+
+
+def _record(cls: Any, converter: cattrs.Converter) -> Structure:
+    read = make_dict_structure_fn(cls, converter, _cattrs_forbid_extra_keys=True, _cattrs_use_alias=True)
+    read = _only(abc.Mapping, read)
+    return lambda value, _: value if isinstance(value, get_origin(cls) or cls) else read(value, cls)
+
+
+def _only(kinds: Any, read: Structure) -> Structure:
+    """What cattrs reads, of values of these kinds alone: it would take a text for an array."""
+
+    def structure(value: Any, annotation: Any) -> Any:
+        if not isinstance(value, kinds):
+            raise Mismatch("a value of another kind")
+        return read(value, annotation)
+
+    return structure
+
+
+def wrong_part(error: BaseException) -> str:
+    """Where in a table the first thing is that its class refuses, as far as field names tell: never a value."""
+    path: list[str] = []
+    while isinstance(error, ClassValidationError):
+        noted, others = error.group_exceptions()
+        error, names = (noted[0][0], [noted[0][1].name]) if noted else (others[0], [])
+        path += names
+    if isinstance(error, ForbiddenExtraKeysError):
+        known = [attribute.alias for attribute in attrs.fields(error.cl) if attribute.init]
+        unknown = min(error.extra_fields)
+        return ": ".join([*path, f"unknown key {unknown!r}. {suggestion(unknown, known, noun='keys')}"])
+    return ".".join(path)
+
+
+def from_text(text: str, annotation: Any, converter: cattrs.Converter) -> Any:
     """The value that text from the environment stands for, or an exception.
 
     Text is taken as it is where the field takes text; else it is read as TOML or JSON, a list also as `a,b`.
     """
     for candidate in _readings(text):
         try:
-            return structure(candidate, annotation, types)
+            return converter.structure(candidate, annotation)
         except Exception:  # noqa: BLE001, S112 - the next reading may fit; that none did is said below
             continue
     raise ValueError("no reading of this text fits")
@@ -113,22 +194,6 @@ def _toml(text: str) -> Any:
     return content["value"]
 
 
-def _or_instance(build: Callable[[Any, Types], TypePlan], annotation: Any, types: Types) -> TypePlan:
-    """The plan of a type, which takes what the program's own argument or TOML may bring besides: objects, tuples."""
-    plan = build(annotation, types)
-    if isinstance(plan.shape, Scalar):
-        return plan
-
-    def structure(value: Any) -> Any:
-        if _is_instance(value, annotation):
-            return value
-        if isinstance(value, tuple | set | frozenset):
-            return plan.structure(list(value))
-        return plan.structure(dict(value) if isinstance(value, abc.Mapping) else value)
-
-    return TypePlan(plan.schema, structure, plan.unstructure)
-
-
 def _is_instance(value: Any, annotation: Any) -> bool:
     """Whether a value is what the annotation wants already; JSON is for the plan, and a datetime is no date here."""
     if annotation in (Any, object) or type(value) is annotation:
@@ -137,23 +202,3 @@ def _is_instance(value: Any, annotation: Any) -> bool:
         return type(value) not in (*_KINDS, *_MOMENTS) and isinstance(value, annotation)
     except TypeError:  # an annotation that is no class
         return False
-
-
-def _record(cls: Any, types: Types) -> TypePlan:
-    hints = get_type_hints(cls, include_extras=True)
-    members = (
-        Member(field.alias, field.alias, types.plan(hints.get(field.name, Any)), field.default is attrs.NOTHING)
-        for field in attrs.fields(cls)
-        if field.init
-    )
-    return shaped({"type": "object"}, Record(cls, tuple(members), cls.__name__))
-
-
-def _tuple(annotation: Any, types: Types) -> TypePlan:
-    return types.plan(tuple[(*(get_args(annotation) or (Any,)), ...)])  # type: ignore[misc]  # made at run time
-
-
-def _union(annotation: Any, types: Types) -> TypePlan:
-    """As any union, but that what no JSON could be is no mistake in `str | Path`: a program may hand in a path."""
-    members = tuple(map(types.plan, get_args(annotation)))
-    return shaped({"anyOf": [member.schema for member in members]}, Union(members))

@@ -15,12 +15,14 @@ from pegboard._base.markers import MISSING
 from pegboard._model.shapes import Choice, Items, JsonSchema, Member, Nullable, Record, Scalar, Shape, TypePlan, Union
 from pegboard._model.subschemas import TYPE_NAMES, measured
 from pegboard._schema import problems
+from pegboard._schema.nodes import render
 from pegboard._schema.problems import Problem, expectation, got, join, mismatch, missing, one_of, similar, spell
 from pegboard._schema.vet import Keywords, UncheckedMismatch, bounded, budget, dialect, follow, parts, spend, vet
 
 T = TypeVar("T")
 Redact: TypeAlias = Callable[[str], str]
 Predicate: TypeAlias = Callable[[Any], bool]
+Quick: TypeAlias = Callable[[JsonSchema], Predicate | None]
 
 
 @final
@@ -45,15 +47,33 @@ class ForeignSchema:
         schema: Mapping[str, Any],
         where: str = "the schema",
         *,
-        quick: Callable[[JsonSchema], Predicate | None] | None = None,
+        quick: Quick | None = None,
         keywords: Keywords | None = None,
     ) -> None:
         vet(schema, where, strange=keywords is not None)
-        self.schema: JsonSchema = dict(schema)
+        self._root: JsonSchema = {}
+        self.__dict__["schema"] = dict(schema)
         self._keywords = keywords
         self._quick = quick
 
-    def like(self, schema: JsonSchema, quick: Callable[[JsonSchema], Predicate | None]) -> ForeignSchema:
+    @classmethod
+    def trusted(cls, schema: JsonSchema, quick: Quick) -> ForeignSchema:
+        """The schema of a plan: as trusted as the code that made it, and rendered when a value is first held to it."""
+        made = cls.__new__(cls)
+        made._root, made._quick, made._keywords = schema, quick, None
+        return made
+
+    @property
+    def is_plans_own(self) -> bool:
+        """Whether it is the schema of a plan."""
+        return bool(self._root)
+
+    @cached_property
+    def schema(self) -> JsonSchema:
+        """The schema on its own, in plain dicts."""
+        return render(self._root)
+
+    def like(self, schema: JsonSchema, quick: Quick) -> ForeignSchema:
         """Another schema by the same hand."""
         return ForeignSchema(schema, quick=quick, keywords=self._keywords)
 
@@ -74,15 +94,16 @@ class ForeignSchema:
     def plan(self, part: JsonSchema | None = None) -> ForeignPlan:
         """The schema (or a part of it, whose references lead into the whole) as a type plan: values pass unchanged."""
         spend(1)
+        schema = self.schema if part is None else part
+        return ForeignPlan(schema, lambda value: self.fitting(value, part), whole=self, part=part)
 
-        def structure(value: Any) -> Any:
-            if part is None and self._surely_fits(value):
-                return value
-            if self._checked(value, part, lambda errors: next(errors, None)) is not None:
-                raise Mismatch("the value does not fit its schema")
+    def fitting(self, value: Any, part: JsonSchema | None = None) -> Any:
+        """`value` as it is. Raises `Mismatch` where it does not fit."""
+        if part is None and self._surely_fits(value):
             return value
-
-        return ForeignPlan(self.schema if part is None else part, structure, whole=self, part=part)
+        if self._checked(value, part, lambda errors: next(errors, None)) is not None:
+            raise Mismatch("the value does not fit its schema")
+        return value
 
     def _checked(self, value: Any, part: JsonSchema | None, read: Callable[[Iterator[Any]], T]) -> T:
         """What `read` makes of the errors. Raises `UncheckedMismatch`."""
@@ -105,19 +126,23 @@ class ForeignSchema:
 @final
 @frozen(eq=False)
 class ForeignPlan(TypePlan):
-    """A plan that stands on a foreign schema, or on a part of one; `one_way` as a `Record` may be."""
+    """A plan that stands on a foreign schema, or on a part of one."""
 
     whole: ForeignSchema = field(kw_only=True)
-    part: JsonSchema | None = field(kw_only=True)
-    one_way: bool = field(default=False, kw_only=True)
+    part: JsonSchema | None = field(default=None, kw_only=True)
 
 
-def schema_problems(schema: JsonSchema, value: Any, path: str, *, redact: Redact | None = None) -> list[Problem]:
-    """What a trusted schema says against a value; nothing where it cannot be used alone."""
-    try:
-        return _told(_validator(schema).iter_errors(value), path, redact)
-    except Exception:  # noqa: BLE001 - the caller knows of another reason why the value was refused
-        return []
+def held(plan: TypePlan, quick: Quick) -> TypePlan:
+    """A plan that comes without a shape, held to its own schema: what that refuses is refused."""
+    if isinstance(plan, ForeignPlan):
+        return plan
+    whole = ForeignSchema.trusted(plan.schema, quick)
+    read = plan.structure
+
+    def structure(value: Any) -> Any:
+        return read(whole.fitting(value))
+
+    return ForeignPlan(plan.schema, structure, plan.unstructure, one_way=plan.one_way, whole=whole)
 
 
 def _told(errors: Iterator[Any], path: str, redact: Redact | None) -> list[Problem]:
@@ -241,10 +266,12 @@ def shape_of(plan: TypePlan) -> Shape | None:
 
     A sketch only suggests repairs: whether a mended value fits is always for the schema itself to say.
     """
-    if isinstance(plan, ForeignPlan):
-        whole = plan.whole
-        return sketch(follow(whole.schema, whole.schema if plan.part is None else plan.part), whole.plan)
-    return plan.shape or _scalar(plan.schema)
+    if not isinstance(plan, ForeignPlan):
+        return plan.shape
+    whole = plan.whole
+    shape = sketch(follow(whole.schema, whole.schema if plan.part is None else plan.part), whole.plan)
+    # What a handler without a shape makes of text is for it to say, as it is where there is a shape.
+    return None if whole.is_plans_own and isinstance(shape, Scalar) and shape.type is str else shape
 
 
 def sketch(schema: Mapping[str, Any], inner: Callable[[JsonSchema], TypePlan]) -> Shape | None:
@@ -264,12 +291,6 @@ def sketch(schema: Mapping[str, Any], inner: Callable[[JsonSchema], TypePlan]) -
         items = schema.get("items", True)
         return Items(inner(items if isinstance(items, dict) else {}), unique=schema.get("uniqueItems") is True)
     return _record(schema, inner) if kind == "object" else Scalar(_SCALARS[kind]) if kind in _SCALARS else None
-
-
-def _scalar(schema: Mapping[str, Any]) -> Shape | None:
-    """What a handler that gives no shape reads; text is its own affair, as it is where there is a shape."""
-    kind = schema.get("type")
-    return Scalar(_SCALARS[kind]) if kind in ("boolean", "integer", "null", "number") else None
 
 
 def _union(members: list[TypePlan]) -> Shape:

@@ -129,14 +129,15 @@ def object_schema(properties: Mapping[str, JsonSchema], required: list[str], *, 
 def render(root: JsonSchema, wanted: SchemaRequest = _PLAIN) -> JsonSchema:
     """`root` as plain dicts that stand on their own, in the form that is wanted.
 
-    Types used once are inlined; repeated and recursive ones become `$defs` of the root under short names. OpenAPI 3.0
-    has no `$defs`, so everything is inlined there. Renderings share nothing, each is its reader's own.
-    Raises `PegboardError` where a recursive type would be inlined, or so many that 100,000 parts were not enough.
+    Types used once are inlined; repeated and recursive ones become `$defs` of the root under short names. In OpenAPI
+    3.0 only recursive ones are not inlined: they stand in the root's `components`. Renderings share nothing, each is
+    its reader's own. Raises `PegboardError` where a recursive type would be inlined, or so many that 100,000 parts were
+    not enough.
     """
     renderer = _Renderer(wanted.titles == "qualified")
-    if wanted.refs == "defs" and wanted.dialect == "2020-12":
-        renderer.share(root)
-    else:
+    if wanted.refs == "defs":
+        renderer.share(root, only_recursive=wanted.dialect != "2020-12")
+    if wanted.refs == "inline" or wanted.dialect != "2020-12":
         renderer.left = _MOST_INLINED
     rendered = renderer.document(root)
     if wanted.dialect == "2020-12":
@@ -188,11 +189,13 @@ class _Renderer:
         # How many parts may still be inlined, where what is met twice is written twice: what doubles has no end.
         self.left: int | None = None
 
-    def share(self, root: JsonSchema) -> None:
-        """Find the types that are met more than once and give them names."""
+    def share(self, root: JsonSchema, *, only_recursive: bool = False) -> None:
+        """Find the types that are met more than once, or those of them that contain themselves, and name them."""
         if _all_differ(_inside(root)):
             return
         repeated = [node for count, node in _met(root).values() if count > 1]
+        if only_recursive:
+            repeated = [node for node in repeated if id(node.target) in _met(node.target)]
         names = _short_names([node.name for node in repeated])
         self._shared = {id(node.target): (name, node.target) for name, node in zip(names, repeated, strict=True)}
 
@@ -220,7 +223,7 @@ class _Renderer:
             self.left -= measured(target, _MOST_INLINED, _MOST_INLINED)[0]
         if id(target) in self._open or (self.left is not None and self.left < 0):
             why = "contains itself" if id(target) in self._open else "is too large written out"
-            remedy = "only JSON Schema 2020-12 with refs='defs' can write it"
+            remedy = "write it with refs='defs' in JSON Schema 2020-12"
             raise PegboardError(f"{node.name} {why}, so its schema cannot be inlined; {remedy}")
         self._open.append(id(target))
         rendered = _beside(self._body(target), beside)

@@ -61,7 +61,6 @@ class Services:
         self.dialects: dict[str, Dialect] = _named(plugins, "provide_dialects")
         middleware: Iterable[Middleware] = _values(plugins, "provide_middleware")
         self.middleware = sorted(middleware, key=lambda each: each.order)
-        self.accelerators = _values(plugins, "provide_accelerators")
         self.handlers = _handlers(plugins)
 
 
@@ -116,9 +115,7 @@ def standard_tables() -> TypeTables:
 @cache
 def _tables_on(path: tuple[str, ...]) -> TypeTables:
     plugins = Plugins.load(builtin=builtin.plugins())
-    standard = tables(_handlers(plugins), plugins.chosen)
-    standard.accelerators.use(_values(plugins, "provide_accelerators"))
-    return standard
+    return tables(_handlers(plugins), plugins.chosen)
 
 
 class ToolkitOptions(NamedTuple):
@@ -149,8 +146,7 @@ class ToolkitState:
         self.handlers: list[Handler] = []
         self.assembly = tables(services.handlers, plugins.chosen)
         services.threads.size = options.max_threads
-        accelerators = self.assembly.accelerators
-        self.engine = Engine(results, lambda: services.threads.pool, repair=options.repair, accelerators=accelerators)
+        self.engine = Engine(results, lambda: services.threads.pool, repair=options.repair)
         self.runner = CallRunner(self.engine)
         self.registry = Registry()
         self.overlay = overlay  # what the program itself says, in the root session and by registering
@@ -166,7 +162,6 @@ class ToolkitState:
             fresh = tables(handlers, services.plugins.chosen, assembly.injectors.context_only)
             # In the same place: whatever reads tools looks there.
             assembly.types, assembly.injectors, assembly.converters = fresh.types, fresh.injectors, fresh.converters
-        assembly.accelerators.use(services.accelerators)
         engine.backends.clear()
         engine.backends.update(services.backends)
         self.collector = Collector(assembly, services.plugins, engine.backends)

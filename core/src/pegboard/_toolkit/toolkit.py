@@ -259,14 +259,8 @@ class Toolkit(Surface):
         """What is wrong with the board, a sentence each: clashing names, broken plugins, unreadable distributions."""
         clashes = [str(clash) for _, clash in sorted(self._core.registry.board.clashes.items())]
         away = (problem for source in self.sources for problem in source.problems)
-        slow = self._core.engine.accelerators.problems
         own = (*clashes, *self.types.ties, *self._caller.problems, *self._core.plugins.problems)
-        return [spelled_out(problem) for problem in (*own, *slow, *away)]
-
-    @property
-    def accelerators(self) -> dict[str, str]:
-        """What is used to `decode` arguments and as `validator` of foreign schemas, where a plugin offers something."""
-        return self._core.engine.accelerators.used
+        return [spelled_out(problem) for problem in (*own, *away)]
 
     @property
     def stats(self) -> dict[str, Any]:

@@ -198,7 +198,7 @@ class ToolDefinition:
         reading = self.reading
         if reading.foreign is None:
             return compile_plan(reading.slots, reading.function, self.name, view)
-        return schema_plan(reading.foreign, reading.function, view, self._tables.accelerators.quick)
+        return schema_plan(reading.foreign, reading.function, view)
 
     def renderers(self) -> Renderers:
         """How returned values become content."""

@@ -28,7 +28,8 @@ def parse_docstring(text: str | None) -> Docstring:
     if not text:
         return Docstring()
     # Without common margin and trailing blanks; the first line stands at the quotes and has no margin.
-    first, *rest = [line.rstrip() for line in text.expandtabs().split("\n")]
+    unified = text.replace("\r\n", "\n").replace("\r", "\n")
+    first, *rest = [line.rstrip() for line in unified.expandtabs().split("\n")]
     margin = min([len(line) - len(line.lstrip()) for line in rest if line], default=0)
     lines = [first.lstrip(), *[line[margin:] for line in rest]]
     prose: list[str] = []

@@ -340,12 +340,11 @@ def schema_plan(
     foreign: ForeignSchema,
     call: Callable[[ToolCall], Any] | None,
     view: ParameterView,
-    quick: Callable[[JsonSchema], Callable[[Any], bool] | None],
 ) -> CompiledPlan:
     """The call of a tool by hand: validates with jsonschema, merges presets, hands `call` a `ToolCall` of its own."""
     filled = view.presets | view.locked
     shown = without(foreign.schema, view.locked, filled)
-    record = foreign.like(shown, lambda seen: quick(seen) or plain_predicate(seen)).plan()
+    record = foreign.like(shown, plain_predicate).plan()
     # What stood in an earlier version of the schema is not sent to a tool that no longer knows it.
     known = filled.intersection(foreign.schema.get("properties", ()))
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, Unpack, get
 
 from attrs import evolve
 
-from pegboard._arguments.decode import Accelerators
 from pegboard._base.errors import ConflictError, PegboardError, RegistrationError, suggestion
 from pegboard._base.jsonable import carried_data
 from pegboard._base.markers import MISSING, Param
@@ -65,7 +64,6 @@ class TypeTables:
         self.types = types
         self.injectors = injectors
         self.converters = converters
-        self.accelerators = Accelerators()
         types.first_held = injectors.first_held
 
     def within(self, pack: str | None) -> TypeTables:

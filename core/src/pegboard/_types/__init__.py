@@ -1,4 +1,4 @@
 """Types: from an annotation to its shape, its schema, and the code that structures values.
 
-Annotations enter; `TypePlan`s leave. The only room that loads cattrs.
+Annotations enter; `TypePlan`s leave.
 """

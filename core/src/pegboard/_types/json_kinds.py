@@ -101,7 +101,7 @@ def is_one_way(plan: TypePlan) -> bool:
     """Whether there is something inside whose instances are written otherwise than they are read."""
     waiting, known = [plan], set()
     for each in waiting:  # which grows meanwhile
-        if getattr(each.shape or each, "one_way", False):  # a record, or a plan on a foreign schema
+        if each.one_way:
             return True
         if each.shape is not None and id(each) not in known:
             known.add(id(each))

@@ -20,7 +20,7 @@ from pegboard._schema.nodes import SchemaNode, SchemaRef, embed
 from pegboard._types import annotations as reading
 from pegboard._types.annotations import is_structural, qualified_name, read_metadata, split, structural_key
 from pegboard._types.codegen import structurer
-from pegboard._types.plans import refine
+from pegboard._types.plans import plain_predicate, refine
 from pegboard.extension import TypeHandler
 
 Level: TypeAlias = Literal["program", "plugin", "builtin"]
@@ -158,7 +158,6 @@ class TypeTable:
         # What `_ways` has found in the plans that there are.
         self._inside: dict[Any, Ways] = {}
         self._lock = threading.RLock()
-        self._converter: Any = None
         # What the handlers of each pack name.
         self._named: dict[str, list[Any]] = {}
         # The same for the tools of single packs, by pack, and the ties that were met: the type, and what is to be said.
@@ -191,7 +190,7 @@ class TypeTable:
         with self._lock:
             if pack in self._named and pack not in self._tables:
                 own = self._tables[pack] = copy(self)
-                own._pack, own._converter, own._ties = pack, None, {}
+                own._pack, own._ties = pack, {}
                 own._plans, own._open, own._unsettled, own._inside = {}, {}, {}, {}
             return self._tables.get(pack, self)
 
@@ -291,15 +290,6 @@ class TypeTable:
                 raise ConflictError(tie) from error
             raise
 
-    @property
-    def converter(self) -> Any:
-        """A `cattrs.Converter` whose hooks lead back to this table: as strict as the plans are."""
-        if self._converter is None:
-            from pegboard._types.cattrs_bridge import make_converter
-
-            self._converter = make_converter(self)
-        return self._converter
-
     def _settled(self, key: Any, annotation: Any) -> TypePlan:
         """Build a plan. What is built on the way counts only once the outermost is there, which it may refer to."""
         for known in (self._plans, self._unsettled):
@@ -370,7 +360,11 @@ class TypeTable:
         if not isinstance(plan, TypePlan) or not isinstance(plan.schema, dict):
             wrong = f"must give a TypePlan with a schema for {qualified_name(annotation)}, not {plan!r}"
             raise CulpritError(f"the type handler of {origin} {wrong}", origin)
-        return plan
+        if plan.shape is not None:
+            return plan
+        from pegboard._schema.foreign import held  # what most toolkits never need
+
+        return held(plan, plain_predicate)
 
     def _matches(self, annotation: Any, *, best: bool = False) -> list[_Match]:
         """Every handler that maps the annotation, best first; for the `best` alone, fewer predicates are asked."""

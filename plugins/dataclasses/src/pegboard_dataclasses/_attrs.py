@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, get_type_hints
 
+from attrs import evolve
+
 from pegboard import MISSING, TypePlan, Types
 from pegboard_dataclasses._hints import field_types
-from pegboard_dataclasses._oneway import one_way
 from pegboard_dataclasses._record import Field, class_of, record
 
-__all__ = ["build", "matches"]
+__all__ = ["build", "fields", "matches"]
 
 _EMPTY = (dict, frozenset, list, set, tuple)
 
@@ -23,12 +24,13 @@ def matches(annotation: Any) -> bool:
 
 def build(annotation: Any, types: Types) -> TypePlan:
     """The plan of an attrs class: members carry the names of the constructor, so `_token` is `token`."""
-    fields = list(_fields(annotation))
-    plan = record(annotation, types, fields, class_of(annotation), getattr)
-    return one_way(plan) if any(field.read_as is not MISSING for field in fields) else plan
+    found = list(fields(annotation))
+    plan = record(annotation, types, found, class_of(annotation), getattr)
+    return evolve(plan, one_way=any(field.read_as is not MISSING for field in found))
 
 
-def _fields(annotation: Any) -> Iterator[Field]:
+def fields(annotation: Any) -> Iterator[Field]:
+    """The fields that the constructor takes."""
     import attrs
 
     hints = field_types(annotation)

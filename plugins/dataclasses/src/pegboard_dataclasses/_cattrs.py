@@ -1,18 +1,19 @@
-"""Types that a cattrs converter maps: what stands behind `pegboard.from_cattrs`."""
+"""Types that a cattrs converter maps: what stands behind `from_cattrs`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Annotated, Any, Final, TypeAlias, get_args, get_origin, get_type_hints
 
 import cattrs
-from attrs import evolve
-from cattrs import errors
+from cattrs import errors, override
 from cattrs.v import format_exception
 
 from pegboard import (
     ForeignSchema,
     Mismatch,
+    Param,
     RegistrationError,
     TypeHandler,
     TypePlan,
@@ -20,7 +21,8 @@ from pegboard import (
     describe_exception,
     qualified_name,
 )
-from pegboard.inspection import render
+from pegboard_dataclasses import _attrs, _dataclass
+from pegboard_dataclasses._record import Field, class_of, record
 
 __all__ = ["from_cattrs"]
 
@@ -28,10 +30,12 @@ JsonSchema: TypeAlias = dict[str, Any]
 Schemas: TypeAlias = Mapping[str, Any] | Mapping[Any, Mapping[str, Any]] | Callable[[Any], Mapping[str, Any]]
 # What the hooks of strategies are called that choose a class by the JSON: fields do not say what they read.
 _CHOOSING: Final = ("configure_tagged_union", "_include_subclasses")
+# What the schema of an object may have so that its properties are all that it can have.
+_PLAIN: Final = frozenset({"type", "properties", "required", "additionalProperties", "title", "description"})
 
 
 def from_cattrs(converter: cattrs.BaseConverter, *types: Any, schema: Schemas | None = None) -> TypeHandler:
-    """What `pegboard.from_cattrs` gives."""
+    """What `pegboard_dataclasses.from_cattrs` gives."""
     if not isinstance(converter, cattrs.BaseConverter):
         raise RegistrationError(f"from_cattrs takes a cattrs converter first, not {converter!r}")
     if not types:
@@ -57,14 +61,20 @@ class _Bridge:
     def build(self, annotation: Any, types: Types) -> TypePlan:
         given = self._given(annotation)
         if given is not None:
-            return self._checked(annotation, types, given, given)
+            self._check_keys(annotation, given)
+            ForeignSchema(given, f"the schema of {qualified_name(annotation)}")
+            return self._read(annotation, types, given)
         is_special = self._is_special(annotation, set())
+        keys = self._keys(annotation) if is_special else None
         try:
-            derived = types.plan_without(lambda handler: isinstance(handler, _CattrsTypes), annotation)
+            derived = self._by_fields(annotation, types) if keys is None else _record(annotation, types, keys)
         except RegistrationError as error:
             raise RegistrationError(f"{error}; or give from_cattrs the schema= of what the converter reads") from error
         # What cattrs would generate for the fields, the plan compiler does.
-        return self._checked(annotation, types, render(derived.schema), derived.schema) if is_special else derived
+        return self._read(annotation, types, derived.schema) if is_special else derived
+
+    def _by_fields(self, annotation: Any, types: Types) -> TypePlan:
+        return types.plan_without(lambda handler: isinstance(handler, _CattrsTypes), annotation)
 
     def _given(self, annotation: Any) -> JsonSchema | None:
         schema: Any = self._schema
@@ -74,20 +84,38 @@ class _Bridge:
             schema = schema.get(annotation, schema.get(get_origin(annotation)))
         return None if schema is None else dict(schema)
 
-    def _checked(self, annotation: Any, types: Types, schema: JsonSchema, shown: JsonSchema) -> TypePlan:
-        """The plan that checks a value against `schema` and then lets the converter read it."""
+    def _keys(self, annotation: Any) -> dict[str, str] | None:
+        """Under which key the converter reads each field of a class; None where it has a hook of the author's own."""
+        overrides = getattr(self._hook(annotation), "overrides", None)
+        if overrides is None or not _has_fields(class_of(annotation)):
+            return None
+        own = override()
+        found = {name: overrides.get(name, own) for name in (field.name for field in _fields(annotation))}
+        return {name: each.rename or name for name, each in found.items() if each.omit is not True}
+
+    def _check_keys(self, annotation: Any, schema: JsonSchema) -> None:
+        """Raises `RegistrationError` for a schema of an object that has no key for what the converter always reads."""
+        keys = self._keys(annotation)
+        if keys is None or schema.get("type") != "object" or not schema.keys() <= _PLAIN:
+            return
+        needed = {field.name for field in _fields(annotation) if field.required}
+        for name, key in keys.items():
+            if name in needed and key not in schema.get("properties", {}):
+                read = f"the converter reads {name!r} of {qualified_name(annotation)} under {key!r}"
+                raise RegistrationError(f"{read}, which its schema= does not have; give the property that name there")
+
+    def _read(self, annotation: Any, types: Types, schema: JsonSchema) -> TypePlan:
+        """The plan of values that the converter reads, once the table has held them to the schema."""
         name = qualified_name(annotation)
         converter = self._converter
         try:
             converter.get_structure_hook(annotation)
         except Exception as error:
             raise RegistrationError(f"the converter cannot read {name}: {describe_exception(error)}") from error
-        plan = ForeignSchema(schema, f"the schema of {name}").plan()
 
         def structure(value: Any) -> Any:
-            fitting = plan.structure(value)
             try:
-                return converter.structure(fitting, annotation)
+                return converter.structure(value, annotation)
             except Exception as error:
                 raise Mismatch(f"no {name}", located=list(_located(error))) from error
 
@@ -105,9 +133,11 @@ class _Bridge:
             except RegistrationError:
                 return left
 
-        # Whoever reads a class with a hook and leaves its instances as they are promises nothing of results.
-        one_way = converter.get_unstructure_hook(annotation) is cattrs.fns.identity and isinstance(annotation, type)
-        return evolve(plan, schema=shown, structure=structure, unstructure=unstructure, one_way=one_way)
+        writes = converter.get_unstructure_hook(annotation)
+        # A class with a hook to read and none to write promises nothing of results, nor one with other names there.
+        one_way = isinstance(annotation, type) and writes is cattrs.fns.identity
+        one_way = one_way or _renames(writes) != _renames(converter.get_structure_hook(annotation))
+        return TypePlan(schema, structure, unstructure, one_way=one_way)
 
     def _hook(self, annotation: Any) -> Any:
         try:
@@ -130,7 +160,7 @@ class _Bridge:
         if getattr(hook, "__qualname__", "").startswith(_CHOOSING):
             why = f"the converter chooses by the JSON what {qualified_name(bare)} is, which fields do not tell"
             raise RegistrationError(f"{why}; name it in from_cattrs, with the schema= of what the converter reads")
-        if isinstance(cls, type) and (hasattr(cls, "__attrs_attrs__") or hasattr(cls, "__dataclass_fields__")):
+        if _has_fields(cls):
             seen.add(id(cls))
             hooks = hook, self._converter.get_unstructure_hook(bare)
             # What cattrs generates carries the overrides that it was asked for.
@@ -139,7 +169,39 @@ class _Bridge:
         for each in inner:
             if _bare(each) not in self._listed:
                 found = self._is_special(each, seen) or found
+                self._refuse_renamed(_bare(each))
         return found
+
+    def _refuse_renamed(self, inner: Any) -> None:
+        if _has_fields(get_origin(inner) or inner) and _renames(self._hook(inner)):
+            why = f"the converter has other names for the fields of {qualified_name(inner)}"
+            raise RegistrationError(f"{why}, which stands inside; name it in from_cattrs, too")
+
+
+def _has_fields(cls: Any) -> bool:
+    """Whether this is an attrs class or a dataclass."""
+    return isinstance(cls, type) and (hasattr(cls, "__attrs_attrs__") or hasattr(cls, "__dataclass_fields__"))
+
+
+def _fields(annotation: Any) -> Iterator[Field]:
+    return (_attrs if _attrs.matches(annotation) else _dataclass).fields(annotation)
+
+
+def _record(annotation: Any, types: Types, keys: Mapping[str, str]) -> TypePlan:
+    """The plan of a class whose fields have these keys in JSON."""
+    found = (
+        # The outer metadata has the last word.
+        replace(field, annotation=Annotated[field.annotation, Param(name=keys[field.name])])
+        for field in _fields(annotation)
+        if field.name in keys
+    )
+    return record(annotation, types, found, class_of(annotation), getattr)
+
+
+def _renames(hook: Any) -> dict[str, str]:
+    """The fields that what cattrs generated has under another name."""
+    overrides = getattr(hook, "overrides", None) or {}
+    return {name: each.rename for name, each in overrides.items() if each.rename not in (None, name)}
 
 
 def _bare(annotation: Any) -> Any:

@@ -7,12 +7,13 @@ import inspect
 from collections.abc import Iterator
 from typing import Any
 
+from attrs import evolve
+
 from pegboard import MISSING, RegistrationError, TypePlan, Types
 from pegboard_dataclasses._hints import field_types
-from pegboard_dataclasses._oneway import one_way
 from pegboard_dataclasses._record import Field, class_of, record
 
-__all__ = ["build", "matches"]
+__all__ = ["build", "fields", "matches"]
 
 _EMPTY = (dict, frozenset, list, set, tuple)
 """Factories that always give the same, so that the schema may show it."""
@@ -26,13 +27,14 @@ def matches(annotation: Any) -> bool:
 
 def build(annotation: Any, types: Types) -> TypePlan:
     """The plan of a dataclass: what its constructor takes, `InitVar`s included."""
-    fields = list(_fields(annotation))
-    plan = record(annotation, types, fields, class_of(annotation), getattr)
+    found = list(fields(annotation))
+    plan = record(annotation, types, found, class_of(annotation), getattr)
     # An `InitVar` has to be sent, but no instance has it.
-    return one_way(plan) if any(not field.stored and field.default is MISSING for field in fields) else plan
+    return evolve(plan, one_way=any(not field.stored and field.default is MISSING for field in found))
 
 
-def _fields(annotation: Any) -> Iterator[Field]:
+def fields(annotation: Any) -> Iterator[Field]:
+    """The fields that the constructor takes."""
     cls = class_of(annotation)
     stored = {field.name: field for field in dataclasses.fields(cls)}
     hints = field_types(annotation)

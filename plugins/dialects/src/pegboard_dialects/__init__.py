@@ -20,7 +20,9 @@ def provide_dialects() -> Iterable[Dialect]:
 
 
 def write_schema(schema: Mapping[str, Any], dialect: str) -> dict[str, Any]:
-    """A JSON Schema without references in another dialect of schemas: `tool.json_schema(dialect="openapi-3.0")`.
+    """A JSON Schema in another dialect of schemas: `tool.json_schema(dialect="openapi-3.0")`.
+
+    Its `$defs` become `components`, which belong to the root of the document that the schema is put into.
 
     Raises ValueError for another dialect than `openapi-3.0`, which is the only one.
     """

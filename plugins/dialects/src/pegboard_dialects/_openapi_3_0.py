@@ -25,15 +25,24 @@ _NAMED: Final = ("patternProperties", "properties")
 
 
 def to_openapi(schema: Any) -> JsonSchema:
-    """`schema`, free of references, in OpenAPI 3.0.
+    """`schema` in OpenAPI 3.0, with its definitions as the `components` that it refers to.
 
     Null becomes `nullable`, `const` an enum of one, exclusive bounds their boolean form, and positional items the union
     of their types. What OpenAPI 3.0 cannot say is left out, so the result may accept more than the original.
     """
+    converted = _object(schema)
+    named = schema.get("$defs") if isinstance(schema, dict) else None
+    if named:
+        converted["components"] = {"schemas": {name: _object(each) for name, each in named.items()}}
+    return converted
+
+
+def _object(schema: Any) -> JsonSchema:
+    """One schema, whose definitions stand elsewhere."""
     if isinstance(schema, bool):
         return {} if schema else {"not": {}}
     converted = {keyword: _inside(keyword, value) for keyword, value in schema.items() if keyword not in _UNKNOWN}
-    for convert in (_positions, _alternatives, _types, _constants, _bounds, _annotations):
+    for convert in (_reference, _positions, _alternatives, _types, _constants, _bounds, _annotations):
         converted = convert(converted)
     return converted
 
@@ -49,7 +58,15 @@ def _inside(keyword: str, value: Any) -> Any:
 
 def _inner(schema: Any) -> Any:
     # `additionalProperties: false` stays as it is; other booleans are rewritten where they stand.
-    return schema if schema is False else to_openapi(schema)
+    return schema if schema is False else _object(schema)
+
+
+def _reference(schema: JsonSchema) -> JsonSchema:
+    if "$ref" not in schema:
+        return schema
+    reference = {"$ref": schema.pop("$ref").replace("#/$defs/", "#/components/schemas/", 1)}
+    # What stands beside a reference is ignored.
+    return {"allOf": [reference], **schema} if schema else reference
 
 
 def _positions(schema: JsonSchema) -> JsonSchema:
@@ -73,6 +90,8 @@ def _alternatives(schema: JsonSchema) -> JsonSchema:
         if not members or _NULL not in members:
             continue
         rest = [member for member in members if member != _NULL]
+        if any(map(_is_reference, rest)):
+            continue  # `nullable` beside a reference says nothing
         kept = {key: value for key, value in schema.items() if key != keyword}
         if len(rest) == 1:
             return _nullable({**rest[0], **kept})
@@ -80,6 +99,11 @@ def _alternatives(schema: JsonSchema) -> JsonSchema:
         carrier = next((member for member in rest if "type" in member), rest[0])
         return {keyword: [_nullable(member) if member is carrier else member for member in rest], **kept}
     return schema
+
+
+def _is_reference(schema: Any) -> bool:
+    inner = schema.get("allOf") or [schema] if isinstance(schema, dict) else [schema]
+    return isinstance(inner[0], dict) and "$ref" in inner[0]
 
 
 def _types(schema: JsonSchema) -> JsonSchema:

@@ -17,6 +17,7 @@ from pegboard import (
     Mismatch,
     Nullable,
     Record,
+    Shape,
     Tagged,
     Text,
     TypePlan,
@@ -58,23 +59,27 @@ def writer(adapter: TypeAdapter[Any], tidy: Callable[[Any], Any]) -> Callable[[A
 def judged(plan: TypePlan, judge: Judge) -> TypePlan:
     """`plan` with its values judged once they have passed; its parts stay as they are."""
     structure = plan.structure
+
+    def shaped_so(shape: Shape) -> TypePlan:
+        return evolve(shaped(plan.schema, shape, plan.unstructure), one_way=plan.one_way)
+
     match plan.shape:
         case Record() as shape:
-            return shaped(plan.schema, evolve(shape, build=lambda **members: judge(members)), plan.unstructure)
+            return shaped_so(evolve(shape, build=lambda **members: judge(members)))
         case Items() | Mapped() | FixedItems() as shape:
-            return shaped(plan.schema, evolve(shape, build=judge), plan.unstructure)
+            return shaped_so(evolve(shape, build=judge))
         case Text(parse=parse) as shape:
-            return shaped(plan.schema, evolve(shape, parse=lambda text: judge(parse(text))), plan.unstructure)
+            return shaped_so(evolve(shape, parse=lambda text: judge(parse(text))))
         case Tagged(members=members) as shape:
             tags = {tag: judged(member, judge) for tag, member in members.items()}
-            return shaped(plan.schema, evolve(shape, members=tags), plan.unstructure)
+            return shaped_so(evolve(shape, members=tags))
         case Union(members=alternatives):
-            return shaped(plan.schema, Union(tuple(judged(each, judge) for each in alternatives)), plan.unstructure)
+            return shaped_so(Union(tuple(judged(each, judge) for each in alternatives)))
         case Nullable(inner=inner):
             null = TypePlan({"type": "null"}, _null)
-            return shaped(plan.schema, Union((judged(inner, judge), judged(null, judge))), plan.unstructure)
+            return shaped_so(Union((judged(inner, judge), judged(null, judge))))
         case Deferred(resolve=resolve):
-            return shaped(plan.schema, Deferred(lambda: judged(resolve(), judge)), plan.unstructure)
+            return shaped_so(Deferred(lambda: judged(resolve(), judge)))
     return evolve(plan, structure=lambda value: judge(structure(value)), shape=None)
 
 

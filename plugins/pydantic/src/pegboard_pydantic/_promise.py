@@ -82,7 +82,7 @@ class _Reader:
             body = {word: value for word, value in node.items() if word not in (MARK, "$defs")}
             plan = self._definition(f"{MARK}:{mark}", qualified_name(cls), body)
             if isinstance(plan.shape, Record) and writes_otherwise(cls):
-                plan = evolve(plan, shape=evolve(plan.shape, one_way=True))
+                plan = evolve(plan, one_way=True)
             self._known[cls] = plan
         return plan
 

@@ -228,11 +228,11 @@ def _not_run(reason: str) -> ToolResult:
     return refused(Status.DENIED, "denied", f"The command was not run: {reason or 'it was not approved'}")
 
 
-def _check(approve: object, sandbox: str, **amounts: float) -> None:
+def _check(approve: object, sandbox: str, **amounts: Any) -> None:
     if approve is True:
         raise ValueError("approve takes a function that is asked, or False; allow= lists what runs unasked")
     if sandbox not in MODES:
         raise ValueError(f"sandbox takes one of {', '.join(MODES)}, not {sandbox!r}")
     for name, amount in amounts.items():
-        if not (amount > 0 and math.isfinite(amount)):
-            raise ValueError(f"{name} must be positive and finite, not {amount}")
+        if not (isinstance(amount, int | float) and amount > 0 and math.isfinite(amount)):
+            raise ValueError(f"{name} must be a number, positive and finite, not {amount!r}")
