@@ -102,6 +102,13 @@ class TestSizes:
         assert "answered 400: no no no" in str(caught.value)
         assert len(str(caught.value)) < 600
 
+    @pytest.mark.parametrize("blanks", [0, 65_490, 65_500, 65_530])
+    def test_a_key_at_the_end_of_what_is_read_of_an_error(self, blanks: int) -> None:
+        long = [b" " * blanks + KEY.encode() + b" and more" * 10_000]
+        with sending(long, status=400) as model, pytest.raises(ModelError) as caught:
+            ask(model)
+        assert KEY[:4] not in str(caught.value)
+
     def test_comments_without_end(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(_response, "LONGEST_STREAM", 1 << 20)
         with (

@@ -28,6 +28,8 @@ OPENAI: Final = "https://api.openai.com/v1"
 PATIENCE: Final = ExecutionPolicy(timeout=120.0, max_attempts=4, initial_backoff=0.5, max_backoff=30.0)
 DEADLINE: Final = 1800.0
 LONGEST_ERROR: Final = 500
+MOST_SEARCHED: Final = 64 * 1024
+"""Characters of an error in which the key is looked for; no more are shown."""
 SHORTEST_KEY: Final = 8
 """Characters: what is shorter stands for a key where a server wants one that it does not check ("x", "EMPTY")."""
 NO_HEADERS: Final[Mapping[str, str]] = {}
@@ -248,7 +250,8 @@ class OpenAIChat:
     def _told(self, text: str) -> str:
         """A server's text for an error of ours: short, on one line, without the key."""
         secrets = [self.api_key] if len(self.api_key.value) >= SHORTEST_KEY else []
-        line = " ".join(Redaction(secrets)(text).split())
+        words = Redaction(secrets)(text[:MOST_SEARCHED]).split()
+        line = " ".join(words if len(text) <= MOST_SEARCHED else words[:-1])  # the last one may be half of a key
         return line if len(line) <= LONGEST_ERROR else f"{line[:LONGEST_ERROR]}..."
 
 

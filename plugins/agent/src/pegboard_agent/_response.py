@@ -16,7 +16,8 @@ LONGEST_LINE: Final = 16 * 1024 * 1024
 """Bytes of one event, or of a response that comes at once; a toolkit reads arguments of as many characters."""
 LONGEST_STREAM: Final = 128 * 1024 * 1024
 """Bytes of a whole stream: some hundred for each token of the longest answers."""
-LONGEST_ERROR: Final = 64 * 1024
+LONGEST_ERROR: Final = 128 * 1024
+"""More than is searched for the key: what ends here, maybe in the middle of it, is never shown."""
 
 
 class TooMuchError(Exception):
