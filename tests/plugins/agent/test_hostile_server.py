@@ -194,7 +194,8 @@ class TestLines:
                 for piece in pieces:
                     yield piece
 
-            return [line async for line in _response.lines(httpx2.Response(200, content=body()))]
+            response = httpx2.Response(200, content=body())
+            return [line async for come in _response.lines(response) for line in come]
 
         whole = b"".join(pieces).decode("utf-8", "replace").split("\n")
         assert asyncio.run(read()) == (whole if whole[-1] else whole[:-1])

@@ -116,19 +116,20 @@ class OpenAIChat:
                 async for chunk in chunks:
                     yield chunk
             return
-        chunks = self._attempts(self._client, self._body(messages, tools, options))
+        batches = self._attempts(self._client, self._body(messages, tools, options))
         by = None if self.deadline is None else asyncio.get_running_loop().time() + self.deadline
-        async with aclosing(chunks):
+        async with aclosing(batches):
             while True:
                 try:
                     async with asyncio.timeout_at(by):
-                        chunk = await anext(chunks)
+                        batch = await anext(batches)
                 except StopAsyncIteration:
                     return
                 except TimeoutError as error:
                     late = f"{self._host} did not answer completely within {self.deadline:g} s, the model's deadline"
                     raise ModelError(late) from error
-                yield chunk
+                for chunk in batch:
+                    yield chunk
 
     def _body(self, messages: list[dict[str, Any]], tools: list[dict[str, Any]], options: Chunk) -> Chunk:
         """What is sent. Servers refuse a choice among tools that are not there."""
@@ -142,22 +143,23 @@ class OpenAIChat:
             body.pop("parallel_tool_calls", None)
         return body
 
-    async def _attempts(self, client: httpx2.AsyncClient, body: Chunk) -> AsyncGenerator[Chunk, None]:
+    async def _attempts(self, client: httpx2.AsyncClient, body: Chunk) -> AsyncGenerator[list[Chunk], None]:
+        """Chunks, those that come at once together: the deadline is looked at once for each."""
         for attempt in count(1):
             begun = False
             try:
-                async with aclosing(self._attempt(client, body)) as chunks:
-                    async for chunk in chunks:
-                        begun = True
-                        yield chunk
+                async with aclosing(self._attempt(client, body)) as batches:
+                    async for batch in batches:
+                        begun = begun or bool(batch)
+                        yield batch
                 return
             except _Failure as failure:
                 wait = self._wait(failure, attempt)
             await asyncio.sleep(wait)
             if begun:
-                yield RESTARTED
+                yield [RESTARTED]
 
-    async def _attempt(self, client: httpx2.AsyncClient, body: Chunk) -> AsyncGenerator[Chunk, None]:
+    async def _attempt(self, client: httpx2.AsyncClient, body: Chunk) -> AsyncGenerator[list[Chunk], None]:
         """The chunks of one response. Raises `_Failure` for one that does not come, or not whole."""
         key = self.api_key.value
         headers = {"Content-Type": "application/json", **HEADERS, **({"Authorization": f"Bearer {key}"} if key else {})}
@@ -169,11 +171,11 @@ class OpenAIChat:
                 if response.status_code != 200:
                     raise self._refusal(response.status_code, await beginning(response), response.headers)
                 if "json" in response.headers.get("content-type", ""):  # asked for a stream, and gave all at once
-                    yield self._at_once(await whole(response))
+                    yield [self._at_once(await whole(response))]
                     return
-                async with aclosing(self._streamed(response)) as chunks:
-                    async for chunk in chunks:
-                        yield chunk
+                async with aclosing(self._streamed(response)) as batches:
+                    async for batch in batches:
+                        yield batch
         except TooMuchError as error:
             raise ModelError(f"{self._host} sent {error}") from error
         except (httpx2.InvalidURL, httpx2.UnsupportedProtocol) as error:
@@ -181,22 +183,21 @@ class OpenAIChat:
         except httpx2.HTTPError as error:
             raise _Failure(self._told(f"{type(error).__name__}: {error}".removesuffix(": "))) from error
 
-    async def _streamed(self, response: httpx2.Response) -> AsyncGenerator[Chunk, None]:
+    async def _streamed(self, response: httpx2.Response) -> AsyncGenerator[list[Chunk], None]:
         """The chunks of a stream of events. Raises `_Failure` for one that breaks off."""
         begun = ended = False
         async with aclosing(lines(response)) as events:
-            async for line in events:
-                if not line.startswith("data:"):
-                    continue
-                data = line[5:].strip()
-                if data == "[DONE]":
+            async for come in events:
+                sent = [line[5:].strip() for line in come if line.startswith("data:")]
+                done = sent.index("[DONE]") if "[DONE]" in sent else None
+                chunks = [self._checked(data) for data in sent[:done]]
+                for choice in (choice for chunk in chunks for choice in chunk.get("choices") or ()):
+                    begun, ended = True, ended or bool(choice.get("finish_reason"))
+                yield chunks
+                if done is not None:
                     ended = True
                     await _end(events)
                     break
-                chunk = self._checked(data)
-                for choice in chunk.get("choices") or ():
-                    begun, ended = True, ended or bool(choice.get("finish_reason"))
-                yield chunk
         if not (begun and ended):
             raise _Failure("the response holds no message" if ended else "the response broke off")
 
@@ -263,7 +264,7 @@ def _checked_deadline(seconds: Any) -> float | None:
     return float(seconds)
 
 
-async def _end(events: AsyncIterator[str]) -> None:
+async def _end(events: AsyncIterator[Any]) -> None:
     """Read to the end what has said that it is over: then the connection can be used again. Nothing waits for that."""
     with suppress(TimeoutError, TooMuchError):
         async with asyncio.timeout(0.1):

@@ -24,21 +24,21 @@ class TooMuchError(Exception):
     """A response is longer than its bound, or encoded; the message says what was sent."""
 
 
-async def lines(response: httpx2.Response) -> AsyncGenerator[str, None]:
-    """The lines of a stream of events, as they come. Raises `TooMuchError`."""
+async def lines(response: httpx2.Response) -> AsyncGenerator[list[str], None]:
+    """The lines of a stream of events, those that come at once together. Raises `TooMuchError`."""
     begun = bytearray()  # a line whose end has not come
     async with aclosing(_pieces(response, LONGEST_STREAM)) as pieces:
         async for piece in pieces:
             ended, newline, rest = piece.rpartition(b"\n")
             if newline:
-                for line in (bytes(begun) + ended).split(b"\n"):
-                    yield line.decode("utf-8", "replace")  # as streams of events are, whatever the server says
+                # Streams of events are UTF-8, whatever the server says.
+                yield (bytes(begun) + ended).decode("utf-8", "replace").split("\n")
                 begun.clear()
             begun += rest
             if len(begun) > LONGEST_LINE:
                 raise TooMuchError(f"a line of more than {LONGEST_LINE:,} bytes")
     if begun:
-        yield begun.decode("utf-8", "replace")
+        yield [begun.decode("utf-8", "replace")]
 
 
 async def whole(response: httpx2.Response) -> str:
