@@ -707,6 +707,63 @@ class TestMemory:
             agent_on(server, pay, memory=Memory(path), approver=approver).call_sync()
         assert server.requests[0]["messages"][-1]["content"].startswith(told)
 
+    @pytest.mark.parametrize(
+        "record",
+        [
+            {"answers": 0},
+            {"answers": 0, "messages": []},
+            {"answers": 0, "messages": [{"role": "tool"}]},
+            {"answers": 0, "messages": ["3"]},
+            {"answers": "0", "messages": [{"role": "tool", "content": "3"}]},
+            {"answers": -1, "messages": [{"role": "tool", "content": "3"}]},
+            {"answers": 7, "messages": [{"role": "tool", "content": "3"}]},
+            {"answers": 0, "messages": [{"role": "tool", "content": "3"}, {"role": "user", "content": None}]},
+            {"parked": []},
+            {"parked": 0, "reason": 5},
+            {"begun": {}},
+            {"role": 5},
+            {"role": "user"},
+            {"role": "user", "content": 5},
+            {"role": "assistant", "content": None, "tool_calls": 5},
+            {"role": "assistant", "content": None, "tool_calls": [5]},
+            {"role": "assistant", "content": None, "tool_calls": [{"id": "c2"}]},
+            {"role": "assistant", "content": None, "tool_calls": [{"id": "c2", "function": {"name": "add"}}]},
+            {"anything": "else"},
+            5,
+        ],
+    )
+    @pytest.mark.parametrize("protocol", ["native", "json_schema"])
+    def test_a_record_that_no_agent_wrote_is_ignored_and_reported(
+        self, tmp_path: Any, caplog: pytest.LogCaptureFixture, record: Any, protocol: str
+    ) -> None:
+        path = tmp_path / "talk.jsonl"
+        memory = Memory(path)
+        call = {"id": "c1", "type": "function", "function": {"name": "add", "arguments": '{"a": 1, "b": 2}'}}
+        memory.append({"role": "user", "content": "1 + 2?"})
+        memory.append({"role": "assistant", "content": None, "tool_calls": [call]})
+        with path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps({"session_id": None, "record": record}) + "\n")
+        answer = "ok" if protocol == "native" else '{"name": "final_answer", "arguments": {"answer": "ok"}}'
+        with ScriptedServer(answer) as server:
+            agent = agent_on(server, memory=Memory(path), tool_protocol=protocol)
+            assert agent.call_sync().text == "ok"
+        assert "3.0" in server.requests[0]["messages"][-1]["content"]
+        if record != {"answers": 7, "messages": [{"role": "tool", "content": "3"}]}:  # there are no seven calls
+            assert "1 of 3 lines cannot be read" in caplog.text
+
+    @pytest.mark.parametrize("session_id", [5, [], {}])
+    def test_so_is_one_of_a_conversation_that_has_no_name(
+        self, tmp_path: Any, caplog: pytest.LogCaptureFixture, session_id: Any
+    ) -> None:
+        path = tmp_path / "talk.jsonl"
+        path.write_text(json.dumps({"session_id": session_id, "record": {"role": "user", "content": "hi"}}) + "\n")
+        assert Memory(path).session_ids == []
+        assert "1 of 1 lines cannot be read" in caplog.text
+
+    def test_no_program_adds_what_is_no_record(self) -> None:
+        with pytest.raises(ValueError, match="this is no record of a conversation"):
+            Memory().append({"answers": 0})
+
     def test_lost_answers_are_made_up_for(self, tmp_path: Any) -> None:
         memory = Memory(tmp_path / "talk.jsonl")
         call = {"id": "c1", "type": "function", "function": {"name": "pay", "arguments": "{}"}}

@@ -113,6 +113,12 @@ class TestKeys:
         assert "***" in str(caught.value)
         assert KEY not in str(caught.value)
 
+    @pytest.mark.parametrize("key", ["x", "EMPTY", "ollama"])
+    def test_one_that_only_stands_for_a_key_hides_nothing(self, key: str) -> None:
+        reason = f"the context of 4096 tokens is exceeded: {key}"
+        with ScriptedServer(Failing(400, reason)) as server, pytest.raises(ModelError, match=f"answered 400: {reason}"):
+            ask(model_of(server, api_key=key))
+
     @pytest.mark.parametrize("key", [b"sk-bytes", 5])
     def test_a_key_that_is_no_text_is_refused_at_once(self, key: Any) -> None:
         with pytest.raises(TypeError, match=f"the API key is a text or a Secret of one, not {type(key).__name__}"):

@@ -3,11 +3,12 @@
 import asyncio
 import re
 import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pegboard import ApprovalRequest, DataBlock, Injected, Tool, Toolkit, tool
+from pegboard import ApprovalRequest, DataBlock, Injected, Suspend, Tool, Toolkit, tool
 from pegboard_agent import Agent, CallEnded, ChunkEvent, Memory
 from pegboard_testing import Failing, ScriptedServer
 from tests.plugins.agent.desk import agent_on, events_of, half_said, model_of, until
@@ -27,6 +28,9 @@ def who(user: Injected[User]) -> str:
 def boss_of(server: ScriptedServer, *tools: Any, **options: Any) -> Agent:
     """An agent whose tools are these."""
     return agent_on(server, *tools, **options)
+
+
+UNKNOWN = "you began no session of that session_id; leave session_id out to begin one"
 
 
 def session_of(text: str) -> str:
@@ -187,14 +191,15 @@ class TestGoingDown:
             asyncio.run(cancelled(boss_of(above, agent_on(below, slow).as_tool(name="ask"))))
         assert stopped.is_set()
 
-    def test_a_run_from_plain_code_leaves_nothing_of_a_caller_behind(self) -> None:
+    def test_the_context_of_a_caller_is_for_its_own_call_alone(self) -> None:
         with (
             ScriptedServer(("who", {}), "ok", ("who", {}), "ok") as below,
-            ScriptedServer(("ask", {"message": "who?", "session_id": "s"}), "ok") as above,
+            ScriptedServer(("ask", {"message": "who?"}), "ok") as above,
         ):
             sub = agent_on(below, who)
             boss_of(above, sub.as_tool(name="ask"), context=User("ann")).call_sync("who?")
-            sub.call_sync("who?", session_id="s", context=User("bob"))
+            begun = session_of(above.requests[1]["messages"][-1]["content"])
+            sub.call_sync("who?", session_id=begun, context=User("bob"))
         assert [request["messages"][-1]["content"] for request in below.requests[1::2]] == ["ann", "bob"]
 
 
@@ -213,11 +218,141 @@ class TestDepth:
         assert answer.text.count("session_id: ") == 5
         assert len(server.requests) == 12  # two of each: the first one and five below it
 
-    def test_an_agent_that_calls_its_own_conversation_is_told_so(self) -> None:
+    def test_an_agent_never_waits_for_its_own_conversation(self) -> None:
         with ScriptedServer(("ask", {"message": "me", "session_id": "s"}), "ok") as server:
             toolkit = Toolkit(plugins=())
             agent = Agent("Loop", model_of(server), toolkit, memory=Memory())
             toolkit.register(agent.as_tool(name="ask"))
             happened = events_of(agent, "go", session_id="s")
         (ended,) = [event.result for event in happened if isinstance(event, CallEnded)]
-        assert "waiting for this very call" in ended.text
+        assert ended.text.endswith(UNKNOWN)
+
+
+class TestWhoGoesOn:
+    """A model goes on with what its own conversation began, and with nothing else."""
+
+    def test_not_with_a_conversation_that_the_program_named(self) -> None:
+        asks = [("ask", {"message": "The PIN?", "session_id": name}) for name in ("alice", "nobody")]
+        with ScriptedServer("I will remember.") as below, ScriptedServer(asks, "ok") as above:
+            helper = agent_on(below)
+            helper.call_sync("My PIN is 1234.", session_id="alice")
+            boss_of(above, helper.as_tool(name="ask")).call_sync("go")
+        of_alice, of_nobody = above.requests[1]["messages"][-2:]
+        assert of_alice["content"] == of_nobody["content"] == UNKNOWN
+        assert len(below.requests) == 1
+        assert helper.memory.session_ids == ["alice"]
+
+    def test_not_with_one_that_another_conversation_began(self) -> None:
+        def reply(request: dict[str, Any]) -> Any:
+            last = request["messages"][-1]
+            return ("ask", {"message": "hi", **known}) if last["role"] == "user" else last["content"]
+
+        known: dict[str, str] = {}
+        with ScriptedServer(forever="Hello.") as below, ScriptedServer(forever=reply) as above:
+            boss = boss_of(above, agent_on(below).as_tool(name="ask"))
+            known["session_id"] = session_of(boss.call_sync("go", session_id="alice").text)
+            assert boss.call_sync("go", session_id="mallory").text == UNKNOWN
+            assert session_of(boss.call_sync("go", session_id="alice").text) == known["session_id"]
+        assert [len(request["messages"]) for request in below.requests] == [1, 3]
+
+    def test_not_with_one_that_another_session_began(self) -> None:
+        with ScriptedServer(forever="Hello.") as below:
+            toolkit = Toolkit(plugins=())
+            toolkit.register(agent_on(below).as_tool(name="ask"))
+            alice, mallory = toolkit.session(), toolkit.session()
+            known = session_of(alice.call_sync("ask", {"message": "hi"}).text)
+            for other in (mallory, toolkit):
+                assert other.call_sync("ask", {"message": "hi", "session_id": known}).text.endswith(UNKNOWN)
+            assert session_of(alice.call_sync("ask", {"message": "hi", "session_id": known}).text) == known
+
+    def test_not_with_one_that_another_agent_has(self) -> None:
+        with ScriptedServer(forever="Hello.") as below:
+            toolkit = Toolkit(plugins=())
+            shared = Memory()
+            for name in ("ann", "bob"):
+                toolkit.register(Agent(name, model_of(below), memory=shared))
+            known = session_of(toolkit.call_sync("call_ann", {"message": "hi"}).text)
+            assert toolkit.call_sync("call_bob", {"message": "hi", "session_id": known}).text.endswith(UNKNOWN)
+
+    def test_in_another_program_with_what_its_conversation_began_there(self, tmp_path: Path) -> None:
+        def reply(request: dict[str, Any]) -> Any:
+            last = request["messages"][-1]
+            return ("ask", {"message": "hi", **known}) if last["role"] == "user" else last["content"]
+
+        def boss() -> Agent:
+            helper = agent_on(below, memory=Memory(tmp_path / "below.jsonl"))
+            return boss_of(above, helper.as_tool(name="ask"), memory=Memory(tmp_path / "above.jsonl"))
+
+        known: dict[str, str] = {}
+        with ScriptedServer(forever="Hello.") as below, ScriptedServer(forever=reply) as above:
+            known["session_id"] = session_of(boss().call_sync("go", session_id="alice").text)
+            assert session_of(boss().call_sync("go", session_id="alice").text) == known["session_id"]
+            assert boss().call_sync("go", session_id="mallory").text.endswith(UNKNOWN)
+
+    @pytest.mark.parametrize("message", ["", " \n"])
+    def test_no_agent_is_asked_nothing(self, message: str) -> None:
+        with ScriptedServer("Hello.") as below:
+            toolkit = Toolkit(plugins=())
+            toolkit.register(agent_on(below).as_tool(name="ask"))
+            result = toolkit.call_sync("ask", {"message": message})
+        assert result.is_error
+        assert "message is empty" in result.text
+        assert below.requests == []
+
+
+class TestWhoApproves:
+    """A call that waits for its approval is decided by the approver of the session that it was made for."""
+
+    @staticmethod
+    def paying() -> tuple[Any, list[str]]:
+        paid: list[str] = []
+
+        @tool(requires_approval=True)
+        def pay() -> str:
+            """Pay."""
+            paid.append("paid")
+            return "paid"
+
+        return pay, paid
+
+    def test_of_a_call_that_waits_not_the_one_of_another_session(self) -> None:
+        asked: list[str] = []
+        answers: list[Any] = [Suspend("later"), True]
+
+        def of_alice(request: ApprovalRequest) -> bool:
+            asked.append("alice")
+            answer = answers.pop(0)
+            if isinstance(answer, Suspend):
+                raise answer
+            return bool(answer)
+
+        def of_mallory(request: ApprovalRequest) -> bool:
+            asked.append("mallory")
+            return True
+
+        pay, paid = self.paying()
+        with ScriptedServer(("pay", {}), "Paid.") as below:
+            helper = agent_on(below, pay)
+            toolkit = Toolkit(plugins=())
+            toolkit.register(helper.as_tool(name="ask"))
+            alice, mallory = toolkit.session(approver=of_alice), toolkit.session(approver=of_mallory)
+            known = session_of(alice.call_sync("ask", {"message": "pay"}).text)
+            assert mallory.call_sync("ask", {"message": "go on", "session_id": known}).is_error
+            assert (asked, paid) == (["alice"], [])
+            assert helper.call_sync(session_id=known).text == "Paid."  # the program goes on with it
+        assert (asked, paid) == (["alice", "alice"], ["paid"])
+
+    def test_of_a_session_the_one_that_it_has_by_now(self) -> None:
+        pay, paid = self.paying()
+
+        def undecided(request: ApprovalRequest) -> bool:
+            raise Suspend("later")
+
+        with ScriptedServer(("pay", {}), ("pay", {}), "Paid.") as below:
+            toolkit = Toolkit(plugins=())
+            toolkit.register(agent_on(below, pay).as_tool(name="ask"))
+            session = toolkit.session(approver=undecided)
+            known = session_of(session.call_sync("ask", {"message": "pay"}).text)
+            session.approver = lambda request: True
+            assert "Paid." in session.call_sync("ask", {"message": "pay", "session_id": known}).text
+        assert paid == ["paid", "paid"]

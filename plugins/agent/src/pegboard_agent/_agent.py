@@ -11,25 +11,23 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from functools import partial
 from typing import Any, Literal, TypeAlias, final
-from uuid import uuid4
 
 from attrs import define, field
 
 from pegboard import Emitter, ExecutionPolicy, PegboardError, Session, ToolCall, ToolError, Toolkit, tool
 from pegboard_agent._answer import FINAL_ANSWER, Answer, WrongAnswerError
 from pegboard_agent._conversation import Conversation, Emit
-from pegboard_agent._events import CallEnded, Event, Final, Parked, Stopped, TextDelta
+from pegboard_agent._events import Event, Final, Parked, Stopped, TextDelta
 from pegboard_agent._json_schema import NO_STEP, in_words, step_in
 from pegboard_agent._memory import Memory
-from pegboard_agent._messages import Message
+from pegboard_agent._messages import CUT_OFF, Message
 from pegboard_agent._model import ChatModel, Reply, streamed, why_it_failed
-from pegboard_agent._sub_agent import caller_of, report, tool_name
+from pegboard_agent._sub_agent import Begun, caller_of, report, tool_name
 
 __all__ = ["Agent", "AgentStoppedError"]
 
 MOST_WRONG_ANSWERS = 2
 ALONE = "call this alone, when you have read the results of the other calls"
-CUT_OFF = "the message was cut off at its length limit, so none of its calls ran; make fewer or shorter ones"
 NO_MORE_STEPS = "You may call no more tools. Answer now, with what you know."
 NO_ANSWER = "(No answer: the model may call no more tools, and had nothing to say.)"
 WENT_ON = "the answer of this call has not come; the user went on without it"
@@ -98,6 +96,7 @@ class Agent:
     approver: Callable[..., Any] | None = field(default=None, kw_only=True)
     _answer: Answer | None = field(init=False)
     """What the model has to answer with, if it is more than any text."""
+    _begun: Begun = field(init=False)
     _conversations: dict[str | None, Conversation] = field(factory=dict, init=False)
     _guard: threading.Lock = field(factory=threading.Lock, init=False)
 
@@ -105,6 +104,7 @@ class Agent:
         toolkit = self.toolkit.toolkit if isinstance(self.toolkit, Session) else self.toolkit
         output = str if self.output is None and self.tool_protocol == "json_schema" else self.output
         self._answer = None if output is None else Answer(output, toolkit.types)
+        self._begun = Begun(self.name)
         for session_id in self.memory.session_ids:
             if any("parked" in record for record in self.memory.records(session_id)):
                 self._conversation(session_id)  # `toolkit.resume` takes its answers from now on
@@ -127,7 +127,8 @@ class Agent:
     async def call(self, message: Said = None, *, session_id: str | None = None, context: Any = ()) -> Message:
         """The answer to `message`; without one go on where calls were waiting. `session_id` names the conversation.
 
-        `parked` of the answer names calls that wait: then it is none yet. Raises `AgentStoppedError` for no answer.
+        `parked` of the answer names calls that wait: then it is none yet. Raises `AgentStoppedError` for no answer, and
+        without a message where there is nothing to go on with.
         """
         return await self._run(message, self._conversation(session_id).turn(), context, lambda event: None)
 
@@ -187,9 +188,12 @@ class Agent:
                 message: What to ask or to tell it; it knows nothing else of this conversation
                 session_id: To go on with an earlier conversation: the session_id of its answers
             """
-            own_id = session_id or str(uuid4())
+            if not message.strip():
+                raise ToolError("message is empty; say what to ask")
+            caller = caller_of(call)
+            own_id = self._begun.id_for(caller, session, session_id)
             conversation = self._conversation(own_id)
-            turn = conversation.turn(caller_of(call, conversation), session.approver)
+            turn = conversation.turn(caller, session.approver)
             context = call.context.within(self.context).within((self, conversation))
             tell = partial(report, emitter=emitter, agent=self.name)
             try:
@@ -226,6 +230,7 @@ class Run:
         self._emit = emit
         self._native = agent.tool_protocol == "native"
         self._answer_name: str | None = None  # if it has to be given by a call
+        self._has_called = False  # in this turn of the user's
         self._usage: Counter[str] = Counter()
         self._wrong_answers = 0
 
@@ -237,7 +242,11 @@ class Run:
             self._conversation.add(message)
         elif waiting:
             return self._parked(waiting)
+        self._has_called = message is None
         try:
+            if not self._conversation.goes_on:
+                nothing = f"{self._conversation} has nothing to go on with; call the agent with a message"
+                raise AgentStoppedError(nothing)
             model, most = self._agent.model, self._agent.max_iterations
             connected = getattr(model, "connected", None)  # for a whole run, if it has connections
             async with connected() if connected else nullcontext(model) as model:
@@ -297,18 +306,16 @@ class Run:
         if reply.finish == "content_filter" and not calls and not reply.text:
             raise AgentStoppedError("the server's content filter held the answer back")
         answers = [n for n, call in enumerate(calls) if call["function"]["name"] == self._answer_name]
-        if answers and (last or (len(answers) == len(calls) and reply.finish != "length")):
+        is_cut = reply.cuts(calls)
+        if answers and (last or (len(answers) == len(calls) and not is_cut)):
             return self._answered(message, calls[answers[0]]["function"]["arguments"])
         if last or not calls:
             said = message["content"] or (NO_ANSWER if last else "")
-            words = {"role": "assistant", "content": said}
-            return self._answered(words, said, in_words=True, is_cut_off=reply.finish == "length")
-        self._conversation.add(message)
-        if reply.finish == "length":
-            for result in self._conversation.refuse(CUT_OFF):
-                self._emit(CallEnded(result))
-            return None
-        if answers:
+            words = {name: value for name, value in message.items() if name != "tool_calls"} | {"content": said}
+            return self._answered(words, said, in_words=True, is_cut_off=reply.is_at_its_limit)
+        self._has_called = True
+        self._conversation.add({**message, **({CUT_OFF: True} if is_cut else {})})
+        if answers and not is_cut:
             self._conversation.refuse(ALONE, answers)
         waiting = await self._conversation.perform(self._context, self._emit)
         return self._parked(waiting) if waiting else None
@@ -330,7 +337,9 @@ class Run:
                 return None
             if text and not (in_words and self._native):
                 self._emit(TextDelta(text))
-        self._conversation.add({"role": "assistant", "content": text})
+        reasoning = "reasoning_content"  # goes back with the whole turn, where that has calls
+        thought = {reasoning: message[reasoning]} if self._has_called and reasoning in message else {}
+        self._conversation.add({"role": "assistant", "content": text, **thought})
         data = None if self._agent.output is None else data
         name, usage = self._agent.name, dict(self._usage)
         answer = Message("assistant", text, name, data=data, usage=usage, is_cut_off=is_cut_off)

@@ -58,7 +58,7 @@ class Answer:
         fenced = _FENCED.fullmatch(said)
         try:
             given = json.loads(fenced[1] if fenced else said)
-        except ValueError:
+        except (ValueError, RecursionError):
             raise WrongAnswerError("the answer is no JSON") from None
         if self._is_text and isinstance(given, dict) and len(given) == 1:  # whatever a model calls its one text
             (given,) = given.values()

@@ -12,13 +12,14 @@ from typing import Any, Final, TypeAlias, cast, final
 from pegboard import BoundDialect, Chunk, Fault, Session, Status, Suspend, ToolCall, ToolResult, UnknownNameError
 from pegboard_agent._events import CallEnded, CallStarted, ChunkEvent, Event
 from pegboard_agent._memory import Memory
-from pegboard_agent._messages import openai_dialect
+from pegboard_agent._messages import CUT_OFF, openai_dialect, to_send
 
 __all__ = ["Conversation", "Emit"]
 
 Emit: TypeAlias = Callable[[Event], None]
 
 CANCELLED: Final = "the call was cancelled"
+CUT: Final = "the message was cut off before its end, so none of its calls ran; make fewer or shorter ones"
 LOST: Final = "Error: the answer of this call was lost"
 MAY_HAVE_RUN: Final = "the program ended while this call may have been running; it was not run again"
 REPEATED: Final = (
@@ -32,10 +33,13 @@ class Conversation:
 
     Answers may come in any order: they are kept at once, and told to the model when all of a message's calls have
     theirs. Until then the message is `open`. `caller` is the conversation that waits for this one, if a call began it.
+    `begun` are the conversations that calls of this one began: the agent's name and the id of each.
     """
 
     def __init__(self, memory: Memory, session_id: str | None, session: Session) -> None:
-        self.messages: list[dict[str, Any]] = []
+        self.id = session_id
+        self.messages: list[dict[str, Any]] = []  # as the model is sent them
+        self.begun: set[tuple[str, str]] = set()
         self.open: dict[str, Any] | None = None
         self.caller: Conversation | None = None
         self.session = session.session(context=self)
@@ -55,7 +59,11 @@ class Conversation:
 
     @asynccontextmanager
     async def turn(self, caller: Conversation | None = None, approver: Any = None) -> AsyncIterator[Conversation]:
-        """One run at a time, in the order in which they came, on whatever event loops and threads they are."""
+        """One run at a time, in the order in which they came, on whatever event loops and threads they are.
+
+        An agent without an approver asks that of its caller, which stays: a call that waits for its approval is never
+        decided by another one because the run that goes on is the program's.
+        """
         turn = object()
         self._turns.append(turn)
         try:
@@ -63,7 +71,7 @@ class Conversation:
                 await asyncio.sleep(0.01)
             self.caller = caller
             self._seen.clear()
-            if self._own.approver is None:
+            if self._own.approver is None and approver is not None:
                 self.session.approver = approver
             yield self
         finally:
@@ -73,6 +81,14 @@ class Conversation:
     def callers(self) -> list[Conversation]:
         """Who waits for this one, the nearest first."""
         return [] if self.caller is None else [self.caller, *self.caller.callers]
+
+    def __str__(self) -> str:
+        return "the conversation without a session_id" if self.id is None else f"the conversation {self.id!r}"
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether the model has something to answer: a message, or results of its calls."""
+        return bool(self.messages) and (self.open is not None or self.messages[-1]["role"] != "assistant")
 
     # Messages --------------------------------------------------------------------------------------------------
 
@@ -84,12 +100,14 @@ class Conversation:
     def _take(self, record: dict[str, Any]) -> None:
         if "role" in record:
             self._close()
-            self.messages.append(record)
+            self.messages.append(to_send(record))
             self.open = record if record.get("tool_calls") else None
             self._answers, self._parked, self._prepared = {}, {}, {}
+        elif "begun" in record:
+            self.begun.add((record["agent"], record["begun"]))
         elif "parked" in record:
             self._parked[record["parked"]] = record.get("reason", "")
-        elif self.open is not None:
+        elif self.open is not None and record["answers"] < len(self.open["tool_calls"]):
             self._answers[record["answers"]] = record["messages"]
             if len(self._answers) == len(self.open["tool_calls"]):
                 self._close()
@@ -128,6 +146,9 @@ class Conversation:
 
     async def perform(self, context: Any, emit: Emit) -> tuple[str, ...]:
         """Run the calls that are owed an answer; the ids of those that wait for it still."""
+        if self.open is not None and CUT_OFF in self.open:
+            for result in self.refuse(CUT):
+                emit(CallEnded(result))
         owed = self.owed()
         if self.open is self._restored:
             self.refuse(MAY_HAVE_RUN, [number for number, call in owed.items() if self._may_not_run_twice(call)])

@@ -46,10 +46,9 @@ def step_in(text: str) -> dict[str, Any] | None:
     """The one call in what a model said, as a message of chat completions; None if there is none."""
     try:
         said = json.loads(text)
-        name, arguments = said["name"], said["arguments"]
-    except (ValueError, LookupError, TypeError):
+        function = {"name": str(said["name"]), "arguments": json.dumps(said["arguments"], ensure_ascii=False)}
+    except (ValueError, LookupError, TypeError, RecursionError):
         return None
-    function = {"name": str(name), "arguments": json.dumps(arguments, ensure_ascii=False)}
     call = {"id": new_id(), "type": "function", "function": function}
     return {"role": "assistant", "content": None, "tool_calls": [call]}
 

@@ -26,7 +26,8 @@ class Memory:
     made here. Raises OSError for what is no regular file: a link, a FIFO, a device.
 
     Each conversation is a list of records: messages as chat completions take them, `{"answers": n, "messages": [...]}`
-    for call number n of the last message, and `{"parked": n, ...}` for one that waits.
+    for call number n of the last message, `{"parked": n, ...}` for one that waits, and `{"begun": id, "agent": name}`
+    for a conversation with a sub-agent.
     """
 
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
@@ -52,9 +53,12 @@ class Memory:
         """Whether a line could be read."""
         try:
             entry = json.loads(line)
-            self._records.setdefault(entry.get("session_id"), []).append(dict(entry["record"]))
+            session_id, record = entry.get("session_id"), entry["record"]
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return False
+        if not _is_record(record) or not isinstance(session_id, (str, type(None))):
+            return False
+        self._records.setdefault(session_id, []).append(record)
         return True
 
     @property
@@ -67,7 +71,12 @@ class Memory:
         return list(self._records.get(session_id, ()))
 
     def append(self, record: Mapping[str, Any], session_id: str | None = None) -> None:
-        """Add to a conversation. Raises OSError where the file cannot be written, or is no regular file."""
+        """Add to a conversation.
+
+        Raises ValueError for what is no record, OSError where the file cannot be written, or is no regular file.
+        """
+        if not _is_record(record):
+            raise ValueError(f"this is no record of a conversation: {str(record)[:200]}")
         if self._path is not None:
             line = json.dumps({"session_id": session_id, "record": record}, ensure_ascii=False)
             with open(self._path, "a+b", buffering=0, opener=_private) as file:
@@ -80,3 +89,38 @@ class Memory:
 
 def _private(path: str, flags: int) -> int:
     return regular(path, flags, 0o600)
+
+
+def _is_record(record: Any) -> bool:
+    """Whether this is what the class says that records are; files may have been written by anything."""
+    if not isinstance(record, Mapping):
+        return False
+    if "role" in record:
+        return _is_message(record)
+    if "begun" in record:
+        return isinstance(record["begun"], str) and isinstance(record.get("agent"), str)
+    if "parked" in record:
+        return _is_number(record["parked"]) and isinstance(record.get("reason", ""), str)
+    told = record.get("messages")
+    if not _is_number(record.get("answers")) or not isinstance(told, list) or not told:
+        return False
+    return all(map(_is_message, told)) and all(isinstance(each["content"], list) for each in told[1:])
+
+
+def _is_message(message: Any) -> bool:
+    if not isinstance(message, Mapping) or not isinstance(message.get("role"), str):
+        return False
+    calls = message.get("tool_calls") or []
+    content = isinstance(message.get("content", 0), (str, list, type(None)))
+    return content and isinstance(calls, list) and all(map(_is_call, calls))
+
+
+def _is_call(call: Any) -> bool:
+    function = call.get("function") if isinstance(call, Mapping) else None
+    if not isinstance(function, Mapping):
+        return False
+    return all(isinstance(text, str) for text in (call.get("id"), function.get("name"), function.get("arguments")))
+
+
+def _is_number(number: Any) -> bool:
+    return type(number) is int and number >= 0

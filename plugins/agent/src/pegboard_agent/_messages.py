@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import json
+import math
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Final, NoReturn
 
 from attrs import field, frozen
 
 from pegboard import Block, ImageBlock, TextBlock, ToolResult
 
-__all__ = ["Message", "openai_dialect"]
+__all__ = ["CUT_OFF", "Message", "openai_dialect", "to_send"]
+
+CUT_OFF: Final = "cut_off"
+"""A member of a message with calls: it was cut off, and so they do not run."""
+UNREADABLE: Final = "INVALID_JSON"
+"""The one member of the object in which text is sent back that is no JSON object; Anthropic advises this name."""
 
 
 def _content(given: str | Block | Iterable[str | Block]) -> str | tuple[Block, ...]:
@@ -68,3 +75,43 @@ def _part(block: Block) -> dict[str, Any]:
     if not block.text:
         raise ValueError(f"a message to a model holds text and images, not {block!r}")
     return {"type": "text", "text": block.text}
+
+
+def to_send(message: dict[str, Any]) -> dict[str, Any]:
+    """A message as a server takes it back: the arguments of its calls are JSON objects.
+
+    Models write broken ones, and servers that parse what was said (vLLM, llama.cpp) refuse each later request for it.
+    """
+    if not message.get("tool_calls"):
+        return message
+    calls = [
+        {**call, "function": {**call["function"], "arguments": _as_object(call["function"]["arguments"])}}
+        for call in message["tool_calls"]
+    ]
+    return {**{name: value for name, value in message.items() if name != CUT_OFF}, "tool_calls": calls}
+
+
+def _as_object(arguments: str) -> str:
+    if not arguments.strip():
+        return "{}"
+    try:
+        arguments.encode()
+        value = _STRICT.decode(arguments)
+        json.dumps(value, ensure_ascii=False).encode()  # half a surrogate pair may also be written as an escape
+    except (ValueError, RecursionError):
+        value = None
+    return arguments if isinstance(value, dict) else json.dumps({UNREADABLE: arguments}, ensure_ascii=False)
+
+
+def _number(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):  # no parser but Python's reads it
+        raise ValueError(text)
+    return value
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(name)
+
+
+_STRICT: Final = json.JSONDecoder(parse_float=_number, parse_int=_number, parse_constant=_no_constant)

@@ -12,6 +12,8 @@ from pegboard import BoundDialect, PegboardError, describe_exception
 
 __all__ = ["RESTARTED", "ChatModel", "ModelError", "Reply", "new_id", "streamed", "why_it_failed"]
 
+AT_ITS_LIMIT: Final = frozenset({"length", "max_tokens", "model_length", "incomplete"})
+"""Why responses end that are longer than they may be: in chat completions, and as other servers say it."""
 RESTARTED: Final[Mapping[str, Any]] = {"choices": [], "restarted": True}
 """A chunk that says: forget what came so far, the response begins anew."""
 
@@ -61,18 +63,43 @@ class Reply:
     """One response of a model, as far as its chunks have come."""
 
     def __init__(self) -> None:
-        self._fragments: list[Any] = []  # of calls
         self._shown = ""  # of a response that began anew: who reads along has this already
-        self.text = ""
-        self.finish: str | None = None
         self.usage: Mapping[str, Any] = {}
+        self._begin()
+
+    def _begin(self) -> None:
+        self._fragments: list[Any] = []  # of calls
+        self._texts: list[str] = []
+        self._reasoning: list[str] = []
+        self._is_whole = False
+        self.finish: str | None = None
+
+    @property
+    def text(self) -> str:
+        """The text so far."""
+        self._texts = ["".join(self._texts)]
+        return self._texts[0]
+
+    @property
+    def is_at_its_limit(self) -> bool:
+        """Whether it ends because it may not be longer."""
+        return str(self.finish).lower() in AT_ITS_LIMIT
+
+    def cuts(self, calls: list[dict[str, Any]]) -> bool:
+        """Whether it was cut off, so that its calls may be a part of what was meant.
+
+        A stream that does not say why it ends has cut a last call that has no arguments yet.
+        """
+        unsaid = self.finish is None and not self._is_whole
+        has_none = bool(calls) and not calls[-1]["function"]["arguments"].strip()
+        return self.is_at_its_limit or self.finish == "content_filter" or (unsaid and has_none)
 
     def feed(self, chunk: Any) -> str:
         """Take in a chunk; the text in it that nobody has seen yet."""
         plain: Mapping[str, Any] = chunk if isinstance(chunk, Mapping) else chunk.model_dump()
         if plain.get("restarted"):
             self._shown = self._shown or self.text
-            self._fragments, self.text, self.finish = [], "", None
+            self._begin()
             return ""
         usage = plain.get("usage")
         self.usage = usage if isinstance(usage, Mapping) else self.usage
@@ -80,11 +107,13 @@ class Reply:
             said = choice.get("delta") or _numbered(choice.get("message") or {})
             self._fragments += [call for call in said.get("tool_calls") or () if isinstance(call, Mapping)]
             self.finish = choice.get("finish_reason") or self.finish
+            self._is_whole = self._is_whole or bool(choice.get("message"))
+            self._reasoning.append(_text(said.get("reasoning_content")))
             return self._unseen(_text(said.get("content")) or _text(said.get("refusal")))
         return ""
 
     def _unseen(self, text: str) -> str:
-        self.text += text
+        self._texts.append(text)
         if not self._shown or not text:
             return text
         if self._shown.startswith(self.text):
@@ -93,15 +122,21 @@ class Reply:
         return self.text[len(seen) :] if self.text.startswith(seen) else f"\n{self.text}"
 
     def message(self, dialect: BoundDialect) -> dict[str, Any]:
-        """The message in it, as the conversation keeps it: each call has an id."""
+        """The message in it, as the conversation keeps it: each call has an id.
+
+        What the model thought goes back with it as `reasoning_content`, where the server says it by this name: DeepSeek
+        refuses each later request that lacks it beside a call.
+        """
+        thought = "".join(self._reasoning)
+        reasoning = {"reasoning_content": thought} if thought else {}
         calls: list[dict[str, Any]] = []
         if self._fragments:
             collector = dialect.collector()
             collector.feed({"choices": [{"delta": {"tool_calls": self._fragments}}]})
             calls = [{**call, "id": call["id"] or new_id()} for call in collector.messages()[0].get("tool_calls", ())]
         if not calls:
-            return {"role": "assistant", "content": self.text}
-        return {"role": "assistant", "content": self.text or None, "tool_calls": calls}
+            return {"role": "assistant", "content": self.text, **reasoning}
+        return {"role": "assistant", "content": self.text or None, **reasoning, "tool_calls": calls}
 
 
 def _text(content: Any) -> str:

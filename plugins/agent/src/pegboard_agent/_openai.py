@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import os
 import random
 import time
@@ -19,12 +20,18 @@ import httpx2
 
 from pegboard import ExecutionPolicy, Redaction, Secret
 from pegboard_agent._model import RESTARTED, ModelError
+from pegboard_agent._response import HEADERS, TooMuchError, beginning, lines, whole
 
 __all__ = ["OpenAIChat"]
 
 OPENAI: Final = "https://api.openai.com/v1"
 PATIENCE: Final = ExecutionPolicy(timeout=120.0, max_attempts=4, initial_backoff=0.5, max_backoff=30.0)
+DEADLINE: Final = 1800.0
 LONGEST_ERROR: Final = 500
+MOST_SEARCHED: Final = 64 * 1024
+"""Characters of an error in which the key is looked for; no more are shown."""
+SHORTEST_KEY: Final = 8
+"""Characters: what is shorter stands for a key where a server wants one that it does not check ("x", "EMPTY")."""
 NO_HEADERS: Final[Mapping[str, str]] = {}
 Chunk: TypeAlias = Mapping[str, Any]
 _AGAIN: Final = frozenset({408, 409, 425, 429})
@@ -45,8 +52,10 @@ class OpenAIChat:
     `api_key` defaults to `OPENAI_API_KEY`, for DashScope's addresses to `DASHSCOPE_API_KEY`; an empty one is none.
     `policy` says how often a request is tried, how long to wait in between (longer only if the server asks for it, and
     then no longer than `max_backoff`), and after how many seconds of silence (`timeout`) an attempt is given up.
-    `options`, such as `temperature`, go into every request. Raises ValueError for a key that
-    cannot be sent, TypeError for one that is no text.
+    `deadline` is after how many seconds a response has to be there whole, all attempts included; None: no matter when.
+    `options`, such as `temperature`, go into every request; `tool_choice` and `parallel_tool_calls` only where there
+    are tools. Raises ValueError for a key that cannot be sent and for a deadline that is not above 0, TypeError for a
+    key that is no text.
     """
 
     def __init__(
@@ -56,11 +65,13 @@ class OpenAIChat:
         base_url: str = OPENAI,
         api_key: str | Secret[str] | None = None,
         policy: ExecutionPolicy | None = None,
+        deadline: float | None = DEADLINE,
         **options: Any,
     ) -> None:
         self.model = model
         self.base_url = base_url.rstrip("/")
         self.policy = PATIENCE if policy is None else policy.merged_over(PATIENCE)
+        self.deadline = _checked_deadline(deadline)
         self.options = options
         given = os.environ.get(_variable_for(self._host), "") if api_key is None else api_key
         key = given.value if isinstance(given, Secret) else given
@@ -105,70 +116,102 @@ class OpenAIChat:
                 async for chunk in chunks:
                     yield chunk
             return
-        body = {"model": self.model, "messages": messages, "stream": True, "stream_options": {"include_usage": True}}
+        batches = self._attempts(self._client, self._body(messages, tools, options))
+        by = None if self.deadline is None else asyncio.get_running_loop().time() + self.deadline
+        async with aclosing(batches):
+            while True:
+                try:
+                    async with asyncio.timeout_at(by):
+                        batch = await anext(batches)
+                except StopAsyncIteration:
+                    return
+                except TimeoutError as error:
+                    late = f"{self._host} did not answer completely within {self.deadline:g} s, the model's deadline"
+                    raise ModelError(late) from error
+                for chunk in batch:
+                    yield chunk
+
+    def _body(self, messages: list[dict[str, Any]], tools: list[dict[str, Any]], options: Chunk) -> Chunk:
+        """What is sent. Servers refuse a choice among tools that are not there."""
+        body: dict[str, Any] = {"model": self.model, "messages": messages}
+        body |= {"stream": True, "stream_options": {"include_usage": True}}
         body |= {**({"tools": tools} if tools else {}), **self.options, **options}
+        offered, chosen = body.get("tools") or (), _named(body.get("tool_choice"))
+        if not offered or (chosen and chosen not in map(_named, offered)):
+            body.pop("tool_choice", None)
+        if not offered:
+            body.pop("parallel_tool_calls", None)
+        return body
+
+    async def _attempts(self, client: httpx2.AsyncClient, body: Chunk) -> AsyncGenerator[list[Chunk], None]:
+        """Chunks, those that come at once together: the deadline is looked at once for each."""
         for attempt in count(1):
             begun = False
             try:
-                async with aclosing(self._attempt(self._client, body)) as chunks:
-                    async for chunk in chunks:
-                        begun = True
-                        yield chunk
+                async with aclosing(self._attempt(client, body)) as batches:
+                    async for batch in batches:
+                        begun = begun or bool(batch)
+                        yield batch
                 return
             except _Failure as failure:
                 wait = self._wait(failure, attempt)
             await asyncio.sleep(wait)
             if begun:
-                yield RESTARTED
+                yield [RESTARTED]
 
-    async def _attempt(self, client: httpx2.AsyncClient, body: Chunk) -> AsyncGenerator[Chunk, None]:
+    async def _attempt(self, client: httpx2.AsyncClient, body: Chunk) -> AsyncGenerator[list[Chunk], None]:
         """The chunks of one response. Raises `_Failure` for one that does not come, or not whole."""
         key = self.api_key.value
-        headers = {"Content-Type": "application/json", **({"Authorization": f"Bearer {key}"} if key else {})}
+        headers = {"Content-Type": "application/json", **HEADERS, **({"Authorization": f"Bearer {key}"} if key else {})}
         # Not `json=`, which raises for half a surrogate pair: models write such things.
         content = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
         try:
             self._url = self._url or httpx2.URL(f"{self.base_url}/chat/completions")  # read once for a whole run
             async with client.stream("POST", self._url, content=content, headers=headers) as response:
                 if response.status_code != 200:
-                    await response.aread()
-                    raise self._refusal(response.status_code, response.text, response.headers)
+                    raise self._refusal(response.status_code, await beginning(response), response.headers)
                 if "json" in response.headers.get("content-type", ""):  # asked for a stream, and gave all at once
-                    yield await self._at_once(response)
+                    yield [self._at_once(await whole(response))]
                     return
-                begun = whole = False
-                lines = response.aiter_lines()
-                async for line in lines:
-                    if not line.startswith("data:"):
-                        continue
-                    data = line[5:].strip()
-                    if data == "[DONE]":
-                        whole = True
-                        await _ended(lines)
-                        break
-                    chunk = self._checked(data)
-                    for choice in chunk.get("choices") or ():
-                        begun, whole = True, whole or bool(choice.get("finish_reason"))
-                    yield chunk
-                if not (begun and whole):
-                    raise _Failure("the response holds no message" if whole else "the response broke off")
+                async with aclosing(self._streamed(response)) as batches:
+                    async for batch in batches:
+                        yield batch
+        except TooMuchError as error:
+            raise ModelError(f"{self._host} sent {error}") from error
         except (httpx2.InvalidURL, httpx2.UnsupportedProtocol) as error:
             raise ModelError(f"{self.base_url!r} is no URL of a server: {error}") from error
         except httpx2.HTTPError as error:
             raise _Failure(self._told(f"{type(error).__name__}: {error}".removesuffix(": "))) from error
 
-    async def _at_once(self, response: httpx2.Response) -> Chunk:
-        await response.aread()
-        completion = self._checked(response.text)
+    async def _streamed(self, response: httpx2.Response) -> AsyncGenerator[list[Chunk], None]:
+        """The chunks of a stream of events. Raises `_Failure` for one that breaks off."""
+        begun = ended = False
+        async with aclosing(lines(response)) as events:
+            async for come in events:
+                sent = [line[5:].strip() for line in come if line.startswith("data:")]
+                done = sent.index("[DONE]") if "[DONE]" in sent else None
+                chunks = [self._checked(data) for data in sent[:done]]
+                for choice in (choice for chunk in chunks for choice in chunk.get("choices") or ()):
+                    begun, ended = True, ended or bool(choice.get("finish_reason"))
+                yield chunks
+                if done is not None:
+                    ended = True
+                    await _end(events)
+                    break
+        if not (begun and ended):
+            raise _Failure("the response holds no message" if ended else "the response broke off")
+
+    def _at_once(self, text: str) -> Chunk:
+        completion = self._checked(text)
         if not completion.get("choices"):
-            raise _Failure(f"the response is no chat completion: {self._told(response.text)!r}")
+            raise _Failure(f"the response is no chat completion: {self._told(text)!r}")
         return completion
 
     def _checked(self, text: str) -> Chunk:
         """A chunk, or a whole completion. Raises for what is none, and for an error that came in its place."""
         try:
             chunk = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             chunk = None
         if not isinstance(chunk, dict):
             raise _Failure(f"the response is no JSON object: {self._told(text)!r}")
@@ -207,16 +250,32 @@ class OpenAIChat:
 
     def _told(self, text: str) -> str:
         """A server's text for an error of ours: short, on one line, without the key."""
-        line = " ".join(Redaction([self.api_key])(text).split())
+        secrets = [self.api_key] if len(self.api_key.value) >= SHORTEST_KEY else []
+        words = Redaction(secrets)(text[:MOST_SEARCHED]).split()
+        line = " ".join(words if len(text) <= MOST_SEARCHED else words[:-1])  # the last one may be half of a key
         return line if len(line) <= LONGEST_ERROR else f"{line[:LONGEST_ERROR]}..."
 
 
-async def _ended(lines: AsyncIterator[str]) -> None:
-    """Read to the end what has said that it is over: then the connection can be used again. Nobody waits for that."""
-    with suppress(TimeoutError):
+def _checked_deadline(seconds: Any) -> float | None:
+    if seconds is None:
+        return None
+    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 < seconds < math.inf:
+        raise ValueError(f"deadline is a number of seconds above 0, or None, not {seconds!r}")
+    return float(seconds)
+
+
+async def _end(events: AsyncIterator[Any]) -> None:
+    """Read to the end what has said that it is over: then the connection can be used again. Nothing waits for that."""
+    with suppress(TimeoutError, TooMuchError):
         async with asyncio.timeout(0.1):
-            async for _ in lines:
+            async for _ in events:
                 pass
+
+
+def _named(tool: Any) -> Any:
+    """The name of the function that a definition, or a choice, is about; None for any other."""
+    function = tool.get("function") if isinstance(tool, dict) else None
+    return function.get("name") if isinstance(function, dict) else None
 
 
 def _variable_for(host: str) -> str:
@@ -234,7 +293,7 @@ def _message(body: str) -> str:
     """What an error's body says, in whichever of the usual forms."""
     try:
         said = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return body
     while isinstance(said, dict):
         said = said.get("error") or said.get("message") or said.get("detail")
@@ -248,7 +307,7 @@ def _seconds(retry_after: str) -> float | None:
     except ValueError:
         try:
             wait = parsedate_to_datetime(retry_after).timestamp() - time.time()
-        except ValueError:
+        except (ValueError, OverflowError):
             return None
     return wait if wait > 0 else 0.0
 

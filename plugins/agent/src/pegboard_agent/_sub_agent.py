@@ -4,30 +4,56 @@ from __future__ import annotations
 
 import hashlib
 import re
-from typing import Final
+from typing import Final, final
+from uuid import uuid4
+from weakref import WeakKeyDictionary
 
-from pegboard import DataBlock, Emitter, ToolCall, ToolError
+from pegboard import DataBlock, Emitter, Session, ToolCall, ToolError
 from pegboard_agent._conversation import Conversation
 from pegboard_agent._events import CallEnded, CallStarted, ChunkEvent, Event, TextDelta
 
-__all__ = ["caller_of", "report", "tool_name"]
+__all__ = ["Begun", "caller_of", "report", "tool_name"]
 
 DEEPEST: Final = 5
 """How many agents may wait for one another above the last one."""
 
 
-def caller_of(call: ToolCall, asked: Conversation) -> Conversation | None:
-    """The conversation that a call is made in; None outside of agents.
+@final
+class Begun:
+    """The conversations of an agent that its callers began: each goes on with these of its own, and with no other.
 
-    Raises `ToolError` for a call that would wait for itself, and for one too deep.
+    So none can wait for itself either. A caller is a conversation of another agent, which remembers them like all else,
+    or else a session, for as long as it is there.
     """
+
+    def __init__(self, agent: str) -> None:
+        self._agent = agent
+        self._by_session: WeakKeyDictionary[Session, set[str]] = WeakKeyDictionary()
+
+    def id_for(self, caller: Conversation | None, session: Session, asked: str | None) -> str:
+        """The id of the conversation that a call goes on with, or of a new one.
+
+        Raises `ToolError` for an id that the caller was not given, which says nothing of whether there is such a one.
+        """
+        given = self._by_session.setdefault(session, set()) if caller is None else set()
+        if asked:
+            if asked in given or (caller is not None and (self._agent, asked) in caller.begun):
+                return asked
+            raise ToolError("you began no session of that session_id; leave session_id out to begin one")
+        new = str(uuid4())
+        if caller is None:
+            given.add(new)
+        else:
+            caller.add({"begun": new, "agent": self._agent})
+        return new
+
+
+def caller_of(call: ToolCall) -> Conversation | None:
+    """The conversation that a call is made in; None outside of agents. Raises `ToolError` for a call too deep."""
     found = call.context.find(Conversation)
     if not isinstance(found, Conversation):
         return None
-    callers = [found, *found.callers]
-    if asked in callers:
-        raise ToolError("that session is waiting for this very call; leave session_id out")
-    if len(callers) > DEEPEST:
+    if len([found, *found.callers]) > DEEPEST:
         raise ToolError(f"agents call agents to a depth of {DEEPEST} at most; answer without this one")
     return found
 

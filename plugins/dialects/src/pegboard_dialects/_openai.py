@@ -114,8 +114,10 @@ class Message:
         again = bool(call_id) and call["id"] == call_id and name == function["name"]
         call["id"] = call["id"] or call_id
         function["name"] += "" if again else name
-        whole = again and arguments.startswith(function["arguments"])
-        function["arguments"] = arguments if whole else function["arguments"] + arguments
+        text, function["arguments"] = function["arguments"], ""  # a text that nothing else holds grows in its place
+        whole = again and arguments.startswith(text)
+        text += "" if whole else arguments
+        function["arguments"] = arguments if whole else text
         call.update({name: value for name, value in fragment.items() if name not in _CALL and value is not None})
 
     @property
