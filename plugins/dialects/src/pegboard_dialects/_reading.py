@@ -119,7 +119,7 @@ class Assembly(Protocol):
 
     @property
     def response(self) -> Any:
-        """What was put together, as `calls` reads it."""
+        """What was put together, as `calls` reads a response that came whole: also why it ended."""
 
     @property
     def messages(self) -> list[Any]:
@@ -184,9 +184,12 @@ def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _same_number(text: str) -> float:
     number = float(text)
-    if Decimal(text) != Decimal(repr(number)):
-        raise _NotTheSame
-    return number
+    try:
+        if Decimal(text) == Decimal(repr(number)):
+            return number
+    except ArithmeticError:  # an exponent of more digits than decimals have
+        pass
+    raise _NotTheSame
 
 
 def _no_constant(name: str) -> Any:
