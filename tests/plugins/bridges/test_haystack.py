@@ -111,7 +111,7 @@ def test_without_a_hook_nobody_approves() -> None:
 
 
 class Refuses:
-    """A hook that ends the run after whoever consented: the call never runs."""
+    """A hook that ends the run after the consent: the call never runs."""
 
     allowed_hook_points = ("before_tool",)
 
@@ -172,7 +172,7 @@ def test_consent_in_an_agent_on_an_event_loop() -> None:
         await agent.run_async([ChatMessage.from_user("go")])
         return str(script.got[0].result)
 
-    async def both() -> list[str]:
+    async def both() -> tuple[str, str]:
         return await asyncio.gather(go(Later(True)), go(Later(False)))
 
     with board() as toolkit:

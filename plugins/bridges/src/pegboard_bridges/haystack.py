@@ -96,8 +96,9 @@ class BoardToolset(Toolset):
             tell = None if callback is None else _later_teller(callback)
             return _content(await board.call(tool.name, arguments, ask=ask, on_chunk=tell))
 
-        for function in (call, call_later):
-            function.__signature__ = TELLS if tells else TELLS_NOT  # type: ignore[attr-defined]
+        functions: tuple[Any, ...] = (call, call_later)
+        for function in functions:
+            function.__signature__ = TELLS if tells else TELLS_NOT
         found = _BoardTool(
             tool.name, tool.description, tool.parameters, call, outputs_to_string=RAW, async_function=call_later
         )

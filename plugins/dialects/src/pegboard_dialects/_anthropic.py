@@ -174,7 +174,7 @@ def _meta(block: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _blocks_of(response: Any) -> tuple[list[Mapping[str, Any]], str]:
-    """The blocks in whatever was handed over, and why the message ended, where that was told."""
+    """The blocks in whatever was handed over, and why the message ended, where that is known."""
     found = several(response)
     plain: Any = as_plain(response) if found is None else None
     if found is None and not (isinstance(plain, Mapping) and plain.keys() & {"content", "type"}):

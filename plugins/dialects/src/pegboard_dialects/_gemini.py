@@ -200,7 +200,7 @@ def parts_of(response: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def reason_of(response: Mapping[str, Any]) -> str:
-    """Why a response or a candidate ended; nothing where that is not told."""
+    """Why a response or a candidate ended; empty where that is not known."""
     candidate = first_object(response, "candidates") if "candidates" in response else response
     reason = _of(candidate, "finish_reason")
     return reason if isinstance(reason, str) else ""
@@ -218,7 +218,7 @@ def calls(response: Any, *, tools: Sequence[Tool] = ()) -> list[ToolCall]:
 
 
 def _parts_read(response: Any) -> tuple[list[Mapping[str, Any]], str]:
-    """The parts in whatever was handed over, and why the response ended, where that was told."""
+    """The parts in whatever was handed over, and why the response ended, where that is known."""
     found = several(response)
     if found is None:
         plain = as_plain(response)

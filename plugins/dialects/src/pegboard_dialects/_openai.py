@@ -187,7 +187,7 @@ def _meta(call: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _choice_in(response: Any) -> Choice:
-    """The message in whatever was handed over, as plain data, and why it ended, where that was told."""
+    """The message in whatever was handed over, as plain data, and why it ended, where that is known."""
     found = several(response)
     if found is not None:
         if all("function" in each for each in found):

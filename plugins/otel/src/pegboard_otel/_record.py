@@ -38,7 +38,7 @@ MAX_VALUES: Final = 100
 MAX_SERIES: Final = 2_000
 """How many series there are in all; OpenTelemetry's specification of SDKs has the same limit for a metric."""
 OTHER: Final = "_OTHER"
-"""What the conventions say of an error whose class is not told."""
+"""What the conventions say of an error whose class is not named."""
 OVERFLOW: Final = {"otel.metric.overflow": True}
 """The series of what came after the last one, as the specification of SDKs names it."""
 
@@ -67,15 +67,15 @@ class _Series:
         key = (*attributes, *attributes.values())
         if key in self._known:
             return attributes
-        told = {name: self._told(name, value) for name, value in attributes.items()}
-        key = (*told, *told.values())
+        found = {name: self._bounded(name, value) for name, value in attributes.items()}
+        key = (*found, *found.values())
         if key not in self._known:
             if len(self._known) >= MAX_SERIES:
                 return OVERFLOW
             self._known.add(key)
-        return told
+        return found
 
-    def _told(self, name: str, value: str | float) -> str | float:
+    def _bounded(self, name: str, value: str | float) -> str | float:
         known = self._values.get(name)
         if known is None or not isinstance(value, str) or value in known or value in _STATUSES:
             return value
