@@ -215,7 +215,8 @@ class Dialect(Shown):
     keyword-only here is given to those that have a parameter of that name:
 
     - `tools(tools, *, strict, groups)`: the definitions of the tools that are offered; `groups` are all that there are.
-    - `calls(response, *, tools)`: the `ToolCall`s in a response, or in a list of chunks.
+    - `calls(response, *, tools)`: the `ToolCall`s in a response, or in a list of chunks. One that has its `result`
+      already, such as a call that came incomplete, ends with it and does not run.
     - `results(results, *, tools, meta)`: messages to append; `meta` is the `provider_meta` of the calls by their ids.
     - `tool_choice(choice, *, tools)`: the same choice as the provider writes it.
     - `lint(tools, *, strict, groups)`: what `tools` does not carry, a sentence or a record each.

@@ -80,6 +80,18 @@ class TestFastmcp(FrameworkTests):
     stage = Stage()
 
 
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_a_client_that_cannot_be_asked_reads_a_denial(mode: Any) -> None:
+    async def go() -> Answer:
+        async with Client(FastMCP("board", providers=[to_fastmcp(toolkit)]), mode=mode) as client:
+            return _answer(await client.call_tool_mcp("wipe", {"disk": "a"}))
+
+    with board() as toolkit:
+        answer = asyncio.run(go())
+    assert answer.is_error
+    assert "wipe was not run: it needs approval and nobody is there to give it" in answer.text
+
+
 @pytest.mark.parametrize("wrap", [lambda server: server, Client])
 def test_servers_and_clients_hang_on_the_board(wrap: Any) -> None:
     server = FastMCP("native", tools=[Tool.from_function(native_sum), Tool.from_function(native_later)])

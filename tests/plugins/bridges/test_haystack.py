@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 from collections.abc import Callable, Iterable
 from typing import Any, ClassVar
@@ -53,7 +54,10 @@ class Decides:
 class Stage(frameworks.Stage):
     framework = "haystack"
     distribution = "haystack-ai"
-    losses: ClassVar = {"status": "a toolset gives what a tool says as a text like any other"}
+    losses: ClassVar = {
+        "names": "a tool with a parameter `streaming_callback` gets the model's value as it, and tells of no progress",
+        "status": "a toolset gives what a tool says as a text like any other",
+    }
 
     def run(self, source: Toolkit | Session, calls: Iterable[ToolCall], approve: bool = True) -> Run:
         script, strategy, tools = Script(calls), Decides(approve), self.outwards(source)
@@ -104,6 +108,98 @@ def test_without_a_hook_nobody_approves() -> None:
         agent = Agent(chat_generator=MockChatGenerator(response_fn=script), tools=to_haystack(toolkit))
         agent.run([ChatMessage.from_user("go")])
     assert "nobody is there" in script.got[0].result
+
+
+class Refuses:
+    """A hook that ends the run after the consent: the call never runs."""
+
+    allowed_hook_points = ("before_tool",)
+
+    def run(self, state: Any) -> None:
+        raise ConnectionError("the run ends here")
+
+
+@pytest.mark.parametrize("hooked", [True, False], ids=["a hook that says no", "no hook"])
+def test_consent_to_a_call_that_never_ran_is_nothing_to_another_conversation(hooked: bool) -> None:
+    calls = [call_of(0, ("wipe", {"disk": "a"}))]
+    with board() as toolkit:
+        tools = to_haystack(toolkit)
+
+        def run(*hooks: Any) -> Script:
+            script = Script(calls)
+            options: Any = {"hooks": {"before_tool": list(hooks)}} if hooks else {}
+            Agent(chat_generator=MockChatGenerator(response_fn=script), tools=list(tools), **options).run(
+                [ChatMessage.from_user("go")]
+            )
+            return script
+
+        with pytest.raises(ConnectionError):
+            run(tools.confirmed_by(Decides(True)), Refuses())
+        asked = Decides(False)
+        script = run(tools.confirmed_by(asked)) if hooked else run()
+    assert asked.asked == (["wipe"] if hooked else [])
+    assert not any("wiped" in result.result for result in script.got)
+
+
+def test_consent_is_for_one_call_in_one_step() -> None:
+    class Once(Decides):
+        def run(self, **asked: Any) -> ToolExecutionDecision:
+            decision = super().run(**asked)
+            self.approve = False
+            return decision
+
+    script = Script([call_of(number, ("wipe", {"disk": "a"})) for number in range(2)])
+    with board() as toolkit:
+        tools = to_haystack(toolkit)
+        agent = Agent(
+            chat_generator=MockChatGenerator(response_fn=script),
+            tools=tools,
+            hooks={"before_tool": [tools.confirmed_by(Once(True))]},
+        )
+        agent.run([ChatMessage.from_user("go")])
+    assert sorted("wiped a" in result.result for result in script.got) == [False, True]
+
+
+def test_consent_in_an_agent_on_an_event_loop() -> None:
+    class Later(Decides):
+        async def run_async(self, **asked: Any) -> ToolExecutionDecision:
+            return self.run(**asked)
+
+    async def go(strategy: Decides) -> str:
+        script = Script([call_of(0, ("wipe", {"disk": "a"}))])
+        hooks: Any = {"before_tool": [tools.confirmed_by(strategy)]}
+        agent = Agent(chat_generator=MockChatGenerator(response_fn=script), tools=tools, hooks=hooks)
+        await agent.run_async([ChatMessage.from_user("go")])
+        return str(script.got[0].result)
+
+    async def both() -> tuple[str, str]:
+        return await asyncio.gather(go(Later(True)), go(Later(False)))
+
+    with board() as toolkit:
+        tools = to_haystack(toolkit)
+        yes, no = asyncio.run(both())
+    assert yes == "wiped a"
+    assert "wiped" not in no
+
+
+def test_a_parameter_whose_name_is_the_frameworks_own_reaches_the_tool_both_ways() -> None:
+    def play(song: str, streaming_callback: str = "none") -> str:
+        """Play a song."""
+        return f"{song} {streaming_callback}"
+
+    def calls() -> list[ToolCall]:
+        return [
+            call_of(0, ("play", {"song": "a", "streaming_callback": "loud"})),
+            call_of(1, ("play", {"song": "b"})),  # the agent has a callback, and passes it through
+        ]
+
+    with Toolkit(plugins=["bridges"]) as toolkit, Toolkit(plugins=["bridges"]) as other:
+        toolkit.register(play)
+        run = Stage().run(toolkit, calls())
+        assert [answer.text for answer in run.answers.values()] == ["a loud", "b none"]
+        assert list(run.shown[0].parameters["properties"]) == ["song", "streaming_callback"]
+        other.register(create_tool_from_function(play))
+        assert [other.call_sync(call).text for call in calls()] == ["a loud", "b none"]
 
 
 def test_tools_are_those_of_the_session_at_each_step() -> None:

@@ -11,10 +11,10 @@ pytest.importorskip("llm")
 
 import llm
 
-from pegboard import Session, ToolCall, Toolkit
+from pegboard import ImageBlock, Session, ToolCall, Toolkit
 from pegboard_bridges.llm import ApprovalNeeded, from_llm, to_llm
 from tests.plugins.bridges import frameworks
-from tests.plugins.bridges.desk import board, call_of
+from tests.plugins.bridges.desk import PNG, board, call_of
 from tests.plugins.bridges.frameworks import Answer, FrameworkTests, Run, Shown, native_later, native_sum
 
 
@@ -106,6 +106,33 @@ def test_toolboxes_hang_on_the_board() -> None:
         assert toolkit.call_sync("Desk_later", {"word": "rain"}).text == "later rain"
         assert toolkit["Desk_whose"].parameters["properties"] == {}
         assert toolkit.call_sync("Desk_whose", {}, call_id="call_9").text == "call_9"
+
+
+def test_a_text_of_nothing_beside_an_image_is_no_text() -> None:
+    def plot() -> list[Any]:
+        return ["", ImageBlock.from_bytes(PNG, "image/png")]
+
+    def draw() -> llm.ToolOutput:
+        """Draw."""
+        return llm.ToolOutput("", [llm.Attachment("image/png", content=PNG)])
+
+    with Toolkit(plugins=["bridges"]) as toolkit, Toolkit(plugins=["bridges"]) as other:
+        toolkit.register(plot)
+        answer = Stage().run(toolkit, [call_of(0, ("plot", {}))]).answers["call_0"]
+        assert (answer.text, answer.images) == ("", (PNG,))
+        other.register(llm.Tool.function(draw), *to_llm(toolkit))
+        for name in ("draw", "plot"):
+            assert [block.kind for block in other.call_sync(name).content] == ["image"]
+
+
+def test_a_parameter_whose_name_is_the_frameworks_own_reaches_the_tool() -> None:
+    def whose(llm_tool_call: str) -> str:
+        """Whose call it is."""
+        return llm_tool_call
+
+    with Toolkit(plugins=["bridges"]) as toolkit:
+        toolkit.register(whose)
+        assert Stage().run(toolkit, [call_of(0, ("whose", {"llm_tool_call": "mine"}))]).answers["call_0"].text == "mine"
 
 
 def test_waits_for_nobody_where_the_program_says_so() -> None:

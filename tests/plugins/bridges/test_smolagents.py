@@ -55,6 +55,7 @@ class Stage(frameworks.Stage):
         "images": "what a tool gives is one value, and no model is shown an image of a tool",
         "progress": "there is no channel for what a running tool tells",
         "approval": "there is none but the board's own",
+        "names": "`sanitize_inputs_outputs` is its own: a parameter of that name is shown with an underscore more",
         "spaces": "those around a text are taken off",
         "status": "a tool that fails gives a text like any other",
     }
@@ -80,6 +81,33 @@ class Stage(frameworks.Stage):
 
 class TestSmolagents(FrameworkTests):
     stage = Stage()
+
+
+def tidy(text: str, sanitize_inputs_outputs: bool = False) -> str:
+    """Tidy a text up.
+
+    Args:
+        text: The text.
+        sanitize_inputs_outputs: Whether to be thorough.
+    """
+    return f"{text} {sanitize_inputs_outputs}"
+
+
+def test_a_parameter_whose_name_is_the_frameworks_own_is_shown_under_another_and_reaches_the_tool() -> None:
+    with Toolkit(plugins=["bridges"]) as toolkit:
+        toolkit.register(tidy)
+        arguments = {"text": "a", "sanitize_inputs_outputs_": True}
+        run = Stage().run(toolkit, [ToolCall("call_0", "tidy", arguments), ToolCall("call_1", "tidy", {"text": "b"})])
+    properties = {each.name: each.parameters["properties"] for each in run.shown}["tidy"]
+    assert list(properties) == ["text", "sanitize_inputs_outputs_"]
+    assert [run.answers[call_id].text for call_id in ("call_0", "call_1")] == ["a True", "b False"]
+
+
+def test_a_native_tool_with_a_parameter_of_that_name_gets_it() -> None:
+    with Toolkit(plugins=["bridges"]) as toolkit:
+        toolkit.register(native_tool(tidy))
+        assert toolkit.call_sync("tidy", {"text": "a", "sanitize_inputs_outputs": True}).text == "a True"
+        assert toolkit.call_sync("tidy", {"text": "b"}).text == "b False"
 
 
 def test_agents_that_write_code_call_them_as_functions() -> None:

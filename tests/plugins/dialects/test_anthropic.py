@@ -127,6 +127,22 @@ class TestCalls:
         # The message has to hold an object.
         assert collector.messages()[0]["content"][1]["input"] == {"INVALID_JSON": '{"city": "Ro'}
 
+    @pytest.mark.parametrize("text", ["", "\n\n"])
+    def test_a_text_of_nothing_is_left_out_of_the_message(self, text: str) -> None:
+        collector = bound("anthropic").collector()
+        blank: list[dict[str, Any]] = [
+            {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+            {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": text}},
+            {"type": "content_block_stop", "index": 0},
+        ]
+        for event in blank:
+            collector.feed(event)
+        assert collector.messages() == []
+        for event in self.events("{}")[5:]:
+            collector.feed(event)
+        (message,) = collector.messages()
+        assert [block["type"] for block in message["content"]] == ["tool_use"]
+
     def test_thoughts_are_kept(self) -> None:
         collector = bound("anthropic").collector()
         collector.feed(

@@ -99,6 +99,11 @@ class TestCalls:
         assert bound("gemini").calls({"candidates": []}) == []
         assert bound("gemini").calls({"candidates": [{"finish_reason": "SAFETY"}]}) == []
 
+    @pytest.mark.parametrize("name", ["promptFeedback", "prompt_feedback"])
+    def test_a_blocked_prompt_has_no_calls(self, name: str) -> None:
+        blocked = {name: {"blockReason": "PROHIBITED_CONTENT"}, "modelVersion": "gemini-3-pro"}
+        assert bound("gemini").calls(blocked) == bound("gemini").calls([blocked]) == []
+
     def test_no_response(self) -> None:
         with pytest.raises(PegboardError, match=r"gemini: calls are read from a response, .*; got str"):
             bound("gemini").calls("hello")

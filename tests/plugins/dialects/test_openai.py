@@ -128,7 +128,11 @@ class TestCalls:
             toolkit.dialect("openai").calls("hello")
 
     @pytest.mark.parametrize(
-        "arguments", ['{"city":', "[1]", '{"city": "a", "city": "b"}', '{"days": 1e999}', '{"days": NaN}', "nonsense"]
+        "arguments",
+        [
+            *('{"city":', "[1]", '{"city": "a", "city": "b"}', '{"days": NaN}', "nonsense"),
+            *('{"days": 1e999}', '{"days": 1e9999999999999999999}', '{"days": -1e-9999999999999999999}'),
+        ],
     )
     def test_unreadable_arguments_stay_text_and_are_refused(self, toolkit: Toolkit, arguments: str) -> None:
         chat = toolkit.dialect("openai")
@@ -178,6 +182,21 @@ class TestStream:
         (message,) = collector.messages()
         assert message["role"] == "assistant"
         assert [json.loads(call["function"]["arguments"]) for call in message["tool_calls"]] == [{}, {"city": "x"}]
+
+    def test_calls_without_an_id_have_one_in_the_message_and_in_its_answers(self, toolkit: Toolkit) -> None:
+        chat = toolkit.dialect("openai")
+        collector = chat.collector()
+        for each in (0, 1):
+            collector.feed(chunk(tool_calls=[{"index": each, "function": {"name": "chart", "arguments": "{}"}}]))
+            collector.calls()  # a look meanwhile
+        collector.feed(chunk(tool_calls=[{"index": 1, "id": "call_1"}]))  # as late as that
+        calls = collector.calls()
+        (message,) = collector.messages()
+        answers = [each for each in chat.messages(toolkit.call_many_sync(calls)) if each["role"] == "tool"]
+        ids = [call["id"] for call in message["tool_calls"]]
+        assert ids == [call.id for call in calls] == [each["tool_call_id"] for each in answers]
+        assert all(ids)
+        assert ids[1] == "call_1"
 
     def test_calls_stand_where_their_numbers_say(self, toolkit: Toolkit) -> None:
         chunks = [

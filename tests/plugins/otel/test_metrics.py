@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from opentelemetry.sdk.metrics import MeterProvider
 
 from pegboard import ExecutionPolicy, Suspend, ToolError, Toolkit, tool
+from pegboard_otel import _record
+from pegboard_otel._record import MAX_VALUES
 from tests.plugins.otel import conventions
 from tests.plugins.otel.conftest import Collected, provide
 from tests.plugins.otel.test_spans import Ann, add, fail, later
@@ -175,6 +177,54 @@ def test_the_same_numbers(drawn: list[tuple[tuple[str, Any], str]]) -> None:
     # A caller that left takes no result with a duration in it: the pack measures these itself, from outside.
     assert metered.seconds.pop("left", 0.0) >= counted.seconds.pop("left", 0.0)
     assert metered.seconds == pytest.approx(counted.seconds)
+
+
+class TestSeries:
+    """There is a limit to them, whatever a program makes up as it runs."""
+
+    @staticmethod
+    def made(number: int) -> type[Exception]:
+        return type(f"Error{number}", (Exception,), {})
+
+    def test_classes_of_errors(self, board: Board, collected: Collected) -> None:
+        def fail_with(number: int) -> None:
+            raise self.made(number)
+
+        toolkit = board(fail_with)
+        for number in range(MAX_VALUES + 200):
+            toolkit.call_sync("fail_with", {"number": number})
+        toolkit.call_sync("fail_with", {"number": "x"})
+        counts = {point.attributes["error.type"]: point.count for _, point in collected.points}
+        assert len(counts) == MAX_VALUES + 2
+        assert (counts[self.made(0).__name__], counts["_OTHER"], counts["invalid"]) == (1, 200, 1)
+        # Spans are no series: each names its own.
+        names = {dict(span.attributes or {})["error.type"] for span in collected.spans}
+        assert len(names) == MAX_VALUES + 201
+
+    def test_names_of_agents_in_many_toolkits(self, board: Board, collected: Collected) -> None:
+        @define
+        class Agent:
+            name: str
+
+        for number in range(MAX_VALUES + 50):
+            with Toolkit(plugins=["otel"]) as toolkit:
+                toolkit.register(add)
+                toolkit.call_sync("add", {"a": 1}, agent=Agent(f"agent {number}"))
+        counts = {point.attributes["gen_ai.agent.name"]: point.count for _, point in collected.points}
+        assert len(counts) == MAX_VALUES + 1
+        assert counts["_OTHER"] == 50
+
+    def test_all_of_them(self, board: Board, collected: Collected, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(_record, "MAX_SERIES", 30)
+        toolkit = board()
+        for number in range(50):
+            toolkit.register(add, name=f"add_{number}")
+            toolkit.call_sync(f"add_{number}", {"a": 1})
+            toolkit.call_sync("add_0", {"a": 1})
+        found = {frozenset(dict(point.attributes).items()): point.count for _, point in collected.points}
+        assert len(found) == 31
+        assert found[frozenset({("otel.metric.overflow", True)})] == 20
+        assert sum(found.values()) == 100
 
 
 def test_without_traces(board: Board, collected: Collected, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -267,6 +267,54 @@ class TestContent:
         assert "s3cr3t" not in collected.one().to_json()
 
 
+class TestLongTexts:
+    """Exporters refuse requests of a few megabytes, and with one span all others in them."""
+
+    def test_names_and_ids(self, board: Board, collected: Collected) -> None:
+        class Long:
+            name = "a" * 1_000_000
+
+        def fail_long() -> None:
+            raise type("E" * 1_000_000, (Exception,), {})
+
+        toolkit = board(fail_long)
+        toolkit.call_sync("fail_long", call_id="c" * 1_000_000, agent=Long())
+        toolkit.call_sync("m" * 1_000_000)
+        first, second = (dict(span.attributes or {}) for span in collected.spans)
+        assert first["gen_ai.tool.call.id"] == "c" * 200 + "... (1,000,000 characters, cut after 200)"
+        assert str(first["gen_ai.agent.name"]).startswith("a" * 200 + "... (")
+        assert str(first["error.type"]).startswith("E" * 200 + "... (")
+        assert all(len(span.to_json()) < 5_000 for span in collected.spans)
+        assert len(str(second["gen_ai.tool.name"])) == 200
+
+    def test_content(self, board: Board, collected: Collected) -> None:
+        def repeat(text: str, times: int) -> str:
+            if times < 0:
+                raise ValueError(text)
+            return text * times
+
+        toolkit = board(content=True)
+        # The secret stands where the text is cut: no part of it may remain.
+        toolkit.register(repeat, presets={"text": Secret("s3cr3t-value")}, name="tell")
+        toolkit.register(repeat)
+        toolkit.call_sync("repeat", {"text": "x" * 5_000_000, "times": 1})
+        toolkit.call_sync("repeat", {"text": "x" * 5_000_000, "times": -1})
+        toolkit.call_sync("tell", {"times": 10_000})
+        said, failed, secret = collected.spans
+        attributes = dict(said.attributes or {})
+        assert str(attributes["gen_ai.tool.call.arguments"]).endswith("... (5,000,024 characters, cut after 32,768)")
+        assert len(str(attributes["gen_ai.tool.call.result"])) < 33_000
+        assert len(said.to_json()) < 100_000
+        assert len(failed.status.description or "") < 40_000
+        assert "s3cr3t" not in secret.to_json()
+
+    def test_descriptions(self, board: Board, collected: Collected) -> None:
+        toolkit = board()
+        toolkit.register(add, description="d" * 1_000_000)
+        toolkit.call_sync("add", {"a": 1})
+        assert len(collected.one().to_json()) < 50_000
+
+
 class TestProviders:
     def test_none(self, board: Board, monkeypatch: pytest.MonkeyPatch) -> None:
         provide(monkeypatch, None)

@@ -91,6 +91,8 @@ class CallRunner(CallPath):
         engine = self._engine
         if isinstance(bound, Unavailable):
             return engine.results.refusal(call, *bound)
+        if call.result is not None:  # a dialect read it, and it came incomplete
+            return call.result
         if carried(call.id) is not call.id:
             return self._unnamed(call.id, call.name)
         if bound.permission is Permission.NEVER:

@@ -125,8 +125,12 @@ class Board:
 
 
 def parts(result: ToolResult, text: Callable[[str], T], image: Callable[[ImageBlock], T]) -> list[T]:
-    """A result in a framework's own parts: images as images, everything else in words."""
-    return [image(block) if isinstance(block, ImageBlock) else text(words_of(block)) for block in result.content]
+    """A result in a framework's own parts: images as images, everything else in words.
+
+    A text of nothing is none of them where there is another part: providers refuse it.
+    """
+    content = [block for block in result.content if type(block) is not TextBlock or block.text] or result.content
+    return [image(block) if isinstance(block, ImageBlock) else text(words_of(block)) for block in content]
 
 
 def text_or_parts(result: ToolResult, text: Callable[[str], T], image: Callable[[ImageBlock], T]) -> str | list[T]:

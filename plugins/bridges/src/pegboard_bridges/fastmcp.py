@@ -118,6 +118,8 @@ async def _answer(context: Context, request: ApprovalRequest) -> bool | None:
     answer = (context.input_responses or {}).get(QUESTION)
     if answer is not None:
         return bool(answer.action == "accept")
+    if not _can_be_asked(context):
+        return None
     question = f"{request.reason}. Arguments: {dict(request.arguments)}. May it run?"
     try:
         return bool((await context.elicit(question, bool)).action == "accept")
@@ -127,6 +129,12 @@ async def _answer(context: Context, request: ApprovalRequest) -> bool | None:
         raise _AskFirst(InputRequiredResult(input_requests={QUESTION: asked})) from None
     except Exception:  # noqa: BLE001 - a client that cannot be asked says so in its own way
         return None
+
+
+def _can_be_asked(context: Context) -> bool:
+    """Whether the client shows its human a form. Asked all the same, one that does not ends the call by an error."""
+    declared = getattr(context.session.client_capabilities, "elicitation", None)
+    return declared is not None and (declared.form is not None or declared.url is None)  # a bare one means forms
 
 
 def _text(text: str) -> Any:

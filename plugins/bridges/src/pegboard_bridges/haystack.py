@@ -18,6 +18,7 @@ from pegboard_bridges._inwards import ForeignTool, ForeignTools, foreign, given_
 from pegboard_bridges._outwards import Board, image_type, progress_of, text_or_parts, words_of
 
 with needs("haystack"):
+    from haystack.components.agents.state import State
     from haystack.dataclasses import ImageContent, StreamingChunk, TextContent
     from haystack.hooks.human_in_the_loop import ConfirmationHook, ToolExecutionDecision
     from haystack.tools import Tool, Toolset
@@ -26,6 +27,24 @@ __all__ = ["BoardToolset", "from_haystack", "to_haystack"]
 
 RAW = {"raw_result": True}
 """Parts go to the model as they are; so does text."""
+CALLBACK = "streaming_callback"
+"""The parameter by which Haystack hands a tool the agent's callback."""
+
+
+def _signature(*names: str) -> inspect.Signature:
+    """What Haystack looks for before each call: with annotations it would resolve them anew each time."""
+    named = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None) for name in names]
+    return inspect.Signature([*named, inspect.Parameter("arguments", inspect.Parameter.VAR_KEYWORD)])
+
+
+TELLS, TELLS_NOT = _signature(CALLBACK), _signature()
+"""A tool with a parameter of that name of its own gets what the model sends as it, and tells of no progress."""
+
+
+class _BoardTool(Tool):
+    """A tool of the board, and the toolset that it is of."""
+
+    toolset: Any = None
 
 
 class BoardToolset(Toolset):
@@ -34,7 +53,6 @@ class BoardToolset(Toolset):
     def __init__(self, board: Board) -> None:
         super().__init__([])
         self._board = board
-        self._approved: list[str] = []
 
     def __iter__(self) -> Iterator[Tool]:
         return iter(self._board.natives(self._tool))
@@ -45,36 +63,78 @@ class BoardToolset(Toolset):
 
     def confirmed_by(self, strategy: Any) -> ConfirmationHook:
         """A hook for `Agent(hooks={"before_tool": [...]})`: the strategy decides where the board would ask."""
-        return ConfirmationHook({"*": _Confirmation(self._board, self._approved, strategy)})
+        return _ConsentHook(self, strategy)
 
-    def _tool(self, tool: OurTool) -> Tool:
-        board, approved = self._board, self._approved
+    def confirmation_of(self, strategy: Any) -> _Confirmation:
+        """What asks a strategy about the calls of one step."""
+        return _Confirmation(self._board, strategy)
+
+    def consent(self, tools: list[Tool], given: list[str]) -> None:
+        """Let the tools of one step, and no others, run the calls that were consented to; each of them once."""
+        for index, tool in enumerate(tools if given else ()):
+            if isinstance(tool, _BoardTool) and tool.toolset is self and self._board.offers(tool.name):
+                tools[index] = self._tool(self._board.source[tool.name], given)
+
+    def _tool(self, tool: OurTool, given: list[str] | None = None) -> Tool:
+        board = self._board
+        tells = CALLBACK not in tool.parameters.get("properties", {})
 
         def ask(request: ApprovalRequest) -> bool | None:
-            key = _key(request.tool.name, dict(request.arguments))
-            if key not in approved:
+            try:
+                (given or []).remove(_key(request.tool.name, dict(request.arguments)))
+            except ValueError:
                 return None
-            approved.remove(key)  # for one call
             return True
 
-        def call(streaming_callback: Any = None, **arguments: Any) -> Any:
-            tell = None if streaming_callback is None else _teller(streaming_callback)
+        def call(**arguments: Any) -> Any:
+            callback = arguments.pop(CALLBACK, None) if tells else None
+            tell = None if callback is None else _teller(callback)
             return _content(board.call_sync(tool.name, arguments, ask=ask, on_chunk=tell))
 
-        async def call_later(streaming_callback: Any = None, **arguments: Any) -> Any:
-            tell = None if streaming_callback is None else _later_teller(streaming_callback)
+        async def call_later(**arguments: Any) -> Any:
+            callback = arguments.pop(CALLBACK, None) if tells else None
+            tell = None if callback is None else _later_teller(callback)
             return _content(await board.call(tool.name, arguments, ask=ask, on_chunk=tell))
 
-        return Tool(
+        functions: tuple[Any, ...] = (call, call_later)
+        for function in functions:
+            function.__signature__ = TELLS if tells else TELLS_NOT
+        found = _BoardTool(
             tool.name, tool.description, tool.parameters, call, outputs_to_string=RAW, async_function=call_later
         )
+        found.toolset = self
+        return found
+
+
+class _ConsentHook(ConfirmationHook):
+    """Asks a strategy where the board would ask. What it consents to is the step's own: no other run finds it.
+
+    The agent hands its tools of a step to its hooks, and runs them from the same list.
+    """
+
+    def __init__(self, toolset: BoardToolset, strategy: Any) -> None:
+        super().__init__({"*": strategy})
+        self._toolset, self._strategy = toolset, strategy
+
+    def run(self, state: State) -> None:
+        """Confirm the calls of a step."""
+        confirmation = self._toolset.confirmation_of(self._strategy)
+        ConfirmationHook({"*": confirmation}).run(state)
+        self._toolset.consent(state.data.get("tools") or [], confirmation.given)
+
+    async def run_async(self, state: State) -> None:
+        """Confirm the calls of a step, in an agent that runs on an event loop."""
+        confirmation = self._toolset.confirmation_of(self._strategy)
+        await ConfirmationHook({"*": confirmation}).run_async(state)
+        self._toolset.consent(state.data.get("tools") or [], confirmation.given)
 
 
 class _Confirmation:
-    """Asks another strategy about the calls for which the board asks, and remembers its consent."""
+    """Asks another strategy about the calls for which the board asks, and notes its consent."""
 
-    def __init__(self, board: Board, approved: list[str], strategy: Any) -> None:
-        self._board, self._approved, self._strategy = board, approved, strategy
+    def __init__(self, board: Board, strategy: Any) -> None:
+        self._board, self._strategy = board, strategy
+        self.given: list[str] = []
 
     def run(self, *, tool_name: str, tool_params: dict[str, Any], **more: Any) -> ToolExecutionDecision:
         """Decide."""
@@ -90,7 +150,7 @@ class _Confirmation:
 
     def _noted(self, decision: ToolExecutionDecision) -> ToolExecutionDecision:
         if decision.execute:
-            self._approved.append(_key(decision.tool_name, decision.final_tool_params or {}))
+            self.given.append(_key(decision.tool_name, decision.final_tool_params or {}))
         return decision
 
 

@@ -114,6 +114,8 @@ def _value(value: Any) -> Any:
     if not isinstance(value, ToolOutput):
         return value
     images = [_image(each) for each in value.attachments]
+    if images and value.output == "":
+        return images
     return [TextBlock(value.output) if isinstance(value.output, str) else value.output, *images]
 
 

@@ -21,6 +21,8 @@ with needs("smolagents"):
 
 __all__ = ["BoardTool", "from_smolagents", "to_smolagents"]
 
+OWN: Final = "sanitize_inputs_outputs"
+"""What agents pass to every tool beside its arguments: a parameter of that name is shown with an underscore more."""
 TYPES: Final = ("string", "boolean", "integer", "number", "array", "object", "null")
 
 
@@ -55,17 +57,20 @@ class BoardTool(Tool):
 
     def __init__(self, board: Board, tool: OurTool) -> None:
         self.name, self.description, self.inputs = tool.name, tool.description, _inputs(tool)
-        self._board = board
+        self._board, self._renamed = board, _shown_as(tool)
         super().__init__()
 
     def __call__(self, /, *args: Any, **arguments: Any) -> Any:
         """`forward`, which is what agents mean; nothing is changed before or after it."""
-        arguments.pop("sanitize_inputs_outputs", None)
+        arguments.pop(OWN, None)
         return self.forward(*args, **arguments)
 
     def forward(self, /, *args: Any, **arguments: Any) -> Any:
         """Call it; a single dict is the arguments too."""
-        return text_of(self._board.call_sync(self.name, args[0] if args else arguments))
+        given = args[0] if args else arguments
+        if isinstance(given, dict) and self._renamed in given:
+            given = {OWN if name == self._renamed else name: value for name, value in given.items()}
+        return text_of(self._board.call_sync(self.name, given))
 
 
 def to_smolagents(source: Toolkit | Session) -> list[BoardTool]:
@@ -79,8 +84,18 @@ def _inputs(tool: OurTool) -> dict[str, Any]:
         schema = tool.json_schema(refs="inline")
     except RegistrationError:  # a type that contains itself cannot be written out
         schema = dict(tool.parameters)
-    required = schema.get("required", ())
-    return _Inputs({name: _shown(part, name in required) for name, part in schema.get("properties", {}).items()})
+    required, found = schema.get("required", ()), schema.get("properties", {})
+    renamed = _shown_as(tool)
+    shown = {renamed if name == OWN else name: _shown(part, name in required) for name, part in found.items()}
+    return _Inputs(shown)
+
+
+def _shown_as(tool: OurTool) -> str:
+    """Under which name a parameter called `OWN` is shown."""
+    name = OWN
+    while name in tool.parameters.get("properties", {}) or name == OWN:
+        name += "_"
+    return name
 
 
 def _shown(part: Any, required: bool) -> dict[str, Any]:
@@ -99,7 +114,7 @@ def from_smolagents(tools: Any) -> ForeignTools:
 
 def _foreign(tool: Tool) -> ForeignTool:
     def call(call: ToolCall) -> Any:
-        value = tool(**given_arguments(call))
+        value = _called(tool, given_arguments(call))
         return _image(value) if isinstance(value, AgentImage) else value
 
     shown = {name: dict(part) for name, part in tool.inputs.items()}
@@ -109,6 +124,14 @@ def _foreign(tool: Tool) -> ForeignTool:
             del part["type"]
     schema = {"type": "object", "properties": shown, "required": required}
     return ForeignTool(tool.name, tool.description, schema, call, ("smolagents",))
+
+
+def _called(tool: Tool, arguments: dict[str, Any]) -> Any:
+    if OWN not in arguments:
+        return tool(**arguments)
+    if not tool.is_initialized:  # an agent's way in has another meaning for it
+        tool.setup()
+    return tool.forward(**arguments)
 
 
 def _image(value: AgentImage) -> ImageBlock:

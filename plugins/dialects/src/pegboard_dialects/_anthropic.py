@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from pegboard import Block, Dialect, FileBlock, Tool, ToolCall, ToolResult
 from pegboard_dialects._blocks import NOTHING, Media, as_text, content_of, file_text, is_picture, media_type_of
+from pegboard_dialects._cut import LENGTH, STOPPED, UNFINISHED, why_cut
 from pegboard_dialects._external import external
 from pegboard_dialects._losses import Loss
 from pegboard_dialects._reading import (
@@ -27,6 +28,12 @@ from pegboard_dialects._tools import Definition, Provider, call_of, chosen, sear
 __all__ = ["DIALECT"]
 
 EXPECTED: Final = "a message, its content or a list of stream events"
+CUTTING: Final = {
+    **dict.fromkeys(("max_tokens", "model_context_window_exceeded"), LENGTH),
+    # After a stop sequence, too: a call that is whole ends a message with the reason `tool_use`.
+    **dict.fromkeys(("refusal", "stop_sequence"), STOPPED),
+}
+"""Values of `stop_reason` after which the last call may not be whole."""
 
 
 def _stays(keyword: str, value: Any) -> bool:
@@ -79,6 +86,8 @@ class Content:
     def __init__(self) -> None:
         self._blocks: dict[int, dict[str, Any]] = {}
         self._inputs: dict[int, str] = {}
+        self._ended: set[int] = set()
+        self._reason = UNFINISHED
 
     def add(self, event: Mapping[str, Any]) -> None:
         """Take in an event."""
@@ -87,6 +96,10 @@ class Content:
             self._blocks[index] = dict(object_in(event, "content_block"))
         elif kind == "content_block_delta":
             self._add_delta(index, object_in(event, "delta"))
+        elif kind == "content_block_stop":
+            self._ended.add(index)
+        elif kind == "message_delta":
+            self._reason = text_in(object_in(event, "delta"), "stop_reason") or self._reason
 
     def _add_delta(self, index: int, delta: Mapping[str, Any]) -> None:
         block, kind = self._blocks.setdefault(index, {}), text_in(delta, "type")
@@ -99,17 +112,27 @@ class Content:
             block[name] = text_in(block, name) + text_in(delta, name)
 
     @property
-    def response(self) -> list[dict[str, Any]]:
-        """The blocks so far, in order; input that is no JSON object is text."""
-        return [
-            {**block, "input": decoded(self._inputs[index])} if index in self._inputs else block
-            for index, block in sorted(self._blocks.items())
-        ]
+    def response(self) -> dict[str, Any]:
+        """The message so far; input that is no JSON object is text."""
+        return {"role": "assistant", "content": self._content, "stop_reason": self._reason}
 
     @property
     def messages(self) -> list[dict[str, Any]]:
-        """The message, to append to the conversation."""
-        return [{"role": "assistant", "content": list(map(_sent_back, self.response))}]
+        """The message, to append to the conversation; none if there is nothing in it."""
+        content = [_sent_back(block) for block in self._content if not _is_blank(block)]
+        return [{"role": "assistant", "content": content}] if content else []
+
+    @property
+    def _content(self) -> list[dict[str, Any]]:
+        return [{**block, **self._input(index, block)} for index, block in sorted(self._blocks.items())]
+
+    def _input(self, index: int, block: Mapping[str, Any]) -> dict[str, Any]:
+        """The input that came in pieces; of a call that goes on as text, though nothing of it may be there yet."""
+        text = self._inputs.get(index, "")
+        if index not in self._ended and block.get("type") == "tool_use" and not block.get("input"):
+            value = decoded(text)
+            return {"input": value if text and isinstance(value, dict) else text}
+        return {"input": decoded(text)} if index in self._inputs else {}
 
 
 _DELTAS: Final = ("text_delta", "thinking_delta", "signature_delta")
@@ -123,6 +146,11 @@ def collector(read: Callable[[Any], list[ToolCall]]) -> Collector:
     return Collector(read, Content())
 
 
+def _is_blank(block: Mapping[str, Any]) -> bool:
+    """Whether it is a text of nothing, which no request may hold."""
+    return block.get("type") == "text" and not text_in(block, "text").strip()
+
+
 def _sent_back(block: Mapping[str, Any]) -> dict[str, Any]:
     """A block as a request takes it: the input of a call has to be an object."""
     kept = {name: value for name, value in block.items() if value is not None}
@@ -131,10 +159,13 @@ def _sent_back(block: Mapping[str, Any]) -> dict[str, Any]:
 
 def calls(response: Any, *, tools: Sequence[Tool] = ()) -> list[ToolCall]:
     """The calls among the blocks of a message; those of server tools are the provider's own."""
+    blocks, reason = _blocks_of(response)
+    found = [block for block in blocks if block.get("type") == "tool_use"]
     return [
-        call_of(block.get("id"), block.get("name"), block.get("input"), _meta(block), tools)
-        for block in _blocks_of(response)
-        if block.get("type") == "tool_use"
+        call_of(block.get("id"), block.get("name"), sent, _meta(block), tools, cut=cut)
+        for block in found
+        for sent in [block.get("input")]
+        for cut in [why_cut(reason, CUTTING, sent, last=block is found[-1])]
     ]
 
 
@@ -142,17 +173,18 @@ def _meta(block: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in block.items() if name not in ("type", "id", "name", "input")}
 
 
-def _blocks_of(response: Any) -> list[Mapping[str, Any]]:
+def _blocks_of(response: Any) -> tuple[list[Mapping[str, Any]], str]:
+    """The blocks in whatever was handed over, and why the message ended, where that is known."""
     found = several(response)
-    if found is None:
-        plain = as_plain(response)
-        if not isinstance(plain, Mapping) or not plain.keys() & {"content", "type"}:
-            raise unknown_response("anthropic", EXPECTED, plain)
-        if "content" in plain and plain.get("type") in ("message", None):
-            return objects_in(plain, "content")
-        found = [plain]
-    events = any(text_in(each, "type") in _EVENTS for each in found)
-    return assembled(found, Content()) if events else found
+    plain: Any = as_plain(response) if found is None else None
+    if found is None and not (isinstance(plain, Mapping) and plain.keys() & {"content", "type"}):
+        raise unknown_response("anthropic", EXPECTED, plain)
+    found = [plain] if found is None else found
+    if any(text_in(each, "type") in _EVENTS for each in found):
+        plain = assembled(found, Content())
+    if plain is not None and "content" in plain and plain.get("type") in ("message", None):
+        return objects_in(plain, "content"), text_in(plain, "stop_reason")
+    return found, ""
 
 
 def results(results: Iterable[ToolResult], *, meta: Mapping[str, Mapping[str, Any]] | None = None) -> list[Any]:

@@ -9,7 +9,7 @@ from pegboard import Dialect, ToolCall, ToolResult
 from pegboard_dialects import _openai
 from pegboard_dialects._blocks import text_of
 from pegboard_dialects._external import external
-from pegboard_dialects._openai import Message
+from pegboard_dialects._openai import Choice, Message
 from pegboard_dialects._reading import (
     Collector,
     as_plain,
@@ -34,12 +34,16 @@ def tools(tools: Iterable[Any]) -> list[dict[str, Any]]:
     return _openai.functions(PROVIDER.definitions(tools, strict=False))
 
 
-def _delta_of(chunk: Mapping[str, Any]) -> Mapping[str, Any]:
+def _choice_of(chunk: Mapping[str, Any]) -> Choice:
     """What a chunk adds: here it is called a message, and of a multimodal model its content are parts."""
-    added = object_in(first_object(object_in(chunk, "output"), "choices"), "message")
+    choice = first_object(object_in(chunk, "output"), "choices")
+    added, reason = object_in(choice, "message"), text_in(choice, "finish_reason")
     if isinstance(added.get("content"), list):
-        return {**added, "content": "".join(text_in(part, "text") for part in objects_in(added, "content"))}
-    return added
+        added = {**added, "content": "".join(text_in(part, "text") for part in objects_in(added, "content"))}
+    return Choice(added, "" if reason == _GOES_ON else reason)
+
+
+_GOES_ON: Final = "null"  # as text
 
 
 class _Said(Message):
@@ -47,23 +51,24 @@ class _Said(Message):
 
     @property
     def messages(self) -> list[dict[str, Any]]:
-        whole = self.response
-        return [{**whole, "content": whole["content"] or ""}]
+        return [{**self.message, "content": self.message["content"] or ""}]
 
 
 def collector(read: Callable[[Any], list[ToolCall]]) -> Collector:
     """Collects the chunks of a streamed generation, made with `incremental_output=True`."""
-    return Collector(read, _Said(_delta_of))
+    return Collector(read, _Said(_choice_of))
 
 
 def calls(response: Any, *, tools: Sequence[Any] = ()) -> list[ToolCall]:
     """The calls in a response, a message or chunks."""
     found = several(response)
     if found is not None and any("output" in each for each in found):
-        return _openai.calls(assembled(found, _Said(_delta_of)), tools=tools)
+        return _openai.calls(assembled(found, _Said(_choice_of)), tools=tools)
     plain = as_plain(response) if found is None else found
     if isinstance(plain, Mapping) and isinstance(plain.get("output"), Mapping):
-        return _openai.calls({"role": "assistant", **_delta_of(plain)}, tools=tools)
+        message, reason = _choice_of(plain)
+        whole = {"message": {"role": "assistant", **message}, "finish_reason": reason}
+        return _openai.calls({"choices": [whole]}, tools=tools)
     if not isinstance(plain, list) and not (isinstance(plain, Mapping) and plain.keys() & _OF_OPENAI):
         raise unknown_response("dashscope", EXPECTED, plain)
     return _openai.calls(plain, tools=tools)

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from pegboard import AudioBlock, Block, Dialect, FileBlock, ImageBlock, Tool, ToolCall, ToolResult, VideoBlock
 from pegboard_dialects._blocks import NOTHING, as_text, content_of, media_type_of
+from pegboard_dialects._cut import BROKEN_OFF, LENGTH, STOPPED, UNFINISHED, why_cut
 from pegboard_dialects._external import external
 from pegboard_dialects._losses import Loss
 from pegboard_dialects._reading import (
@@ -29,6 +30,13 @@ from pegboard_dialects._tools import Definition, Provider, call_of, chosen
 __all__ = ["DIALECT"]
 
 EXPECTED: Final = "a response, its content or a list of its chunks"
+CUTTING: Final = {
+    "MAX_TOKENS": LENGTH,
+    UNFINISHED: BROKEN_OFF,
+    **dict.fromkeys(words("BLOCKLIST LANGUAGE OTHER PROHIBITED_CONTENT RECITATION SAFETY SPII"), STOPPED),
+    **dict.fromkeys(words("MALFORMED_FUNCTION_CALL MALFORMED_RESPONSE"), STOPPED),
+}
+"""Values of `finish_reason` after which the last call may not be whole."""
 RULES: Final = Rules(
     keywords=words(
         "additionalProperties anyOf description enum format items maxItems maximum minItems minimum prefixItems "
@@ -88,9 +96,11 @@ class Content:
     def __init__(self) -> None:
         self._parts: list[dict[str, Any]] = []
         self._open: dict[str, Any] | None = None
+        self._reason = ""
 
     def add(self, chunk: Mapping[str, Any]) -> None:
         """Take in a chunk."""
+        self._reason = reason_of(chunk) or self._reason
         for part in parts_of(chunk):
             call = _call_in(part)
             if call is not None:
@@ -122,13 +132,18 @@ class Content:
 
     @property
     def response(self) -> dict[str, Any]:
-        """The content so far."""
-        return {"role": "model", "parts": list(self._parts)}
+        """The response so far; a call whose end has not come has not ended it."""
+        reason = self._reason if self._open is None else self._reason or UNFINISHED
+        return {"candidates": [{"content": self._content, "finish_reason": reason}]}
 
     @property
     def messages(self) -> list[dict[str, Any]]:
         """The content, to append to the others."""
-        return [self.response]
+        return [self._content]
+
+    @property
+    def _content(self) -> dict[str, Any]:
+        return {"role": "model", "parts": list(self._parts)}
 
 
 def _is_text(part: Mapping[str, Any]) -> bool:
@@ -184,25 +199,40 @@ def parts_of(response: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return objects_in(response, "parts")
 
 
+def reason_of(response: Mapping[str, Any]) -> str:
+    """Why a response or a candidate ended; empty where that is not known."""
+    candidate = first_object(response, "candidates") if "candidates" in response else response
+    reason = _of(candidate, "finish_reason")
+    return reason if isinstance(reason, str) else ""
+
+
 def calls(response: Any, *, tools: Sequence[Tool] = ()) -> list[ToolCall]:
-    """The function calls in a response; what the provider runs itself is its own."""
+    """The function calls in a response; what the provider runs itself is its own. A blocked prompt has none."""
+    parts, reason = _parts_read(response)
+    found = [(part, call) for part in parts if (call := _call_in(part)) is not None]
     return [
-        call_of(call.get("id"), call.get("name"), call.get("args"), _meta(part, call), tools)
-        for part in _parts_read(response)
-        if (call := _call_in(part)) is not None
+        call_of(call.get("id"), call.get("name"), call.get("args"), _meta(part, call), tools, cut=cut)
+        for part, call in found
+        for cut in [why_cut(reason, CUTTING, {}, last=part is found[-1][0])]
     ]
 
 
-def _parts_read(response: Any) -> list[Mapping[str, Any]]:
+def _parts_read(response: Any) -> tuple[list[Mapping[str, Any]], str]:
+    """The parts in whatever was handed over, and why the response ended, where that is known."""
     found = several(response)
     if found is None:
         plain = as_plain(response)
-        if not isinstance(plain, Mapping) or not plain.keys() & {"candidates", "content", "parts"}:
+        if not isinstance(plain, Mapping) or not plain.keys() & _MEMBERS:
             raise unknown_response("gemini", EXPECTED, plain)
         found = [plain]
     elif all(_call_in(each) is not None for each in found):
-        return found
-    return objects_in(assembled(found, Content()), "parts")
+        return found, ""
+    whole = assembled(found, Content())
+    return parts_of(whole), reason_of(whole)
+
+
+_MEMBERS: Final = frozenset({"candidates", "content", "parts", "promptFeedback", "prompt_feedback"})
+"""By which a response, a candidate and a content are known; one whose prompt was blocked has no candidates."""
 
 
 def _meta(part: Mapping[str, Any], call: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from pegboard import Dialect, Tool, ToolCall, ToolResult
 from pegboard_dialects._blocks import NOTHING, as_text, content_of, data_url, is_picture
+from pegboard_dialects._cut import LENGTH, STOPPED, UNFINISHED, why_cut
 from pegboard_dialects._external import external
 from pegboard_dialects._losses import Loss
 from pegboard_dialects._reading import (
@@ -25,9 +26,14 @@ from pegboard_dialects._reading import (
 from pegboard_dialects._schemas import Rules, words
 from pegboard_dialects._tools import Definition, Provider, call_of, chosen
 
-__all__ = ["DIALECT", "STRICT", "Message"]
+__all__ = ["DIALECT", "STRICT", "Choice", "Message"]
 
 EXPECTED: Final = "a chat completion, its message or a list of its chunks"
+CUTTING: Final = {
+    **dict.fromkeys(("length", "max_tokens", "model_length"), LENGTH),
+    **dict.fromkeys(("abort", "content_filter", "error", "insufficient_system_resource"), STOPPED),
+}
+"""Values of `finish_reason` after which the last call may not be whole, those of compatible servers included."""
 
 
 def _stays(keyword: str, value: Any) -> bool:
@@ -80,18 +86,28 @@ def lint(tools: Iterable[Tool], *, strict: bool = False) -> list[Loss]:
     return PROVIDER.lint(tools, strict=strict)
 
 
-class Message:
-    """A model's message, put together from chunks."""
+class Choice(NamedTuple):
+    """A message, or what a chunk adds to it, and why it ended (`finish_reason`)."""
 
-    def __init__(self, delta_of: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> None:
-        self._delta_of = delta_of
+    message: Mapping[str, Any]
+    reason: str = ""
+
+
+class Message:
+    """A model's message, put together from chunks. `choice_of` finds in a chunk what it adds and why it ends."""
+
+    def __init__(self, choice_of: Callable[[Mapping[str, Any]], Choice]) -> None:
+        self._choice_of = choice_of
+        self._reason = UNFINISHED
         self._content: dict[str, Any] = {"role": "assistant", "content": None}
         self._calls: list[tuple[int, dict[str, Any]]] = []
         self._open: dict[int, dict[str, Any]] = {}
+        self._ids: dict[int, str] = {}  # of calls that have none: the same for the call and in the message
 
     def add(self, chunk: Mapping[str, Any]) -> None:
         """Take in a chunk."""
-        delta = self._delta_of(chunk)
+        delta, reason = self._choice_of(chunk)
+        self._reason = reason or self._reason
         for fragment in objects_in(delta, "tool_calls"):
             self._add_call(fragment)
         for name, piece in delta.items():
@@ -122,36 +138,49 @@ class Message:
 
     @property
     def response(self) -> dict[str, Any]:
-        """The message so far."""
-        calls = [call for _, call in sorted(self._calls, key=lambda numbered: numbered[0])]
+        """The completion so far."""
+        return {"choices": [{"message": self.message, "finish_reason": self._reason}]}
+
+    @property
+    def message(self) -> dict[str, Any]:
+        """The message in it."""
+        calls = [
+            {**call, "id": call["id"] or self._ids.setdefault(id(call), ToolCall().id)}
+            for _, call in sorted(self._calls, key=lambda numbered: numbered[0])
+        ]
         return {**self._content, **({"tool_calls": calls} if calls else {})}
 
     @property
     def messages(self) -> list[dict[str, Any]]:
         """The message, to append to the conversation."""
-        return [self.response]
+        return [self.message]
 
 
 _CALL: Final = frozenset({"id", "index", "type", "function"})
 
 
-def delta_of(chunk: Mapping[str, Any]) -> Mapping[str, Any]:
+def choice_of(chunk: Mapping[str, Any]) -> Choice:
     """What a chunk adds to the first choice."""
     choices = (each for each in objects_in(chunk, "choices") if not each.get("index"))
-    return object_in(next(choices, {}), "delta")
+    choice = next(choices, {})
+    return Choice(object_in(choice, "delta"), text_in(choice, "finish_reason"))
 
 
 def collector(read: Callable[[Any], list[ToolCall]]) -> Collector:
     """Collects the chunks of a streamed chat completion."""
-    return Collector(read, Message(delta_of))
+    return Collector(read, Message(choice_of))
 
 
 def calls(response: Any, *, tools: Sequence[Tool] = ()) -> list[ToolCall]:
     """The calls in a completion, a message or chunks; custom tools are the provider's own."""
+    message, reason = _choice_in(response)
+    found = [call for call in objects_in(message, "tool_calls") if isinstance(call.get("function"), Mapping)]
     return [
-        call_of(call.get("id"), function.get("name"), function.get("arguments"), _meta(call), tools)
-        for call in objects_in(message_of(response), "tool_calls")
-        if isinstance(function := call.get("function"), Mapping)
+        call_of(call.get("id"), function.get("name"), sent, _meta(call), tools, cut=cut)
+        for call in found
+        for function in [call["function"]]
+        for sent in [function.get("arguments")]
+        for cut in [why_cut(reason, CUTTING, sent, last=call is found[-1])]
     ]
 
 
@@ -159,17 +188,22 @@ def _meta(call: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in call.items() if name not in ("id", "type", "function")}
 
 
-def message_of(response: Any) -> Mapping[str, Any]:
-    """The message in whatever was handed over, as plain data."""
+def _choice_in(response: Any) -> Choice:
+    """The message in whatever was handed over, as plain data, and why it ended, where that is known."""
     found = several(response)
     if found is not None:
-        of_calls = all("function" in each for each in found)
-        return {"tool_calls": found} if of_calls else assembled(found, Message(delta_of))
-    plain = as_plain(response)
+        if all("function" in each for each in found):
+            return Choice({"tool_calls": found})
+        plain = assembled(found, Message(choice_of))
+    else:
+        plain = as_plain(response)
     if isinstance(plain, Mapping) and "choices" in plain:
-        return object_in(first_object(plain, "choices"), "message") or assembled([plain], Message(delta_of))
+        choice = first_object(plain, "choices")
+        if object_in(choice, "message"):
+            return Choice(object_in(choice, "message"), text_in(choice, "finish_reason"))
+        return _choice_in(assembled([plain], Message(choice_of)))
     if isinstance(plain, Mapping) and plain.keys() & {"role", "tool_calls"}:
-        return plain
+        return Choice(plain)
     raise unknown_response("openai", EXPECTED, plain)
 
 

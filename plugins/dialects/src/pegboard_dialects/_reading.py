@@ -119,7 +119,7 @@ class Assembly(Protocol):
 
     @property
     def response(self) -> Any:
-        """What was put together, as `calls` reads it."""
+        """What was put together, as `calls` reads a response that came whole: also why it ended."""
 
     @property
     def messages(self) -> list[Any]:

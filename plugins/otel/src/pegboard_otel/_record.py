@@ -15,6 +15,7 @@ from functools import partial
 from importlib.metadata import version
 from time import perf_counter
 from typing import Any, Final, TypeAlias, final
+from weakref import WeakKeyDictionary
 
 from opentelemetry import context, metrics, trace
 from opentelemetry.trace import Span, SpanKind, StatusCode
@@ -29,7 +30,17 @@ DURATION: Final = "gen_ai.execute_tool.duration"
 BUCKETS: Final = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92)
 NAME: Final = "gen_ai.tool.name"
 MAX_NAME: Final = 200
-"""Characters of a name that a model made up."""
+"""Characters of a name or an id: models, agents and classes bring their own."""
+MAX_CONTENT: Final = 32_768
+"""Characters of an argument text, a result, a description or a message."""
+MAX_VALUES: Final = 100
+"""How many classes of errors, and names of agents, have series of their own."""
+MAX_SERIES: Final = 2_000
+"""How many series there are in all; OpenTelemetry's specification of SDKs has the same limit for a metric."""
+OTHER: Final = "_OTHER"
+"""What the conventions say of an error whose class is not named."""
+OVERFLOW: Final = {"otel.metric.overflow": True}
+"""The series of what came after the last one, as the specification of SDKs names it."""
 
 # Where the API keeps the providers, None for none. Its `get_tracer_provider()` looks into the environment as well, and
 # that takes longer than a short call.
@@ -37,6 +48,44 @@ TRACES: Final[Any] = sys.modules["opentelemetry.trace"]
 METRICS: Final[Any] = sys.modules["opentelemetry.metrics._internal"]
 _HERE: Final = context.create_key("pegboard-span")
 _Attributes: TypeAlias = dict[str, str | float]
+_STATUSES: Final = frozenset(status.value for status in Status)
+
+
+@final
+class _Series:
+    """The attributes of measurements: a value of its own for the first classes and agents, `_OTHER` for later ones.
+
+    Else a program that makes classes, or agents, as it runs would fill its memory and that of the backend.
+    """
+
+    def __init__(self) -> None:
+        self._values: dict[str, set[str]] = {"error.type": set(), "gen_ai.agent.name": set()}
+        self._known: set[tuple[str | float, ...]] = set()
+
+    def of(self, attributes: _Attributes) -> Mapping[str, str | float]:
+        """The attributes by which a call is measured."""
+        key = (*attributes, *attributes.values())
+        if key in self._known:
+            return attributes
+        found = {name: self._bounded(name, value) for name, value in attributes.items()}
+        key = (*found, *found.values())
+        if key not in self._known:
+            if len(self._known) >= MAX_SERIES:
+                return OVERFLOW
+            self._known.add(key)
+        return found
+
+    def _bounded(self, name: str, value: str | float) -> str | float:
+        known = self._values.get(name)
+        if known is None or not isinstance(value, str) or value in known or value in _STATUSES:
+            return value
+        if len(known) >= MAX_VALUES:
+            return OTHER
+        known.add(value)
+        return value
+
+
+_SERIES: Final[WeakKeyDictionary[Any, _Series]] = WeakKeyDictionary()  # by provider: a program may make many toolkits
 
 
 @final
@@ -50,6 +99,7 @@ class Recorder:
         self._measured: Any = None
         self._tracer: trace.Tracer | None = None
         self._histogram: metrics.Histogram | None = None
+        self._series = _Series()
         # Asked once: that is when providers begin that the environment names.
         trace.get_tracer_provider()
         metrics.get_meter_provider()
@@ -59,6 +109,8 @@ class Recorder:
         self._traced, self._measured = traced, measured = TRACES._TRACER_PROVIDER, METRICS._METER_PROVIDER
         self._tracer = self._tracer_of(traced) if _collects(traced) else None
         self._histogram = self._histogram_of(measured) if _collects(measured) else None
+        with suppress(TypeError):  # a provider that no reference can be made to: this toolkit's own series, then
+            self._series = _SERIES.setdefault(measured, self._series)
 
     def _tracer_of(self, provider: trace.TracerProvider) -> trace.Tracer:
         name, release, schema_url = self._scope
@@ -98,7 +150,7 @@ class Recorder:
         name = OPERATION if tool is None else f"{OPERATION} {tool.name}"
         attributes = {"gen_ai.operation.name": OPERATION, **common}
         if tool is not None and tool.description:
-            attributes["gen_ai.tool.description"] = tool.description
+            attributes["gen_ai.tool.description"] = _cut(tool.description, MAX_CONTENT)
         span = self._tracer.start_span(name, kind=SpanKind.INTERNAL, attributes=attributes)
         # As it was sent: a tool may change what it is given.
         sent = _as_text(arguments) if self._content and span.is_recording() else None
@@ -113,7 +165,7 @@ class Recorder:
         error = _error_of(result)
         if error or (result is not None and common.get(NAME) != result.name):
             common = {**common, **error} if result is None else {**common, NAME: result.name, **error}
-        self._histogram.record(seconds, common)
+        self._histogram.record(seconds, self._series.of(common))
 
     def _end(
         self,
@@ -139,16 +191,17 @@ class Recorder:
         error = _error_of(result)
         message = None
         if result is not None:
-            span.set_attribute("gen_ai.tool.call.id", result.call_id)
+            span.set_attribute("gen_ai.tool.call.id", _cut(result.call_id, MAX_NAME))
             if result.name != said:  # setting an attribute again costs as much as the first time
                 span.set_attribute(NAME, result.name[:MAX_NAME])
             if result.status is Status.INACTIVE:  # there is such a tool, and it was not made ready
                 span.update_name(f"{OPERATION} {result.name}")
             for note in result.notes:
                 if note.kind == "repair":
-                    span.add_event("pegboard.repair", {"pegboard.repair.path": note.path} if self._content else {})
+                    path = {"pegboard.repair.path": _cut(note.path, MAX_NAME)} if self._content else {}
+                    span.add_event("pegboard.repair", path)
             if self._content and redact is not None:
-                message = None if result.error is None else redact(result.error.message)
+                message = None if result.error is None else _cut(redact(result.error.message), MAX_CONTENT)
                 _tell_content(span, sent, result, redact)
         if error:
             span.set_attributes(error)
@@ -161,7 +214,7 @@ class Recorder:
             return
         if what == "retry":
             said = {"pegboard.retry.attempt": details["attempt"], "pegboard.retry.wait": details["wait"]}
-            span.add_event("pegboard.retry", {"error.type": details["type"], **said})
+            span.add_event("pegboard.retry", {"error.type": _cut(details["type"], MAX_NAME), **said})
         elif what == "approval":
             span.add_event("pegboard.approval", {"pegboard.approval.answer": details["answer"]})
 
@@ -196,7 +249,7 @@ def _common(tool: Tool | None, agent: Any) -> _Attributes:
         said[NAME] = tool.name
     name = None if agent is None else getattr(agent, "name", None)
     if isinstance(name, str):
-        said["gen_ai.agent.name"] = name
+        said["gen_ai.agent.name"] = _cut(name, MAX_NAME)
     return said
 
 
@@ -213,14 +266,19 @@ def _error_of(result: ToolResult | None) -> dict[str, str]:
         return {}
     fault = result.error if result.status is Status.ERROR else None
     raised = None if fault is None else fault.exception
-    return {"error.type": result.status.value if raised is None else type(raised).__qualname__}
+    return {"error.type": result.status.value if raised is None else _cut(type(raised).__qualname__, MAX_NAME)}
 
 
 def _tell_content(span: Span, sent: str | None, result: ToolResult, redact: Redaction) -> None:
     answer = None if result.is_error else _as_text(redact.deep(result.text if result.data is None else result.data))
     for name, text in (("arguments", sent), ("result", answer)):
         if text is not None:  # redacted as text too: some forms of a secret are seen only there
-            span.set_attribute(f"gen_ai.tool.call.{name}", redact(text))
+            span.set_attribute(f"gen_ai.tool.call.{name}", _cut(redact(text), MAX_CONTENT))
+
+
+def _cut(text: str, limit: int) -> str:
+    """The beginning of a long text, and how long it is. What is redacted is so before: a part of a secret is one."""
+    return text if len(text) <= limit else f"{text[:limit]}... ({len(text):,} characters, cut after {limit:,})"
 
 
 def _as_text(value: Any) -> str | None:
