@@ -173,9 +173,6 @@ CASES: dict[str, Case] = {
     "prints at import": odd("loud", "print('noise')", "loud (acme-loud 1.0): printed to standard output"),
     "changes sys.path": odd("pathy", "import sys; sys.path.insert(0, '/nowhere')", "changed sys.path (restored)"),
     "warns at import": odd("warner", "import warnings; warnings.warn('old', stacklevel=1)"),
-    "patches json": odd(
-        "vandal", "import json; json.dumps = lambda *a, **k: 'x'", "vandal (acme-vandal 1.0): replaced json.dumps"
-    ),
     "5,000 tools": Case(
         module(
             "many",
