@@ -87,6 +87,12 @@ def measure(key: str, unit: str = "m") -> dict[str, Any]:
 
 
 @tool(backend="ray")
+def weigh(thing: Any = None) -> int:
+    """Say how long a thing's text is."""
+    return len(str(thing))
+
+
+@tool(backend="ray")
 def span() -> dict[str, str]:
     """Say which span is the current one."""
     from opentelemetry import trace
@@ -228,4 +234,5 @@ TOOLS = [
     task_of_reading,
     wait_anywhere,
     wait_for_good,
+    weigh,
 ]

@@ -138,6 +138,51 @@ class TestCrowds:
         assert {results[number - 1].attempts for number in lost} == {1}
 
 
+class TestAdversity:
+    def test_many_calls_that_cannot_be_sent_end_each_with_its_error(self, board: Board) -> None:
+        toolkit = board(laborers.weigh, laborers.add, in_flight=8)
+        assert toolkit.call_sync("weigh").data == 4
+        broken = toolkit.session()
+        broken.set_presets("weigh", {"thing": object()})
+
+        async def crowd() -> list[ToolResult]:
+            running = asyncio.create_task(toolkit.call_many([("add", {"a": 1, "b": 2})] * 300))
+            await asyncio.sleep(0)
+            return [*await broken.call_many([("weigh", {})] * 3_000), *await running]
+
+        results = asyncio.run(asyncio.wait_for(crowd(), 120))
+        assert {each.status for each in results[:3_000]} == {Status.ERROR}
+        assert {raised(each) for each in results[:3_000]} == {"TransferError"}
+        assert {each.data for each in results[3_000:]} == {3}
+
+    def test_a_cluster_that_does_not_say_what_it_has_leaves_no_call_waiting(
+        self, board: Board, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        import ray
+
+        toolkit = board(laborers.greedy, laborers.add)
+        assert toolkit.call_sync("add", {"a": 1, "b": 2}).data == 3
+        with monkeypatch.context() as patch:
+            patch.setattr(ray, "nodes", lambda: 1 / 0)
+            result = toolkit.call_sync("greedy")
+            assert "does not say what nodes it has: ZeroDivisionError" in result.text
+            many = asyncio.run(toolkit.call_many([("add", {"a": number, "b": 1}) for number in range(100)]))
+            assert [each.data for each in many] == [number + 1 for number in range(100)]
+        assert "there is" in toolkit.call_sync("greedy").text
+
+    def test_a_timeout_kills_what_holds_the_lock_of_the_interpreter(
+        self, board: Board, capfd: pytest.CaptureFixture[str]
+    ) -> None:
+        toolkit = board(laborers.hold, laborers.add)
+        assert toolkit.call_sync("add", {"a": 1, "b": 2}).data == 3
+        began = time.monotonic()
+        result = toolkit.call_sync("hold", {"seconds": 100})
+        assert result.status is Status.TIMEOUT, result.text
+        assert time.monotonic() - began < 50
+        assert toolkit.call_sync("add", {"a": 1, "b": 2}).data == 3
+        assert "(raylet)" not in capfd.readouterr().out
+
+
 class TestOwnership:
     def test_a_ray_of_the_program_stays(self, board: Board, cluster: Any) -> None:
         import ray
