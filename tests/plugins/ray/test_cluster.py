@@ -70,14 +70,6 @@ class TestWhatTravels:
         toolkit.set_presets("measure", {"unit": "ft"})
         assert toolkit.call_sync("measure", {"key": "abc"}).data == {"length": 3, "unit": "ft"}
 
-    def test_secrets_do_not(self, board: Board) -> None:
-        toolkit = board(laborers.measure)
-        toolkit.set_presets("measure", {"key": Secret("abcdef")})
-        result = toolkit.call_sync("measure")
-        assert result.status is Status.ERROR
-        assert result.error is not None
-        assert "secrets = true" in result.error.details["remedy"]
-
     def test_secrets_do_where_the_settings_say_so(self, board: Board) -> None:
         toolkit = board(laborers.measure, secrets=True)
         toolkit.set_presets("measure", {"key": Secret("abcdef")})
@@ -181,6 +173,18 @@ class TestAdversity:
         assert time.monotonic() - began < 50
         assert toolkit.call_sync("add", {"a": 1, "b": 2}).data == 3
         assert "(raylet)" not in capfd.readouterr().out
+
+
+def test_a_worker_is_as_the_call_before_found_it(board: Board, tmp_path: Path) -> None:
+    toolkit = board(laborers.leave_traces, laborers.find_traces)
+    before = toolkit.call_sync("find_traces", {"seconds": 0.0}).data
+    workers = set()
+    for _ in range(5):
+        assert toolkit.call_sync("leave_traces", {"place": str(tmp_path)}).text == "left"
+        found = toolkit.call_sync("find_traces", {"seconds": 1.5}).data
+        workers.add(found.pop("pid"))
+        assert found == {name: value for name, value in before.items() if name != "pid"}
+    assert before["pid"] in workers or len(workers) < 5, "some call had a worker that had been used"
 
 
 class TestOwnership:
