@@ -63,6 +63,7 @@ def entered(settings: Settings, lose: Callable[[str], object] = lambda reason: N
         if _kept is None:
             if _late is not None and _late.is_late:
                 _late.wait()
+                _late.end()
             _late = _Keeper(settings)
             _late.wait()
             _kept, _late = _late, None
@@ -148,16 +149,19 @@ class _Keeper:
         try:
             self._begin()
         except BaseException as error:  # noqa: BLE001 - who waits for it raises it
-            self._gone.set()
+            self._end("")
             self._begun.set_exception(error)
             return
         self._begun.set_result(None)
+        reason = self._watch()
+        self.is_lost = bool(reason)
+        for cluster, lose in list(self.users.items()) if reason else ():
+            cluster.is_lost = True
+            lose(reason)
+        self._end(reason)
+
+    def _end(self, reason: str) -> None:
         try:
-            reason = self._watch()
-            self.is_lost = bool(reason)
-            for cluster, lose in list(self.users.items()) if reason else ():
-                cluster.is_lost = True
-                lose(reason)
             if self.is_ours and reason is not _SHUT:
                 ray.shutdown()
         finally:
