@@ -190,7 +190,8 @@ class Backend(Protocol):
     What a backend may have besides, as an attribute: `keeps_time = True` says that it ends a job itself at its
     deadline, with `job.timed_out()`, and that nothing of the job runs on then; `remote = True` that jobs leave this
     machine; a method `check(tool)` raises `RegistrationError`, with the remedy, for a tool that cannot run there. It is
-    asked when the tool is registered. `run_here(job)` gives or raises what a job comes to, with the help of the calling
+    asked when the tool is registered; `check_secret(tool, parameter)` likewise refuses a preset that is a `Secret`,
+    when it is set. `run_here(job)` gives or raises what a job comes to, with the help of the calling
     thread, which would only wait for a future: of one with `keeps_time`, whose jobs `job.token` ends.
     """
 

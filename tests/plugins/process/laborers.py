@@ -18,6 +18,7 @@ from attrs import define
 
 from pegboard import CancelToken, Emitter, ImageBlock, Injected, Suspend, ToolCall, ToolError, ToolOutput, tool
 from pegboard._model.tool import ToolOptions
+from pegboard_process import _pipe
 
 process = tool(backend="process")
 VARIABLE = contextvars.ContextVar("variable", default="the child's")
@@ -285,6 +286,39 @@ def colour(hue: NAMELESS) -> str:
 def unsendable() -> Any:
     """Return what cannot be sent."""
     return threading.Lock()
+
+
+@process
+def leave_traces(place: Path) -> int:
+    """Change what belongs to the whole process."""
+    os.chdir(place)
+    os.environ["LEFT_BEHIND"] = "1"
+    os.environ["HOME"] = "elsewhere"
+    os.environ.pop("PATH")
+    signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+    signal.alarm(1)
+    return os.getpid()
+
+
+@process
+def find_traces(seconds: float) -> dict[str, Any]:
+    """Say what there is of the process, after some time."""
+    time.sleep(seconds)
+    return {
+        "pid": os.getpid(),
+        "folder": str(Path.cwd()),
+        "variables": [os.environ.get(name) for name in ("LEFT_BEHIND", "HOME", "PATH")],
+        "handler": str(signal.getsignal(signal.SIGUSR1)),
+    }
+
+
+@process
+def give_too_much(limit: int, size: int, how: str) -> Any:
+    """Give more than a message may have, which is `limit` from now on."""
+    _pipe.MAX_CONTENT = limit  # type: ignore[misc]
+    if how == "raised":
+        raise ValueError("x" * size)
+    return b"x" * size if how == "returned" else (each * size for each in "xy")
 
 
 @process

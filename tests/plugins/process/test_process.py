@@ -6,6 +6,7 @@ import logging
 import multiprocessing
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -585,6 +586,13 @@ class TestWhatCannotTravel:
         assert "cannot pickle '_thread.lock' object" in result.error.details["reason"]
         assert 'backend="thread"' in result.error.details["remedy"]
 
+    @pytest.mark.parametrize("how", ["returned", "yielded", "raised"])
+    def test_more_than_a_message_may_have_is_named_with_both_sizes(self, toolkit: Toolkit, how: str) -> None:
+        result = toolkit.call_sync("give_too_much", {"limit": 20_000, "size": 50_000, "how": how})
+        assert result.status is Status.ERROR
+        assert re.search(r"\(\d+,\d{3} bytes, and a message has at most 20,000 bytes\)", result.text), result.text
+        assert toolkit.call_sync("add", {"a": 1}).data == 11
+
     @both
     def test_argument_is_named(self, shared: Toolkit, call: Call) -> None:
         result = call(shared, "colour", {"hue": "red"}, policy=ExecutionPolicy(max_attempts=3))
@@ -649,6 +657,55 @@ def within_session(session: Session) -> None:
 
 def within_toolkit(a: int, toolkit: Toolkit | None = None) -> None:
     """Take a toolkit."""
+
+
+def test_a_call_finds_its_process_as_the_one_before_it_did(tmp_path: Path) -> None:
+    with Toolkit(plugins=["process"], settings={"process": {"processes": 1}}) as toolkit:
+        toolkit.register(laborers.leave_traces, laborers.find_traces)
+        before = toolkit.call_sync("find_traces", {"seconds": 0}).data
+        assert toolkit.call_sync("leave_traces", {"place": str(tmp_path)}).data == before["pid"]
+        assert toolkit.call_sync("find_traces", {"seconds": 1.5}).data == before
+
+
+FORKING = """
+import asyncio, os, sys
+from pegboard import Toolkit
+from tests.plugins.process.laborers import add, pid
+
+def call(toolkit, *call):
+    result = toolkit.call_sync(*call) if sys.argv[1] == "plain" else asyncio.run(toolkit.call(*call))
+    return result.data if result.error is None else result.text
+
+if __name__ == "__main__":
+    toolkit = Toolkit(plugins=["process"], settings={"process": {"processes": 1}})
+    toolkit.register(add, pid)
+    first = call(toolkit, "pid")
+    child = os.fork()
+    if child == 0:
+        told = call(toolkit, "add", {"a": 1}), call(toolkit, "pid") != first
+        toolkit.close()
+        print("child", *told, flush=True)
+        sys.exit()  # and not os._exit: what ends at exit must leave the parent's processes alone
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    print("parent", call(toolkit, "pid") == first)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")
+@pytest.mark.parametrize("how", ["plain", "looped"])
+def test_a_program_that_forks_begins_anew_in_the_child(how: str, tmp_path: Path) -> None:
+    script = tmp_path / "forking.py"
+    script.write_text(FORKING, encoding="utf-8")
+    made = subprocess.run(
+        [sys.executable, "-W", "ignore", str(script), how],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert made.stdout.splitlines() == ["child 11 True", "0", "parent True"], made.stderr
+    assert made.stderr == ""
 
 
 class TestRefusedAtRegistration:

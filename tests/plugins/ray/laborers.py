@@ -1,5 +1,6 @@
 """Tools for workers of a cluster, which find them by the import path of this module."""
 
+import ctypes
 import os
 import signal
 import time
@@ -86,6 +87,12 @@ def measure(key: str, unit: str = "m") -> dict[str, Any]:
 
 
 @tool(backend="ray")
+def weigh(thing: Any = None) -> int:
+    """Say how long a thing's text is."""
+    return len(str(thing))
+
+
+@tool(backend="ray")
 def span() -> dict[str, str]:
     """Say which span is the current one."""
     from opentelemetry import trace
@@ -122,6 +129,37 @@ def task_of_reading(number: int) -> str:
 def task_for_good(number: int) -> str:
     """The same, of a tool that may not be run twice."""
     return told(number)
+
+
+@tool(backend="ray", timeout=1.0)
+def hold(seconds: int) -> str:
+    """Keep the lock of the interpreter: no other thread of the worker runs meanwhile."""
+    ctypes.PyDLL(None).sleep(seconds)
+    return "held"
+
+
+@tool(backend="ray")
+def leave_traces(place: str) -> str:
+    """Change what belongs to the whole process."""
+    os.chdir(place)
+    os.environ["LEFT_BEHIND"] = "1"
+    os.environ.pop("HOME", None)
+    signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+    signal.alarm(1)
+    return "left"
+
+
+@tool(backend="ray")
+def find_traces(seconds: float) -> dict[str, Any]:
+    """Say what there is of the process, after some time."""
+    time.sleep(seconds)
+    return {
+        "pid": os.getpid(),
+        "folder": str(Path.cwd()),
+        "variables": "LEFT_BEHIND" in os.environ,
+        "home": "HOME" in os.environ,
+        "handler": signal.getsignal(signal.SIGUSR1) is signal.SIG_DFL,
+    }
 
 
 @tool(backend="ray", idempotent=True, timeout=2.0)
@@ -184,7 +222,10 @@ TOOLS = [
     doze,
     fall,
     fall_for_good,
+    find_traces,
     greedy,
+    hold,
+    leave_traces,
     measure,
     sleep,
     span,
@@ -193,4 +234,5 @@ TOOLS = [
     task_of_reading,
     wait_anywhere,
     wait_for_good,
+    weigh,
 ]

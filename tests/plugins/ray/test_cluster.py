@@ -70,14 +70,6 @@ class TestWhatTravels:
         toolkit.set_presets("measure", {"unit": "ft"})
         assert toolkit.call_sync("measure", {"key": "abc"}).data == {"length": 3, "unit": "ft"}
 
-    def test_secrets_do_not(self, board: Board) -> None:
-        toolkit = board(laborers.measure)
-        toolkit.set_presets("measure", {"key": Secret("abcdef")})
-        result = toolkit.call_sync("measure")
-        assert result.status is Status.ERROR
-        assert result.error is not None
-        assert "secrets = true" in result.error.details["remedy"]
-
     def test_secrets_do_where_the_settings_say_so(self, board: Board) -> None:
         toolkit = board(laborers.measure, secrets=True)
         toolkit.set_presets("measure", {"key": Secret("abcdef")})
@@ -136,6 +128,63 @@ class TestCrowds:
         assert lost == [100, 200, 300]
         assert {raised(results[number - 1]) for number in lost} == {"WorkerLostError"}
         assert {results[number - 1].attempts for number in lost} == {1}
+
+
+class TestAdversity:
+    def test_many_calls_that_cannot_be_sent_end_each_with_its_error(self, board: Board) -> None:
+        toolkit = board(laborers.weigh, laborers.add, in_flight=8)
+        assert toolkit.call_sync("weigh").data == 4
+        broken = toolkit.session()
+        broken.set_presets("weigh", {"thing": object()})
+
+        async def crowd() -> list[ToolResult]:
+            running = asyncio.create_task(toolkit.call_many([("add", {"a": 1, "b": 2})] * 300))
+            await asyncio.sleep(0)
+            return [*await broken.call_many([("weigh", {})] * 3_000), *await running]
+
+        results = asyncio.run(asyncio.wait_for(crowd(), 120))
+        assert {each.status for each in results[:3_000]} == {Status.ERROR}
+        assert {raised(each) for each in results[:3_000]} == {"TransferError"}
+        assert {each.data for each in results[3_000:]} == {3}
+
+    def test_a_cluster_that_does_not_say_what_it_has_leaves_no_call_waiting(
+        self, board: Board, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        import ray
+
+        toolkit = board(laborers.greedy, laborers.add)
+        assert toolkit.call_sync("add", {"a": 1, "b": 2}).data == 3
+        with monkeypatch.context() as patch:
+            patch.setattr(ray, "nodes", lambda: 1 / 0)
+            result = toolkit.call_sync("greedy")
+            assert "does not say what nodes it has: ZeroDivisionError" in result.text
+            many = asyncio.run(toolkit.call_many([("add", {"a": number, "b": 1}) for number in range(100)]))
+            assert [each.data for each in many] == [number + 1 for number in range(100)]
+        assert "there is" in toolkit.call_sync("greedy").text
+
+    def test_a_timeout_kills_what_holds_the_lock_of_the_interpreter(
+        self, board: Board, capfd: pytest.CaptureFixture[str]
+    ) -> None:
+        toolkit = board(laborers.hold, laborers.add)
+        assert toolkit.call_sync("add", {"a": 1, "b": 2}).data == 3
+        began = time.monotonic()
+        result = toolkit.call_sync("hold", {"seconds": 100})
+        assert result.status is Status.TIMEOUT, result.text
+        assert time.monotonic() - began < 50
+        assert toolkit.call_sync("add", {"a": 1, "b": 2}).data == 3
+        assert "(raylet)" not in capfd.readouterr().out
+
+
+def test_a_worker_is_as_the_call_before_found_it(board: Board, tmp_path: Path) -> None:
+    toolkit = board(laborers.leave_traces, laborers.find_traces)
+    before = toolkit.call_sync("find_traces", {"seconds": 0.0}).data
+    workers = set()
+    for _ in range(5):
+        assert toolkit.call_sync("leave_traces", {"place": str(tmp_path)}).text == "left"
+        found = toolkit.call_sync("find_traces", {"seconds": 1.5}).data
+        workers.add(found.pop("pid"))
+        assert found == {name: value for name, value in before.items() if name != "pid"}
+    assert before["pid"] in workers or len(workers) < 5, "some call had a worker that had been used"
 
 
 class TestOwnership:

@@ -129,6 +129,20 @@ class Closed(Single):
             raise RegistrationError("no")
 
 
+class Silent(Single):
+    """Takes no secret, and does not say why."""
+
+    def check_secret(self, tool: Tool, parameter: str) -> None:
+        raise RegistrationError("no")
+
+
+class Discreet(Single):
+    """Takes no secret, and says why."""
+
+    def check_secret(self, tool: Tool, parameter: str) -> None:
+        raise RegistrationError(f"{parameter!r} of {tool.name} is a Secret; read it there")
+
+
 class Slow(Single):
     """Refuses every tool."""
 
@@ -146,6 +160,7 @@ FAULTS: list[tuple[Callable[[], Any], str, str]] = [
     (Endless, "closing", "it hung for 2 s"),
     (Open, "leftovers", "after close() there is still: the thread ThreadPoolExecutor"),
     (Closed, "context", "use_session is refused without saying why: no"),
+    (Silent, "secrets", "a secret preset is refused without saying why"),
     (Slow, "registration", "plain tools are refused: not today"),
 ]
 
@@ -166,6 +181,10 @@ def test_those_that_there_are_conform(backend: Any) -> None:
 @each_backend
 def test_those_that_there_are_give_what_tools_give(backend: Any) -> None:
     assert_backend_conforms(backend, only=["results", "errors", "chunks", "context", "secrets", "leftovers"])
+
+
+def test_one_that_takes_no_secret_and_says_why_conforms() -> None:
+    assert_backend_conforms(Discreet(), only=["secrets"])
 
 
 @pytest.mark.parametrize(

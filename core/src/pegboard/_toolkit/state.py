@@ -178,7 +178,9 @@ class ToolkitState:
 
     def check_presets(self, tool: Tool, values: Mapping[str, Any]) -> dict[str, Preset]:
         """The presets that these values are, for a tool that need not hang yet. Raises `RegistrationError`."""
-        return read_presets(tool, values, override=self.options.preset_override)
+        presets = read_presets(tool, values, override=self.options.preset_override)
+        self.collector.check_secrets(tool, [name for name, preset in presets.items() if preset.secret])
+        return presets
 
     def hold_presets(self, tool: Tool, presets: Mapping[str, Preset]) -> None:
         """Set presets that were checked, for a tool that hangs there."""

@@ -111,6 +111,14 @@ class Collector(NamedTuple):
         if check is not None:
             check(tool)
 
+    def check_secrets(self, tool: Tool, names: Iterable[str]) -> None:
+        """Raises `RegistrationError` for a secret preset that must not go where the tool's backend would take it."""
+        backend = (self.backends or {}).get(tool.options.backend or "thread")
+        check = getattr(backend, "check_secret", None)
+        if check is not None:
+            for name in names:
+                check(tool, name)
+
 
 class _Collection(NamedTuple):
     """One registration: what it says is said of all tools in it, however deep inside the source they are."""

@@ -15,10 +15,11 @@ from inspect import isgenerator
 from typing import Any, TypeAlias, final
 
 from pegboard import Block, CancelToken, Suspend, ToolResult, describe_exception
+from pegboard_process import _pipe
 from pegboard_process._data import NotDataError, encoded
 from pegboard_process._pipe import ITEM, RAISED, RETURNED, STUCK
 
-__all__ = ["Answers", "performed", "reason_of"]
+__all__ = ["Answers", "fitting", "performed", "reason_of"]
 
 Convert: TypeAlias = Callable[[Any], Any]
 Say: TypeAlias = Callable[[bytes, bytes], object]
@@ -28,10 +29,11 @@ Left: TypeAlias = "tuple[list[str], list[Block]]"
 
 @final
 class StuckError(Exception):
-    """A value says nothing as data: a lock, a connection, an open file."""
+    """A value says nothing as data (a lock, a connection, an open file), or is too large: `what` says that in words."""
 
-    def __init__(self, cls: str, reason: str) -> None:
-        super().__init__(cls, reason)
+    def __init__(self, what: str, cls: str, reason: str) -> None:
+        super().__init__(what, cls, reason)
+        self.what = what
         self.cls = cls
         self.reason = reason
 
@@ -79,7 +81,8 @@ class Answers:
         convert = self._convert if key else None
         result = _maker(self._packs).made(key, value, promise, convert)
         if isinstance(result.data, str) and _is_handle(value):
-            raise StuckError(type(value).__qualname__, _reason_against(value))
+            cls = type(value).__qualname__
+            raise StuckError(f"a {cls}", cls, _reason_against(value))
         metadata = {str(name): _data_of(self._packs, each) for name, each in result.metadata.items()}
         made = result.status, result.content, result.data, result.error, 0.0, 1, result.notes, result.logs
         return ToolResult("", "", *made, result.attachments, metadata)
@@ -156,11 +159,26 @@ def performed(
         value = call()
         if isgenerator(value):
             value = _drawn(value, answers, token, say)
-        return RETURNED, answers.returned(value, *left())
+        return RETURNED, fitting(answers.returned(value, *left()), value)
     except StuckError as stuck:
-        return STUCK, encoded([stuck.cls, stuck.reason])
+        return STUCK, encoded([stuck.what, stuck.cls, stuck.reason])
     except BaseException as error:  # noqa: BLE001 - whatever a tool raises, or its value's methods, is the outcome
-        return RAISED, told(error, *left())
+        return _raised(error, *left())
+
+
+def fitting(content: bytes, value: Any) -> bytes:
+    """What is to be sent for a value. Raises `StuckError` for more than a message may have."""
+    if len(content) > _pipe.MAX_CONTENT:
+        sizes = f"{len(content):,} bytes, and a message has at most {_pipe.MAX_CONTENT:,} bytes"
+        raise StuckError(sizes, type(value).__qualname__, "it is too large")
+    return content
+
+
+def _raised(error: BaseException, logs: list[str], attachments: Sequence[Block]) -> tuple[bytes, bytes]:
+    try:
+        return RAISED, fitting(told(error, logs, attachments), error)
+    except StuckError as stuck:
+        return STUCK, encoded([stuck.what, stuck.cls, stuck.reason])
 
 
 def _drawn(stream: Generator[Any, Any, Any], answers: Answers, token: CancelToken, say: Say) -> Any:
@@ -171,7 +189,7 @@ def _drawn(stream: Generator[Any, Any, Any], answers: Answers, token: CancelToke
                 item = next(stream)
             except StopIteration as stop:
                 return stop.value
-            say(ITEM, answers.item(item))
+            say(ITEM, fitting(answers.item(item), item))
     return None
 
 

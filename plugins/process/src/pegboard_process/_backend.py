@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import threading
-from typing import TYPE_CHECKING, Any, final
+import weakref
+from typing import TYPE_CHECKING, Any, Final, final
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -30,9 +32,14 @@ class ProcessBackend:
         patience: float = 60.0,
     ) -> None:
         self._options: tuple[Any, ...] = (processes, keep_warm, grace, patience)
+        self._closed = False
+        self._begin()
+        _all.add(self)
+
+    def _begin(self) -> None:
+        """Have no processes: at first, and after a fork, for those that are there are the parent's."""
         self._lock = threading.Lock()
         self._pool: ProcessPool | None = None
-        self._closed = False
 
     def check(self, tool: Tool) -> None:
         """Raises `RegistrationError` for a tool that could never run in another process."""
@@ -70,3 +77,18 @@ class ProcessBackend:
         processes, *_ = self._options
         state = "closed" if self._closed else "idle" if self._pool is None else "running"
         return f"ProcessBackend({processes or 'as many as CPUs'}, {state})"
+
+
+def _begin_all() -> None:
+    backends = list(_all)
+    if any(backend._pool is not None for backend in backends):
+        from pegboard_process._pool import forget_all
+
+        forget_all()
+    for backend in backends:
+        backend._begin()
+
+
+_all: Final[weakref.WeakSet[ProcessBackend]] = weakref.WeakSet()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_all)

@@ -12,7 +12,7 @@ import time
 import weakref
 from contextlib import suppress
 from mmap import mmap
-from multiprocessing import get_context
+from multiprocessing import get_context, process
 from multiprocessing.connection import wait
 from multiprocessing.heap import Arena
 from typing import Any, Final, final
@@ -23,7 +23,7 @@ from pegboard_process._pipe import CANCEL, LAST, Frame, NearEnd, parts
 from pegboard_process._watch import Watch
 from pegboard_process._worker import FAREWELL, serve
 
-__all__ = ["GUARD", "PREFIX", "UNGUARDED", "Child"]
+__all__ = ["GUARD", "PREFIX", "UNGUARDED", "Child", "disown_all"]
 
 PREFIX: Final = "pegboard-process-"
 UNGUARDED: Final = 121
@@ -32,7 +32,8 @@ GUARD: Final = 'put what the main script does under `if __name__ == "__main__":`
 
 _numbers = itertools.count(1)
 _reaping = threading.Lock()
-"""Held by whoever asks whether a process has ended: of two that ask at once, one learns that it never was."""
+"""Held while it is asked whether a process has ended: of two that ask at once, one learns that it never was."""
+_all: weakref.WeakSet[Child] = weakref.WeakSet()
 
 
 @final
@@ -69,6 +70,7 @@ class Child:
         for each in (self._pipe, self._bell, *ends):
             self._waiting.register(each, selectors.EVENT_READ)
         self._watch: Watch | None = None
+        _all.add(self)
         self.ready = False
         self.idle = True
         self.jobs = 0
@@ -186,6 +188,11 @@ class Child:
         self._page = bytes(self._page)  # what is mapped has a file, which a traceback would keep open
         self._close()
 
+    def disown(self) -> None:
+        """It belongs to the process that this one was forked from."""
+        process._children.discard(self._process)  # type: ignore[attr-defined]  # else multiprocessing ends it with us
+        self._close()
+
     def _kill(self) -> bool:
         pid = self._process.pid
         with suppress(OSError):  # it may just have died
@@ -193,6 +200,15 @@ class Child:
                 os.killpg(pid, signal.SIGKILL)
         self._process.kill()
         return self.has_ended(FAREWELL)
+
+
+def disown_all() -> None:
+    """This process was forked: the processes that there are belong to its parent."""
+    global _reaping  # noqa: PLW0603 - a thread that was not forked may hold it
+    _reaping = threading.Lock()
+    for child in list(_all):
+        child.disown()
+    _all.clear()
 
 
 def _close(pipes: list[Any]) -> None:

@@ -49,7 +49,7 @@ RETURNED: Final = b"v"
 RAISED: Final = b"x"
 """What `told` says of the exception, and logs and attachments as above."""
 STUCK: Final = b"s"
-"""What was returned or yielded says nothing as data: the name of its class and the reason."""
+"""What was returned or yielded says nothing as data, or is too large: in words, the name of its class, the reason."""
 LOST: Final = b"l"
 """The job cannot be read here: the reason."""
 

@@ -23,12 +23,12 @@ from typing import Any, Final, TypeAlias, final
 
 from pegboard import Job
 from pegboard.inspection import plugins_of
-from pegboard_process._child import PREFIX, UNGUARDED, Child
+from pegboard_process._child import PREFIX, UNGUARDED, Child, disown_all
 from pegboard_process._run import CANCELLED, Run
 from pegboard_process._transfer import installed_packs
 from pegboard_process._worker import FAREWELL, is_serving
 
-__all__ = ["ProcessPool"]
+__all__ = ["ProcessPool", "forget_all"]
 
 _CLOSED: Final = "the toolkit was closed"
 _CLOSING: Final = 5.0
@@ -269,6 +269,12 @@ def _cpus() -> int:
     """How many processes can work at once; never fewer than two, for one that hangs must not hold up the rest."""
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(2, usable)
+
+
+def forget_all() -> None:
+    """This process was forked: the pools that there are, and their processes, belong to its parent."""
+    _open.clear()
+    disown_all()
 
 
 @atexit.register  # after multiprocessing's own, so it runs before it

@@ -174,8 +174,8 @@ def unpack(kind: bytes, content: bytes, job: Job) -> Any:
         if kind == LOST:
             raise TransferError("this tool cannot be called in its process", _details(_text(said), _FUNCTION))
         if kind == STUCK:
-            cls, reason = map(_text, said)
-            message = f"what this tool gave (a {cls}) cannot be sent back from its process"
+            what, cls, reason = map(_text, said)
+            message = f"what this tool gave ({what}) cannot be sent back from its process"
             raise TransferError(message, {"type": cls, **_details(reason, _RETURNED)})
         outcome, logs, attachments = said
         error = _raised(job, *outcome) if kind == RAISED else None

@@ -17,7 +17,7 @@ from multiprocessing.heap import Arena
 from typing import Any, Final, NoReturn, final
 
 from pegboard import Block, CancelToken, Chunk, Emitter, ToolCall
-from pegboard_process._answer import Answers, performed, reason_of
+from pegboard_process._answer import Answers, fitting, performed, reason_of
 from pegboard_process._carrier import within
 from pegboard_process._data import encoded
 from pegboard_process._pipe import (
@@ -30,6 +30,7 @@ from pegboard_process._pipe import (
     parts,
     read_frame,
 )
+from pegboard_process._traces import Surroundings
 
 __all__ = ["FAREWELL", "is_serving", "job_call", "job_emitter", "job_token", "serve"]
 
@@ -114,6 +115,7 @@ class _Server:
         self._cancelled = NO_JOB, ""
         """The last job that was cancelled, and why: that may be heard of sooner than of the job itself."""
         self._busy = False
+        self._surroundings = Surroundings()
 
     def run(self) -> None:
         threading.Thread(target=self._listen, name="pegboard-pipe", daemon=True).start()
@@ -172,7 +174,7 @@ class _Server:
 
         def listen(chunk: Chunk) -> None:
             far = () if chunk.progress is None else tuple(chunk.progress)
-            self._say(frame.job, CHUNK, encoded((chunk.content, *far)))
+            self._say(frame.job, CHUNK, fitting(encoded((chunk.content, *far)), chunk.content))
 
         _desk = _Desk(Emitter(call_id, name, listen if heard else None), token)
         with within(carrier):
@@ -180,12 +182,14 @@ class _Server:
         _flush()
         self._busy = False
         self._say(frame.job, kind, content, last=True)
+        self._surroundings.restore()  # while the parent reads the answer
 
     def _answer(self, job: bytes, stream: io.BytesIO, desk: _Desk, packs: tuple[str, ...]) -> tuple[bytes, bytes]:
         try:
             function, args, kwargs = pickle.load(stream)  # noqa: S301 - as above
         except BaseException as error:  # noqa: BLE001 - importing the tool's module may raise anything
             return LOST, encoded(reason_of(error))
+        self._surroundings.note()
         LAST.pack_into(self._page, 0, job, time.monotonic())
 
         def say(kind: bytes, content: bytes) -> None:

@@ -2,7 +2,7 @@
 
 In the worker `performed` runs a function, and tells what it comes to as data; in the program `unpack` makes that the
 outcome of the job, and `pass_on` a chunk. `JobFuture` is what a job comes to. Values go by `encoded` and `opened`,
-traces by `carried` and `within`.
+traces by `carried` and `within`. `Surroundings` are what a call leaves as it has found it.
 """
 
 from pegboard_process._answer import Answers, performed
@@ -11,6 +11,7 @@ from pegboard_process._data import NotDataError, decoded, encoded
 from pegboard_process._errors import RemoteError, UnexpectedAnswerError
 from pegboard_process._future import JobFuture
 from pegboard_process._pipe import BEGUN, CHUNK, ITEM, LOST, RAISED, RETURNED, STUCK
+from pegboard_process._traces import Surroundings
 from pegboard_process._transfer import installed_packs, named, opened, pass_on, unpack
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "JobFuture",
     "NotDataError",
     "RemoteError",
+    "Surroundings",
     "UnexpectedAnswerError",
     "carried",
     "decoded",

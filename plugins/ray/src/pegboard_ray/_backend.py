@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import threading
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, Final, final
+
+from pegboard import PegboardError, RegistrationError
+from pegboard_ray._settings import REMEDY_FOR_SECRETS
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -13,6 +17,8 @@ if TYPE_CHECKING:
     from pegboard_ray._settings import Settings
 
 __all__ = ["RayBackend"]
+
+_FORKED: Final = "Ray does not survive a fork: let the first call of a tool with backend='ray' be made in the child"
 
 
 @final
@@ -27,6 +33,8 @@ class RayBackend:
         self._settings = settings
         self._lock = threading.Lock()
         self._dispatcher: Dispatcher | None = None
+        self._process = 0
+        """The one that has the dispatcher."""
         self._closed = False
 
     def check(self, tool: Tool) -> None:
@@ -34,6 +42,14 @@ class RayBackend:
         from pegboard_ray._checks import check_remote
 
         check_remote(tool, self._settings.tools)
+
+    def check_secret(self, tool: Tool, parameter: str) -> None:
+        """Raises `RegistrationError` for a secret that would have to leave the program for a worker."""
+        if not self._settings.secrets:
+            raise RegistrationError(
+                f'tool {tool.name!r} with backend="ray": the preset of {parameter!r} is a Secret, which may not leave '
+                f"the program; {REMEDY_FOR_SECRETS}"
+            )
 
     def submit(self, job: Job) -> Future[Any]:
         """Queue a job. Cancelling the future kills its worker. Raises RuntimeError when the backend is closed."""
@@ -50,7 +66,9 @@ class RayBackend:
             if self._dispatcher is None:
                 from pegboard_ray._dispatch import Dispatcher
 
-                self._dispatcher = Dispatcher(self._settings)
+                self._process, self._dispatcher = os.getpid(), Dispatcher(self._settings)
+            elif self._process != os.getpid():
+                raise PegboardError(_FORKED)
             return self._dispatcher
 
     def diagnosis(self) -> list[tuple[str, str, str]]:
@@ -63,7 +81,7 @@ class RayBackend:
         """End what runs; with its last toolkit a Ray ends that this pack has started. Returns when all that is gone."""
         with self._lock:
             self._closed = True
-            dispatcher = self._dispatcher
+            dispatcher = self._dispatcher if self._process == os.getpid() else None
         if dispatcher is not None:
             dispatcher.close()
 

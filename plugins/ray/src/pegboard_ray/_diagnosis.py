@@ -25,15 +25,16 @@ def diagnosis(settings: Settings) -> list[Said]:
     if settings.address is None:
         what = f"a first call starts a Ray on this machine, with {os.cpu_count()} CPUs, which ends with the toolkit"
         return [("note", what, "to use a cluster, say address in the settings of ray")]
-    from pegboard_ray._cluster import entered, ids, left, offered
+    from pegboard_ray._cluster import ids, offered
+    from pegboard_ray._keeper import entered, left
 
-    entered(settings)
+    cluster = entered(settings)
     try:
         nodes = offered()
         found = [("note", f"the cluster at {settings.address} has {_counted(nodes)}", "nothing, if that is all of it")]
         return found + [each for name, node in sorted(ids().items()) for each in _differences(name, node)]
     finally:
-        left()
+        left(cluster)
 
 
 def _counted(nodes: dict[str, dict[str, float]]) -> str:

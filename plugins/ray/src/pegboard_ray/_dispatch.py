@@ -12,10 +12,11 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, Final, final
 
-from pegboard import Job
-from pegboard_ray._cluster import Cluster, asked_of, entered, left, offered
-from pegboard_ray._errors import NoResourcesError
+from pegboard import Job, PegboardError, describe_exception
+from pegboard_ray._cluster import Cluster, asked_of
+from pegboard_ray._errors import NoResourcesError, WorkerLostError
 from pegboard_ray._flight import Flight
+from pegboard_ray._keeper import entered, left
 from pegboard_ray._orders import Orders
 from pegboard_ray._run import Run
 
@@ -44,8 +45,10 @@ class Dispatcher:
         self._waiting: deque[Run] = deque()
         self._flying: set[Run] = set()
         self._cluster: Cluster | None = None
-        self._failed: BaseException | None = None
+        """None until it is there, and again when it is lost."""
         self._closed = False
+        self._follows = False
+        """Whether an event loop launches what waits."""
         self._rests = False
         """Whether the thread waits for the next call, however long."""
         self._feeder = threading.Thread(target=self._feed, name="pegboard-ray", daemon=True)
@@ -113,37 +116,74 @@ class Dispatcher:
             run.refuse(CancelledError(_CLOSED))
 
     def _over(self, run: Run) -> None:
-        following = None
         with self._state:
             self._flying.discard(run)
-            if self._closed or not (self._waiting and asyncio._get_running_loop()) or self._shares(self._waiting[0]):
+            # No thread has to wake where a loop goes on anyway.
+            if not (self._waiting and asyncio._get_running_loop()) or self._follows:
                 if self._waiting or self._closed:
                     self._state.notify_all()
-            elif len(self._flying) < self._settings.in_flight:
-                following = self._waiting.popleft()
-                self._flying.add(following)
-            cluster = self._cluster
-        if following is not None and cluster is not None:  # no thread has to wake where a loop goes on anyway
-            self._launch([following], cluster)
+                return
+            self._follows = True  # what ends while it is launched is followed from here, not from inside of itself
+        try:
+            while (following := self._following()) is not None:
+                self._launch([following[0]], following[1])
+        except BaseException:  # a real Ctrl-C
+            self._follows = False
+            raise
+
+    def _following(self) -> tuple[Run, Cluster] | None:
+        """What a loop launches next; None if that is left to the thread."""
+        with self._state:
+            room = len(self._flying) < self._settings.in_flight
+            cluster = None if self._closed else self._cluster
+            if cluster is None or not (room and self._waiting) or self._shares(self._waiting[0]):
+                self._follows = False
+                self._state.notify_all()
+                return None
+            run = self._waiting.popleft()
+            self._flying.add(run)
+            return run, cluster
 
     def _feed(self) -> None:
         """Start Ray, launch what waits, and look after what Ray cannot place."""
-        try:
-            self._cluster = entered(self._settings)
-        except BaseException as error:  # noqa: BLE001 - every call is told
-            self._failed = error
         looked = time.monotonic()
         while (runs := self._next(looked + _LOOKS)) is not None:
-            if self._cluster is not None:
-                self._launch(runs, self._cluster)
-            else:
-                for run in runs:
-                    run.refuse(self._failed)
+            cluster = self._cluster or self._entered()
+            if cluster is not None:
+                try:
+                    self._launch(runs, cluster)
+                except BaseException as error:  # noqa: BLE001 - whatever it is, no call waits for ever
+                    for run in runs:
+                        run.refuse(error)
             if time.monotonic() - looked >= _LOOKS:
                 looked = time.monotonic()
                 self._look()
         if self._cluster is not None:
-            left()
+            left(self._cluster)
+
+    def _entered(self) -> Cluster | None:
+        """Find or start Ray; where that fails, all that waits is told."""
+        try:
+            cluster = entered(self._settings, self._lost)
+        except BaseException as error:  # noqa: BLE001 - the calls raise it
+            with self._state:
+                refused = list(self._waiting)
+                self._waiting.clear()
+            for run in refused:
+                run.refuse(error)
+            return None
+        with self._state:
+            self._cluster = None if cluster.is_lost else cluster
+        return self._cluster
+
+    def _lost(self, reason: str) -> None:
+        """The cluster is lost, with all that it runs; the next call finds or starts one."""
+        with self._state:
+            self._cluster = None
+            runs = list(self._flying)
+            self._state.notify_all()
+        for run in runs:
+            run.refuse(WorkerLostError(f"the Ray that {run.name} was running on is lost: {reason}"))
 
     def _next(self, until: float) -> list[Run] | None:
         """What can be launched now; None when this is closed and nothing is left."""
@@ -152,6 +192,8 @@ class Dispatcher:
             while not (self._closed and not self._flying):
                 now, room = time.monotonic(), self._settings.in_flight - len(self._flying)
                 fitting = 0 if room < self._whole() and now < patience else min(room, len(self._waiting))
+                if self._waiting and self._cluster is None:
+                    return []
                 runs = [self._waiting.popleft() for _ in range(fitting)]
                 self._flying.update(runs)
                 if runs:
@@ -183,10 +225,14 @@ class Dispatcher:
         patience = 0.0 if cluster.is_local else self._settings.patience
         placed: dict[Any, bool] = {}
         for run in old:
-            if run.shape not in placed:
-                placed[run.shape] = cluster.places(run.options)
-            if run.is_unplaced(placed=placed[run.shape], patience=patience):
-                run.fail(_no_resources(run))
+            try:
+                if run.shape not in placed:
+                    placed[run.shape] = cluster.places(run.options)
+                if run.is_unplaced(placed=placed[run.shape], patience=patience):
+                    run.fail(_no_resources(run, cluster.offered()))
+            except Exception as error:  # noqa: BLE001 - whatever Ray has instead of its nodes
+                if run.is_unplaced(placed=False, patience=self._settings.patience):
+                    run.fail(_no_answer(run, error))
 
     def close(self) -> None:
         """End every call; returns when their workers are gone, and with the last toolkit's Ray too."""
@@ -206,12 +252,15 @@ class Dispatcher:
         self._feeder.join(_CLOSING * 3)
 
 
-def _no_resources(run: Run) -> NoResourcesError:
-    has = "; ".join(
-        f"{name}: {', '.join(_amounts(resources)) or 'nothing'}" for name, resources in sorted(offered().items())
-    )
+def _no_resources(run: Run, offered: dict[str, dict[str, float]]) -> NoResourcesError:
+    has = "; ".join(f"{name}: {', '.join(_amounts(each)) or 'nothing'}" for name, each in sorted(offered.items()))
     asked = ", ".join(_amounts(asked_of(run.options)))
     return NoResourcesError(f"no node of the Ray cluster has what {run.name} asks for ({asked}); there is {has}")
+
+
+def _no_answer(run: Run, error: Exception) -> PegboardError:
+    why = f"{type(error).__name__}: {describe_exception(error)}"
+    return PegboardError(f"{run.name} got no answer, and the Ray cluster does not say what nodes it has: {why}")
 
 
 def _amounts(resources: dict[str, float]) -> list[str]:

@@ -10,6 +10,7 @@ from typing import Any, Final, final
 from uuid import uuid4
 
 import ray
+from ray.exceptions import GetTimeoutError
 
 from pegboard_process.wire import UnexpectedAnswerError
 from pegboard_ray._cluster import Cluster
@@ -21,6 +22,8 @@ __all__ = ["Flight"]
 
 _BOOT: Final = uuid4().hex
 
+_LOOKS: Final = 1.0
+"""Seconds between two looks at whether a call has ended without an answer of Ray's."""
 _numbers: Final = itertools.count(1)
 
 
@@ -59,14 +62,24 @@ class Flight:
     def _hear(self) -> None:
         """Wait for the answer."""
         try:
-            said = ray.get(self._ref)
+            said = self._got()
         except KeyboardInterrupt:
             self._listen()
             raise
         except Exception as error:  # noqa: BLE001 - whatever Ray has instead of an answer
             self._broken(error)
         else:
-            self._answered(said)
+            if said is not None:
+                self._answered(said)
+
+    def _got(self) -> bytes | None:
+        """What Ray has; None if the call has ended otherwise meanwhile: a Ray that is lost may never answer."""
+        while True:
+            try:
+                return ray.get(self._ref, timeout=_LOOKS)  # type: ignore[no-any-return]
+            except GetTimeoutError:
+                if all(run.future.done() for run in self._runs):
+                    return None
 
     def _listen(self) -> None:
         self._ref.future().add_done_callback(self._told)

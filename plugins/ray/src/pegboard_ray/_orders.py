@@ -12,6 +12,7 @@ from pegboard.inspection import plugins_of
 from pegboard_process.wire import NotDataError, carried, encoded, installed_packs, named
 from pegboard_ray._checks import listens, path_of, task_options
 from pegboard_ray._order import Order, Wanted, schema_digest
+from pegboard_ray._settings import REMEDY_FOR_SECRETS
 from pegboard_ray._worker import release_of
 
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 __all__ = ["Known", "Orders", "written"]
 
 _ELSEWHERE: Final = 'or let the tool run here, with backend="thread"'
-_SECRET: Final = f"say secrets = true in the settings of ray, read it from the worker's environment, {_ELSEWHERE}"
 _PLAIN: Final = f"make it JSON or bytes, {_ELSEWHERE}"
 
 
@@ -116,7 +116,7 @@ def written(job: Job, known: Known, key: str) -> bytes:
     presets: dict[str, Any] = {}
     if hidden := known.model - job.shown:
         if job.has_secrets and not known.settings.secrets:
-            raise TransferError("a secret that the program provides may not leave it", {"remedy": _SECRET})
+            raise TransferError("a secret that the program provides may not leave it", {"remedy": REMEDY_FOR_SECRETS})
         values = named(job, args, kwargs)
         presets = {name: values[name] for name in hidden & values.keys() - job.json_arguments.keys()}
     heard, timeout, grace = job.emitter.heard, job.timeout, known.settings.grace

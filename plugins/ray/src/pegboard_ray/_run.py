@@ -60,6 +60,7 @@ class Run:
         self._hear: Callable[[], None] | None = None
         self._lose: Callable[[BaseException], None] = _unheard
         self._is_begun = False
+        self._is_over = False
         self._stopped: BaseException | None = None
         self._listens = False
         self._began = time.monotonic()
@@ -87,10 +88,9 @@ class Run:
     def boarded(self, known: Known, flight: str) -> bytes | None:
         """Its order, now that it is launched; None for what has ended instead. What goes wrong is its outcome."""
         self._began = time.monotonic()
-        if not (self._is_begun or self.future.set_running_or_notify_cancel()):
+        if not self._is_running():
             self._over(self)
             return None
-        self._is_begun = True
         try:
             self.options, self.shape, self._listens = known.options, known.shape, known.listens
             self.is_streamed = self._listens or self.job.emitter.heard
@@ -98,6 +98,13 @@ class Run:
         except BaseException as error:  # noqa: BLE001 - also of what a call must not send
             self.end(error=error)
             return None
+
+    def _is_running(self) -> bool:
+        """Whether it is to run, or to end with an error: it was neither cancelled while it waited, nor has it ended."""
+        with self._lock:
+            if not (self._is_begun or self._is_over):
+                self._is_begun = self.future.set_running_or_notify_cancel()
+            return self._is_begun and not self._is_over
 
     def launched(self, ref: Any, hear: Callable[[], None] | None, lose: Callable[[BaseException], None]) -> None:
         """Hear of its task. `hear` waits for the answer in the thread that has the call, `lose` hears of its loss."""
@@ -114,7 +121,7 @@ class Run:
 
     def begins_anew(self, noted: str) -> bool:
         """Whether it does, in a task of its own, now that one is lost. Not if it was to end, or its time is up."""
-        if self._stopped is not None or noted == self._key:
+        if self._is_over or self._stopped is not None or noted == self._key:
             return False
         self.is_alone = True
         return True
@@ -217,8 +224,8 @@ class Run:
             self._cancel()
 
     def refuse(self, error: BaseException | None) -> None:
-        """End what waits to be launched."""
-        if self._is_begun or self.future.set_running_or_notify_cancel():
+        """End it with an error, whether it waits or runs; nothing is cancelled in the cluster."""
+        if self._is_running():
             self.end(error=error)
         else:
             self._over(self)
@@ -272,8 +279,11 @@ class Run:
         self.end(error=made)
 
     def end(self, value: Any = None, error: BaseException | None = None) -> None:
-        """End it with a value or an error."""
+        """End it with a value or an error, the first time."""
         with self._lock:
+            if self._is_over:
+                return
+            self._is_over = True
             error = self._stopped or error
         try:
             if error is not None:

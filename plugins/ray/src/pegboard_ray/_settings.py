@@ -1,10 +1,16 @@
 """What a program can say of the cluster."""
 
-from typing import Any
+from typing import Any, Final
 
 import attrs
 
-__all__ = ["Settings"]
+__all__ = ["REMEDY_FOR_SECRETS", "Settings"]
+
+REMEDY_FOR_SECRETS: Final = (
+    "say secrets = true in the settings of ray, read it from the worker's environment, or let the tool run here, with "
+    'backend="thread"'
+)
+"""What to do where a secret would have to leave the program."""
 
 
 @attrs.frozen

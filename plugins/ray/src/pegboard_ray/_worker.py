@@ -15,7 +15,7 @@ from importlib.metadata import version
 from typing import Any, Final, final
 
 from pegboard import Chunk, ExecutionPolicy, Job, PegboardError, Tool, Toolkit, describe_exception
-from pegboard_process.wire import BEGUN, CHUNK, LOST, RETURNED, Answers, encoded, performed, within
+from pegboard_process.wire import BEGUN, CHUNK, LOST, RETURNED, Answers, Surroundings, encoded, performed, within
 from pegboard_ray._checks import listens, path_of
 from pegboard_ray._order import LATE, MISMATCH, PUT_OFF, TOOK, Order, Wanted, framed, schema_digest, unpacked
 from pegboard_ray._places import PLACES
@@ -161,10 +161,13 @@ class _Work:
             return job.call.logs, job.call.attachments
 
         grace = self._order.grace if listens(job.tool) else 0.0
+        surroundings = _surroundings()
+        surroundings.note()
         with _watchdog.watching(self._order.timeout, self._order.key, job.token, grace) as is_late:
             self._kind, self._content = performed(
                 partial(job.function, *args, **kwargs), answers, job.token, self._say, left
             )
+        surroundings.restore()
         if is_late():
             self._kind, self._content = LATE, b""
 
@@ -172,6 +175,12 @@ class _Work:
         """A call that did not come as far as its function has a result all the same."""
         if self._job is None:
             self._kind, self._content = RETURNED, encoded([result, [], []])
+
+
+@cache
+def _surroundings() -> Surroundings:
+    """Those that every call of this worker finds."""
+    return Surroundings()
 
 
 class _MismatchError(Exception):

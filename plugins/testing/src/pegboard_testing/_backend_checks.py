@@ -385,8 +385,14 @@ class _Suite:
                 yield Finding("context", f"{name}, which needs a {needs}, gave {result!r} and no remedy", remedy)
 
     def _secrets(self) -> Iterator[Finding]:
-        for name in ("use_secret", "tell_secret"):
-            self._toolkit.set_presets(name, {"key": Secret(_SECRET)})
+        try:
+            for name in ("use_secret", "tell_secret"):
+                self._toolkit.set_presets(name, {"key": Secret(_SECRET)})
+        except RegistrationError as error:
+            if "'key'" not in str(error) or ";" not in str(error) or _SECRET in str(error):
+                remedy = "name the parameter and the remedy, and nothing of the value"
+                yield Finding("secrets", "a secret preset is refused without saying why", remedy)
+            return
         result, told = self._call("use_secret"), self._call("tell_secret")
         shown = f"{told!r} {told.text} {told.error!r} {told.error and told.error.message} {told.to_dict()}"
         if _SECRET in shown:
