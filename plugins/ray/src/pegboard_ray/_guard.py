@@ -13,6 +13,7 @@ import signal
 import struct
 import sys
 import time
+from importlib import import_module
 
 __all__ = ["PAGE"]
 
@@ -31,9 +32,7 @@ def main(number: str, address: str, namespace: str) -> None:
             if select.select([0], [], [], None if left == math.inf else left)[0] and not os.read(0, 64):
                 return
             continue
-        from ray._raylet import GcsClient  # type: ignore[attr-defined]  # it is compiled
-
-        client = GcsClient(address=address)
+        client = import_module("ray._raylet").GcsClient(address=address)
         if os.getppid() != worker:
             return
         os.kill(worker, signal.SIGSTOP)
