@@ -81,6 +81,7 @@ def test_a_type_that_contains_itself() -> None:
 
     structure = type_table(TypeHandler(Price, build)).plan(Price).structure
     assert structure({"below": [{"below": []}, {}]}).sent == {"below": [{"below": []}, {}]}
+    wrong: dict[str, Any]
     for wrong in ({"below": {}}, {"below": [{"below": [{"above": 1}]}]}):
         with pytest.raises(ValueError, match="fit"):
             structure(wrong)

@@ -27,7 +27,7 @@ from pegboard._types.table import TypeTable
 
 if TYPE_CHECKING:
     from pegboard._schema.foreign import ForeignSchema
-    from pegboard._schema.vet import Keywords
+    from pegboard._schema.vet import Judge
 
 POSITIONAL: Final = inspect.Parameter.POSITIONAL_OR_KEYWORD
 KEYWORD: Final = inspect.Parameter.KEYWORD_ONLY
@@ -291,7 +291,7 @@ def _foreign_members(model: Mapping[str, Any], name: str) -> Iterator[ParameterP
 _WANTED: Final = 'such as {"type": "object", "properties": {...}} or {} for any object'
 
 
-def foreign_object(schema: Mapping[str, Any], where: str, keywords: Keywords | None = None) -> ForeignSchema:
+def foreign_object(schema: Mapping[str, Any], where: str, judge: Judge | None = None) -> ForeignSchema:
     """The schema that others wrote of an object. Raises `RegistrationError` for one that is not or cannot be used."""
     from pegboard._schema.foreign import ForeignSchema
 
@@ -299,7 +299,7 @@ def foreign_object(schema: Mapping[str, Any], where: str, keywords: Keywords | N
         raise RegistrationError(f"{where} must be the schema of an object, as a mapping {_WANTED}; got {schema!r}")
     if schema.get("type", "object") != "object":
         raise RegistrationError(f"{where} must be the schema of an object, got type {schema['type']!r}")
-    return ForeignSchema(carried_data(copied(schema)), where, keywords=keywords)
+    return ForeignSchema(carried_data(copied(schema)), where, judge=judge)
 
 
 def _added_slot(key: str, plan: TypePlan, required: bool) -> ParameterPlan:
