@@ -6,7 +6,7 @@ import inspect
 from collections import abc
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, Unpack, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, Unpack, cast, get_args, get_origin
 
 from attrs import evolve
 
@@ -23,7 +23,7 @@ from pegboard._results.converters import ConverterTable
 from pegboard._types.annotations import is_union, read_metadata, runtime_class, split
 from pegboard._types.hints import plain_function, read_hints, read_parameters
 from pegboard._types.plans import optional_member
-from pegboard._types.table import TypeTable
+from pegboard._types.table import Remembered, TypeTable
 
 if TYPE_CHECKING:
     from pegboard._schema.foreign import ForeignSchema
@@ -64,7 +64,14 @@ class TypeTables:
         self.types = types
         self.injectors = injectors
         self.converters = converters
+        self._writers = Remembered()
         types.first_held = injectors.first_held
+
+    def forget(self) -> None:
+        """Keep nothing alive that no tool uses: what was found out about types is found out anew."""
+        for each in (self.types, self.injectors, self.converters):
+            each.forget()
+        self._writers.clear()
 
     def within(self, pack: str | None) -> TypeTables:
         """The same for the tools of one pack."""
@@ -80,8 +87,13 @@ class TypeTables:
 
         Raises `ConflictError` for a tie of plugins.
         """
+        if cls not in self._writers:
+            self._writers[cls] = self._writer(cls)
+        return cast("Callable[[Any], Any] | None", self._writers[cls])
+
+    def _writer(self, cls: type) -> Callable[[Any], Any] | None:
         try:
-            return self.types.plan(cls).unstructure
+            return self.types.passing_plan(cls).unstructure
         except ConflictError:
             raise
         except PegboardError:
