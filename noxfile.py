@@ -31,7 +31,9 @@ NEEDED_EXTRAS = {"plugins/testing": "[pytest]"}
 # Members that another one uses as a library; like the core they are on no index.
 LIBRARIES = {
     "plugins/agent": ("plugins/dialects",),
+    "plugins/mcp": ("plugins/schemas",),
     "plugins/multimodal": ("plugins/files",),
+    "plugins/openapi": ("plugins/schemas",),
     "plugins/ray": ("plugins/process",),
 }
 # Ray takes 300 MB, and a cluster 700 MB of memory: its tests have a session of their own.

@@ -84,7 +84,12 @@ def trespasses(path: Path, *allowed: str) -> list[str]:
 
 
 # Packs of which a part is a library, and who uses it.
-LIBRARIES = {"pegboard_agent": ("pegboard_dialects",), "pegboard_cli": ("pegboard_testing",)}
+LIBRARIES = {
+    "pegboard_agent": ("pegboard_dialects",),
+    "pegboard_cli": ("pegboard_testing",),
+    "pegboard_mcp": ("pegboard_schemas",),
+    "pegboard_openapi": ("pegboard_schemas",),
+}
 
 
 def test_packs_import_only_the_face() -> None:

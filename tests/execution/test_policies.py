@@ -179,11 +179,12 @@ class TestWhatMayBeSaid:
 
     @pytest.mark.parametrize("field", ["timeout", "initial_backoff", "max_backoff"])
     def test_a_timedelta_is_its_seconds(self, field: str) -> None:
-        policy = ExecutionPolicy(**{field: timedelta(minutes=1, milliseconds=500)})
+        given: dict[str, Any] = {field: timedelta(minutes=1, milliseconds=500)}
+        policy = ExecutionPolicy(**given)
         assert getattr(policy, field) == 60.5
         assert eval(repr(policy)) == policy
         with pytest.raises(ValueError, match=f"{field} must be"):
-            ExecutionPolicy(**{field: timedelta(seconds=-1)})
+            ExecutionPolicy(**{**given, field: timedelta(seconds=-1)})
 
     def test_timeout_of_a_tool_is_checked_where_it_is_declared(self) -> None:
         @tool(timeout=timedelta(milliseconds=20))
@@ -193,6 +194,7 @@ class TestWhatMayBeSaid:
         toolkit = Toolkit()
         toolkit.register(wait)
         assert toolkit.call_sync("wait").status == "timeout"
+        wrong: Any
         for wrong in ("3 s", 0, True, timedelta(0)):
             with pytest.raises(ValueError, match="timeout must be"):
                 tool(timeout=wrong)(wait)

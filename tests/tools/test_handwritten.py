@@ -124,7 +124,7 @@ class TestAttributes:
             ({"type": "object", "properties": {"a": {"type": "strin"}}}, "#/properties/a/type is not valid"),
             ({"type": "object", "properties": {"a": {"$ref": "https://x.example/y.json"}}}, "properties/a"),
             ({"type": "object", "properties": {"a": {"$ref": "#/$defs/Nowhere"}}}, "Nowhere"),
-            ({"type": "object", "properties": {"a": {"type": "string", "pattern": "(a+)+$"}}}, "pattern"),
+            ({"type": "object", "properties": {"a": {"type": "string", "pattern": "("}}}, "pattern"),
         ],
     )
     def test_schemas_that_are_refused(self, schema: dict[str, Any], message: str) -> None:

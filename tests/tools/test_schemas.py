@@ -461,7 +461,7 @@ class TestExtendedModel:
             (int, "takes an object schema or a record type"),
             ({"type": "array"}, "the extended model must be the schema of an object, got type 'array'"),
             ({"properties": {"b": {"type": "strin"}}}, "#/properties/b/type"),
-            ({"properties": {"b": {"pattern": "(a+)+$"}}}, "pattern"),
+            ({"properties": {"b": {"pattern": "("}}}, "pattern"),
         ],
     )
     def test_refused(self, model: Any, message: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from decimal import Decimal
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given
 from jsonschema import Draft202012Validator
 
-from pegboard import Toolkit, TypeHandler, TypePlan, Types
+from pegboard import Text, Toolkit, TypeHandler, TypePlan, Types, shaped
 from tests.support.schemas_of_all_kinds import values
 from tests.types.table import type_table
 
@@ -81,6 +82,36 @@ def test_a_type_that_contains_itself() -> None:
 
     structure = type_table(TypeHandler(Price, build)).plan(Price).structure
     assert structure({"below": [{"below": []}, {}]}).sent == {"below": [{"below": []}, {}]}
+    wrong: dict[str, Any]
     for wrong in ({"below": {}}, {"below": [{"below": [{"above": 1}]}]}):
         with pytest.raises(ValueError, match="fit"):
             structure(wrong)
+
+
+class Moment(dt.datetime):
+    """A class of its own, which a handler for datetime may not know."""
+
+
+def text(build: Any) -> Any:
+    return lambda annotation, types: shaped({"type": "string"}, Text(build(annotation)))
+
+
+def opaque(build: Any) -> Any:
+    return lambda annotation, types: TypePlan({"type": "string"}, build(annotation))
+
+
+@pytest.mark.parametrize("annotation", [Moment, list[Moment], Moment | None])
+@pytest.mark.parametrize(
+    "plan", [text, lambda build: lambda annotation, types: TypePlan({"type": "string"}, build(annotation))]
+)
+def test_the_annotated_class_arrives_or_nothing(annotation: Any, plan: Any) -> None:
+    """A handler for a class is asked about classes below it, too."""
+    sent: Any = "2024-05-06T07:08:09"
+    sent = [sent] if annotation == list[Moment] else sent
+    base = type_table(TypeHandler(dt.datetime, plan(lambda annotation: dt.datetime.fromisoformat)))
+    with pytest.raises(ValueError, match="makes a datetime of it, not a Moment"):
+        base.plan(annotation).structure(sent)
+    assert base.plan(dt.datetime).structure("2024-05-06T07:08:09") == dt.datetime(2024, 5, 6, 7, 8, 9)  # noqa: DTZ001
+    own = type_table(TypeHandler(dt.datetime, plan(lambda annotation: annotation.fromisoformat)))
+    arrived = own.plan(annotation).structure(sent)
+    assert type(arrived[0] if isinstance(arrived, list) else arrived) is Moment

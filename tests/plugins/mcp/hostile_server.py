@@ -5,9 +5,15 @@ Each tool asks for arguments that are dear to check, and answers with data that 
 
 import json
 import sys
+from pathlib import Path
 from typing import Any
 
-from hostile_schemas import pattern_attacks, schema_attacks  # type: ignore[import-not-found]  # beside a script
+sys.path.append(str(Path(__file__).parents[1] / "schemas"))
+
+from hostile_schemas import (  # type: ignore[import-not-found]
+    pattern_attacks,
+    schema_attacks,
+)
 
 ATTACKS = (pattern_attacks if sys.argv[1] == "patterns" else schema_attacks)(int(sys.argv[2]), int(sys.argv[3]))
 

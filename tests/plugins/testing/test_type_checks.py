@@ -8,7 +8,20 @@ from typing import Any
 
 import pytest
 
-from pegboard import Choice, Mismatch, Scalar, Text, Toolkit, TypeHandler, TypePlan, hookimpl, shaped
+from pegboard import (
+    Choice,
+    Member,
+    Mismatch,
+    Record,
+    Scalar,
+    Shape,
+    Text,
+    Toolkit,
+    TypeHandler,
+    TypePlan,
+    hookimpl,
+    shaped,
+)
 from pegboard_testing import assert_conforms, check_types, conformance
 
 
@@ -42,29 +55,37 @@ def code(value: Any) -> str:
     return value
 
 
-DISAGREE: dict[str, tuple[dict[str, Any], Callable[[Any], Any], str]] = {
-    "int of anything": ({"type": "integer"}, int, "accepts what its schema refuses"),
-    "bool of anything": ({"type": "boolean"}, bool, "accepts what its schema refuses"),
-    "text of anything": ({"type": "string"}, str, "accepts what its schema refuses"),
-    "booleans are integers": ({"type": "integer"}, lambda value: Celsius(value + 0), "accepts what its schema refuses"),
-    "no integers": ({"type": "number"}, strictly(float), "refuses what its schema accepts"),
-    "a pattern that nobody wrote": ({"type": "string"}, code, "refuses what its schema accepts"),
-    "a bound that nobody enforces": ({"type": "integer", "minimum": 3}, int, "accepts what its schema refuses"),
-    "a value too many": ({"enum": ["a", "b"]}, lambda value: {"a": 1}[value], "refuses what its schema accepts"),
-    "surplus members": (
-        {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"], "additionalProperties": False},
-        lambda value: Celsius(value["x"]),
+def given(schema: dict[str, Any], shape: Shape) -> Callable[[Any, Any], TypePlan]:
+    return lambda annotation, types: shaped(schema, shape)
+
+
+NAMED = {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"], "additionalProperties": False}
+OPEN = Record(dict, (Member("x", "x", shaped({"type": "integer"}, Scalar(int))),), open=True)
+
+# Without a shape a plan is held to its schema, so that it can only refuse too much.
+DISAGREE: dict[str, tuple[Callable[[Any, Any], TypePlan], str]] = {
+    "no integers": (plan({"type": "number"}, strictly(float)), "refuses what its schema accepts"),
+    "a pattern that nobody wrote": (plan({"type": "string"}, code), "refuses what its schema accepts"),
+    "a value too many": (
+        plan({"enum": ["a", "b"]}, lambda value: {"a": 1}[value]),
+        "refuses what its schema accepts",
+    ),
+    "no schema at all": (plan({}, strictly(str)), "refuses what its schema accepts"),
+    "int of anything": (given({"type": "integer"}, Scalar(object)), "accepts what its schema refuses"),
+    "another type": (given({"type": "boolean"}, Scalar(int)), "refuses what its schema accepts"),
+    "a bound that nobody enforces": (
+        given({"type": "integer", "minimum": 3}, Scalar(int)),
         "accepts what its schema refuses",
     ),
-    "no schema at all": ({}, strictly(str), "refuses what its schema accepts"),
+    "surplus members": (given(NAMED, OPEN), "accepts what its schema refuses"),
 }
 
 
 @pytest.mark.parametrize("name", DISAGREE)
 @pytest.mark.parametrize("matches", [Celsius, (Celsius,)], ids=["class", "tuple"])
 def test_found(name: str, matches: Any) -> None:
-    schema, structure, what = DISAGREE[name]
-    guilty = pack(TypeHandler(matches, plan(schema, structure)))
+    build, what = DISAGREE[name]
+    guilty = pack(TypeHandler(matches, build))
     (finding,) = [each for each in conformance(guilty) if each.check == "types"]
     assert what in finding.what
     assert "the handler of acme for" in finding.what
@@ -81,6 +102,13 @@ def test_found(name: str, matches: Any) -> None:
         lambda annotation, types: shaped({"type": "string", "pattern": "^[A-Z]{3}$"}, Text(code)),
         lambda annotation, types: shaped({"enum": ["a", 1]}, Choice((("a", 1), (1, 2)))),
         plan({"type": "string", "format": "made-up"}, code),
+        # What they would take besides, their schemas refuse.
+        plan({"type": "integer"}, int),
+        plan({"type": "boolean"}, bool),
+        plan({"type": "string"}, str),
+        plan({"type": "integer"}, lambda value: Celsius(value + 0)),
+        plan({"type": "integer", "minimum": 3}, int),
+        plan(NAMED, lambda value: Celsius(value["x"])),
     ],
 )
 def test_nothing_to_find(build: Any) -> None:
@@ -89,9 +117,9 @@ def test_nothing_to_find(build: Any) -> None:
 
 
 def test_a_type_taken_over_by_a_predicate() -> None:
-    handler = TypeHandler(lambda annotation: annotation is int, plan({"type": "integer"}, int))
+    handler = TypeHandler(lambda annotation: annotation is int, plan({"type": "integer"}, strictly(float)))
     (finding,) = [each for each in conformance(pack(handler)) if each.check == "types"]
-    assert "for int accepts what its schema refuses" in finding.what
+    assert "for int refuses what its schema accepts" in finding.what
 
 
 def test_types_of_the_tools_parameters() -> None:
@@ -102,14 +130,14 @@ def test_types_of_the_tools_parameters() -> None:
             celsius: How warm.
         """
 
-    module = pack(TypeHandler(lambda annotation: annotation is Celsius, plan({"type": "number"}, float)))
+    module = pack(TypeHandler(lambda annotation: annotation is Celsius, plan({"type": "number"}, strictly(float))))
     module.provide_tools = hookimpl(lambda settings: [f])
     (finding,) = [each for each in conformance(module) if each.check == "types"]
-    assert "Celsius accepts what its schema refuses" in finding.what
+    assert "Celsius refuses what its schema accepts" in finding.what
 
 
 def test_only_the_packs_own() -> None:
-    toolkit = Toolkit(plugins=[pack(TypeHandler(Celsius, plan({"type": "integer"}, int)))])
+    toolkit = Toolkit(plugins=[pack(TypeHandler(Celsius, plan({"type": "integer"}, strictly(str))))])
     assert len(list(check_types(toolkit))) == 1
     assert list(check_types(toolkit, "acme")) != []
     assert list(check_types(toolkit, "other")) == []
@@ -126,7 +154,7 @@ def test_doctor(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         "class Celsius: ...\n"
         "@hookimpl\n"
         "def provide_types():\n"
-        "    return [TypeHandler(Celsius, lambda *_: TypePlan({'type': 'integer'}, int))]\n"
+        "    return [TypeHandler(Celsius, lambda *_: TypePlan({'type': 'integer'}, {}.__getitem__))]\n"
     )
     fake_distribution(tmp_path, "acme-warm", entry_points={"warm": "acme_warm"}, modules={"acme_warm": source})
     monkeypatch.syspath_prepend(str(tmp_path))
@@ -137,4 +165,4 @@ def test_doctor(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         assert len(findings) == found
         for each in findings:
             assert each["level"] == "error"
-            assert "Celsius accepts what its schema refuses" in each["message"]
+            assert "Celsius refuses what its schema accepts" in each["message"]

@@ -139,8 +139,10 @@ class Groups:
 class Registry:
     """What packs and the program hung up, under one lock; `board` is rebuilt when somebody looks after a change."""
 
-    def __init__(self) -> None:
+    def __init__(self, removed: Callable[[], Any] = bool) -> None:
         self._lock = threading.RLock()
+        # Is called when tools were removed.
+        self._removed = removed
         # By pack, and by name there. The program's have no pack; they come first here and last on the board.
         self._hung: dict[str | None, dict[str, Tool]] = {None: {}}
         self._sets: dict[str | None, list[Toolset]] = {None: []}
@@ -299,6 +301,7 @@ class Registry:
                 for pack, tools in self._hung.items()
             }
             self._changed()
+        self._removed()
 
     def update(self, fresh: Mapping[Entry, Tool]) -> None:
         """Put other versions of tools, by the entries of those that hang, in their places, under the same names."""

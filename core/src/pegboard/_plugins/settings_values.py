@@ -117,8 +117,8 @@ def _mapping(annotation: Any, converter: cattrs.Converter) -> Structure:
 
 
 def _record(cls: Any, converter: cattrs.Converter) -> Structure:
-    read = make_dict_structure_fn(cls, converter, _cattrs_forbid_extra_keys=True, _cattrs_use_alias=True)
-    read = _only(abc.Mapping, read)
+    options: dict[str, Any] = {"_cattrs_forbid_extra_keys": True, "_cattrs_use_alias": True}
+    read = _only(abc.Mapping, make_dict_structure_fn(cls, converter, **options))
     return lambda value, _: value if isinstance(value, get_origin(cls) or cls) else read(value, cls)
 
 

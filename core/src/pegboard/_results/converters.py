@@ -6,7 +6,7 @@ import math
 from collections.abc import AsyncGenerator, Callable, Generator
 from copy import copy
 from functools import partial
-from typing import Any, TypeAlias, cast, final
+from typing import Any, Final, TypeAlias, cast, final
 
 from pegboard._base.effects import cancellation, tried
 from pegboard._base.jsonable import IMMUTABLE, Unstructure, dump_json, jsonable, spellable
@@ -29,6 +29,9 @@ def is_content(plan: TypePlan) -> bool:
         case Items() | FixedItems() | Nullable() | Union() as shape:
             return any(map(is_content, shape.parts()))
     return False
+
+
+_MOST_CLASSES: Final = 500
 
 
 class ConverterTable(Ranking):
@@ -73,6 +76,8 @@ class Renderers:
         if known is None:
             render, lazy = self._choose(cls)
             known = render if self.redact is None else partial(guarded, render, self.redact), lazy
+            if len(self.by_type) >= _MOST_CLASSES:
+                self.by_type.clear()  # a class that is returned once is not kept alive for good
             self.by_type[cls] = known
         return known
 

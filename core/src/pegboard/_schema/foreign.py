@@ -17,7 +17,7 @@ from pegboard._model.subschemas import TYPE_NAMES, measured
 from pegboard._schema import problems
 from pegboard._schema.nodes import render
 from pegboard._schema.problems import Problem, expectation, got, join, mismatch, missing, one_of, similar, spell
-from pegboard._schema.vet import Keywords, UncheckedMismatch, bounded, budget, dialect, follow, parts, spend, vet
+from pegboard._schema.vet import Judge, UncheckedMismatch, bounded, budget, dialect, follow, spend, vet
 
 T = TypeVar("T")
 Redact: TypeAlias = Callable[[str], str]
@@ -30,16 +30,14 @@ class ForeignSchema:
     """A JSON Schema that the library did not make: `where` says in errors whose it is.
 
     Raises `RegistrationError` naming the keyword and its path for a schema that is invalid, too large or too deep, or
-    refers to other documents or to itself without end. `quick` may find, for the schema, a predicate that is true only
-    for values that fit.
-
-    `keywords` says that it is a stranger's: what is done for each keyword, made from what jsonschema does. Who brings
-    such a schema matches its patterns by an engine that is linear. Without it the schema is trusted as code is.
+    refers to other documents or to what is not there. `quick` may find, for the schema, a predicate that is true only
+    for values that fit. Without a `judge` the schema is trusted as the code that brings it; that of a third party has
+    one, such as `pegboard_schemas` gives.
     """
 
     # How many steps one check may take, beside 32 for each part of the value.
     WORK: ClassVar = 5_000
-    # How many a stranger's schema may ask for, whatever the value.
+    # How many a third party's schema may ask for, whatever the value.
     MOST_WORK: ClassVar = 30_000
 
     def __init__(
@@ -48,34 +46,34 @@ class ForeignSchema:
         where: str = "the schema",
         *,
         quick: Quick | None = None,
-        keywords: Keywords | None = None,
+        judge: Judge | None = None,
     ) -> None:
-        vet(schema, where, strange=keywords is not None)
-        self._root: JsonSchema = {}
-        self.__dict__["schema"] = dict(schema)
-        self._keywords = keywords
-        self._quick = quick
+        vet(schema, where, judge)
+        self._take(dict(schema), quick, judge)
+
+    def _take(
+        self, schema: JsonSchema, quick: Quick | None, judge: Judge | None, *, is_plans_own: bool = False
+    ) -> None:
+        self._root, self._quick, self._judge = schema, quick, judge
+        self.is_plans_own = is_plans_own
 
     @classmethod
-    def trusted(cls, schema: JsonSchema, quick: Quick) -> ForeignSchema:
-        """The schema of a plan: as trusted as the code that made it, and rendered when a value is first held to it."""
+    def of_plan(cls, schema: JsonSchema, quick: Quick) -> ForeignSchema:
+        """The schema of a plan: as trusted as the code that made it."""
         made = cls.__new__(cls)
-        made._root, made._quick, made._keywords = schema, quick, None
+        made._take(schema, quick, None, is_plans_own=True)
         return made
 
-    @property
-    def is_plans_own(self) -> bool:
-        """Whether it is the schema of a plan."""
-        return bool(self._root)
+    def like(self, schema: JsonSchema, quick: Quick) -> ForeignSchema:
+        """Less of the same schema, which need not be vetted again."""
+        made = self.__class__.__new__(self.__class__)
+        made._take(schema, quick, self._judge)
+        return made
 
     @cached_property
     def schema(self) -> JsonSchema:
-        """The schema on its own, in plain dicts."""
-        return render(self._root)
-
-    def like(self, schema: JsonSchema, quick: Quick) -> ForeignSchema:
-        """Another schema by the same hand."""
-        return ForeignSchema(schema, quick=quick, keywords=self._keywords)
+        """The schema on its own, in plain dicts; that of a plan is rendered when a value is first held to it."""
+        return render(self._root) if self.is_plans_own else self._root
 
     def problems(
         self, value: Any, path: str = "", *, redact: Redact | None = None, part: JsonSchema | None = None
@@ -108,19 +106,19 @@ class ForeignSchema:
     def _checked(self, value: Any, part: JsonSchema | None, read: Callable[[Iterator[Any]], T]) -> T:
         """What `read` makes of the errors. Raises `UncheckedMismatch`."""
         validator = self._validator if part is None else self._validator.evolve(schema=part)
-        steps = self.WORK + 32 * parts(value)
-        with budget(steps if self._keywords is None else min(steps, self.MOST_WORK)):
+        steps = self.WORK + 32 * measured(value, _MOST_PARTS, _MOST_PARTS)[0]
+        with budget(steps if self._judge is None else min(steps, self.MOST_WORK)):
             return read(validator.iter_errors(value))
 
     @cached_property
     def _surely_fits(self) -> Predicate:
-        # To compile code takes long for what is large, and strangers' schemas may be so on purpose.
-        is_fit = self._keywords is None or measured(self.schema, _MOST_COMPILED, 100)[0] <= _MOST_COMPILED
+        # To compile code takes long for what is large, and a third party's schema may be so on purpose.
+        is_fit = self._judge is None or measured(self.schema, _MOST_COMPILED, 100)[0] <= _MOST_COMPILED
         return (is_fit and self._quick and self._quick(self.schema)) or (lambda value: False)
 
     @cached_property
     def _validator(self) -> Any:
-        return _validator(self.schema, self._keywords)
+        return _validator(self.schema, self._judge)
 
 
 @final
@@ -136,7 +134,7 @@ def held(plan: TypePlan, quick: Quick) -> TypePlan:
     """A plan that comes without a shape, held to its own schema: what that refuses is refused."""
     if isinstance(plan, ForeignPlan):
         return plan
-    whole = ForeignSchema.trusted(plan.schema, quick)
+    whole = ForeignSchema.of_plan(plan.schema, quick)
     read = plan.structure
 
     def structure(value: Any) -> Any:
@@ -150,10 +148,11 @@ def _told(errors: Iterator[Any], path: str, redact: Redact | None) -> list[Probl
     return list(dict.fromkeys(islice(found, problems.MOST_PROBLEMS)))
 
 
-def _validator(schema: JsonSchema, keywords: Keywords | None = None) -> Any:
+def _validator(schema: JsonSchema, judge: Judge | None) -> Any:
+    # Comes with jsonschema, whose validators take it.
     from referencing import Registry
 
-    cls = bounded(dialect(schema), keywords)
+    cls = bounded(dialect(schema), judge)
     # An empty registry fetches nothing.
     return cls(schema, registry=Registry(), format_checker=cls.FORMAT_CHECKER)
 
@@ -251,8 +250,9 @@ def _mismatch(error: Any, schema: Mapping[str, Any], path: str, redact: Redact |
     return mismatch(path, wanted, error.instance, hint, redact)
 
 
-# Of a stranger's schema, so many parts are compiled.
+# Of a third party's schema, so many parts are compiled.
 _MOST_COMPILED: Final = 1_000
+_MOST_PARTS: Final = 10**7
 # Of many names, so many are looked at for the one that was meant.
 _MOST_COMPARED: Final = 500
 _WORDED: Final = frozenset({"anyOf", "const", "enum", "format", "oneOf", "type", *problems.BOUNDS})

@@ -1,20 +1,17 @@
 """Vetting JSON Schemas that the library did not make, and checking values against them in bounded steps.
 
-What would fetch, loop or blow up is refused. What passes may still be dear, so the steps of a check are counted.
+A schema is as trusted as the code that brings it: it is held to what it has to be. One of a third party has a `Judge`,
+which refuses what would take long, and counts the steps of each keyword.
 """
 
 from __future__ import annotations
 
-import hashlib
-import importlib
-import marshal
 import re
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import lru_cache, partial
-from graphlib import CycleError, TopologicalSorter
-from typing import Any, Final, NoReturn, TypeAlias
+from functools import lru_cache
+from typing import Any, Final, NoReturn
 from urllib.parse import unquote
 
 from attrs import define, evolve, field, frozen
@@ -24,16 +21,10 @@ from pegboard._model.subschemas import KEYWORDS, TYPE_NAMES, distinct, measured,
 from pegboard._schema.problems import spell
 
 _MOST_NODES: Final = 50_000
-_MOST_STRANGE: Final = 20_000
+_MOST_OF_THIRD_PARTIES: Final = 20_000
 _DEEPEST: Final = 100
-# About so many parts of a stranger's schema the meta-schema is asked.
+# About so many parts of a third party's schema the meta-schema is asked.
 _MOST_JUDGED: Final = 1_000
-_MOST_PASSED: Final = 20_000
-# How many subschemas may apply to one and the same value: two references to two references to ... double each time.
-_MOST_WORK: Final = 10_000
-_SAME_VALUE: Final = frozenset(
-    {"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "dependencies"}
-)
 DIALECTS: Final = frozenset(
     f"{scheme}://json-schema.org/{draft}{end}"
     for scheme in ("http", "https")
@@ -45,45 +36,53 @@ _PLAIN_IDENTIFIER: Final = re.compile(r"https?://[\w.-]+[\w./-]*", re.ASCII)
 _PLAIN_REFERENCE: Final = re.compile(r"#(/[\w$.-]*)*", re.ASCII)
 
 
-def vet(schema: Mapping[str, Any], where: str, *, strange: bool = False) -> None:
-    """Raises `RegistrationError` naming `where`, the keyword and its path.
+@frozen(eq=False)
+class SchemaPart:
+    """A schema inside of another: its path there, and what each of its references leads to."""
 
-    The patterns of a `strange` schema are not looked at: they are not for Python to read.
+    schema: Mapping[str, Any]
+    path: str
+    # The resource that its references start from.
+    root: Mapping[str, Any]
+    targets: dict[str, Any] = field(factory=dict)
+
+
+@frozen(eq=False)
+class Judge:
+    """Decides about the schemas of third parties: those of `pegboard-schemas`.
+
+    `survey(parts, where)` raises `RegistrationError` for a schema that cannot be used; `where` says whose it is.
+    `keywords` gives what is done for each keyword, made from what jsonschema does (`check(validator, limit, value,
+    schema)` gives errors) and from the formats that are known; each check counts its steps with `pegboard.spend`.
+    Patterns are the judge's alone: Python does not read them.
     """
+
+    survey: Callable[[Sequence[SchemaPart], str], None]
+    keywords: Callable[[Mapping[str, Any], Container[str]], Mapping[str, Any]]
+
+
+def vet(schema: Mapping[str, Any], where: str, judge: Judge | None = None) -> None:
+    """Raises `RegistrationError` naming `where`, the keyword and its path."""
     if not isinstance(schema, Mapping):
         raise RegistrationError(f"{where}: a JSON Schema is an object, got {spell(schema)}")
-    fingerprint = _fingerprint(schema), strange
-    if fingerprint in _passed:
-        return
-    most = _MOST_STRANGE if strange else _MOST_NODES
+    most = _MOST_NODES if judge is None else _MOST_OF_THIRD_PARTIES
     parts, depth = measured(schema, most, _DEEPEST)
     if depth > _DEEPEST:
         raise RegistrationError(f"{where}: the schema is nested more than {_DEEPEST} levels deep; use $defs and $ref")
     if parts > most:
         raise RegistrationError(f"{where}: the schema has more than {most} parts")
     if not is_surely_valid(schema):
-        if strange and parts > _MOST_JUDGED:
+        if judge is not None and parts > _MOST_JUDGED:
             raise RegistrationError(f"{where}: with so many parts the schema may only have keywords in plain form")
         _check_metaschema(schema, where)
-    survey = _Survey(where, strange)
+    survey = _Survey(where)
     survey.look(schema, "#", schema)
-    survey.check_all()
-    if len(_passed) >= _MOST_PASSED:
-        _passed.clear()
-    if fingerprint[0]:
-        _passed.add(fingerprint)
-
-
-# Fingerprints of schemas that passed: each is looked at several times on its way to a call.
-_passed: set[tuple[bytes | None, bool]] = set()
-
-
-def _fingerprint(schema: Any) -> bytes | None:
-    """A digest of all that a schema says, types included; None for one that is not made of plain values."""
-    try:
-        return hashlib.blake2b(marshal.dumps(schema, 2), digest_size=20).digest()
-    except ValueError:
-        return None
+    for part in survey.parts:  # which grows when a reference leads to a new place
+        survey.check(part)
+        if judge is None:
+            survey.check_patterns(part)
+    if judge is not None:
+        judge.survey(survey.parts, where)
 
 
 def dialect(schema: Mapping[str, Any]) -> Any:
@@ -95,126 +94,74 @@ def dialect(schema: Mapping[str, Any]) -> Any:
     return validator_for(schema if named else {}, default=Draft202012Validator)
 
 
-@frozen(eq=False)
-class _Part:
-    """A subschema: where it is, and the resource that its references start from."""
-
-    schema: Mapping[str, Any]
-    path: str
-    root: Mapping[str, Any]
-
-
 @define
 class _Survey:
     """All subschemas of one schema."""
 
     where: str
-    strange: bool
-    parts: list[_Part] = field(factory=list)
-    anchors: dict[tuple[int, str], _Part] = field(factory=dict)
-    known: dict[int, _Part] = field(factory=dict)
+    parts: list[SchemaPart] = field(factory=list)
+    anchors: dict[tuple[int, str], SchemaPart] = field(factory=dict)
+    known: set[int] = field(factory=set)
 
     def look(self, schema: Any, path: str, root: Mapping[str, Any]) -> None:
         if not isinstance(schema, Mapping) or id(schema) in self.known:
             return
         if isinstance(schema.get("$id"), str) and not schema["$id"].startswith("#"):
             root = schema
-        part = _Part(schema, path, root)
+        part = SchemaPart(schema, path, root)
         self.parts.append(part)
-        self.known[id(schema)] = part
+        self.known.add(id(schema))
         for keyword in ("$anchor", "$dynamicAnchor"):
             if keyword in schema:
                 self.anchors[id(root), schema[keyword]] = part
         for keyword, step, inner in subschemas(schema):
             self.look(inner, "/".join([path, keyword, *([] if step is None else [str(step)])]), root)
 
-    def check_all(self) -> None:
-        applied: dict[int, list[int]] = {}
-        for part in self.parts:  # which grows when a reference points at a new place
-            self.check(part)
-            applied[id(part.schema)] = [id(inner) for inner in self.applied(part)]
-        work: dict[int, int] = {}
-        try:
-            for each in TopologicalSorter(applied).static_order():  # from the inside out
-                work[each] = 1 + sum(work[inner] for inner in applied.get(each, ()))
-                if work[each] > _MOST_WORK:
-                    self.refuse(self.known[each], "anyOf", f"applies more than {_MOST_WORK} subschemas to one value")
-        except CycleError as error:
-            self.refuse(self.known[error.args[1][0]], "$ref", "leads back to itself without end")
-
-    def check(self, part: _Part) -> None:
+    def check(self, part: SchemaPart) -> None:
         named, root = part.schema.get("$schema"), self.parts[0].schema
         if named not in (None, root.get("$schema")) and dialect(part.schema) is not dialect(root):
             self.refuse(part, "$schema", "has a dialect of its own; only the root may name one")
-        if self.strange:
-            if isinstance(part.schema.get("$id"), str) and part.path != "#":
-                self.refuse(part, "$id", "changes what references mean; only the root may have one")
-            return
+        for keyword in part.schema:
+            if KEYWORDS.get(keyword) == "reference":
+                target = part.targets[keyword] = self.target(part, keyword, part.schema[keyword])
+                self.check_end(part, keyword, target)
+                # A reference may lead to any place, also to one that no keyword calls a schema.
+                self.look(target, part.schema[keyword], part.root)
+
+    def check_patterns(self, part: SchemaPart) -> None:
         own = [("pattern", part.schema["pattern"])] if "pattern" in part.schema else []
         own += [("patternProperties", name) for name in part.schema.get("patternProperties", ())]
         for keyword, pattern in own:
             try:
                 re.compile(pattern)
-                # The standard library's own parser, which has no public name; a second one would not agree with it.
-                parsed = importlib.import_module("re._parser").parse(pattern)
             except (re.error, OverflowError, RecursionError) as error:
                 self.refuse(part, keyword, f"has {spell(pattern)}, which Python cannot read ({error}); rewrite it")
-            if _is_endless(parsed):
-                why = "one of its repeats is repeated"
-                self.refuse(part, keyword, f"has {spell(pattern)}, which may take forever: {why}; rewrite or remove it")
 
-    def applied(self, part: _Part) -> Iterator[Any]:
-        """The subschemas that apply to the same value as this one."""
-        for keyword in part.schema:
-            if KEYWORDS.get(keyword) == "reference":
-                yield self.target(part, keyword)
-        for keyword, _, inner in subschemas(part.schema):
-            if keyword in _SAME_VALUE:
-                yield inner
-
-    def target(self, part: _Part, keyword: str) -> Any:
-        reference = part.schema[keyword]
-        if not reference.startswith("#") or (self.strange and reference[1:2] not in ("", "/")):
-            self.refuse(part, keyword, f"refers to {spell(reference)}; only references within it (#/...) are followed")
-        pointer = unquote(reference[1:])
-        if pointer and not pointer.startswith("/"):
-            named = self.anchors.get((id(part.root), pointer))
-            target = named and named.schema
-        else:
-            target = _at(part.root, pointer)
-        if target is None:
+    def target(self, part: SchemaPart, keyword: str, reference: str) -> Any:
+        if not reference.startswith("#"):
+            what = f"refers to {spell(reference)}; only references within it (#/...) are followed"
+            self.refuse(part, keyword, what)
+        found = self._at(part.root, unquote(reference[1:]))
+        if found is None:
             self.refuse(part, keyword, f"refers to {spell(reference)}, which is not there")
-        if isinstance(target, Mapping) and id(target) not in self.known:
-            # A reference may point at any place, also at one that no keyword calls a schema.
-            self.look(target, reference, part.root)
-        return target
+        return found
 
-    def refuse(self, part: _Part, keyword: str, what: str) -> NoReturn:
+    def check_end(self, part: SchemaPart, keyword: str, target: Any) -> None:
+        """What leads to another reference has to lead to a schema."""
+        for _ in range(_DEEPEST):
+            if not isinstance(target, Mapping) or not isinstance(target.get(keyword), str):
+                return
+            target = self.target(part, keyword, target[keyword])
+        self.refuse(part, keyword, f"leads back to itself without end, or through more than {_DEEPEST} references")
+
+    def _at(self, root: Mapping[str, Any], pointer: str) -> Any:
+        if not pointer or pointer.startswith("/"):
+            return _at(root, pointer)
+        named = self.anchors.get((id(root), pointer))
+        return named and named.schema
+
+    def refuse(self, part: SchemaPart, keyword: str, what: str) -> NoReturn:
         raise RegistrationError(f"{self.where}: {keyword} at {part.path} {what}")
-
-
-def _is_endless(nodes: Iterable[Any], repeated: bool = False) -> bool:
-    """Whether a pattern has `(a+)+`, or the like with something optional beside; others may be as slow."""
-    parts = [(str(kind), argument) for kind, argument in nodes]
-    needed = [part for part in parts if part[0] not in _REPEATS or part[1][0] > 0]
-    for kind, argument in parts:
-        alone = repeated and needed in ([], [(kind, argument)])
-        match kind:
-            case "MAX_REPEAT" | "MIN_REPEAT":
-                least, most, body = argument
-                if (alone and least < most > 1) or _is_endless(body, most > _MANY):
-                    return True
-            case "BRANCH":
-                if any(_is_endless(branch, alone) for branch in argument[1]):
-                    return True
-            case "SUBPATTERN" | "ASSERT" | "ASSERT_NOT":
-                if _is_endless(argument[-1], alone and kind == "SUBPATTERN"):
-                    return True
-    return False
-
-
-_REPEATS: Final = ("MAX_REPEAT", "MIN_REPEAT")
-_MANY: Final = 10
 
 
 def follow(root: Mapping[str, Any], schema: Any) -> Mapping[str, Any]:
@@ -312,17 +259,12 @@ _OTHERWISE: Final = frozenset({"$dynamicRef", "$recursiveRef", "contentSchema", 
 # Checking in bounded steps ---------------------------------------------------------------------------------------
 
 
-# What is done for a keyword, as jsonschema has it: `check(validator, limit, value, schema)` gives errors. It may have a
-# `weight(limit, value, schema)` in steps.
-Keywords: TypeAlias = Callable[[Mapping[str, Any]], Mapping[str, Any]]
-
-
 class TooMuchWorkError(Exception):
-    """A check that would not end in time, for whoever counts its steps."""
+    """A check that would not end in time, for the code that counts its steps."""
 
 
 class UncheckedMismatch(Mismatch):
-    """Nobody can tell whether a value fits: integers too large to divide, values too deep, too much work."""
+    """It cannot be told whether a value fits: integers too large to divide, values too deep, too much work."""
 
     def __init__(self, why: str) -> None:
         super().__init__(why, located=[((), f"cannot be checked against its schema: {why}")])
@@ -350,7 +292,7 @@ def budget(steps: int) -> Iterator[None]:
 
 
 def spend(steps: int) -> None:
-    """Count work: a step is a few microseconds. Raises `TooMuchWorkError` where the budget is gone."""
+    """Count work in a check by a schema: a step is a few microseconds. Raises where the budget of the check is gone."""
     left = _left.get()
     if left is not None:
         left[0] -= steps
@@ -359,22 +301,17 @@ def spend(steps: int) -> None:
 
 
 @lru_cache(maxsize=32)
-def bounded(cls: Any, keywords: Keywords | None) -> Any:
-    """A validator class that counts its work; `keywords` may change what is done for each keyword."""
+def bounded(cls: Any, judge: Judge | None) -> Any:
+    """A validator class that counts how often a schema is held against a value; a judge may count the keywords too."""
     from jsonschema.validators import create
 
     checks: Mapping[str, Any] = {**cls.VALIDATORS, "required": _required, "uniqueItems": _unique_items}
-    if keywords is not None:
-        checks = keywords(checks)
-    weights: dict[str, Any] = {**_WEIGHTS, "format": partial(_format_weight, cls.FORMAT_CHECKER.checkers)}
+    if judge is not None:
+        checks = judge.keywords(checks, cls.FORMAT_CHECKER.checkers)
     is_old = cls.VALIDATORS.keys().isdisjoint(("$dynamicRef", "$recursiveRef"))
     found: Any = create(
         meta_schema=cls.META_SCHEMA,
-        validators={
-            word: partial(_counted, check, getattr(check, "weight", None) or weights.get(word, _weight))
-            for word, check in checks.items()
-            if word in cls.VALIDATORS
-        },
+        validators={word: check for word, check in checks.items() if word in cls.VALIDATORS},
         type_checker=cls.TYPE_CHECKER,
         format_checker=cls.FORMAT_CHECKER,
         id_of=cls.ID_OF,
@@ -394,40 +331,6 @@ def _alone(schema: Any) -> Any:
     return [("$ref", schema["$ref"])] if schema.get("$ref") is not None else _visited(schema)
 
 
-def _counted(check: Callable[..., Any], weight: Callable[..., int], validator: Any, *seen: Any) -> Iterator[Any]:
-    spend(weight(*seen))
-    for error in check(validator, *seen) or ():
-        spend(1 + len(error.message) // _CHARACTERS)  # which has the value in it
-        yield error
-
-
-def _weight(limit: Any, value: Any, schema: Any) -> int:
-    """What one keyword takes, beside what it hands on to others."""
-    return 1 + (_length(limit) + _length(value)) // 8
-
-
-def _length(value: Any) -> int:
-    return len(value) if isinstance(value, (list, dict)) else 0
-
-
-def parts(value: Any) -> int:
-    """How many values a value is made of."""
-    return measured(value, _MOST_PARTS, _MOST_PARTS)[0] if isinstance(value, (list, dict)) else 1
-
-
-def _format_weight(known: Container[str], limit: Any, value: Any, schema: Any) -> int:
-    """Some formats are patterns of their own, or compile one."""
-    return 1 + len(value) // 2 if isinstance(value, str) and limit in known else 1
-
-
-_WEIGHTS: Final[Mapping[str, Callable[[Any, Any, Any], int]]] = {
-    "$ref": lambda limit, value, schema: 2 + limit.count("/"),
-    "const": lambda limit, value, schema: 1 + parts(value),
-    "enum": lambda limit, value, schema: 1 + len(limit) * parts(value) // 4,
-    "uniqueItems": lambda limit, value, schema: 1 + parts(value),
-}
-
-
 def _required(validator: Any, names: Any, value: Any, schema: Any) -> Iterator[Any]:
     from jsonschema import ValidationError
 
@@ -440,8 +343,3 @@ def _unique_items(validator: Any, unique: Any, value: Any, schema: Any) -> Itera
 
     if unique and isinstance(value, list) and len(distinct(value)) < len(value):
         yield ValidationError("has non-unique elements")
-
-
-# A step is as long as it takes to write so many characters.
-_CHARACTERS: Final = 512
-_MOST_PARTS: Final = 10**7

@@ -148,7 +148,7 @@ class ToolkitState:
         services.threads.size = options.max_threads
         self.engine = Engine(results, lambda: services.threads.pool, repair=options.repair)
         self.runner = CallRunner(self.engine)
-        self.registry = Registry()
+        self.registry = Registry(self.assembly.forget)
         self.overlay = overlay  # what the program itself says, in the root session and by registering
         self.groups = overlay.groups
         self.live: list[Any] = []  # the registrations of live sources, each with a `record`

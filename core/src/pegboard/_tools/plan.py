@@ -29,7 +29,7 @@ from pegboard._types.plans import plain_predicate
 
 if TYPE_CHECKING:
     from pegboard._schema.foreign import ForeignSchema
-    from pegboard._schema.vet import Keywords
+    from pegboard._schema.vet import Judge
 
 EMPTY_SCHEMA: Final[JsonSchema] = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
 _UNCHANGED: Final[TypePlan] = TypePlan({}, identity)
@@ -289,14 +289,14 @@ class _InvokeWriter(NamedTuple):
 class Written(NamedTuple):
     """A tool as it was written by hand; `call` is None for one that runs elsewhere, `returns` the schema of results.
 
-    `keywords` is there where a stranger wrote the schema, see `ForeignSchema`.
+    `judge` is there where a third party wrote the schema, see `ForeignSchema`.
     """
 
     description: str
     parameters: Mapping[str, Any] | None
     call: Callable[[ToolCall], Any] | None = None
     returns: Mapping[str, Any] | None = None
-    keywords: Keywords | None = None
+    judge: Judge | None = None
 
 
 def read_schema(source: Written, name: str, options: ToolOptions | None, tables: TypeTables) -> Reading:
@@ -311,7 +311,7 @@ def read_schema(source: Written, name: str, options: ToolOptions | None, tables:
         parameters = _extended(
             parameters, signature.added(options.extended_model, _slots(parameters), tables.types, name)
         )
-    foreign = foreign_object(parameters, f"tool {name!r}: parameters", source.keywords)
+    foreign = foreign_object(parameters, f"tool {name!r}: parameters", source.judge)
     slots = _slots(foreign.schema)
     returns = None if source.returns is None else carried_data(dict(source.returns))
     text = source.description and carried(source.description)

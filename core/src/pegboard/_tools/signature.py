@@ -6,7 +6,7 @@ import inspect
 from collections import abc
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, Unpack, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, Unpack, cast, get_args, get_origin
 
 from attrs import evolve
 
@@ -23,11 +23,11 @@ from pegboard._results.converters import ConverterTable
 from pegboard._types.annotations import is_union, read_metadata, runtime_class, split
 from pegboard._types.hints import plain_function, read_hints, read_parameters
 from pegboard._types.plans import optional_member
-from pegboard._types.table import TypeTable
+from pegboard._types.table import Remembered, TypeTable
 
 if TYPE_CHECKING:
     from pegboard._schema.foreign import ForeignSchema
-    from pegboard._schema.vet import Keywords
+    from pegboard._schema.vet import Judge
 
 POSITIONAL: Final = inspect.Parameter.POSITIONAL_OR_KEYWORD
 KEYWORD: Final = inspect.Parameter.KEYWORD_ONLY
@@ -64,7 +64,14 @@ class TypeTables:
         self.types = types
         self.injectors = injectors
         self.converters = converters
+        self._writers = Remembered()
         types.first_held = injectors.first_held
+
+    def forget(self) -> None:
+        """Keep nothing alive that no tool uses: what was found out about types is found out anew."""
+        for each in (self.types, self.injectors, self.converters):
+            each.forget()
+        self._writers.clear()
 
     def within(self, pack: str | None) -> TypeTables:
         """The same for the tools of one pack."""
@@ -80,8 +87,13 @@ class TypeTables:
 
         Raises `ConflictError` for a tie of plugins.
         """
+        if cls not in self._writers:
+            self._writers[cls] = self._writer(cls)
+        return cast("Callable[[Any], Any] | None", self._writers[cls])
+
+    def _writer(self, cls: type) -> Callable[[Any], Any] | None:
         try:
-            return self.types.plan(cls).unstructure
+            return self.types.passing_plan(cls).unstructure
         except ConflictError:
             raise
         except PegboardError:
@@ -291,7 +303,7 @@ def _foreign_members(model: Mapping[str, Any], name: str) -> Iterator[ParameterP
 _WANTED: Final = 'such as {"type": "object", "properties": {...}} or {} for any object'
 
 
-def foreign_object(schema: Mapping[str, Any], where: str, keywords: Keywords | None = None) -> ForeignSchema:
+def foreign_object(schema: Mapping[str, Any], where: str, judge: Judge | None = None) -> ForeignSchema:
     """The schema that others wrote of an object. Raises `RegistrationError` for one that is not or cannot be used."""
     from pegboard._schema.foreign import ForeignSchema
 
@@ -299,7 +311,7 @@ def foreign_object(schema: Mapping[str, Any], where: str, keywords: Keywords | N
         raise RegistrationError(f"{where} must be the schema of an object, as a mapping {_WANTED}; got {schema!r}")
     if schema.get("type", "object") != "object":
         raise RegistrationError(f"{where} must be the schema of an object, got type {schema['type']!r}")
-    return ForeignSchema(carried_data(copied(schema)), where, keywords=keywords)
+    return ForeignSchema(carried_data(copied(schema)), where, judge=judge)
 
 
 def _added_slot(key: str, plan: TypePlan, required: bool) -> ParameterPlan:

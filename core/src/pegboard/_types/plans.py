@@ -14,7 +14,7 @@ from pegboard._base.markers import MISSING
 from pegboard._model import shapes
 from pegboard._model.subschemas import distinct
 from pegboard._schema.nodes import SchemaNode, SchemaRef, extend, object_schema
-from pegboard._types.annotations import Metadata, qualified_name, read_metadata, split
+from pegboard._types.annotations import Metadata, qualified_name, read_metadata, runtime_class, split
 from pegboard._types.codegen import structurer
 from pegboard._types.json_kinds import schema_kinds
 from pegboard.extension import Types
@@ -287,6 +287,20 @@ def _with_predicates(plan: shapes.TypePlan, predicates: tuple[Callable[[Any], An
             structure = plan.structure
             return evolve(plan, structure=lambda value: passed(structure(value)), shape=None)
     return evolve(plan, structure=structurer(shape), shape=shape)
+
+
+def checked_class(plan: shapes.TypePlan, annotation: Any) -> shapes.TypePlan:
+    """`plan` with its values refused that are no instances of the annotated class."""
+    cls = runtime_class(annotation)
+    if cls is None or hasattr(cls, "__total__"):  # of a TypedDict there are no instances
+        return plan
+
+    def is_instance(value: Any) -> bool:
+        if not isinstance(value, cls):
+            raise BareMismatch(f"its type handler makes a {type(value).__name__} of it, not a {cls.__name__}")
+        return True
+
+    return _with_predicates(plan, (is_instance,))
 
 
 def _called(predicate: Callable[[Any], Any]) -> str:

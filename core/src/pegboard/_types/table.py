@@ -20,7 +20,7 @@ from pegboard._schema.nodes import SchemaNode, SchemaRef, embed
 from pegboard._types import annotations as reading
 from pegboard._types.annotations import is_structural, qualified_name, read_metadata, split, structural_key
 from pegboard._types.codegen import structurer
-from pegboard._types.plans import plain_predicate, refine
+from pegboard._types.plans import checked_class, plain_predicate, refine
 from pegboard.extension import TypeHandler
 
 Level: TypeAlias = Literal["program", "plugin", "builtin"]
@@ -42,13 +42,28 @@ def _added(item: Any, places: list[list[Any]], forget: Callable[[], None]) -> Ca
     return take_back
 
 
+class Remembered(dict[Any, Any]):
+    """What was found out once, of at most 500 keys: then it is found out anew, and nothing is kept alive for good."""
+
+    __slots__ = ()
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if len(self) >= 500:
+            self.clear()
+        super().__setitem__(key, value)
+
+
 class Ranking:
     """What there is for one purpose: program > plugins > built-in, then the highest priority, then the best fit."""
 
     def __init__(self) -> None:
         self._levels: dict[Level, list[tuple[Any, Origin]]] = {level: [] for level in _LEVELS}
         # What follows from what there is now.
-        self._known: dict[Any, Any] = {}
+        self._known: dict[Any, Any] = Remembered()
+
+    def forget(self) -> None:
+        """Keep nothing of what was asked about."""
+        self._known.clear()
 
     def add(self, item: Any, origin: Origin, level: Level) -> Callable[[], None]:
         """Register one; its level says who brings it. What is returned takes it back."""
@@ -183,7 +198,7 @@ class TypeTable:
                 pack = pack_name(origin.plugin or "")
                 self._named.setdefault(pack, []).extend(_listed(handler.matches))
             entry = _Entry(handler, origin, pack, (_LEVELS.index(level), -handler.priority), seniority)
-            return _added(entry, self._places(handler.matches), self._forget)
+            return _added(entry, self._places(handler.matches), self.forget)
 
     def within(self, pack: str | None) -> TypeTable:
         """This table for the tools of one pack: its own handlers win a tie, and those that speak for no other count."""
@@ -194,10 +209,12 @@ class TypeTable:
                 own._plans, own._open, own._unsettled, own._inside = {}, {}, {}, {}
             return self._tables.get(pack, self)
 
-    def _forget(self) -> None:
+    def forget(self) -> None:
+        """Keep no plan: those that were handed out are with the tools that use them."""
         with self._lock:
             for table in self._tables.values():
                 table._plans.clear()
+                table._inside.clear()
                 table._ties.clear()
 
     def _places(self, matches: Any) -> list[list[_Entry]]:
@@ -219,6 +236,15 @@ class TypeTable:
         with self._lock:
             self.contains(annotation)
             return self._settled(key, annotation)
+
+    def passing_plan(self, annotation: Any) -> TypePlan:
+        """The plan of a type, which the table does not keep: no tool names it. Raises as `plan` does."""
+        with self._lock:
+            known = len(self._plans)
+            plan = self.plan(annotation)
+            while len(self._plans) > known:
+                self._plans.popitem()  # the youngest
+            return plan
 
     def contains(self, *inner: Any) -> None:
         """Say that values of the type that is being planned hold values of these; `plan(inner)` says so by itself."""
@@ -330,7 +356,10 @@ class TypeTable:
 
     def _built(self, matches: list[_Match], annotation: Any) -> TypePlan:
         """The plan that the best of these handlers builds."""
-        return self._call(matches[0][1].handler, matches[0][1].origin, annotation)
+        (closeness, distance), best = matches[0]
+        plan = self._call(best.handler, best.origin, annotation)
+        # A handler for a base may make the base of it.
+        return checked_class(plan, annotation) if closeness in (2, 3) and distance else plan
 
     def _refined(self, bare: Any, items: tuple[Any, ...]) -> TypePlan:
         metadata = read_metadata(items)

@@ -97,9 +97,9 @@ def _handwritten(source: Any, name: str) -> Tool:
     flags = {flag: getattr(source, flag, None) for flag in _FLAGS}
     said: dict[str, Any] = {flag: value for flag, value in flags.items() if isinstance(value, bool)}
     options = ToolOptions(tags=tuple(getattr(source, "tags", ())), **said)
-    promised, keywords = (getattr(source, name, None) for name in ("returns", "keywords"))
+    promised, judge = (getattr(source, name, None) for name in ("returns", "judge"))
     returns = promised if isinstance(promised, Mapping) else None
-    written = Written(source.description, source.parameters, source.call, returns, keywords)
+    written = Written(source.description, source.parameters, source.call, returns, judge)
     return unread(read_schema, written, name, options)
 
 

@@ -184,7 +184,7 @@ def _has_fields(cls: Any) -> bool:
 
 
 def _fields(annotation: Any) -> Iterator[Field]:
-    return (_attrs if _attrs.matches(annotation) else _dataclass).fields(annotation)
+    return _attrs.fields(annotation) if _attrs.matches(annotation) else _dataclass.fields(annotation)
 
 
 def _record(annotation: Any, types: Types, keys: Mapping[str, str]) -> TypePlan:

@@ -38,8 +38,8 @@ class Promise:
             self.schema = None
             return
         try:
-            keywords = None if remote is None else remote.keywords
-            self._check = ForeignSchema(self.schema, "its output schema", quick=_quick, keywords=keywords)
+            judge = None if remote is None else remote.judge
+            self._check = ForeignSchema(self.schema, "its output schema", quick=_quick, judge=judge)
         except RegistrationError:  # no client could use it either
             self.schema = None
             return

@@ -11,6 +11,7 @@ from attrs import field, frozen
 from pegboard import (
     Emitter,
     ForeignSchema,
+    Judge,
     Redaction,
     RegistrationError,
     Status,
@@ -22,7 +23,7 @@ from pegboard import (
 from pegboard_mcp._asking import Asking
 from pegboard_mcp._incoming import WRAPPED, failure, redacted, result_of
 from pegboard_mcp._reasons import UnreachableError, reason
-from pegboard_mcp._strangers import Keywords, strangers_schema
+from pegboard_schemas import judged
 
 __all__ = ["UNTRUSTED", "Link", "RemoteTool", "counted", "remote_of", "remote_tool"]
 
@@ -67,7 +68,7 @@ class RemoteTool:
     wrapped: bool
     _link: Link = field(repr=False)
     _check: ForeignSchema | None = field(repr=False)
-    keywords: Keywords = field(repr=False)
+    judge: Judge = field(repr=False)
     said: dict[str, Any] = field(factory=dict, repr=False)
     """What the server says of it besides: `title`, `icons`, `_meta` and the title among its annotations."""
     tags: tuple[str, ...] = ("mcp", UNTRUSTED)
@@ -124,10 +125,10 @@ def remote_tool(described: Any, link: Link) -> tuple[RemoteTool | None, str]:
     if schema["type"] != "object":
         return None, f"{described.name!r} is left out: its parameters are no object but {schema['type']!r}"
     try:
-        _, keywords, unchecked = strangers_schema(schema, "its parameters")
+        parameters = judged(schema, "its parameters")
     except RegistrationError as error:
         return None, f"{described.name!r} is left out, its schema cannot be used: {error}"
-    problems = [f"{described.name!r} is offered, but only the server checks {part}" for part in unchecked]
+    problems = [f"{described.name!r} is offered, but only the server checks {part}" for part in parameters.unchecked]
     returns, check = _answers(described, problems)
     wrapped = returns is not None and returns.get(WRAPPED) is True
     hints = described.annotations
@@ -146,7 +147,7 @@ def remote_tool(described: Any, link: Link) -> tuple[RemoteTool | None, str]:
         wrapped,
         link,
         check,
-        keywords,
+        parameters.judge,
         _besides(described),
     )
     return made, "; ".join(problems)
@@ -157,12 +158,14 @@ def _answers(described: Any, problems: list[str]) -> tuple[dict[str, Any] | None
     if described.output_schema is None:
         return None, None
     try:
-        check, _, unchecked = strangers_schema(described.output_schema, "its output schema")
+        answers = judged(described.output_schema, "its output schema")
     except RegistrationError as error:
         problems.append(f"{described.name!r} is offered without its output schema: {error}")
         return None, None
-    problems += [f"{described.name!r} is offered, but nobody checks in its answers {part}" for part in unchecked]
-    return described.output_schema, check
+    problems += [
+        f"{described.name!r} is offered, but nobody checks in its answers {part}" for part in answers.unchecked
+    ]
+    return described.output_schema, answers.check
 
 
 def _besides(described: Any) -> dict[str, Any]:

@@ -10,7 +10,6 @@ from attrs import evolve, field, frozen
 
 from pegboard_openapi._document import Document, DocumentError
 from pegboard_openapi._names import Names
-from pegboard_openapi._patterns import Keywords, keywords_for
 from pegboard_openapi._schemas import JsonSchema, Schemas
 
 __all__ = ["Body", "Hidden", "Operation", "Place", "Terms", "operation_id", "read_operation"]
@@ -88,7 +87,7 @@ class Body:
 @final
 @frozen(eq=False)
 class Operation:
-    """One operation, as a tool needs it."""
+    """One operation, as a tool needs it; a schema is whole where it is all that the document says."""
 
     method: str
     path: str
@@ -96,9 +95,9 @@ class Operation:
     description: str = field(repr=False)
     tags: tuple[str, ...]
     parameters: JsonSchema = field(repr=False)
-    keywords: Keywords = field(repr=False)
+    is_whole: bool = field(repr=False)
     returns: JsonSchema | None = field(repr=False)
-    returns_keywords: Keywords = field(repr=False)
+    returns_is_whole: bool = field(repr=False)
     places: tuple[Place, ...] = field(repr=False)
     body: Body | None = field(repr=False)
     credential_names: Mapping[str, frozenset[str]] = field(repr=False)
@@ -148,9 +147,9 @@ class _Reader:
             _description(method, path, said),
             tuple(each for each in said.get("tags") or () if isinstance(each, str)),
             parameters,
-            keywords_for(parameters, is_whole=self._schemas.is_whole),
+            self._schemas.is_whole,
             returns,
-            keywords_for(returns, is_whole=answers.is_whole),
+            answers.is_whole,
             tuple(places),
             body,
             self._terms.credential_names,

@@ -16,13 +16,14 @@ from urllib.parse import urljoin, urlsplit
 
 from attrs import frozen
 
-from pegboard import ForeignSchema, RegistrationError
+from pegboard import RegistrationError
 from pegboard_openapi._credentials import Credentials, Given, Signature, credential_names
 from pegboard_openapi._document import METHODS, Document, DocumentError, is_url, read_document
 from pegboard_openapi._names import Names
 from pegboard_openapi._operation import Terms, operation_id, read_operation
 from pegboard_openapi._request import split_path
 from pegboard_openapi._tool import Link, OperationTool
+from pegboard_schemas import judged
 
 __all__ = ["OpenApi"]
 
@@ -215,15 +216,24 @@ class OpenApi:
             return ""
         base = self._base(document, item, said)
         operation = read_operation(document, *described, signature.has, reading.terms)
-        ForeignSchema(operation.parameters, "its schema", keywords=operation.keywords)
+        parameters = judged(operation.parameters, "its schema", is_whole=operation.is_whole, refuses_many=False)
         returns, check, problem = operation.returns if self._output_schemas else None, None, ""
         if returns is not None:
             try:
-                check = ForeignSchema(returns, "its output schema", keywords=operation.returns_keywords)
+                whole = operation.returns_is_whole
+                check = judged(returns, "its output schema", is_whole=whole, refuses_many=False).check
             except RegistrationError as error:
                 returns, problem = None, f"it is offered without its output schema: {error}"
         self._tools[name] = OperationTool(
-            name, operation, base, returns, signature, check, reading.link, open_world=self._app is None
+            name,
+            operation,
+            parameters.judge,
+            base,
+            returns,
+            signature,
+            check,
+            reading.link,
+            open_world=self._app is None,
         )
         return problem
 

@@ -7,12 +7,11 @@ from typing import Any, Final, final
 
 from attrs import evolve, field, frozen
 
-from pegboard import Fault, ForeignSchema, Status, TextBlock, ToolCall, ToolOutput, ToolResult
+from pegboard import Fault, ForeignSchema, Judge, Status, TextBlock, ToolCall, ToolOutput, ToolResult
 from pegboard_openapi._answers import value_of
 from pegboard_openapi._charsets import CHARSETS, charset_of
 from pegboard_openapi._credentials import Credentials, Signature
 from pegboard_openapi._operation import Operation
-from pegboard_openapi._patterns import Keywords
 from pegboard_openapi._request import ArgumentsError, request_for
 
 __all__ = ["Link", "OperationTool"]
@@ -39,6 +38,8 @@ class OperationTool:
 
     name: str
     operation: Operation
+    # A third party wrote the schema.
+    judge: Judge = field(repr=False)
     base: str
     returns: dict[str, Any] | None = field(repr=False)
     _signature: Signature = field(repr=False)
@@ -55,11 +56,6 @@ class OperationTool:
     def parameters(self) -> dict[str, Any]:
         """One schema for parameters and body."""
         return self.operation.parameters
-
-    @property
-    def keywords(self) -> Keywords:
-        """What is done for the keywords of the schema: a stranger wrote it."""
-        return self.operation.keywords
 
     @property
     def tags(self) -> tuple[str, ...]:

@@ -1,0 +1,92 @@
+"""A schema of a third party, judged: what checks values against it, and what of it is not checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import attrs
+
+from pegboard import ForeignSchema, Judge, RegistrationError
+from pegboard_schemas._counting import UNBOUNDED, checked, unpatterned, weakly_checked
+from pegboard_schemas._patterns import MOST_CLASSES, MOST_PATTERNS, classes, compiled_pattern
+from pegboard_schemas._survey import survey
+
+__all__ = ["Judged", "judged"]
+
+_MOST_SAID: Final = 3
+"""Parts of one schema that are not checked, and named one by one."""
+# What is not checked may be anything, so then only the parts are checked of which it is sure that they refuse nothing
+# that the whole schema accepts.
+_WHOLE, _WEAK, _UNPATTERNED = (Judge(survey, keywords) for keywords in (checked, weakly_checked, unpatterned))
+
+
+@attrs.frozen
+class Judged:
+    """A schema of a third party: `check` checks values, in bounded steps.
+
+    A tool hands `judge` on, beside its schema, so that its arguments are checked as `check` would. `unchecked` has a
+    phrase for each part that is not checked: a pattern that RE2 cannot read, a keyword that takes work without bounds.
+    """
+
+    check: ForeignSchema
+    judge: Judge
+    unchecked: tuple[str, ...] = ()
+
+
+def judged(
+    schema: Mapping[str, Any], where: str = "the schema", *, is_whole: bool = True, refuses_many: bool = True
+) -> Judged:
+    """Judge a schema; `where` says in errors whose it is.
+
+    One that is not the `is_whole` truth about a value refuses nothing that the rest might accept. One with more than 50
+    patterns is refused, or its patterns are not checked, as `refuses_many` says. Raises `RegistrationError` for a
+    schema that cannot be used: invalid, too large or too deep, with references that lead elsewhere or back without end,
+    with too many alternatives for one value.
+    """
+    found = ForeignSchema(schema, where, judge=_WHOLE)
+    demanding = list(_demanding(schema, "#"))
+    patterns = {pattern for _, pattern, _ in demanding if pattern is not None}
+    if len(patterns) > MOST_PATTERNS or sum(map(classes, patterns)) > MOST_CLASSES:
+        many = rf"more than {MOST_PATTERNS} patterns with {MOST_CLASSES} classes by \p"
+        if refuses_many:
+            raise RegistrationError(f"{where}: the schema has {many}")
+        check = ForeignSchema(schema, where, judge=_UNPATTERNED)
+        return Judged(check, _UNPATTERNED, (f"patterns, for there are {many}",))
+    unchecked = [*dict.fromkeys(filter(None, (_why_unchecked(*each) for each in demanding)))]
+    if is_whole and not unchecked:
+        return Judged(found, _WHOLE)
+    named = unchecked[:_MOST_SAID]
+    if len(unchecked) > len(named):
+        named.append(f"{len(unchecked) - len(named)} parts more")
+    return Judged(ForeignSchema(schema, where, judge=_WEAK), _WEAK, tuple(named))
+
+
+def _why_unchecked(keyword: str, pattern: str | None, path: str) -> str:
+    """A phrase for a part that cannot be checked; empty for one that can."""
+    place = f"{keyword} at {_shortened(path)}"
+    if pattern is None:
+        return f"{place}, which takes work without bounds"
+    compiled = compiled_pattern(pattern)
+    return f"{place}: {_shortened(pattern)} ({compiled})" if isinstance(compiled, str) else ""
+
+
+def _demanding(schema: Any, path: str) -> Iterator[tuple[str, str | None, str]]:
+    """Patterns, and keywords that are not bounded: also those that stand in data, which does no harm."""
+    if isinstance(schema, Mapping):
+        for keyword, value in schema.items():
+            if keyword == "pattern" and isinstance(value, str):
+                yield keyword, value, path
+            elif keyword == "patternProperties" and isinstance(value, Mapping):
+                yield from ((keyword, pattern, path) for pattern in value)
+            elif keyword in UNBOUNDED:
+                yield keyword, None, path
+            yield from _demanding(value, f"{path}/{keyword}")
+    elif isinstance(schema, list):
+        for index, each in enumerate(schema):
+            yield from _demanding(each, f"{path}/{index}")
+
+
+def _shortened(text: str) -> str:
+    text = "".join(each if each.isprintable() else "?" for each in text[:61])
+    return text if len(text) <= 60 else f"{text[:60]}..."
