@@ -63,9 +63,10 @@ class Around(NamedTuple):
 
 
 class WaitForPermit(NamedTuple):
-    """Wait until `future` is done: the turn at the limits of a call."""
+    """Wait until `future` is done, the turn at the limits of a call; for at most `timeout` seconds."""
 
     future: Future[None]
+    timeout: float | None = None
 
 
 Effect: TypeAlias = Await | Work | Sleep | Around | WaitForPermit

@@ -115,7 +115,9 @@ class Drivers:
                 return await bounded(around, None, guard), None
             if isinstance(effect, effects.WaitForPermit):
                 with lending():
-                    return await asyncio.wrap_future(effect.future), None
+                    turn = asyncio.wrap_future(effect.future)
+                    await asyncio.wait([turn], timeout=effect.timeout)
+                    return (turn.result() if turn.done() else None), _late(effect)
             if effect.backend == "inline":
                 return performed(effect.job)
             pool, timeout = self._pool_for(effect)
@@ -237,7 +239,9 @@ class Drivers:
         if token is not None:
             token.on_cancel(effect.future.cancel)
         try:
-            return self.wait(effect.future.result), None
+            return self.wait(partial(effect.future.result, effect.timeout)), None
+        except TimeoutError:
+            return None, _late(effect)
         except concurrent.futures.CancelledError:
             raise asyncio.CancelledError(token.reason if token else "") from None
 
@@ -283,3 +287,8 @@ class Drivers:
         """Block this thread. A worker lends its slot meanwhile, and nobody counts on the loop that stands still."""
         with self._loop.blocked(), lending():
             return block()
+
+
+def _late(effect: effects.WaitForPermit) -> AttemptTimeoutError | None:
+    """The error of a turn that has not come in time."""
+    return None if effect.future.done() else AttemptTimeoutError(effect.timeout or 0.0)

@@ -27,6 +27,9 @@ from pegboard._results.factory import finished, redacted, shortened
 from pegboard.extension import Job
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+    from pegboard._execution.concurrency import Permit
     from pegboard._model.program import ApprovalRequest
 
 
@@ -46,6 +49,7 @@ class CallSteps:
         "_begun",
         "_engine",
         "_log",
+        "_permit",
         "_results",
         "_said",
         "_tries",
@@ -63,6 +67,7 @@ class CallSteps:
         self.ready: BoundTool = invocation.ready
         self.policy = policy
         self._agreed: Any = None  # the definition of the tool that somebody agreed to, with these arguments
+        self._permit: Permit | None = None  # what it holds while it runs
         self._tries = 0
         self._begun = 0  # how often the function has begun
         self._said: list[Any] = []  # what the tool has yielded in this attempt
@@ -195,14 +200,32 @@ class CallSteps:
             if permit.turn is not None:
                 if self.invocation.seen is not None:
                     self.invocation.seen.status = Status.PENDING
-                _, left = yield from self._idle(effects.WaitForPermit(permit.turn))
-                if left is not None:
-                    return self._results.failure(self.invocation.said, left)
+                refusal = yield from self._queued(permit, permit.turn)
+                if refusal is not None:
+                    return refusal
             limits.enter(permit)
+            self._permit = permit
             return (yield from self._timed())
         finally:
             limits.leave(permit)
             limits.enter(permit.above)
+
+    def _queued(self, permit: Permit, turn: Future[None]) -> Steps:
+        """Wait for the turn of a call, and no longer than its `timeout` for a thread that was abandoned."""
+        while True:
+            _, left = yield from self._idle(effects.WaitForPermit(turn, self.policy.timeout))
+            if not isinstance(left, AttemptTimeoutError):
+                return None if left is None else self._results.failure(self.invocation.said, left, attempts=0)
+            if self._engine.limits.waits_for_abandoned(permit):
+                name, labels = self.invocation.call.name, ", ".join(limit.label for limit in permit.limits)
+                message = f"{name} was not run: a call before it timed out or was cancelled, and is still at work"
+                details = {"waits_for": labels, "remedy": "let that tool end in time, or run it in a process"}
+                return self._results.refusal(self.invocation.said, Status.ERROR, "held", message, details)
+
+    def _inside(self, job: Callable[[], Any]) -> Callable[[], Any]:
+        """A job in a thread, which keeps the permit of the call as long as it is at work."""
+        permit = self._permit
+        return job if permit is None else partial(self._engine.limits.run, permit, job)
 
     def _through(self, index: int) -> Steps:
         if index == len(self.ready.middleware):
@@ -307,7 +330,7 @@ class CallSteps:
         if kind == "async_generator":
             return self._drained(self._invoke)
         if kind == "sync" and backend == "thread":
-            return effects.Work(self._invoke, backend, timeout, "timeout" in self.policy.given)
+            return effects.Work(self._inside(self._invoke), backend, timeout, "timeout" in self.policy.given)
         return self._work(self._invoke, backend)
 
     def _settled(self, value: Any) -> Steps:
@@ -347,7 +370,8 @@ class CallSteps:
             value = invoke()
             return draw(value) if inspect.isgenerator(value) else value
 
-        job = run if isinstance(backend, str) else self._job(run, draw)
+        inside = self._inside(run)
+        job = inside if isinstance(backend, str) else self._job(inside, draw)
         return effects.Work(job, backend, self.policy.timeout, "timeout" in self.policy.given)
 
     def _job(self, run: Callable[[], Any], draw: Callable[[Generator[Any, Any, Any]], Any]) -> Job:
