@@ -66,13 +66,15 @@ class Permit:
     """What one call holds, or waits for: to run under all its `limits`.
 
     `turn` is done once it is granted, None if that was at once. `inside` are the threads in which its function is: one
-    that the call has abandoned keeps the permit, which is `over` then, until it comes back. `above` is that of the nearest call above that has one,
+    that the call has abandoned keeps the permit, which is `over` then, until it comes back. `above` is that of the
+    nearest call above that has one,
     `loops` are the event loops that have to run for this call to end, `waits` the calls below that have to have their
     turn.
     """
 
-    held = over = False
-    inside = 0
+    held: bool = False
+    over: bool = False
+    inside: int = 0
     queue: _WaitQueue | None = None
     group: _WaitGroup | None = None
     passed = 0
@@ -208,8 +210,7 @@ class ConcurrencyLimits:
             if permit.held and permit.above is not None:  # its own count ends with it
                 permit.count(permit.home, -1)
             permit.over = True
-            if not permit.inside:
-                self._free(permit)
+            self._free(permit)
 
     def run(self, permit: Permit, job: Callable[[], T]) -> T:
         """Run a job whose thread may outlive its call. Raises `StaleError` if that call is over before it begins."""
@@ -222,8 +223,7 @@ class ConcurrencyLimits:
         finally:
             with _guard:
                 permit.inside -= 1
-                if permit.over and not permit.inside:
-                    self._free(permit)
+                self._free(permit)
 
     @staticmethod
     def waits_for_abandoned(permit: Permit) -> bool:
@@ -239,6 +239,8 @@ class ConcurrencyLimits:
     # Everything below is called under the guard.
 
     def _free(self, permit: Permit) -> None:
+        if permit.inside or not permit.over:
+            return
         permit.held = False
         for limit in permit.limits:
             limit.holders.discard(permit)
