@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from pegboard import ExecutionPolicy, Status, Toolkit, ToolResult
-from tests.support.waiting import PATIENCE, eventually, until, within
+from pegboard import ExecutionPolicy, Status, Toolkit, ToolResult, tool
+from tests.support.waiting import PATIENCE, begin, eventually, until, within
 
 CROWD = 40
 THREADS = 4
@@ -114,3 +114,109 @@ def test_timeouts_abandon_no_more_threads_than_the_cap(blocking: Blocking, most:
     blocking.go.set()
     assert eventually(lambda: blocking.toolkit.stats["abandoned_threads"] == 0)
     assert within(lambda: asyncio.run(blocking.toolkit.call("block", {"n": 1}))).value == 1
+
+
+class Alone:
+    """A toolkit with a tool that runs alone, blocks as long as it shall, and says who was inside with it."""
+
+    def __init__(self, terms: dict[str, Any]) -> None:
+        self.toolkit = Toolkit(plugins=())
+        self.go = threading.Event()
+        self.inside = self.most = self.ran = 0
+        self._lock = threading.Lock()
+
+        @tool(**terms)
+        def alone(block: bool = False) -> str:
+            with self._lock:
+                self.ran += 1
+                self.inside += 1
+                self.most = max(self.most, self.inside)
+            if block:
+                self.go.wait(PATIENCE)
+            with self._lock:
+                self.inside -= 1
+            return "done"
+
+        @tool(**terms)
+        def drawn(block: bool = False) -> Iterator[str]:
+            yield alone(block)
+
+        self.toolkit.register(alone, drawn)
+
+    def abandon(self, how: str, name: str) -> None:
+        """Leave a thread inside of a call that has ended."""
+        if how == "timeout":
+            policy = ExecutionPolicy(timeout=0.05)
+            assert self.toolkit.call_sync(name, {"block": True}, policy=policy).status is Status.TIMEOUT
+        elif how == "stop":
+            call = self.toolkit.prepare(name, {"block": True})
+            running = begin(lambda: asyncio.run(call.execute()))
+            assert eventually(lambda: self.inside)
+            call.stop()
+            assert running.result(PATIENCE).status is Status.CANCELLED
+        else:
+            within(lambda: asyncio.run(self._cancelled(name)))
+        assert self.toolkit.stats["abandoned_threads"] == 1
+
+    async def _cancelled(self, name: str) -> None:
+        task = asyncio.create_task(self.toolkit.call(name, {"block": True}))
+        await until(lambda: self.inside)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    def call(self, name: str, on_loop: bool, timeout: float) -> ToolResult:
+        policy = ExecutionPolicy(timeout=timeout)
+        if on_loop:
+            return within(lambda: asyncio.run(self.toolkit.call(name, policy=policy)))
+        return within(lambda: self.toolkit.call_sync(name, policy=policy))
+
+
+@pytest.fixture(params=[{"exclusive": True}, {"locks": "door"}], ids=["exclusive", "lock"])
+def alone(request: pytest.FixtureRequest) -> Iterator[Alone]:
+    made = Alone(request.param)
+    yield made
+    made.go.set()
+    made.toolkit.close()
+
+
+@pytest.mark.parametrize("on_loop", [False, True])
+@pytest.mark.parametrize("name", ["alone", "drawn"])
+@pytest.mark.parametrize("how", ["timeout", "cancel", "stop"])
+class TestALockWithAnAbandonedThreadInside:
+    def test_stays_held_until_that_thread_is_out(self, alone: Alone, how: str, name: str, on_loop: bool) -> None:
+        alone.abandon(how, name)
+        waiting = begin(lambda: alone.call(name, on_loop, PATIENCE))
+        assert eventually(lambda: alone.toolkit.stats["waiting"] == 1)
+        assert alone.ran == 1
+        alone.go.set()
+        assert waiting.result(PATIENCE).text == "done"
+        assert (alone.ran, alone.most) == (2, 1)
+        assert eventually(lambda: alone.toolkit.stats["abandoned_threads"] == 0)
+
+    def test_a_call_that_waits_for_it_says_so_once_its_own_time_has_passed(
+        self, alone: Alone, how: str, name: str, on_loop: bool
+    ) -> None:
+        alone.abandon(how, name)
+        result = alone.call(name, on_loop, 0.05)
+        assert result.error is not None
+        assert (result.status, result.error.kind, result.attempts) == (Status.ERROR, "held", 0)
+        assert result.text == (
+            f"Error: {name} was not run: a call before it timed out or was cancelled, and is still at work"
+        )
+        assert ("exclusive" in result.error.details["waits_for"]) or ("lock" in result.error.details["waits_for"])
+        assert alone.ran == 1
+        alone.go.set()
+        assert eventually(lambda: alone.call(name, on_loop, PATIENCE).text == "done")
+
+
+def test_a_call_that_waits_for_one_that_runs_is_not_bounded_by_its_timeout() -> None:
+    made = Alone({"exclusive": True})
+    holding = begin(lambda: made.toolkit.call_sync("alone", {"block": True}))
+    assert eventually(lambda: made.inside)
+    waiting = begin(lambda: made.call("alone", True, 0.03))
+    assert eventually(lambda: made.toolkit.stats["waiting"] == 1)
+    threading.Event().wait(0.2)
+    made.go.set()
+    assert holding.result(PATIENCE).text == waiting.result(PATIENCE).text == "done"
+    made.toolkit.close()

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from pegboard import ExecutionPolicy, Tool, Toolkit, tool
 from pegboard._execution import runner
-from pegboard._execution.steps import CallSteps
+from pegboard._execution.stages import CallStages
 
 DEFAULTS: dict[str, Any] = {
     "timeout": 300.0,
@@ -53,9 +53,9 @@ def policy(said: dict[str, Any] | None) -> ExecutionPolicy | None:
 
 def in_force(call: Any, name: str, said: dict[str, Any] | None) -> dict[str, Any]:
     """The policy that a call runs under."""
-    with mock.patch.object(runner, "CallSteps", wraps=CallSteps) as made:
+    with mock.patch.object(runner, "CallStages", wraps=CallStages) as made:
         assert call(name, policy=policy(said)).text == "ran"
-    arguments = inspect.signature(CallSteps).bind(*made.call_args.args, **made.call_args.kwargs).arguments
+    arguments = inspect.signature(CallStages).bind(*made.call_args.args, **made.call_args.kwargs).arguments
     return {field: getattr(arguments["policy"], field) for field in DEFAULTS}
 
 

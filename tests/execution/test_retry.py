@@ -32,8 +32,7 @@ from pegboard import (
     ToolResult,
     tool,
 )
-from pegboard._base.effects import Sleep
-from pegboard._execution.drivers import Drivers
+from pegboard._execution.drivers import Here, OnLoop
 from tests.support.calls import CALLERS, both, each_caller
 from tests.support.waiting import PATIENCE, eventually
 
@@ -46,22 +45,13 @@ SHORT = 0.05
 def slept(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """What was waited for, by a clock that does not go."""
     waits: list[float] = []
-    perform, perform_sync = Drivers._perform, Drivers._perform_sync
 
-    async def at_once(self: Drivers, effect: Any, *given: Any) -> Any:
-        if not isinstance(effect, Sleep):
-            return await perform(self, effect, *given)
-        waits.append(effect.seconds)
+    async def at_once(self: Any, seconds: float) -> Any:
+        waits.append(seconds)
         return None, None
 
-    def at_once_sync(self: Drivers, effect: Any, token: CancelToken | None) -> Any:
-        if not isinstance(effect, Sleep):
-            return perform_sync(self, effect, token)
-        waits.append(effect.seconds)
-        return None, None
-
-    monkeypatch.setattr(Drivers, "_perform", at_once)
-    monkeypatch.setattr(Drivers, "_perform_sync", at_once_sync)
+    monkeypatch.setattr(OnLoop, "sleep", at_once)
+    monkeypatch.setattr(Here, "sleep", at_once)
     return waits
 
 

@@ -1,7 +1,7 @@
-"""Effects: what the steps of a call ask their driver to do.
+"""Effects: how the stages of a call wait, and what may become of them.
 
-A rule of execution (approval, retry, injection, middleware) is written once, as a generator that yields effects. A
-driver performs them: one for plain code, one for an event loop. Each effect is answered by a pair `(value, error)`.
+A rule of execution (approval, retry, injection, middleware) is written once, as a plain coroutine over an `Io`: one
+awaits on an event loop, the other blocks in plain code.
 """
 
 from __future__ import annotations
@@ -9,15 +9,15 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Coroutine
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, TypeVar
 from weakref import WeakKeyDictionary
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-# What performing an effect came to: a value, or the exception that it ended with.
+# What something came to: a value, or the exception that it ended with.
 Outcome: TypeAlias = tuple[Any, BaseException | None]
 T = TypeVar("T")
 
@@ -26,50 +26,40 @@ T = TypeVar("T")
 TIMED_OUT: Final = "timed out"
 
 
-class Await(NamedTuple):
-    """Await something that `start()` gives, for at most `timeout` seconds."""
+class Io(Protocol):
+    """What the stages of a call wait by: on an event loop it awaits, in plain code it blocks and never suspends.
 
-    start: Callable[[], Any]
-    timeout: float | None = None
-
-
-class Work(NamedTuple):
-    """Run the sync function `job` where its `backend` says, for at most `timeout` seconds.
-
-    `"thread"` and `"inline"` are the library's own; what else there is is the backend itself, and the job a `Job`.
-    A driver for plain code runs it in the caller's own thread unless `timeout` was asked for by somebody
-    (`interruptible`), which only another thread can keep.
+    Each gives an outcome, not an exception: a StopIteration could not leave a coroutine.
     """
 
-    job: Callable[[], Any]
-    backend: Any = "thread"
-    timeout: float | None = None
-    interruptible: bool = False
+    async def wait_for(self, start: Callable[[], Any], seconds: float | None = None) -> Outcome:
+        """Await something that `start()` gives, for at most `seconds`."""
+
+    async def work(
+        self, job: Callable[[], Any], backend: Any, seconds: float | None = None, *, interruptible: bool = False
+    ) -> Outcome:
+        """Run the sync function `job` where its `backend` says, for at most `seconds`.
+
+        `"thread"` and `"inline"` are the library's own; what else there is is the backend itself, and the job a `Job`.
+        Plain code runs it in the caller's own thread unless that deadline was asked for (`interruptible`), which only
+        another thread can keep.
+        """
+
+    async def finish(self, close: Callable[[], Any]) -> Outcome:
+        """Close what was opened, a coroutine function or plain code, to its end whoever is cancelled meanwhile."""
+
+    async def sleep(self, seconds: float) -> Outcome:
+        """Wait, or less when the call is asked to stop."""
+
+    async def turn(self, future: Future[None], seconds: float | None) -> Outcome:
+        """Wait for the turn of a call at its limits, for at most `seconds`."""
+
+    async def around(self, function: Callable[[Any, Any], Any], call: Any, inner: Stage, *, awaited: bool) -> Outcome:
+        """Run middleware: `function(call, proceed)`, where `proceed()` goes on with the stage `inner`."""
 
 
-class Sleep(NamedTuple):
-    """Wait `seconds`, or less when the call is asked to stop."""
-
-    seconds: float
-
-
-class Around(NamedTuple):
-    """Run middleware: `function(call, proceed)`, where `proceed()` drives the steps that `inner()` makes."""
-
-    function: Callable[[Any, Callable[[], Any]], Any]
-    call: Any
-    inner: Callable[[], Steps]
-    is_async: bool
-
-
-class WaitForPermit(NamedTuple):
-    """Wait until `future` is done: the turn at the limits of a call."""
-
-    future: Future[None]
-
-
-Effect: TypeAlias = Await | Work | Sleep | Around | WaitForPermit
-Steps: TypeAlias = Generator[Effect, Outcome, Any]
+# A part of a call: a coroutine function over what it waits by.
+Stage: TypeAlias = Callable[[Io], Coroutine[Any, Any, Any]]
 
 
 class AttemptTimeoutError(TimeoutError):

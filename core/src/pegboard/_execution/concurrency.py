@@ -24,14 +24,16 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from heapq import heapify, heappop, heappush
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, final
 from weakref import WeakValueDictionary
 
-from pegboard._base.effects import after_fork, guarded, new_future, running_loop
+from pegboard._base.effects import StaleError, after_fork, guarded, new_future, running_loop
 from pegboard._base.errors import PegboardError
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
+
+T = TypeVar("T")
 
 OVERTAKEN: Final = 100
 
@@ -63,12 +65,16 @@ class Limit:
 class Permit:
     """What one call holds, or waits for: to run under all its `limits`.
 
-    `turn` is done once it is granted, None if that was at once. `above` is that of the nearest call above that has one,
+    `turn` is done once it is granted, None if that was at once. `inside` are the threads in which its function is: one
+    that the call has abandoned keeps the permit, which is `over` then, until it comes back. `above` is that of the
+    nearest call above that has one,
     `loops` are the event loops that have to run for this call to end, `waits` the calls below that have to have their
     turn.
     """
 
-    held = False
+    held: bool = False
+    over: bool = False
+    inside: int = 0
     queue: _WaitQueue | None = None
     group: _WaitGroup | None = None
     passed = 0
@@ -201,15 +207,29 @@ class ConcurrencyLimits:
         with _guard:
             if permit.queue is not None:
                 self._dequeue(permit)
-            if permit.held:
-                if permit.above is not None:  # its own count ends with it
-                    permit.count(permit.home, -1)
-                permit.held = False
-                for limit in permit.limits:
-                    limit.holders.discard(permit)
-            # Where a loop was blocked, those who wait on it were passed over, whatever they wait for.
-            if self._queues:
-                self._admit(None if permit.blocks else permit.limits)
+            if permit.held and permit.above is not None:  # its own count ends with it
+                permit.count(permit.home, -1)
+            permit.over = True
+            self._free(permit)
+
+    def run(self, permit: Permit, job: Callable[[], T]) -> T:
+        """Run a job whose thread may outlive its call. Raises `StaleError` if that call is over before it begins."""
+        with _guard:
+            if permit.over:
+                raise StaleError
+            permit.inside += 1
+        try:
+            return job()
+        finally:
+            with _guard:
+                permit.inside -= 1
+                self._free(permit)
+
+    @staticmethod
+    def waits_for_abandoned(permit: Permit) -> bool:
+        """Whether what a call waits for is held by an abandoned thread."""
+        with _guard:
+            return any(holder.over for limit in permit.limits for holder in limit.holders)
 
     @staticmethod
     def enter(permit: Permit | None) -> None:
@@ -217,6 +237,16 @@ class ConcurrencyLimits:
         _above.set(permit)
 
     # Everything below is called under the guard.
+
+    def _free(self, permit: Permit) -> None:
+        if permit.inside or not permit.over:
+            return
+        permit.held = False
+        for limit in permit.limits:
+            limit.holders.discard(permit)
+        # Where a loop was blocked, those who wait on it were passed over, whatever they wait for.
+        if self._queues:
+            self._admit(None if permit.blocks else permit.limits)
 
     def _enqueue(self, permit: Permit) -> None:
         permit.queue = permit.limits, permit.urgent, permit.home

@@ -101,13 +101,15 @@ class BoundTool:
     def _provide(self, presets: Mapping[str, Preset]) -> None:
         self.presets = {name: preset.value for name, preset in presets.items() if preset.computed is None}
         self.computed = {name: preset.computed for name, preset in presets.items() if preset.computed is not None}
+        # JSON that a tool could change is made for each attempt.
+        self.fresh = {name: preset.make for name, preset in presets.items() if preset.make is not None}
         # What each call is provided with; None until a first call finds the context, or if each has to ask for itself.
-        self.provided: Any = None if self.plan.fetches or self.computed else self.presets
+        self.provided: Any = None if self.plan.fetches or self.computed or self.fresh else self.presets
         secrets = {name: preset.value for name, preset in presets.items() if preset.secret}
         self.redact = Redaction(secrets.values()) if secrets else None
         self.computed_secrets = tuple(name for name in self.computed if name in secrets)
         # Whether all calls of a session that bring nothing of their own are provided with the same.
-        self.standing = self.plan.standing and not self.computed
+        self.standing = self.plan.standing and not self.computed and not self.fresh
 
     def _choose_way(self, kind: str) -> None:
         begins = FAST and not (self.middleware or self.limits or self.plan.managed or self.may_ask)
@@ -115,7 +117,14 @@ class BoundTool:
         self.fast_sync = begins and in_caller and kind in ("sync", "generator")
         # In a thread, a tool that can be told to stop (it may ask for the token) has to be told so: it takes the steps.
         self.fast_thread = begins and kind == "sync" and self.backend == "thread" and self.standing
-        self.fast_async = self.fast_thread or (begins and kind == "async")
+        waits = bool(self.plan.blocking or self.computed)  # for plain code of the program, which no loop runs
+        self.fast_async = self.fast_thread or (begins and kind == "async" and not waits)
+        # What a failed attempt may have changed has to be kept before.
+        self.retries = self.policy.max_attempts > 1
+
+    def fresh_presets(self) -> dict[str, Any]:
+        """The presets of one attempt: none has what another attempt, or another session, has changed."""
+        return {**self.presets, **{name: make() for name, make in self.fresh.items()}}
 
     def approval_reason(self, arguments: Mapping[str, Any]) -> str | None:
         """Why this call has to be approved, if it may have to be; else None. `arguments` are the structured ones."""
@@ -263,6 +272,13 @@ class Engine:
         if call is not None and edited is not None:
             call.notes.append(Note("the approver edited the arguments", kind="edited"))
         return None
+
+    def not_begun(self, call: Called, bound: BoundTool, error: BaseException) -> ToolResult:
+        """The result of a call whose context cannot be read, or a preset of which cannot be computed."""
+        pass_interrupt(error)
+        message = f"{call.name} cannot run here: a value that the program provides is not available"
+        reason = {"reason": self.results.said(error, bound.redact)}
+        return self.results.refusal(call, Status.ERROR, "setup", message, reason, error)
 
     def refused(self, call: Called, admission: Validation) -> ToolResult:
         """The result of a call whose arguments do not fit."""

@@ -198,3 +198,15 @@ async def aside(work: Callable[[], None]) -> None:
         return
     await asyncio.shield(working)
     pool.shutdown()
+
+
+async def to_the_end(future: asyncio.Future[Any]) -> None:
+    """Wait until something has ended, and leave it alone; the caller's own cancellation is raised afterwards."""
+    left: BaseException | None = None
+    while not future.done():
+        try:
+            await asyncio.wait([future])
+        except asyncio.CancelledError as error:
+            left = error
+    if left is not None:
+        raise left

@@ -139,12 +139,12 @@ class CallRunner(CallPath):
         started, session = perf_counter(), invocation.session
         try:
             self._surround(invocation, given)
-            steps = self._steps(invocation, given[3])
+            stages = self._stages(invocation, given[3])
         except BaseException as error:  # noqa: BLE001 - as in `run`
-            return self._settle(self._not_begun(call, bound, error), call)
+            return self._settle(self._engine.not_begun(call, bound, error), call)
         bound.stats.open += 1
         facts = session, bound, call.id, invocation.arguments, invocation.values, invocation, started, on_loop
-        return self._finish(facts, *steps)
+        return self._finish(facts, *stages)
 
     def _claim(self, call: ToolCall, invocation: Invocation) -> Any:
         """None for who is to run the call, the first who asks; for everybody else the future of its result."""

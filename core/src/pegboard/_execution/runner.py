@@ -18,11 +18,20 @@ from typing import Any, Final, TypeAlias
 from pegboard._arguments.decode import ATOMS, MAX_KEYS, check_value, fast_decode, has_every_key
 from pegboard._arguments.validate import Validation
 from pegboard._base import effects
-from pegboard._base.effects import Outcome, StaleError, Steps, cancellation, guarded, is_cancellation, pass_interrupt
+from pegboard._base.effects import (
+    Io,
+    Outcome,
+    Stage,
+    StaleError,
+    cancellation,
+    guarded,
+    is_cancellation,
+    pass_interrupt,
+)
 from pegboard._base.jsonable import carried, owned
 from pegboard._base.redaction import Redaction
 from pegboard._execution.engine import BoundTool, Engine, Unavailable
-from pegboard._execution.steps import CallSteps
+from pegboard._execution.stages import CallStages
 from pegboard._execution.telemetry import DEBUG, INFO, log_call, logger
 from pegboard._injection.context import Scope
 from pegboard._injection.invocation import Invocation
@@ -30,6 +39,7 @@ from pegboard._model.call import Called, CallerSession, CancelToken, Given, Runn
 from pegboard._model.call import call_ids as _ids
 from pegboard._model.policy import ExecutionPolicy, Permission
 from pegboard._model.result import Note, Status, ToolResult, filled
+from pegboard._model.subschemas import SCALARS
 from pegboard._results.factory import finished, is_short, redacted
 
 _SUCCESS: Final = Status.SUCCESS  # a member of an enum is looked up slowly
@@ -85,17 +95,21 @@ class CallPath(Runner):
             decoded, values, notes = admission.arguments, admission.values, admission.notes
         steps = None
         begins = bound.fast_async if on_loop else bound.fast_sync
+        if bound.retries and begins and not SCALARS.issuperset(map(type, values)):
+            begins = False
         if not begins or given is not NOTHING_GIVEN or bound.provided is None or notes:
             try:
                 invocation = Invocation(session, bound, call_id, decoded, values, session.scope, self)
-                if given is not NOTHING_GIVEN or bound.computed:
+                if given is not NOTHING_GIVEN:
                     self._surround(invocation, given)
                 if notes:
                     invocation.call.notes.extend(notes)
                 if not begins or given[3] is not None:
-                    steps = self._steps(invocation, given[3])
+                    steps = self._stages(invocation, given[3])
+                elif bound.computed:
+                    invocation.compute()
             except BaseException as error:  # noqa: BLE001 - a context, or a preset, may raise anything
-                result = self._not_begun(Unseen(call_id, bound.name, notes), bound, error)
+                result = self._engine.not_begun(Unseen(call_id, bound.name, notes), bound, error)
                 return self._counted(bound, result, bound.redact)
         facts = session, bound, call_id, decoded, values, invocation, started, on_loop
         stats = bound.stats
@@ -165,22 +179,21 @@ class CallPath(Runner):
             invocation.scope = Scope((agent,), level="agent", wider=invocation.scope)
         if context is not None and (type(context) is not tuple or context):
             invocation.scope = Scope(context, level="call", wider=invocation.scope)
-        if invocation.ready.computed:
-            invocation.compute()
         if listener is not None:
             from pegboard._execution.streaming import listen
 
             listen(invocation, listener)
 
-    def _steps(
+    def _stages(
         self, invocation: Invocation, policy: ExecutionPolicy | None, outcome: Outcome | None = None, begun: int = 1
-    ) -> tuple[Steps, CancelToken]:
-        """The steps of a call, and what stops them; `outcome` is what its function has come to, if it has run."""
+    ) -> tuple[Stage, CancelToken]:
+        """The stages of a call, and what stops them; `outcome` is what its function has come to, if it has run."""
         own: ExecutionPolicy = invocation.ready.policy
-        steps = CallSteps(self._engine, invocation, own if policy is None else policy.merged_over(own))
+        stages = CallStages(self._engine, invocation, own if policy is None else policy.merged_over(own))
         if outcome is None or type(outcome[1]) is StaleError:
-            return steps.steps(), steps.token
-        return steps.late(*outcome, begun), steps.token
+            return stages.begin, stages.token
+        value, error = outcome
+        return partial(stages.late, value=value, error=error, begun=begun), stages.token
 
     # Waiting ---------------------------------------------------------------------------------------------------
 
@@ -233,19 +246,19 @@ class CallPath(Runner):
         if invocation is None:
             invocation = Invocation(session, bound, call_id, decoded, values, session.scope, self)
             facts = session, bound, call_id, decoded, values, invocation, started, on_loop
-        return self._finish(facts, *self._steps(invocation, None, (value, error), begun))
+        return self._finish(facts, *self._stages(invocation, None, (value, error), begun))
 
-    def _finish(self, facts: _Facts, steps: Steps, token: CancelToken) -> Any:
-        """The result of the steps, or on a loop a coroutine that ends in it; `token` stops them."""
+    def _finish(self, facts: _Facts, stage: Stage, token: CancelToken) -> Any:
+        """The result of the stages, or on a loop a coroutine that ends in it; `token` stops them."""
         drivers = self._engine._drivers or self._engine.drivers
         run = drivers.run if facts[-1] else drivers.run_sync
-        return run(self._recorded(facts, steps), token)
+        return run(partial(self._recorded, facts, stage), token)
 
-    def _recorded(self, facts: _Facts, steps: Steps) -> Steps:
-        """The steps, whose end is told and counted even if the caller leaves."""
+    async def _recorded(self, facts: _Facts, stage: Stage, io: Io) -> ToolResult:
+        """The stages, whose end is told and counted even if the caller leaves."""
         try:
             # Not by a name: what a tool raised keeps this frame, and would keep its own result through it.
-            return self._end(facts, (yield from steps))
+            return self._end(facts, await stage(io))
         except BaseException as failure:  # noqa: BLE001 - as in `run`
             return self._over(facts, self._staying(facts, failure))
 
@@ -366,14 +379,6 @@ class CallPath(Runner):
             return admission
         call = Unseen(call_id, bound.name, admission.notes)
         return self._counted(bound, engine.refused(call, admission), bound.redact)
-
-    def _not_begun(self, call: Called, bound: BoundTool, error: BaseException) -> ToolResult:
-        """The result of a call whose context cannot be read, or a preset of which cannot be computed."""
-        pass_interrupt(error)
-        results = self._engine.results
-        message = f"{call.name} cannot run here: a value that the program provides is not available"
-        reason = {"reason": results.said(error, bound.redact)}
-        return results.refusal(call, Status.ERROR, "setup", message, reason, error)
 
 
 def _begun(facts: _Facts, provided: Any) -> Any:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Final, get_args, get_origin
 
 from attrs import evolve, field, frozen
 
-from pegboard._base.effects import Await, Steps
 from pegboard._base.errors import CulpritError, MissingContextError, RegistrationError
 from pegboard._base.markers import MISSING, Inject
 from pegboard._injection.context import is_unseen_protocol
@@ -31,7 +29,8 @@ class Provider:
     Where that is MISSING, `otherwise(invocation)` gives the parameter's default or raises `MissingContextError`.
 
     A managed provider runs a resolver that may await, may need other providers first (`needs`) and may have to be
-    closed after the call: it is resolved by `resolve` before the tool runs, and `fetch` then only looks it up.
+    closed after the call: it is resolved before the tool runs, and `fetch` then only looks it up. `kind` is that of its
+    function. One that is `blocking` runs plain code of a plugin or the program, which no event loop has to wait for.
     `standing`: `fetch` looks at nothing but the scope, so it answers alike for all calls of one scope.
     """
 
@@ -40,6 +39,8 @@ class Provider:
     function: Callable[..., Any] | None = None
     needs: Mapping[str, Provider] = field(factory=dict)
     managed: bool = False
+    kind: str = "sync"
+    blocking: bool = False
     standing: bool = False
     otherwise: Callable[[Invocation], Any] = field(default=lambda invocation: MISSING)
 
@@ -134,7 +135,8 @@ class InjectorTable(Ranking):
                 how = "annotate it with ToolCall, Injected[T] or a type of another injector"
                 raise RegistrationError(f"injector {_label(function)}: nothing provides its parameter {name!r}; {how}")
             needs[name] = provider
-        return _provider_of(function, needs)
+        own = any(each is injector for each, _ in self._levels["builtin"])
+        return _provider_of(function, needs, own=own)
 
 
 def _is_marked(cls: type) -> bool:
@@ -173,74 +175,30 @@ def _otherwise(wanted: Any, name: str | None, default: Any, remedy: str = "") ->
     return otherwise
 
 
-def _provider_of(function: Callable[..., Any], needs: dict[str, Provider]) -> Provider:
+def _provider_of(function: Callable[..., Any], needs: dict[str, Provider], *, own: bool) -> Provider:
     import inspect
 
     from pegboard._types.hints import function_kind, read_parameters
 
-    if function_kind(function) != "sync" or any(provider.managed for provider in needs.values()):
-        return Provider("injected", lambda invocation: invocation.resolved[function], function, needs, managed=True)
-
+    kind = function_kind(function)
+    if kind != "sync" or any(provider.managed for provider in needs.values()):
+        return Provider(
+            "injected", lambda invocation: invocation.resolved[function], function, needs, managed=True, kind=kind
+        )
+    blocking = not own or any(provider.blocking for provider in needs.values())
     if list(needs.values()) == [_ITSELF]:  # as the built-in ones: nothing else has to be asked
         kinds = [kind for _, kind, _ in read_parameters(function)]
         if kinds == [inspect.Parameter.POSITIONAL_OR_KEYWORD]:
-            return Provider("injected", function, function, needs)
+            return Provider("injected", function, function, needs, blocking=blocking)
 
     def fetch(invocation: Invocation) -> Any:
         return function(**{name: provider.give(invocation) for name, provider in needs.items()})
 
-    return Provider("injected", fetch, function, needs)
-
-
-def resolve(provider: Provider, invocation: Invocation, cleanup: list[Any]) -> Steps:
-    """Run a managed provider and those it needs, once for each call; what must be closed is added to `cleanup`."""
-    import inspect
-
-    if not provider.managed or provider.function in invocation.resolved:
-        return
-    for needed in provider.needs.values():
-        yield from resolve(needed, invocation, cleanup)
-    assert provider.function is not None  # noqa: S101 - managed providers are made with their function
-    value = provider.function(**{name: needed.give(invocation) for name, needed in provider.needs.items()})
-    if inspect.isasyncgen(value):
-        cleanup.append(value)
-        value = yield from _awaited(partial(anext, value, MISSING))
-    elif inspect.isgenerator(value):
-        cleanup.append(value)
-        value = next(value, MISSING)
-    elif inspect.isawaitable(value):
-        pending = value
-        value = yield from _awaited(lambda: pending)
-    invocation.resolved[provider.function] = value
-
-
-def release(cleanup: list[Any]) -> Steps:
-    """Close what resolvers opened, last first; every one is closed, and the first failure is raised afterwards."""
-    import inspect
-
-    failures: list[BaseException] = []
-    while cleanup:
-        opened = cleanup.pop()
-        try:
-            if inspect.isasyncgen(opened):
-                yield from _awaited(partial(anext, opened, None))
-            else:
-                next(opened, None)
-        except BaseException as error:  # noqa: BLE001 - the others must be closed too
-            failures.append(error)
-    if failures:
-        raise failures[0]
+    return Provider("injected", fetch, function, needs, blocking=blocking)
 
 
 def _label(function: Any) -> str:
     return str(getattr(function, "__qualname__", type(function).__qualname__))
-
-
-def _awaited(start: Callable[[], Any]) -> Steps:
-    value, error = yield Await(start)
-    if error is not None:
-        raise error
-    return value
 
 
 def unwrap(annotation: Any) -> tuple[Any, Inject | None, bool]:

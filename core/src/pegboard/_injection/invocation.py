@@ -34,6 +34,7 @@ class Invocation:
     # The future of its result, made by the first who waits for a call that runs.
     waiter: Future[Any] | None = None
     _token: CancelToken | None = None
+    computed_for: Any = None  # the `ready` whose presets were computed
 
     def __init__(
         self,
@@ -53,7 +54,7 @@ class Invocation:
         self.scope = scope
         self.runner = runner
         self.name: str = ready.name
-        self.presets: dict[str, Any] = ready.presets
+        self.presets: dict[str, Any] = ready.fresh_presets() if ready.fresh else ready.presets
         # The thread that drives it, once it has begun.
         self.driver: Any = None
         # The call, if anybody asked for it.
@@ -83,7 +84,8 @@ class Invocation:
     def compute(self) -> None:
         """Ask for the presets that are computed for each call. Raises whatever they do."""
         call, ready = self.call, self.ready
-        self.presets = {**ready.presets, **{name: compute(call) for name, compute in ready.computed.items()}}
+        self.presets = {**self.presets, **{name: compute(call) for name, compute in ready.computed.items()}}
+        self.computed_for = ready
 
     @property
     def typed(self) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from pegboard._base.errors import PegboardError, RegistrationError, suggestion
+from pegboard._base.jsonable import owned
 from pegboard._base.markers import Computed, Locked, Secret, reveal
 from pegboard._model.tool import Definition, Tool
 
@@ -18,6 +19,7 @@ class Preset(NamedTuple):
     locked: bool = False
     secret: bool = False
     computed: Callable[[Any], Any] | None = None
+    make: Callable[[], Any] | None = None  # the value anew, if it came as JSON that a tool could change
 
     def __repr__(self) -> str:
         kind = "secret" if self.secret else "computed" if self.computed else "locked" if self.locked else "plain"
@@ -37,7 +39,11 @@ def _read(target: Definition, name: str, given: Any, override: bool) -> Preset:
     locked = isinstance(given, Secret | Locked) or not override
     value = reveal(given)
     if not isinstance(value, Computed):
-        return Preset(target.structure_preset(name, value), locked, secret)
+        structured = target.structure_preset(name, value)
+        if type(value) not in (list, dict):
+            return Preset(structured, locked, secret)
+        kept = owned({name: value})
+        return Preset(structured, locked, secret, make=lambda: target.structure_preset(name, owned(kept)[name]))
     if inspect.iscoroutinefunction(value.function):
         remedy = "Computed takes a plain one, an Injector may be async"
         raise RegistrationError(f"the preset of {name!r} is computed by an async function; {remedy}")

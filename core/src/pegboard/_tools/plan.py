@@ -55,7 +55,8 @@ class CompiledPlan:
     parameters that it can set; without names, the values are one object. With an overridable argument, `accept` raises
     unless `keys` is -1, so that whoever admits it after all has to tell.
     `invoke(values, provided)`: what `accept` and `provide` gave. It is `standing` if `provide` gives the same for all
-    calls of a session that bring no context and no agent of their own, and `fetches` if it asks anybody at all.
+    calls of a session that bring no context and no agent of their own, `fetches` if it asks for anything at all, and
+    `blocking` if that runs plain code of a plugin or the program.
     """
 
     def __init__(
@@ -81,6 +82,7 @@ class CompiledPlan:
         self._providers = tuple((name, each.fetch, each.otherwise) for name, each in providers.items())
         self.fetches = bool(providers)
         self.managed = tuple(provider for provider in providers.values() if provider.managed)
+        self.blocking = any(provider.blocking for provider in providers.values())
         self.standing = all(provider.standing for provider in providers.values())
         self.hidden = hidden
         self.names = names

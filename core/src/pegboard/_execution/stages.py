@@ -1,4 +1,4 @@
-"""Execution: the steps of one call, written once for event loops and plain code."""
+"""The stages of one call, written once for event loops and plain code: approval, limits, middleware, attempts."""
 
 from __future__ import annotations
 
@@ -6,17 +6,16 @@ import inspect
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping
 from copy import copy
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Final, final
 
 from pegboard._base import effects
-from pegboard._base.effects import AttemptTimeoutError, Outcome, StaleError, Steps, is_cancellation
+from pegboard._base.effects import AttemptTimeoutError, Io, Outcome, StaleError, is_cancellation
 from pegboard._base.errors import MissingContextError, PegboardError, Suspend, ToolError
 from pegboard._base.jsonable import owned
 from pegboard._execution.engine import BoundTool, Engine, Unavailable
-from pegboard._injection.injectors import release, resolve
 from pegboard._injection.invocation import Invocation
 from pegboard._model.call import Unseen
 from pegboard._model.policy import ExecutionPolicy, Permission
@@ -27,6 +26,9 @@ from pegboard._results.factory import finished, redacted, shortened
 from pegboard.extension import Job
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+    from pegboard._execution.concurrency import Permit
     from pegboard._model.program import ApprovalRequest
 
 
@@ -38,16 +40,19 @@ _FINAL: Final = (Suspend, MissingContextError, PegboardError, KeyboardInterrupt)
 
 
 @final
-class CallSteps:
-    """One run of a prepared call. `steps()` ends in its result and never raises for what a tool does."""
+class CallStages:
+    """One run of a call. `begin(io)` ends in its result and never raises for what a tool does."""
 
     __slots__ = (
         "_agreed",
         "_begun",
         "_engine",
+        "_given",
         "_log",
+        "_permit",
         "_results",
         "_said",
+        "_sent",
         "_tries",
         "invocation",
         "policy",
@@ -62,19 +67,22 @@ class CallSteps:
         self.token = invocation.stopper  # stops the run; a tool gets a token of its own for each attempt
         self.ready: BoundTool = invocation.ready
         self.policy = policy
+        self._given: Any = None  # what was provided for this attempt, if not where the function runs
         self._agreed: Any = None  # the definition of the tool that somebody agreed to, with these arguments
+        self._permit: Permit | None = None  # what it holds while it runs
+        self._sent = False  # whether a backend has got the arguments of this attempt
         self._tries = 0
         self._begun = 0  # how often the function has begun
         self._said: list[Any] = []  # what the tool has yielded in this attempt
         self._log: deque[Mapping[str, Any]] | None = None
 
-    def steps(self) -> Steps:
+    async def begin(self, io: Io) -> ToolResult:
         """Approval, locks, middleware, attempts; the result with its duration."""
         if self.ready.may_ask or self.token._cancelled or not self.invocation.session.holds(self.ready):
-            refusal = yield from self._decide()
+            refusal = await self._decide(io)
             if refusal is not None:
                 return refusal
-        return (yield from (self._limited() if self.ready.limits else self._timed()))
+        return await (self._limited(io) if self.ready.limits else self._timed(io))
 
     def _unapproved(self) -> str | None:
         """Why somebody still has to agree to this call."""
@@ -83,14 +91,14 @@ class CallSteps:
             return None
         return ready.approval_reason(self.invocation.typed)
 
-    def _decide(self) -> Steps:
+    async def _decide(self, io: Io) -> ToolResult | None:
         """Why the call may not run as things are now, its refusal; None if it may, with arguments as taken now."""
         session, refusal = self.invocation.session, None
         while refusal is None:
             if not session.holds(self.ready):
                 refusal = self._bind(session.ready(self.ready.asked))
             elif (reason := self._unapproved()) is not None:
-                refusal = yield from self._approve(reason)
+                refusal = await self._approve(io, reason)
             elif self.token._cancelled:
                 refusal = self._cancelled()
             else:
@@ -105,29 +113,27 @@ class CallSteps:
         if now.permission is Permission.NEVER:
             return self._results.not_permitted(invocation.said)
         self.ready = invocation.ready = now
-        invocation.presets = now.presets
-        if now.computed:
-            invocation.compute()
+        invocation.presets = now.fresh_presets() if now.fresh else now.presets
         return self._engine.readmitted(invocation, None)
 
-    def late(self, value: Any, error: BaseException | None, begun: int) -> Steps:
+    async def late(self, io: Io, value: Any, error: BaseException | None, begun: int) -> ToolResult:
         """The same for a call of the fast path that has come to that, its function `begun`: what is left to do."""
         self._begun = begun
-        return finished((yield from self._try((value, error))), 0.0, self._begun, self._log or ())
+        return finished(await self._try(io, (value, error)), 0.0, self._begun, self._log or ())
 
     def _cancelled(self) -> ToolResult:
         return self._results.refusal(self.invocation.said, Status.CANCELLED, "cancelled", "the call was cancelled")
 
-    def _timed(self) -> Steps:
+    async def _timed(self, io: Io) -> ToolResult:
         if self.invocation.seen is not None:
             self.invocation.seen.status = Status.RUNNING
         started = time.perf_counter()
-        result = yield from (self._through(0) if self.ready.middleware else self._try())
+        result = await (self._through(io, 0) if self.ready.middleware else self._try(io))
         return finished(result, time.perf_counter() - started, self._begun, self._log or ())
 
     # Approval --------------------------------------------------------------------------------------------------
 
-    def _approve(self, reason: str) -> Steps:
+    async def _approve(self, io: Io, reason: str) -> ToolResult | None:
         approver = self.invocation.session.approver
         if approver is None:
             told = "" if self.ready.permission is Permission.PROMPT else f" ({reason})"
@@ -138,11 +144,11 @@ class CallSteps:
         call_id, shown = self.invocation.call_id, owned(self.invocation.arguments)
         ask = partial(approver, _approval_request()(self.ready.tool, call_id, shown, reason))
         if is_async(approver):
-            answer, error = yield from self._idle(effects.Await(ask))
+            answer, error = await self._idle(io.wait_for(ask))
         else:
-            answer, error = yield from self._idle(effects.Work(ask))
+            answer, error = await self._idle(io.work(ask, "thread"))
             if error is None and answer is not True and inspect.isawaitable(answer):
-                answer, error = yield from self._idle(effects.Await(lambda: answer))
+                answer, error = await self._idle(io.wait_for(lambda: answer))
         if self.token._cancelled or (error is not None and is_cancellation(error)):
             return self._cancelled()
         if error is not None:
@@ -153,12 +159,12 @@ class CallSteps:
         self._engine.tell("approval", {"answer": "approved" if refused is None else refused.status.value})
         return refused
 
-    def _idle(self, effect: effects.Effect) -> Steps:
+    async def _idle(self, wait: Awaitable[Outcome]) -> Outcome:
         """Wait while the call has nothing running."""
         stats = self.ready.stats
         stats.waiting += 1
         try:
-            return (yield effect)
+            return await wait
         finally:
             stats.waiting -= 1
 
@@ -182,7 +188,7 @@ class CallSteps:
 
     # Limits and middleware --------------------------------------------------------------------------------------
 
-    def _limited(self) -> Steps:
+    async def _limited(self, io: Io) -> ToolResult:
         limits = self._engine.limits
         try:
             permit = limits.take(self.ready.limits)
@@ -190,26 +196,45 @@ class CallSteps:
             said = self.invocation.said
             return self._results.refusal(said, Status.ERROR, "deadlock", str(error), error.details, error)
         if permit is None:
-            return (yield from self._timed())
+            return await self._timed(io)
         try:
             if permit.turn is not None:
                 if self.invocation.seen is not None:
                     self.invocation.seen.status = Status.PENDING
-                _, left = yield from self._idle(effects.WaitForPermit(permit.turn))
-                if left is not None:
-                    return self._results.failure(self.invocation.said, left)
+                refusal = await self._queued(io, permit, permit.turn)
+                if refusal is not None:
+                    return refusal
             limits.enter(permit)
-            return (yield from self._timed())
+            self._permit = permit
+            return await self._timed(io)
         finally:
             limits.leave(permit)
             limits.enter(permit.above)
 
-    def _through(self, index: int) -> Steps:
+    async def _queued(self, io: Io, permit: Permit, turn: Future[None]) -> ToolResult | None:
+        """Wait for the turn of a call, and no longer than its `timeout` for a thread that was abandoned."""
+        while True:
+            _, left = await self._idle(io.turn(turn, self.policy.timeout))
+            if not isinstance(left, AttemptTimeoutError):
+                return None if left is None else self._results.failure(self.invocation.said, left, attempts=0)
+            if self._engine.limits.waits_for_abandoned(permit):
+                name, labels = self.invocation.call.name, ", ".join(limit.label for limit in permit.limits)
+                message = f"{name} was not run: a call before it timed out or was cancelled, and is still at work"
+                details = {"waits_for": labels, "remedy": "let that tool end in time, or run it in a process"}
+                return self._results.refusal(self.invocation.said, Status.ERROR, "held", message, details)
+
+    def _inside(self, job: Callable[[], Any]) -> Callable[[], Any]:
+        """A job in a thread, which keeps the permit of the call as long as it is at work."""
+        permit = self._permit
+        return job if permit is None else partial(self._engine.limits.run, permit, job)
+
+    async def _through(self, io: Io, index: int) -> ToolResult:
         if index == len(self.ready.middleware):
-            return redacted((yield from self._try()), self.invocation.redact)
+            return redacted(await self._try(io), self.invocation.redact)
         middleware, call = self.ready.middleware[index], self.invocation.call
         awaited = is_async(middleware.around)
-        value, error = yield effects.Around(middleware.around, call, lambda: self._through(index + 1), awaited)
+        inner = partial(self._through, index=index + 1)
+        value, error = await io.around(middleware.around, call, inner, awaited=awaited)
         if error is not None:
             return self._results.failure(call, error, self.invocation.redact)
         if isinstance(value, ToolResult):
@@ -224,18 +249,23 @@ class CallSteps:
 
     # Attempts --------------------------------------------------------------------------------------------------
 
-    def _try(self, outcome: Outcome | None = None) -> Steps:
+    async def _try(self, io: Io, outcome: Outcome | None = None) -> ToolResult:
         """Attempts until one is the last; `outcome` is what a first one has come to."""
         attempt = 0  # of this round: middleware may go on to a second one
         while True:
             if outcome is None:
-                outcome = (yield from self._provided()) if self.ready.plan.managed else (yield self._effect())
+                refusal = await self._anew(io)
+                if refusal is not None:
+                    return refusal
+                plan = self.ready.plan
+                provided = plan.managed or (plan.blocking and plan.kind.startswith("async"))
+                outcome = await (self._provided(io) if provided else self._run(io, self.policy.timeout))
             value, error = outcome
             outcome = None
             if error is None and type(value) not in self.ready.renderers.by_type:  # those before were finished
-                value, error = yield from self._settled(value)
+                value, error = await self._settled(io, value, self.policy.timeout)
             if type(error) is StaleError:
-                refusal = yield from self._decide()
+                refusal = await self._decide(io)
                 if refusal is not None:
                     return refusal
                 continue
@@ -250,38 +280,59 @@ class CallSteps:
             self._log = self._log or deque(maxlen=MAX_RETRIES_TOLD)
             self._log.append(told := self._told(error, wait))
             self._engine.tell("retry", told)
-            _, stopped = yield from self._idle(effects.Sleep(wait))
+            _, stopped = await self._idle(io.sleep(wait))
             if stopped is not None or self.token.cancelled:
                 return self._cancelled()
             self._said = []
+
+    async def _anew(self, io: Io) -> ToolResult | None:
+        """Let an attempt have arguments and presets as they were sent, whatever one before it has made of them."""
+        ready, invocation = self.ready, self.invocation
+        if not SCALARS.issuperset(map(type, invocation.values)):
+            if self._tries:
+                refusal = self._engine.readmitted(invocation, None)
+                if refusal is not None:
+                    return refusal
+            elif self.policy.max_attempts > 1 or ready.middleware:
+                invocation.arguments = owned(invocation.arguments)  # the values are a part of the others
+        if ready.fresh and self._tries:
+            invocation.presets = {**invocation.presets, **ready.fresh_presets()}
+        if not ready.computed or invocation.computed_for is ready:
+            return None
+        _, error = await io.work(invocation.compute, "thread", self.policy.timeout, interruptible=self._asked)
+        if isinstance(error, AttemptTimeoutError) or (error is not None and is_cancellation(error)):
+            return self._results.failure(invocation.said, error, invocation.redact, attempts=0)
+        return None if error is None else self._engine.not_begun(invocation.said, ready, error)
+
+    @property
+    def _asked(self) -> bool:
+        """Whether the timeout was asked for: then it holds in plain code too, which needs another thread."""
+        return "timeout" in self.policy.given
 
     def _told(self, error: BaseException, wait: float) -> Mapping[str, Any]:
         """What a program learns of an attempt that was followed by another."""
         message = shortened(self._results.said(error, self.invocation.redact), MAX_TOLD)
         return {"attempt": self._tries, "type": type(error).__qualname__, "error": message, "wait": wait}
 
-    def _provided(self) -> Steps:
-        """An attempt with what its resolvers provide, and what they close afterwards."""
-        cleanup: list[Any] = []
-        outcome: Outcome = (None, None)
-        try:
-            for provider in self.ready.plan.managed:
-                yield from resolve(provider, self.invocation, cleanup)
-            outcome = yield self._effect()
+    async def _provided(self, io: Io) -> Outcome:
+        """An attempt with what its injectors provide, and what they close afterwards, all within its time."""
+        from pegboard._execution.providing import Budget, Providing
+
+        plan, budget = self.ready.plan, Budget(self.policy.timeout)
+        providing = Providing(io, self.invocation, budget, interruptible=self._asked)
+        error: BaseException | None = None
+        for provider in plan.managed:
+            error = error or await providing.resolve(provider)
+        if error is None and plan.blocking and plan.kind.startswith("async"):  # a worker provides for itself
+            self._given, error = await providing.work(partial(plan.provide, self.invocation))
+        outcome: Outcome = (None, error)
+        if error is None:
+            outcome = await self._run(io, budget.left())
             if outcome[1] is None:
-                outcome = yield from self._settled(outcome[0])
-        except GeneratorExit:
-            raise
-        except BaseException as error:  # noqa: BLE001 - a resolver may raise anything
-            outcome = (None, error)
-        try:
-            yield from release(cleanup)
-        except GeneratorExit:
-            raise
-        except BaseException as error:  # noqa: BLE001 - as above; the tool's own failure comes first
-            outcome = outcome if outcome[1] is not None else (None, error)
-        self.invocation.resolved.clear()
-        return outcome
+                outcome = await self._settled(io, outcome[0], budget.left())
+        failure = await providing.release()
+        self._given = None
+        return budget.named(outcome if failure is None or outcome[1] is not None else (None, failure))
 
     def _invoke(self, bind: bool = False) -> Any:
         """Begin the function, or `bind` what begins elsewhere. Raises `StaleError` if something was decided anew."""
@@ -293,39 +344,41 @@ class CallSteps:
         plan = ready.plan
         if bind:
             bound = plan.bind(invocation.values, invocation)
-            self._begun += 1
+            self._begun += not self._sent  # a backend may ask for them again, to say why they cannot be sent
+            self._sent = True
             return bound
-        provided = plan.provide(invocation) if plan.fetches else invocation.presets
+        provided = self._given or (plan.provide(invocation) if plan.fetches else invocation.presets)
         self._begun += 1
         return plan.invoke(invocation.values, provided)
 
-    def _effect(self) -> effects.Await | effects.Work:
-        """What runs the function."""
-        kind, backend, timeout = self.ready.plan.kind, self.ready.backend, self.policy.timeout
+    async def _run(self, io: Io, timeout: float | None) -> Outcome:
+        """Run the function."""
+        kind, backend, self._sent = self.ready.plan.kind, self.ready.backend, False
         if kind == "async":
-            return effects.Await(self._invoke, timeout)
+            return await io.wait_for(self._invoke, timeout)
         if kind == "async_generator":
-            return self._drained(self._invoke)
-        if kind == "sync" and backend == "thread":
-            return effects.Work(self._invoke, backend, timeout, "timeout" in self.policy.given)
-        return self._work(self._invoke, backend)
+            return await io.wait_for(self._drained(self._invoke), timeout)
+        job = (
+            self._inside(self._invoke) if kind == "sync" and backend == "thread" else self._drawn(self._invoke, backend)
+        )
+        return await io.work(job, backend, timeout, interruptible=self._asked)
 
-    def _settled(self, value: Any) -> Steps:
+    async def _settled(self, io: Io, value: Any, timeout: float | None) -> Outcome:
         """Whatever a callable gives may still have to be awaited or drawn from, a wrapped async function's say."""
-        timeout = self.policy.timeout
         if inspect.isawaitable(value):
-            value, error = yield effects.Await(lambda: value, timeout)
+            value, error = await io.wait_for(lambda: value, timeout)
             if error is not None:
                 return None, error
         if inspect.isasyncgen(value):
-            return (yield self._drained(lambda: value))
+            return await io.wait_for(self._drained(lambda: value), timeout)
         if inspect.isgenerator(value):
-            return (yield self._work(lambda: value, "thread"))
+            job = self._drawn(lambda: value, "thread")
+            return await io.work(job, "thread", timeout, interruptible=self._asked)
         return value, None
 
-    def _drained(self, begin: Callable[[], Any]) -> effects.Await:
+    def _drained(self, begin: Callable[[], Any]) -> Callable[[], Any]:
         emitter, yielded = self.invocation.heard, self._said
-        return effects.Await(lambda: drain_async(begin(), emitter, yielded), self.policy.timeout)
+        return lambda: drain_async(begin(), emitter, yielded)
 
     def _conclude(self, value: Any, error: BaseException | None) -> ToolResult:
         if isinstance(error, effects.ClosedError) and self.token.cancelled:
@@ -336,7 +389,8 @@ class CallSteps:
             return self._results.with_partial(failure, self._said, limit, self.invocation.redact, session)
         return self._results.success(self.invocation.said, value, self.ready.renderers, limit, session)
 
-    def _work(self, invoke: Callable[[], Any], backend: Any) -> effects.Work:
+    def _drawn(self, invoke: Callable[[], Any], backend: Any) -> Callable[[], Any]:
+        """A job that runs the function and draws the generator that it may give."""
         invocation = self.invocation
         emitter, yielded = invocation.heard, self._said
 
@@ -347,8 +401,8 @@ class CallSteps:
             value = invoke()
             return draw(value) if inspect.isgenerator(value) else value
 
-        job = run if isinstance(backend, str) else self._job(run, draw)
-        return effects.Work(job, backend, self.policy.timeout, "timeout" in self.policy.given)
+        inside = self._inside(run)
+        return inside if isinstance(backend, str) else self._job(inside, draw)
 
     def _job(self, run: Callable[[], Any], draw: Callable[[Generator[Any, Any, Any]], Any]) -> Job:
         invocation, plan = self.invocation, self.ready.plan
