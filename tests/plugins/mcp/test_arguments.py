@@ -35,6 +35,8 @@ WRONG: dict[str, Callable[[], object]] = {
     "no header has": lambda: McpServer.http(URL, headers={"A": "b\r\nC: d"}),
     "mcp_server": lambda: McpServer.in_process(Toolkit(plugins=())),
     "session_for": lambda: mcp_server(Toolkit(plugins=()), session_for=5),  # type: ignore[arg-type]
+    "name cannot be empty": lambda: McpServer.stdio("x", name=""),
+    "name cannot be blank": lambda: McpServer.http(URL, name=" \t"),
     "read_link": lambda: mcp_server(Toolkit(plugins=()), read_link=5),  # type: ignore[arg-type]
 }
 
@@ -118,6 +120,7 @@ def test_an_empty_program_is_not_the_installed_board(capsys: pytest.CaptureFixtu
         ({"token": 5}, "token must be a text, not int"),
         ({"http": 8080}, "http must be a text, not int"),
         ({"name": ""}, "name cannot be empty"),
+        ({"name": " "}, "name cannot be blank"),
         ({"authorization_server": "login.example.com"}, r"authorization_server takes http\(s\)://"),
         ({"resource_url": 5}, "resource_url must be a text, not int"),
     ],

@@ -63,7 +63,7 @@ class McpServer:
         seconds("connect_timeout", connect_timeout)
         seconds("call_timeout", call_timeout, or_none=True)
         seconds("poll", poll, or_none=True)
-        self.name = text("name", name, may_be_empty=True)
+        self.name = text("name", name)
         self.transport = transport
         self._terms = Terms(connect_timeout, call_timeout, mode, count("max_tools", max_tools), self._elicited, poll)
         self._lock = threading.RLock()
@@ -106,7 +106,8 @@ class McpServer:
             None if cwd is None else text("cwd", cwd),
             longest=count("max_message", max_message),
         )
-        return cls(transport, name=name or transport.command.rpartition("/")[2], **options)
+        known = transport.command.rpartition("/")[2] or transport.command
+        return cls(transport, name=known if name is None else name, **options)
 
     @classmethod
     def http(
@@ -128,7 +129,7 @@ class McpServer:
             options.setdefault("connect_timeout", OAUTH_TIMEOUT)
         known = texts_by_name("headers", headers, headers=True)
         transport = Http(http_url(url), known, auth, call_timeout, longest=count("max_message", max_message))
-        return cls(transport, name=name or transport.label, call_timeout=call_timeout, **options)
+        return cls(transport, name=transport.label if name is None else name, call_timeout=call_timeout, **options)
 
     @classmethod
     def sse(
@@ -145,14 +146,15 @@ class McpServer:
         """A server at a URL, over HTTP with server-sent events, which only the older protocol knows."""
         known = texts_by_name("headers", headers, headers=True)
         transport = Sse(http_url(url), known, auth, longest=count("max_message", max_message))
-        return cls(transport, name=name or transport.label, mode=mode, **options)
+        return cls(transport, name=transport.label if name is None else name, mode=mode, **options)
 
     @classmethod
     def in_process(cls, server: Any, *, name: str | None = None, **options: Any) -> Self:
         """A `Server` or `MCPServer` of the SDK in this process."""
         if server is None or isinstance(server, Toolkit):
             raise ValueError("in_process takes a server of the SDK; of a toolkit that is mcp_server(toolkit)")
-        return cls(InProcess(server), name=name or str(getattr(server, "name", "") or "in-process"), **options)
+        known = str(getattr(server, "name", "") or "")
+        return cls(InProcess(server), name=(known.strip() and known or "in-process") if name is None else name, **options)
 
     # A source of tools -----------------------------------------------------------------------------------------
 
