@@ -92,9 +92,13 @@ def test_a_module_whose_name_begins_like_a_file_s_ending_is_installed_as_one(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert run(["board.pytools:toolkit", "--install", "cursor"]) == 0
+    (tmp_path / "board_to_install").mkdir()
+    (tmp_path / "board_to_install" / "pytools.py").write_text(
+        "from pegboard import Toolkit\ntoolkit = Toolkit(plugins=())\n"
+    )
+    assert run(["board_to_install.pytools:toolkit", "--install", "cursor"]) == 0
     entry = json.loads(capsys.readouterr().out)["mcpServers"]["pegboard"]
-    assert entry["args"][-1] == "board.pytools:toolkit"
+    assert entry["args"][-1] == "board_to_install.pytools:toolkit"
     assert entry["env"]["PYTHONPATH"] == str(tmp_path)
 
 

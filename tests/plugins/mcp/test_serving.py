@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from pegboard import ExecutionPolicy, PegboardError, Status, Toolkit
+from pegboard import ExecutionPolicy, PegboardError, Status, Toolkit, tool
 from pegboard_mcp import McpServer, serve_mcp
 from pegboard_mcp._guard import check_address, is_loopback, parse_address
 from pegboard_mcp._serving import bound
@@ -221,6 +221,34 @@ class TestCommand:
         assert "the board offers no tools" in said[0]
         assert "none of the 1 tools says read_only=True" in said[1]
 
+    def test_names_what_it_leaves_out(self, tmp_path: Path) -> None:
+        (tmp_path / "board.py").write_text(PROGRAM + MORE, encoding="utf-8")
+        for option, lines in ((), ["2 of 3 tools left out", "refund, wipe;", "--all"]), (("--all",), []):
+            said = subprocess.run(
+                [sys.executable, "-m", "pegboard_cli", "serve", str(tmp_path / "board.py"), *option],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                check=True,
+                timeout=PATIENCE,
+            )
+            assert said.stdout == ""
+            assert bool(said.stderr) == bool(lines)
+            assert [line for line in lines if line not in said.stderr] == []
+
+    def test_what_is_left_out_is_named_up_to_a_limit(self, capfd: pytest.CaptureFixture[str]) -> None:
+        from pegboard_mcp import mcp_server
+
+        with Toolkit(plugins=()) as toolkit:
+            toolkit.register(tool(lambda: 1, name="looks", description="One.", read_only=True))
+            for number in range(30):
+                toolkit.register(lambda: 1, name=f"acts{number}", description="One.")
+            mcp_server(toolkit)
+            mcp_server(toolkit, tools=["looks"])
+        (line,) = capfd.readouterr().err.splitlines()
+        assert "30 of 31 tools left out" in line
+        assert "acts19 and 10 more;" in line
+
 
 PROGRAM = """
 from __future__ import annotations
@@ -239,6 +267,21 @@ def double(number: int) -> int:
 def made() -> Toolkit:
     return toolkit
 """
+MORE = """
+
+@toolkit.register
+@tool
+def refund(order: int) -> str:
+    \"\"\"Pay back.\"\"\"
+    return f"paid back {order}"
+
+
+@toolkit.register
+@tool(destructive=True)
+def wipe() -> str:
+    \"\"\"Remove everything.\"\"\"
+    return "removed"
+"""
 
 
 class TestInstall:
@@ -255,7 +298,30 @@ class TestInstall:
         monkeypatch.delenv("PEGBOARD_CONFIG", raising=False)
         monkeypatch.setenv("PEGBOARD_PLUGINS", "files")
 
+    def test_a_file_that_cannot_be_served_is_not_installed(
+        self, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    ) -> None:
+        (tmp_path / "notes.py").write_text("nothing = 1", encoding="utf-8")
+        (tmp_path / "board.py").write_text(PROGRAM, encoding="utf-8")
+        (tmp_path / "far.json").write_text("[]", encoding="utf-8")
+        for arguments, message in (
+            (["notes.py"], "has no attribute 'toolkit'"),
+            (["none.py"], "FileNotFoundError"),
+            (["no_such_module:toolkit"], "ModuleNotFoundError"),
+            (["board.py:double"], "name a Toolkit"),
+            (["board.py", "--tools", "triple"], "triple"),
+            (["--mcp", "far.json"], "mcpServers"),
+            (["--token-file", "none.txt", "--http", "127.0.0.1:8000"], "none.txt"),
+        ):
+            for write in ([], ["--write"]):
+                assert self.run(*arguments, "--install", "cursor", *write) == 1
+                out, err = capfd.readouterr()
+                assert (out, message in err) == ("", True), err
+        assert not (tmp_path / "home" / ".cursor").exists()
+
     def test_prints_what_starts_it_from_anywhere(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        (tmp_path / "board.py").write_text(PROGRAM, encoding="utf-8")
+        (tmp_path / "far.json").write_text('{"mcpServers": {}}', encoding="utf-8")
         assert self.run("board.py:made", "--all", "--mcp=far.json", "--install", "claude", "--name", "mine") == 0
         entry = json.loads(capsys.readouterr().out)["mcpServers"]["mine"]
         assert Path(entry["command"]).is_absolute()
@@ -264,7 +330,8 @@ class TestInstall:
         assert entry["env"] == {"PEGBOARD_PLUGINS": "files"}
 
     def test_a_module_is_found_from_anywhere(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        assert self.run("program:toolkit", "--install=vscode") == 0
+        (tmp_path / "program_to_install.py").write_text(PROGRAM, encoding="utf-8")
+        assert self.run("program_to_install:toolkit", "--install=vscode") == 0
         entry = json.loads(capsys.readouterr().out)["servers"]["pegboard"]
         assert (entry["type"], entry["env"]["PYTHONPATH"]) == ("stdio", str(tmp_path))
 

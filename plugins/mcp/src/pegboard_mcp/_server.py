@@ -154,7 +154,8 @@ class McpServer:
         if server is None or isinstance(server, Toolkit):
             raise ValueError("in_process takes a server of the SDK; of a toolkit that is mcp_server(toolkit)")
         known = str(getattr(server, "name", "") or "")
-        return cls(InProcess(server), name=(known.strip() and known or "in-process") if name is None else name, **options)
+        known = known if known.strip() else "in-process"
+        return cls(InProcess(server), name=known if name is None else name, **options)
 
     # A source of tools -----------------------------------------------------------------------------------------
 

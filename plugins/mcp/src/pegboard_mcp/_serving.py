@@ -115,6 +115,8 @@ def _board(toolkit: Toolkit, options: Served, *, connections: bool) -> BoardServ
     keys = options.get("state_keys", ())
     if not base.tools:
         say(f"pegboard: nothing is served: {selection.why_nothing(toolkit)}")
+    elif left_out := selection.left_out(toolkit):
+        say(f"pegboard: {left_out}")
     return BoardServer(
         base,
         name=text("name", options.get("name", "pegboard")),
