@@ -1,14 +1,18 @@
 """Serving by a process of its own: over stdio and over HTTP, until the client goes or a signal comes."""
 
+import asyncio
+import http.client
 import json
 import os
 import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,6 +24,8 @@ from tests.plugins.mcp.over_http import started
 from tests.support.waiting import PATIENCE
 
 both_eras = pytest.mark.parametrize("mode", ["auto", pytest.param("legacy", marks=pytest.mark.slow)])
+PING = '{"jsonrpc": "2.0", "id": 1, "method": "ping"}'
+ACCEPTED = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
 SCRIPT = str(Path(__file__).with_name("noisy_board.py"))
 
 
@@ -121,6 +127,56 @@ class TestHttp:
         message = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
         accept = {"Accept": "application/json, text/event-stream"}
         assert httpx2.post(served, json=message, headers={**accept, header: value}).status_code in (403, 421)
+
+    def test_an_idle_connection_outlives_the_pools_of_clients(self, served: str) -> None:
+        """A client that reuses one at the moment when the server closes it loses its request."""
+        connection = http.client.HTTPConnection(served.removeprefix("http://").removesuffix("/mcp"))
+        with closing(connection):
+            connection.connect()
+            first = connection.sock
+            for pause in (0, 6):  # the pools of httpx keep one for five seconds
+                time.sleep(pause)
+                connection.request("POST", "/mcp", PING, ACCEPTED)
+                connection.getresponse().read()
+                assert connection.sock is first
+
+    @pytest.mark.slow
+    def test_the_sdk_s_client_reuses_a_connection_that_was_idle(self, served: str) -> None:
+        import httpx2
+        from mcp import Client
+        from mcp.client.streamable_http import streamable_http_client
+
+        async def main() -> tuple[list[Any], Any]:
+            used: list[Any] = []
+
+            async def note(response: Any) -> None:
+                used.append(response.extensions["network_stream"].get_extra_info("client_addr"))
+
+            web = httpx2.AsyncClient(limits=httpx2.Limits(keepalive_expiry=60.0), event_hooks={"response": [note]})
+            async with web, Client(streamable_http_client(served, http_client=web)) as client:
+                await client.list_tools()
+                await asyncio.sleep(6)
+                before = list(used)
+                await client.list_tools(cache_mode="bypass")
+                return before, used[-1]
+
+        before, last = asyncio.run(main())
+        assert last in before
+
+    @pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
+    def test_a_client_that_leaves_in_the_middle_of_a_request_costs_one_line(self, mode: str) -> None:
+        with over_http() as (process, url):
+            assert process.stderr is not None
+            host, _, port = url.removeprefix("http://").removesuffix("/mcp").partition(":")
+            version = f"Mcp-Protocol-Version: {mode}\r\n" * (mode != "legacy")
+            head = "".join(f"{name}: {value}\r\n" for name, value in {**ACCEPTED, "Content-Length": "1000"}.items())
+            with socket.create_connection((host, int(port))) as leaving:
+                leaving.sendall(f"POST /mcp HTTP/1.1\r\nHost: {host}:{port}\r\n{head}{version}\r\n{{".encode())
+                time.sleep(0.2)
+            said = process.stderr.readline()
+            assert "a client left before its request was complete" in said
+            process.send_signal(signal.SIGTERM)
+            assert process.communicate(timeout=PATIENCE)[1] == "served\n"
 
     @pytest.mark.parametrize("token", [None, "", "  "])
     def test_refuses_an_address_that_others_reach(self, token: str | None) -> None:
