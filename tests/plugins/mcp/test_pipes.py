@@ -11,6 +11,7 @@ from pegboard import ExecutionPolicy, Status, Toolkit
 from pegboard_mcp import McpServer
 from pegboard_mcp._direct import Direct
 from pegboard_mcp._pipes import _Process
+from pegboard_mcp._tail import Tail
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.usefixtures("nothing_left")
@@ -167,7 +168,7 @@ def test_a_policy_without_child_watcher_is_named(monkeypatch: pytest.MonkeyPatch
 def test_a_process_that_ended_unseen_leaves_nothing_open() -> None:
     async def main() -> None:
         def process() -> Any:
-            return _Process(print, Direct(lambda: None), 1_000)
+            return _Process(Tail(), Direct(lambda: None), 1_000)
 
         start = asyncio.get_running_loop().subprocess_exec
         transport, _ = await start(process, sys.executable, "-c", "exit(1)", stderr=None)

@@ -16,6 +16,7 @@ from pegboard.inspection import spelled_out
 from pegboard_mcp._arguments import count, http_url, seconds, text, texts, texts_by_name
 from pegboard_mcp._asking import Asking, answer
 from pegboard_mcp._connection import Connection, Terms, close_all
+from pegboard_mcp._flood import FLOOD
 from pegboard_mcp._listing import MOST_TOOLS, Listing
 from pegboard_mcp._reasons import UnreachableError, is_forgotten
 from pegboard_mcp._redaction import secrets_of
@@ -73,6 +74,7 @@ class McpServer:
         self._tools: dict[str, RemoteTool] = {}
         self._of_list: tuple[str, ...] = ()
         self._away = ""
+        self._has_flooded = False
         self._stderr = ""
         self._secrets: tuple[str, ...] = ()
         self._redact = Redaction()
@@ -167,9 +169,11 @@ class McpServer:
 
     @property
     def problems(self) -> Sequence[str]:
-        """Why tools are missing: the server is away, or its list says something that cannot be used."""
+        """What is wrong: the server is away, its list says something that cannot be used, or it has flooded."""
         away = [f"the MCP server {self.name!r} cannot be reached: {self._away}{self._quoted()}"] if self._away else []
         said = list(self._of_list[:MOST_SAID])
+        if self._has_flooded and not away:
+            said.insert(0, f"it was not listened to any longer: {FLOOD.strip('()')}")
         if len(self._of_list) > MOST_SAID:
             said.append(f"its list has {len(self._of_list) - MOST_SAID} problems more")
         return [*away, *(f"the MCP server {self.name!r}: {problem}" for problem in said)]
@@ -192,7 +196,11 @@ class McpServer:
         return stop
 
     def refresh(self) -> None:
-        """Connect if need be and fetch the tools again. Raises nothing: see `problems`."""
+        """Connect if need be and fetch the tools again; an earlier flood is no problem any more.
+
+        Raises nothing: see `problems`.
+        """
+        self._has_flooded = False
         before = self._connection
         connection = self._wait()
         if connection is not None and connection is before:  # another one has just fetched them
@@ -204,7 +212,7 @@ class McpServer:
         self._paused_until = 0.0
         try:
             connection = self._current()
-            connection.ready.result(self._terms.connect_timeout + 5.0)
+            connection.wait_until_ready()
         except (UnreachableError, TimeoutError):
             return None
         return connection
@@ -217,7 +225,7 @@ class McpServer:
         """End the connection and the process behind it, also one that never answered. A later use opens another one."""
         with self._lock:
             self._connection = None
-            self._away, self._failures, self._paused_until = "", 0, 0.0
+            self._away, self._failures, self._paused_until, self._has_flooded = "", 0, 0.0, False
             begun = list(self._begun)
         close_all(begun)
 
@@ -266,6 +274,10 @@ class McpServer:
         with self._lock:
             self._adopt(listing)
         self._tell()
+
+    def flooded(self) -> None:
+        """The server sends more than is listened to; the next use opens another connection."""
+        self._has_flooded = True
 
     def _adopt(self, listing: Listing) -> None:
         problems = list(listing.problems)
