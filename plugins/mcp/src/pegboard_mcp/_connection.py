@@ -18,7 +18,7 @@ from pegboard import Redaction
 from pegboard_mcp._bridge import Bridge
 from pegboard_mcp._group import end_groups, new_loop
 from pegboard_mcp._listing import Listing, list_all
-from pegboard_mcp._reasons import UnreachableError, reason
+from pegboard_mcp._reasons import ConsentError, UnreachableError, innermost, reason
 from pegboard_mcp._redaction import quiet_loggers
 from pegboard_mcp._sieve import Sieve
 from pegboard_mcp._streams import overheard
@@ -189,7 +189,8 @@ class Connection:
         with self._lock:
             if not self.ready.done():
                 self.tail.finish(last_words)
-                failure = UnreachableError(self._masked(reason(error)))
+                kind = ConsentError if isinstance(innermost(error), ConsentError) else UnreachableError
+                failure = kind(self._masked(reason(error)))
                 self._hearer.failed(self, failure)
                 self.ready.set_exception(failure)
 

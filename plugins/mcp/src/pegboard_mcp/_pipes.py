@@ -18,7 +18,7 @@ from typing import Any, Final, cast, final
 
 from pegboard_mcp._direct import Direct
 from pegboard_mcp._flood import Meter
-from pegboard_mcp._reasons import UnreachableError
+from pegboard_mcp._reasons import UnreachableError, not_started
 from pegboard_mcp._tail import Tail
 
 __all__ = ["piped"]
@@ -51,8 +51,8 @@ async def piped(
 
     `tail` gets what it writes to stderr, and the beginning of each line on its stdout that is no message. A line of
     more than `longest` bytes is dropped, and a flood of lines ends what is read. `direct` sends over it as well.
-    Raises `OSError` for a command that cannot be started, `ValueError` for one that holds a null character, and
-    `UnreachableError` where the program's event loop policy starts no processes.
+    Raises `UnreachableError` for a command that cannot be started, also where the program's event loop policy starts no
+    processes, and `ValueError` for one that holds a null character.
     """
     import anyio
 
@@ -62,6 +62,8 @@ async def piped(
         _, process = await start(lambda: _Process(tail, direct, longest), command, *args, **options)
     except NotImplementedError as error:  # asyncio asks the policy, whichever loop this is, before Python 3.14
         raise UnreachableError(NO_WATCHER) from error
+    except OSError as error:
+        raise not_started(error, command) from error
     try:
         yield process.inbox, process.outbox
     finally:

@@ -18,7 +18,7 @@ from pegboard_mcp._asking import Asking, answer
 from pegboard_mcp._connection import Connection, Terms, close_all
 from pegboard_mcp._flood import FLOOD
 from pegboard_mcp._listing import MOST_TOOLS, Listing
-from pegboard_mcp._reasons import UnreachableError, is_forgotten
+from pegboard_mcp._reasons import ConsentError, UnreachableError, is_forgotten
 from pegboard_mcp._redaction import secrets_of
 from pegboard_mcp._remote_tool import RemoteTool, remote_tool
 from pegboard_mcp._resources import all_of, contents, resource_tools
@@ -249,7 +249,8 @@ class McpServer:
         with self._lock:
             if connection is self._connection:
                 self._away = str(error)
-                self._stderr = spelled_out(connection.tail.quoted(self.redact))
+                explains = not isinstance(error, ConsentError)
+                self._stderr = spelled_out(connection.tail.quoted(self.redact)) if explains else ""
                 self._failures += 1
                 self._paused_until = monotonic() + min(LONGEST_PAUSE, 0.5 * 2.0**self._failures)
                 self._connection = None
