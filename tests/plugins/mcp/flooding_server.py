@@ -29,7 +29,8 @@ class Handler(BaseHTTPRequestHandler):
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
         self.end_headers()
-        method, result = request["method"], {}
+        method = request["method"]
+        result: dict[str, Any] = {}
         if method == "initialize":
             result = BEGUN
         elif method == "tools/list":

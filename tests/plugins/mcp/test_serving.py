@@ -296,7 +296,7 @@ class TestCommand:
         from pegboard_mcp import mcp_server
 
         with Toolkit(plugins=()) as toolkit:
-            toolkit.register(tool(lambda: 1, name="looks", description="One.", read_only=True))
+            toolkit.register(tool(name="looks", description="One.", read_only=True)(lambda: 1))
             for number in range(30):
                 toolkit.register(lambda: 1, name=f"acts{number}", description="One.")
             mcp_server(toolkit)
