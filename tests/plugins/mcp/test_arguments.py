@@ -35,6 +35,8 @@ WRONG: dict[str, Callable[[], object]] = {
     "no header has": lambda: McpServer.http(URL, headers={"A": "b\r\nC: d"}),
     "mcp_server": lambda: McpServer.in_process(Toolkit(plugins=())),
     "session_for": lambda: mcp_server(Toolkit(plugins=()), session_for=5),  # type: ignore[arg-type]
+    "name cannot be empty": lambda: McpServer.stdio("x", name=""),
+    "name cannot be blank": lambda: McpServer.http(URL, name=" \t"),
     "read_link": lambda: mcp_server(Toolkit(plugins=()), read_link=5),  # type: ignore[arg-type]
 }
 
@@ -90,9 +92,13 @@ def test_a_module_whose_name_begins_like_a_file_s_ending_is_installed_as_one(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert run(["board.pytools:toolkit", "--install", "cursor"]) == 0
+    (tmp_path / "board_to_install").mkdir()
+    (tmp_path / "board_to_install" / "pytools.py").write_text(
+        "from pegboard import Toolkit\ntoolkit = Toolkit(plugins=())\n"
+    )
+    assert run(["board_to_install.pytools:toolkit", "--install", "cursor"]) == 0
     entry = json.loads(capsys.readouterr().out)["mcpServers"]["pegboard"]
-    assert entry["args"][-1] == "board.pytools:toolkit"
+    assert entry["args"][-1] == "board_to_install.pytools:toolkit"
     assert entry["env"]["PYTHONPATH"] == str(tmp_path)
 
 
@@ -118,6 +124,7 @@ def test_an_empty_program_is_not_the_installed_board(capsys: pytest.CaptureFixtu
         ({"token": 5}, "token must be a text, not int"),
         ({"http": 8080}, "http must be a text, not int"),
         ({"name": ""}, "name cannot be empty"),
+        ({"name": " "}, "name cannot be blank"),
         ({"authorization_server": "login.example.com"}, r"authorization_server takes http\(s\)://"),
         ({"resource_url": 5}, "resource_url must be a text, not int"),
     ],

@@ -6,12 +6,14 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pegboard import Status, Toolkit
 from pegboard_mcp import McpServer, _flood
+from tests.plugins.mcp.over_http import started
 from tests.plugins.mcp.test_pipes import BEGIN, server
 from tests.support.waiting import eventually
 
@@ -134,6 +136,34 @@ def test_lines_without_end(flood: str) -> None:
         assert result.error is not None
         assert "a flood: more than 20,000 messages" in result.error.details["stderr"]
         assert toolkit.call_sync("echo", {"text": "short"}).text == "short"
+
+
+@pytest.mark.parametrize("kind", ["stdio", "http"])
+def test_a_flood_is_a_problem_until_the_tools_are_fetched_again(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_flood, "AT_ONCE", 1_000)
+    monkeypatch.setattr(_flood, "A_SECOND", 0)
+    with Toolkit(plugins=()) as toolkit, flooding(kind) as server:
+        toolkit.register(server)
+        assert toolkit.call_sync("echo", {"text": "short"}).text == "short"
+        assert toolkit.problems == []
+        assert toolkit.call_sync("echo", {"text": "flood"}).is_error
+        (problem,) = toolkit.problems
+        assert "it was not listened to any longer: a flood: more than" in problem
+        assert toolkit.call_sync("echo", {"text": "short"}).text == "short"
+        assert toolkit.problems == [problem]
+        server.refresh()
+        assert toolkit.problems == []
+
+
+@contextmanager
+def flooding(kind: str) -> Iterator[McpServer]:
+    """A server whose tool sends progress without end where it is asked for a "flood"."""
+    if kind == "stdio":
+        yield server(FLOODING.replace("FLOOD", FLOODS["progress"]), call_timeout=60.0)
+        return
+    command = [sys.executable, str(Path(__file__).with_name("flooding_server.py"))]
+    with started(command) as (_, url):
+        yield McpServer.http(url, mode="legacy")
 
 
 def test_many_answers_are_no_flood(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,6 +43,7 @@ def test_reads_every_kind(tmp_path: Path) -> None:
         ("{", r"mcp\.json is no JSON"),
         ({}, 'has no "mcpServers" object'),
         ({"mcpServers": {"a": 1}}, r"mcpServers\.a is no object"),
+        ({"mcpServers": {" ": {"command": "x"}}}, r"mcpServers\. : name cannot be blank"),
         ({"mcpServers": {"a": {}}}, r'mcpServers\.a needs a "command" or a "url"'),
         ({"mcpServers": {"a": {"command": ""}}}, r"mcpServers\.a\.command must be a text"),
         ({"mcpServers": {"a": {"command": "x", "args": "y"}}}, r"mcpServers\.a\.args must be a list of texts"),

@@ -1,5 +1,7 @@
 """The pack costs nothing until a server is used."""
 
+from pathlib import Path
+
 from tests.support.interpreters import printed
 
 
@@ -13,3 +15,26 @@ def test_loading_the_plugin_does_not_import_the_sdk() -> None:
         "assert not loaded, loaded\n"
     )
     printed(code)
+
+
+def test_the_time_for_loading_the_sdk_is_not_the_server_s() -> None:
+    code = f"""
+import sys, time
+from importlib.abc import MetaPathFinder
+from pegboard import Toolkit
+from pegboard_mcp import McpServer
+
+class Slow(MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name == "mcp":
+            time.sleep(6)
+
+sys.meta_path.insert(0, Slow())
+with Toolkit(plugins=()) as toolkit:
+    toolkit.register(McpServer.stdio(sys.executable, [{SERVER!r}, "good"], mode="legacy", connect_timeout=5))
+    print(toolkit.problems, [tool.name for tool in toolkit.tools])
+"""
+    assert printed(code) == "[] ['echo']"
+
+
+SERVER = str(Path(__file__).with_name("bad_server.py"))

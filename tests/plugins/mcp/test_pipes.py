@@ -11,6 +11,7 @@ from pegboard import ExecutionPolicy, Status, Toolkit
 from pegboard_mcp import McpServer
 from pegboard_mcp._direct import Direct
 from pegboard_mcp._pipes import _Process
+from pegboard_mcp._tail import Tail
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.usefixtures("nothing_left")
@@ -165,12 +166,15 @@ def test_a_policy_without_child_watcher_is_named(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_process_that_ended_unseen_leaves_nothing_open() -> None:
+    tail = Tail()
+
     async def main() -> None:
         def process() -> Any:
-            return _Process(print, Direct(lambda: None), 1_000)
+            return _Process(tail, Direct(lambda: None), 1_000)
 
         start = asyncio.get_running_loop().subprocess_exec
         transport, _ = await start(process, sys.executable, "-c", "exit(1)", stderr=None)
         await until(transport.is_closing, 20)  # or else it complains when it is collected
 
     asyncio.run(main())
+    tail.close()

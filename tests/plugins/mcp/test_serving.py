@@ -1,18 +1,22 @@
 """Serving by a process of its own: over stdio and over HTTP, until the client goes or a signal comes."""
 
+import asyncio
+import http.client
 import json
 import os
 import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from pegboard import ExecutionPolicy, PegboardError, Status, Toolkit
+from pegboard import ExecutionPolicy, PegboardError, Status, Toolkit, tool
 from pegboard_mcp import McpServer, serve_mcp
 from pegboard_mcp._guard import check_address, is_loopback, parse_address
 from pegboard_mcp._serving import bound
@@ -20,6 +24,8 @@ from tests.plugins.mcp.over_http import started
 from tests.support.waiting import PATIENCE
 
 both_eras = pytest.mark.parametrize("mode", ["auto", pytest.param("legacy", marks=pytest.mark.slow)])
+PING = '{"jsonrpc": "2.0", "id": 1, "method": "ping"}'
+ACCEPTED = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
 SCRIPT = str(Path(__file__).with_name("noisy_board.py"))
 
 
@@ -122,6 +128,56 @@ class TestHttp:
         accept = {"Accept": "application/json, text/event-stream"}
         assert httpx2.post(served, json=message, headers={**accept, header: value}).status_code in (403, 421)
 
+    def test_an_idle_connection_outlives_the_pools_of_clients(self, served: str) -> None:
+        """A client that reuses one at the moment when the server closes it loses its request."""
+        connection = http.client.HTTPConnection(served.removeprefix("http://").removesuffix("/mcp"))
+        with closing(connection):
+            connection.connect()
+            first = connection.sock
+            for pause in (0, 6):  # the pools of httpx keep one for five seconds
+                time.sleep(pause)
+                connection.request("POST", "/mcp", PING, ACCEPTED)
+                connection.getresponse().read()
+                assert connection.sock is first
+
+    @pytest.mark.slow
+    def test_the_sdk_s_client_reuses_a_connection_that_was_idle(self, served: str) -> None:
+        import httpx2
+        from mcp import Client
+        from mcp.client.streamable_http import streamable_http_client
+
+        async def main() -> tuple[list[Any], Any]:
+            used: list[Any] = []
+
+            async def note(response: Any) -> None:
+                used.append(response.extensions["network_stream"].get_extra_info("client_addr"))
+
+            web = httpx2.AsyncClient(limits=httpx2.Limits(keepalive_expiry=60.0), event_hooks={"response": [note]})
+            async with web, Client(streamable_http_client(served, http_client=web)) as client:
+                await client.list_tools()
+                await asyncio.sleep(6)
+                before = list(used)
+                await client.list_tools(cache_mode="bypass")
+                return before, used[-1]
+
+        before, last = asyncio.run(main())
+        assert last in before
+
+    @pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
+    def test_a_client_that_leaves_in_the_middle_of_a_request_costs_one_line(self, mode: str) -> None:
+        with over_http() as (process, url):
+            assert process.stderr is not None
+            host, _, port = url.removeprefix("http://").removesuffix("/mcp").partition(":")
+            version = f"Mcp-Protocol-Version: {mode}\r\n" * (mode != "legacy")
+            head = "".join(f"{name}: {value}\r\n" for name, value in {**ACCEPTED, "Content-Length": "1000"}.items())
+            with socket.create_connection((host, int(port))) as leaving:
+                leaving.sendall(f"POST /mcp HTTP/1.1\r\nHost: {host}:{port}\r\n{head}{version}\r\n{{".encode())
+                time.sleep(0.2)
+            said = process.stderr.readline()
+            assert "a client left before its request was complete" in said
+            process.send_signal(signal.SIGTERM)
+            assert process.communicate(timeout=PATIENCE)[1] == "served\n"
+
     @pytest.mark.parametrize("token", [None, "", "  "])
     def test_refuses_an_address_that_others_reach(self, token: str | None) -> None:
         with pytest.raises(PegboardError, match="can be reached from other machines"):
@@ -221,6 +277,34 @@ class TestCommand:
         assert "the board offers no tools" in said[0]
         assert "none of the 1 tools says read_only=True" in said[1]
 
+    def test_names_what_it_leaves_out(self, tmp_path: Path) -> None:
+        (tmp_path / "board.py").write_text(PROGRAM + MORE, encoding="utf-8")
+        for option, lines in ((), ["2 of 3 tools left out", "refund, wipe;", "--all"]), (("--all",), []):
+            said = subprocess.run(
+                [sys.executable, "-m", "pegboard_cli", "serve", str(tmp_path / "board.py"), *option],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                check=True,
+                timeout=PATIENCE,
+            )
+            assert said.stdout == ""
+            assert bool(said.stderr) == bool(lines)
+            assert [line for line in lines if line not in said.stderr] == []
+
+    def test_what_is_left_out_is_named_up_to_a_limit(self, capfd: pytest.CaptureFixture[str]) -> None:
+        from pegboard_mcp import mcp_server
+
+        with Toolkit(plugins=()) as toolkit:
+            toolkit.register(tool(name="looks", description="One.", read_only=True)(lambda: 1))
+            for number in range(30):
+                toolkit.register(lambda: 1, name=f"acts{number}", description="One.")
+            mcp_server(toolkit)
+            mcp_server(toolkit, tools=["looks"])
+        (line,) = capfd.readouterr().err.splitlines()
+        assert "30 of 31 tools left out" in line
+        assert "acts19 and 10 more;" in line
+
 
 PROGRAM = """
 from __future__ import annotations
@@ -239,6 +323,21 @@ def double(number: int) -> int:
 def made() -> Toolkit:
     return toolkit
 """
+MORE = """
+
+@toolkit.register
+@tool
+def refund(order: int) -> str:
+    \"\"\"Pay back.\"\"\"
+    return f"paid back {order}"
+
+
+@toolkit.register
+@tool(destructive=True)
+def wipe() -> str:
+    \"\"\"Remove everything.\"\"\"
+    return "removed"
+"""
 
 
 class TestInstall:
@@ -255,7 +354,30 @@ class TestInstall:
         monkeypatch.delenv("PEGBOARD_CONFIG", raising=False)
         monkeypatch.setenv("PEGBOARD_PLUGINS", "files")
 
+    def test_a_file_that_cannot_be_served_is_not_installed(
+        self, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    ) -> None:
+        (tmp_path / "notes.py").write_text("nothing = 1", encoding="utf-8")
+        (tmp_path / "board.py").write_text(PROGRAM, encoding="utf-8")
+        (tmp_path / "far.json").write_text("[]", encoding="utf-8")
+        for arguments, message in (
+            (["notes.py"], "has no attribute 'toolkit'"),
+            (["none.py"], "FileNotFoundError"),
+            (["no_such_module:toolkit"], "ModuleNotFoundError"),
+            (["board.py:double"], "name a Toolkit"),
+            (["board.py", "--tools", "triple"], "triple"),
+            (["--mcp", "far.json"], "mcpServers"),
+            (["--token-file", "none.txt", "--http", "127.0.0.1:8000"], "none.txt"),
+        ):
+            for write in ([], ["--write"]):
+                assert self.run(*arguments, "--install", "cursor", *write) == 1
+                out, err = capfd.readouterr()
+                assert (out, message in err) == ("", True), err
+        assert not (tmp_path / "home" / ".cursor").exists()
+
     def test_prints_what_starts_it_from_anywhere(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        (tmp_path / "board.py").write_text(PROGRAM, encoding="utf-8")
+        (tmp_path / "far.json").write_text('{"mcpServers": {}}', encoding="utf-8")
         assert self.run("board.py:made", "--all", "--mcp=far.json", "--install", "claude", "--name", "mine") == 0
         entry = json.loads(capsys.readouterr().out)["mcpServers"]["mine"]
         assert Path(entry["command"]).is_absolute()
@@ -264,7 +386,8 @@ class TestInstall:
         assert entry["env"] == {"PEGBOARD_PLUGINS": "files"}
 
     def test_a_module_is_found_from_anywhere(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        assert self.run("program:toolkit", "--install=vscode") == 0
+        (tmp_path / "program_to_install.py").write_text(PROGRAM, encoding="utf-8")
+        assert self.run("program_to_install:toolkit", "--install=vscode") == 0
         entry = json.loads(capsys.readouterr().out)["servers"]["pegboard"]
         assert (entry["type"], entry["env"]["PYTHONPATH"]) == ("stdio", str(tmp_path))
 

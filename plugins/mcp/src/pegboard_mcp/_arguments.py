@@ -27,12 +27,15 @@ _TOKEN = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"  # noqa: S105 - what RFC 9110 calls a to
 
 
 def text(what: str, value: Any, *, may_be_empty: bool = False) -> str:
-    """A text, or the text of a path. Raises ValueError for what is none; that shows no value, which may be secret."""
+    """A text, or the text of a path. Raises ValueError for what is none, and for blanks alone.
+
+    The message shows no value, which may be secret.
+    """
     found = os.fspath(value) if isinstance(value, os.PathLike) else value
     if not isinstance(found, str):
         raise ValueError(f"{what} must be a text, not {type(value).__name__}")
-    if not found and not may_be_empty:
-        raise ValueError(f"{what} cannot be empty")
+    if not may_be_empty and not found.strip():
+        raise ValueError(f"{what} cannot be {'blank' if found else 'empty'}")
     return found
 
 

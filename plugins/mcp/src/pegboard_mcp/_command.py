@@ -66,7 +66,11 @@ def _parser() -> ArgumentParser:
 
 
 def _install(asked: Namespace, arguments: list[str]) -> int:
-    """Say, or write, how a client starts this server."""
+    """Say, or write, how a client starts this server.
+
+    What cannot be served is an error here: a client shows it in a log, if at all.
+    """
+    _check(asked)
     said = entry(
         asked.install,
         _elsewhere(asked, arguments),
@@ -78,6 +82,28 @@ def _install(asked: Namespace, arguments: list[str]) -> int:
     else:
         sys.stdout.write(f"{shown(asked.install, asked.name, said)}\n")
     return 0
+
+
+def _check(asked: Namespace) -> None:
+    """Raises `PegboardError` or `OSError` for what is named and cannot be served; no server of a file is started."""
+    from pegboard_mcp._config import load_mcp_config
+    from pegboard_mcp._program import program_toolkit
+    from pegboard_mcp._selection import Selection
+
+    for path in asked.mcp or ():
+        load_mcp_config(path)
+    _secrets(asked)
+    if asked.target is None:
+        return
+    with _stray_output_to_stderr(), program_toolkit(asked.target) as toolkit:
+        if not asked.mcp:  # whose tools may be named as well
+            Selection(toolkit, _names(asked.tools), _names(asked.groups), asked.all)
+
+
+def _secrets(asked: Namespace) -> tuple[str | None, list[str]]:
+    """The token and the keys, from their files. Raises `OSError` for one that cannot be read."""
+    token = Path(asked.token_file).read_text("utf-8").strip() if asked.token_file else os.environ.get(TOKEN)
+    return token or None, Path(asked.state_key_file).read_text("utf-8").split() if asked.state_key_file else []
 
 
 def _elsewhere(asked: Namespace, arguments: list[str]) -> list[str]:
@@ -100,8 +126,7 @@ def _serve(asked: Namespace) -> int:
     from pegboard_mcp._program import program_toolkit
     from pegboard_mcp._serving import serve_mcp
 
-    token = Path(asked.token_file).read_text("utf-8").strip() if asked.token_file else os.environ.get(TOKEN)
-    keys = Path(asked.state_key_file).read_text("utf-8").split() if asked.state_key_file else []
+    token, keys = _secrets(asked)
     with _stray_output_to_stderr():
         toolkit = Toolkit(config=asked.config) if asked.target is None else program_toolkit(asked.target)
         for path in asked.mcp or ():
@@ -116,7 +141,7 @@ def _serve(asked: Namespace) -> int:
             tools=_names(asked.tools),
             groups=_names(asked.groups),
             all_tools=asked.all,
-            token=token or None,
+            token=token,
             name=asked.name,
             stateless=asked.stateless,
             state_keys=keys,

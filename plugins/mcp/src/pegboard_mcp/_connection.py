@@ -18,7 +18,7 @@ from pegboard import Redaction
 from pegboard_mcp._bridge import Bridge
 from pegboard_mcp._group import end_groups, new_loop
 from pegboard_mcp._listing import Listing, list_all
-from pegboard_mcp._reasons import UnreachableError, reason
+from pegboard_mcp._reasons import ConsentError, UnreachableError, innermost, reason
 from pegboard_mcp._redaction import quiet_loggers
 from pegboard_mcp._sieve import Sieve
 from pegboard_mcp._streams import overheard
@@ -68,6 +68,9 @@ class Hearer(Protocol):
     def relisted(self, listing: Listing) -> None:
         """The tools have changed, or could not be read again."""
 
+    def flooded(self) -> None:
+        """The server sends more than is listened to."""
+
     @property
     def redact(self) -> Redaction:
         """Takes out of texts how the server is reached."""
@@ -83,7 +86,7 @@ class Connection:
 
     def __init__(self, name: str, transport: Transport, terms: Terms, hearer: Hearer) -> None:
         self.ready: Future[Listing] = Future()
-        self.tail = Tail()
+        self.tail = Tail(hearer.flooded)
         self.client: Any = None
         self._name = name
         self._transport = transport
@@ -91,6 +94,7 @@ class Connection:
         self._hearer = hearer
         self._sieve = Sieve()
         self._direct: Direct | None = None
+        self._loaded = threading.Event()
         self._over = threading.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._bridge: Bridge | None = None
@@ -107,6 +111,11 @@ class Connection:
     def alive(self) -> bool:
         """Whether calls can be sent, as far as anybody knows."""
         return not self._lost and not self._closing and not self._over.is_set()
+
+    def wait_until_ready(self) -> None:
+        """Wait until it is open, on any other thread. Raises `UnreachableError` where it cannot be opened."""
+        self._loaded.wait()  # the SDK takes a second to load, or many on a busy machine, which is no server's fault
+        self.ready.result(self._terms.connect_timeout + 5.0)
 
     def carry(self, work: Callable[[Any], Coroutine[Any, Any, T]], *, direct: bool = False) -> Awaitable[T]:
         """The outcome of `work(client)` beside the owner. Raises `UnreachableError` where the connection has ended.
@@ -153,8 +162,11 @@ class Connection:
     def _run(self) -> None:
         loop, self._started = new_loop()
         try:
+            _load()
+            self._loaded.set()
             with (
-                quiet_loggers(self._masked),
+                # A server in this process is the program's own: what it logs is the program's affair.
+                quiet_loggers(self._masked, quiet=not isinstance(self._transport, InProcess)),
                 asyncio.Runner(loop_factory=lambda: loop) as runner,
             ):
                 runner.run(self._main())
@@ -163,6 +175,7 @@ class Connection:
         finally:
             end_groups(self._started)
             self._fail(UnreachableError("the connection was closed"))
+            self._loaded.set()
             self.tail.close()
             self._over.set()
             _LIVE.discard(self)
@@ -176,7 +189,8 @@ class Connection:
         with self._lock:
             if not self.ready.done():
                 self.tail.finish(last_words)
-                failure = UnreachableError(self._masked(reason(error)))
+                kind = ConsentError if isinstance(innermost(error), ConsentError) else UnreachableError
+                failure = kind(self._masked(reason(error)))
                 self._hearer.failed(self, failure)
                 self.ready.set_exception(failure)
 
@@ -306,6 +320,11 @@ class Connection:
             await self.relist(client)
             # A server whose tools change all the time is not all that there is to do.
             await asyncio.sleep(REST * (time.monotonic() - began))
+
+
+def _load() -> None:
+    """Load the SDK before the time for connecting begins to run."""
+    import mcp  # noqa: F401 - what is used of it is imported where it is used
 
 
 _LIVE: Final[set[Connection]] = set()

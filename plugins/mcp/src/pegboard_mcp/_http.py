@@ -8,7 +8,7 @@ from typing import Any, Final, final
 
 import httpx2
 
-from pegboard_mcp._flood import FLOOD, Meter
+from pegboard_mcp._flood import Meter
 from pegboard_mcp._tail import Tail
 
 __all__ = ["client"]
@@ -78,7 +78,7 @@ class _Bounded(httpx2.AsyncByteStream):
             if held > self._longest or read > self._longest * lasting:
                 raise self._refused(f"(a body longer than {self._longest:,} bytes)")
             if self._events and not meter.takes(max(map(window.count, _BLANK))):
-                raise self._refused(FLOOD)
+                raise httpx2.StreamError(self._tail.flood())
             yield chunk
 
     def _refused(self, why: str) -> httpx2.StreamError:

@@ -9,9 +9,12 @@ import os
 import webbrowser
 from contextlib import suppress
 from pathlib import Path
+from tempfile import mkstemp
 from typing import Any, Final, final
 from urllib.parse import parse_qs, urlsplit
 
+from pegboard.inspection import spelled_out
+from pegboard_mcp._reasons import ConsentError
 from pegboard_mcp._say import say
 
 __all__ = ["authorization", "token_file"]
@@ -43,57 +46,77 @@ def token_file(url: str) -> Path:
 
 @final
 class _TokenFile:
-    """What the SDK keeps between two programs, in a file of mode 600."""
+    """What the SDK keeps between two programs, in a file of mode 600 that several programs may use at once.
+
+    Tokens belong to the client that they were given to, so both are replaced together, in one step: there is nothing to
+    merge, and no program reads half of a file, or the tokens of one client and the name of another. Programs that begin
+    at once register a client each, with a port of its own for the browser to come back to; the last one is kept.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._client: Any = self._read().get("client")
 
     def _read(self) -> dict[str, Any]:
         try:
             found = json.loads(self._path.read_text("utf-8"))
-        except (OSError, ValueError):  # none yet, or broken: the human is asked again
+        except (OSError, ValueError):  # none yet, or broken: the user is asked again
             return {}
         return found if isinstance(found, dict) else {}
-
-    def _write(self, key: str, value: Any) -> None:
-        content = {**self._read(), key: value.model_dump(mode="json", exclude_none=True)}
-        self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        beside = self._path.with_name(f"{self._path.name}.{os.getpid()}")
-        with suppress(FileNotFoundError):
-            beside.unlink()
-        descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            json.dump(content, file)
-        beside.replace(self._path)
 
     @property
     def port(self) -> int:
         """The port that this client was registered with; 0 for one that is not."""
-        for address in self._read().get("client", {}).get("redirect_uris", ()):
-            return urlsplit(str(address)).port or 0
-        return 0
+        client = _valid("OAuthClientInformationFull", self._client)
+        addresses = client.redirect_uris if client is not None else None
+        return (urlsplit(str(addresses[0])).port or 0) if addresses else 0
 
     async def get_tokens(self) -> Any:
-        """The tokens of an earlier time."""
-        from mcp.shared.auth import OAuthToken
-
-        said = self._read().get("tokens")
-        return None if said is None else OAuthToken.model_validate(said)
+        """The tokens of an earlier time, or of another program, given to this client."""
+        found = self._read()
+        return _valid("OAuthToken", found.get("tokens")) if found.get("client") == self._client else None
 
     async def set_tokens(self, tokens: Any) -> None:
-        """Keep tokens."""
-        self._write("tokens", tokens)
+        """Keep tokens, and the client that they were given to."""
+        content = {"client": self._client, "tokens": _dumped(tokens)}
+        await asyncio.to_thread(_replace, self._path, json.dumps(content))
 
     async def get_client_info(self) -> Any:
         """What this client was registered as."""
-        from mcp.shared.auth import OAuthClientInformationFull
-
-        said = self._read().get("client")
-        return None if said is None else OAuthClientInformationFull.model_validate(said)
+        return _valid("OAuthClientInformationFull", self._client)
 
     async def set_client_info(self, client_info: Any) -> None:
-        """Keep what this client is registered as."""
-        self._write("client", client_info)
+        """Keep what this client is registered as, until there are tokens: another program would use its port."""
+        self._client = _dumped(client_info)
+
+
+def _dumped(value: Any) -> Any:
+    return value.model_dump(mode="json", exclude_none=True)
+
+
+def _valid(name: str, value: Any) -> Any:
+    """A record of the SDK; None for what is none: the user is asked again."""
+    from mcp.shared import auth
+    from pydantic import ValidationError
+
+    try:
+        return None if value is None else getattr(auth, name).model_validate(value)
+    except ValidationError:
+        return None
+
+
+def _replace(path: Path, text: str) -> None:
+    """Replace a file in one step, by one of mode 600 that no other program writes."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    descriptor, beside = mkstemp(dir=path.parent, prefix=f".{path.stem}.")
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(beside, path)  # noqa: PTH105 - it is no Path
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(beside)  # noqa: PTH108 - the same
+        raise
 
 
 @final
@@ -103,9 +126,11 @@ class _Door:
     def __init__(self, port: int) -> None:
         import socket
 
-        # Taken and given back: clients register with an address before anybody listens there.
-        with socket.create_server(("127.0.0.1", port)) as taken:
-            self._port = taken.getsockname()[1]
+        if not port:
+            # Taken and given back: clients register with an address before anything listens there.
+            with socket.create_server(("127.0.0.1", 0)) as taken:
+                port = taken.getsockname()[1]
+        self._port = port
         self.address = f"http://127.0.0.1:{self._port}/callback"
         self._came: asyncio.Future[dict[str, list[str]]] | None = None
         self._server: asyncio.Server | None = None
@@ -113,7 +138,13 @@ class _Door:
     async def send_there(self, address: str) -> None:
         """Open the page that asks the human."""
         self._came = asyncio.get_running_loop().create_future()
-        self._server = await asyncio.start_server(self._answer, "127.0.0.1", self._port)
+        try:
+            self._server = await asyncio.start_server(self._answer, "127.0.0.1", self._port)
+        except OSError as error:
+            raise ConsentError(
+                f"port {self._port} of this machine, to which the browser comes back, is taken: another program may "
+                "be asking the user at this moment; try again when it has its answer"
+            ) from error
         say(f"pegboard: to let it in, open {address}")
         await asyncio.to_thread(webbrowser.open, address)
 
@@ -126,15 +157,20 @@ class _Door:
             self._came.set_result(said)
 
     async def back(self) -> Any:
-        """What the browser comes back with. Raises `PermissionError` where the human said no."""
+        """What the browser comes back with. Raises `ConsentError` where that is no consent."""
         from mcp.client.auth import AuthorizationCodeResult
 
         assert self._came is not None  # noqa: S101 - nobody comes back who was not sent there
         assert self._server is not None  # noqa: S101 - the same
         try:
             said = await asyncio.wait_for(self._came, PATIENCE)
+        except TimeoutError as error:
+            raise ConsentError(f"the user did not answer within {PATIENCE:g} seconds") from error
         finally:
             self._server.close()
         if "code" not in said:
-            raise PermissionError(f"it was not let in: {said['error'][0]}")
+            code = said["error"][0]
+            who = "the user said no" if code == "access_denied" else "the authorization server refused"
+            # RFC 6749, 4.1.2.1: printable ASCII. Anything may come to this port.
+            raise ConsentError(f"{who}: {spelled_out(' '.join(code[:100].split()))}")
         return AuthorizationCodeResult(**{name: said[name][0] for name in ("code", "state", "iss") if name in said})

@@ -17,8 +17,8 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any, Final, cast, final
 
 from pegboard_mcp._direct import Direct
-from pegboard_mcp._flood import FLOOD, Meter
-from pegboard_mcp._reasons import UnreachableError
+from pegboard_mcp._flood import Meter
+from pegboard_mcp._reasons import UnreachableError, not_started
 from pegboard_mcp._tail import Tail
 
 __all__ = ["piped"]
@@ -51,17 +51,19 @@ async def piped(
 
     `tail` gets what it writes to stderr, and the beginning of each line on its stdout that is no message. A line of
     more than `longest` bytes is dropped, and a flood of lines ends what is read. `direct` sends over it as well.
-    Raises `OSError` for a command that cannot be started, `ValueError` for one that holds a null character, and
-    `UnreachableError` where the program's event loop policy starts no processes.
+    Raises `UnreachableError` for a command that cannot be started, also where the program's event loop policy starts no
+    processes, and `ValueError` for one that holds a null character.
     """
     import anyio
 
     options: dict[str, Any] = {"env": env, "cwd": cwd, "stderr": tail.file, "start_new_session": True}
     start = asyncio.get_running_loop().subprocess_exec
     try:
-        _, process = await start(lambda: _Process(tail.note, direct, longest), command, *args, **options)
+        _, process = await start(lambda: _Process(tail, direct, longest), command, *args, **options)
     except NotImplementedError as error:  # asyncio asks the policy, whichever loop this is, before Python 3.14
         raise UnreachableError(NO_WATCHER) from error
+    except OSError as error:
+        raise not_started(error, command) from error
     try:
         yield process.inbox, process.outbox
     finally:
@@ -74,9 +76,9 @@ async def piped(
 class _Process(asyncio.SubprocessProtocol):
     """What the loop tells about the process."""
 
-    def __init__(self, note: Callable[[str], None], direct: Direct, longest: int) -> None:
+    def __init__(self, tail: Tail, direct: Direct, longest: int) -> None:
         self._direct = direct
-        self.inbox = _Inbox(note, direct, longest)
+        self.inbox = _Inbox(tail, direct, longest)
         self.outbox: _Outbox
         self._exited: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._transport: asyncio.SubprocessTransport
@@ -133,13 +135,13 @@ class _Inbox:
     A flood ends the reading.
     """
 
-    def __init__(self, note: Callable[[str], None], direct: Direct, longest: int) -> None:
+    def __init__(self, tail: Tail, direct: Direct, longest: int) -> None:
         from mcp.shared.message import SessionMessage
         from mcp_types import jsonrpc_message_adapter
 
         self._parse = jsonrpc_message_adapter.validate_json
         self._message = SessionMessage
-        self._note = note
+        self._tail = tail
         self._direct = direct
         self._longest = longest
         self._begun: list[bytes] = []
@@ -159,7 +161,7 @@ class _Inbox:
         *lines, rest = data.split(b"\n")
         if not self._meter.takes(len(lines)):
             self._flooded = True
-            self._note(FLOOD)
+            self._tail.flood()
             self.end()
             return
         if lines:
@@ -177,7 +179,7 @@ class _Inbox:
         """The line that ends so; nothing if it is too long."""
         line = b"".join([*self._begun, end]) if self._held < self._longest else b""
         if not line and self._begun:
-            self._note(f"(on stdout, longer than {self._longest:,} bytes)")
+            self._tail.note(f"(on stdout, longer than {self._longest:,} bytes)")
         self._begun.clear()
         self._held = 0
         return line
@@ -187,7 +189,7 @@ class _Inbox:
             message = self._parse(line, by_name=False)
         except ValueError:
             if line.strip():
-                self._note(f"(on stdout, not a message) {line[:QUOTED].strip()}")
+                self._tail.note(f"(on stdout, not a message) {line[:QUOTED].strip()}")
             return
         if not self._direct.takes(message):
             self._arrived.append(self._message(message))

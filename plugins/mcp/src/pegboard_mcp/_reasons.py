@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
-__all__ = ["UnreachableError", "innermost", "is_forgotten", "reason"]
+__all__ = ["ConsentError", "UnreachableError", "innermost", "is_forgotten", "not_started", "reason"]
 
 
 class UnreachableError(Exception):
     """A server that cannot be reached; nothing was sent to it."""
+
+
+class ConsentError(UnreachableError):
+    """A server that the user did not give access to. What it answered before explains nothing more."""
+
+
+def not_started(error: OSError, command: str) -> UnreachableError:
+    """Why a command could not be started."""
+    # The file is the command's, or the folder's that it was to start in; a command of blanks has none.
+    name = error.filename or command
+    if isinstance(error, FileNotFoundError):
+        return UnreachableError(f"there is no {'command' if name == command else 'folder'} {name!r}")
+    if isinstance(error, PermissionError):
+        return UnreachableError(f"{name!r} may not be run")
+    return UnreachableError(f"{name!r} cannot be run: {error.strerror or error}")
 
 
 def innermost(error: BaseException) -> BaseException:
@@ -27,10 +42,6 @@ def reason(error: BaseException) -> str:
     error = innermost(error)
     if isinstance(error, UnreachableError):
         return str(error)
-    if isinstance(error, FileNotFoundError):
-        return f"there is no command {error.filename!r}" if error.filename else str(error)
-    if isinstance(error, PermissionError):
-        return f"{error.filename!r} may not be run"
     name = type(error).__name__
     if name == "ValidationError":
         return f"it sent something that is no MCP: {_first_lines(error)}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from base64 import b64decode
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -20,12 +21,20 @@ LOGGERS: Final = (
     "httpcore2.connection",
     "httpcore2.http11",
     "httpcore2.http2",
+    "httpcore2.proxy",
+    "httpcore2.socks",
     "httpx2",
     "mcp.client.auth.oauth2",
+    "mcp.client.caching",
+    "mcp.client.client",
     "mcp.client.sse",
+    "mcp.client.stdio",
     "mcp.client.streamable_http",
+    "mcp.shared.direct_dispatcher",
+    "mcp.shared.dispatcher",
+    "mcp.shared.jsonrpc_dispatcher",
 )
-"""Of the SDK and of what it speaks with: they write addresses, headers and messages."""
+"""Of the SDK and of what it speaks with: they write addresses, headers, messages and tracebacks."""
 
 
 def secrets_of(transport: Any) -> tuple[str, ...]:
@@ -86,9 +95,13 @@ def _whole(text: str) -> str:
 
 
 @contextmanager
-def quiet_loggers(redact: Callable[[str], str]) -> Iterator[None]:
-    """While a connection is open: what others log about it shows none of its secrets."""
-    masking = _Masking(redact)
+def quiet_loggers(redact: Callable[[str], str], *, quiet: bool = True) -> Iterator[None]:
+    """While a connection is open: what libraries log about it shows none of its secrets.
+
+    With `quiet`, what they log on this thread, the connection's own, is for debugging: `problems` and results say what
+    is wrong, and a program that has not asked for more reads it nowhere else.
+    """
+    masking = _Masking(redact, threading.get_ident() if quiet else None)
     for name in LOGGERS:
         logging.getLogger(name).addFilter(masking)
     try:
@@ -100,13 +113,21 @@ def quiet_loggers(redact: Callable[[str], str]) -> Iterator[None]:
 
 @final
 class _Masking(logging.Filter):
-    def __init__(self, redact: Callable[[str], str]) -> None:
+    def __init__(self, redact: Callable[[str], str], quiet_thread: int | None) -> None:
         super().__init__()
+        self._quiet_thread = quiet_thread
         self._redact = redact
         self._format = logging.Formatter().formatException
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Every record passes, with its words masked; one that cannot be written fails where it is written."""
+        """Whether a record passes: every one with its words masked, one of the quiet thread where DEBUG is enabled.
+
+        One that cannot be written fails where it is written.
+        """
+        if threading.get_ident() == self._quiet_thread:
+            record.levelno, record.levelname = logging.DEBUG, logging.getLevelName(logging.DEBUG)
+            if not logging.getLogger(record.name).isEnabledFor(logging.DEBUG):
+                return False
         with suppress(Exception):
             record.msg, record.args = self._redact(record.getMessage()), ()
             if record.exc_info:

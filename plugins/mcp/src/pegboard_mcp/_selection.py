@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import final
+from typing import Final, final
 
 from pegboard import PegboardError, Session, Tool, Toolkit
 from pegboard_mcp._remote_tool import UNTRUSTED
 
 __all__ = ["Selection"]
+
+NAMED: Final = 20
+"""Tools that are left out are named, up to so many."""
+_REMEDY: Final = (
+    "name some (--tools, --groups; in a program tools=, groups=) or serve all of them (--all; all_tools=True)"
+)
 
 
 @final
@@ -33,16 +39,24 @@ class Selection:
             session = session.session(groups={*session.active_groups, *self._groups})
         return session.view(where=self._where)
 
+    def left_out(self, toolkit: Toolkit) -> str:
+        """Which tools are not served because nothing was chosen, and what to do; empty where none is left out."""
+        names = [tool.name for tool in toolkit.tools if not _only_reads(tool)] if self._is_default else []
+        if not names:
+            return ""
+        more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+        return (
+            f"{len(names)} of {len(toolkit.tools)} tools left out, because they do not say read_only=True: "
+            f"{', '.join(names[:NAMED])}{more}; {_REMEDY}"
+        )
+
     def why_nothing(self, toolkit: Toolkit) -> str:
         """Why there is no tool to serve, and what to do."""
         if not toolkit.tools:
             return "the board offers no tools"
         if not self._is_default:
             return "no tool of these names and groups is offered now"
-        return (
-            f"none of the {len(toolkit.tools)} tools says read_only=True; name some (--tools, --groups; in a program "
-            "tools=, groups=) or serve all of them (--all; all_tools=True)"
-        )
+        return f"none of the {len(toolkit.tools)} tools says read_only=True; {_REMEDY}"
 
 
 def _chosen(names: tuple[str, ...], groups: tuple[str, ...]) -> Callable[[Tool], bool]:

@@ -16,8 +16,9 @@ from pegboard.inspection import spelled_out
 from pegboard_mcp._arguments import count, http_url, seconds, text, texts, texts_by_name
 from pegboard_mcp._asking import Asking, answer
 from pegboard_mcp._connection import Connection, Terms, close_all
+from pegboard_mcp._flood import FLOOD
 from pegboard_mcp._listing import MOST_TOOLS, Listing
-from pegboard_mcp._reasons import UnreachableError, is_forgotten
+from pegboard_mcp._reasons import ConsentError, UnreachableError, is_forgotten
 from pegboard_mcp._redaction import secrets_of
 from pegboard_mcp._remote_tool import RemoteTool, remote_tool
 from pegboard_mcp._resources import all_of, contents, resource_tools
@@ -63,7 +64,7 @@ class McpServer:
         seconds("connect_timeout", connect_timeout)
         seconds("call_timeout", call_timeout, or_none=True)
         seconds("poll", poll, or_none=True)
-        self.name = text("name", name, may_be_empty=True)
+        self.name = text("name", name)
         self.transport = transport
         self._terms = Terms(connect_timeout, call_timeout, mode, count("max_tools", max_tools), self._elicited, poll)
         self._lock = threading.RLock()
@@ -73,6 +74,7 @@ class McpServer:
         self._tools: dict[str, RemoteTool] = {}
         self._of_list: tuple[str, ...] = ()
         self._away = ""
+        self._has_flooded = False
         self._stderr = ""
         self._secrets: tuple[str, ...] = ()
         self._redact = Redaction()
@@ -106,7 +108,8 @@ class McpServer:
             None if cwd is None else text("cwd", cwd),
             longest=count("max_message", max_message),
         )
-        return cls(transport, name=name or transport.command.rpartition("/")[2], **options)
+        known = transport.command.rpartition("/")[2] or transport.command
+        return cls(transport, name=known if name is None else name, **options)
 
     @classmethod
     def http(
@@ -128,7 +131,7 @@ class McpServer:
             options.setdefault("connect_timeout", OAUTH_TIMEOUT)
         known = texts_by_name("headers", headers, headers=True)
         transport = Http(http_url(url), known, auth, call_timeout, longest=count("max_message", max_message))
-        return cls(transport, name=name or transport.label, call_timeout=call_timeout, **options)
+        return cls(transport, name=transport.label if name is None else name, call_timeout=call_timeout, **options)
 
     @classmethod
     def sse(
@@ -145,14 +148,16 @@ class McpServer:
         """A server at a URL, over HTTP with server-sent events, which only the older protocol knows."""
         known = texts_by_name("headers", headers, headers=True)
         transport = Sse(http_url(url), known, auth, longest=count("max_message", max_message))
-        return cls(transport, name=name or transport.label, mode=mode, **options)
+        return cls(transport, name=transport.label if name is None else name, mode=mode, **options)
 
     @classmethod
     def in_process(cls, server: Any, *, name: str | None = None, **options: Any) -> Self:
         """A `Server` or `MCPServer` of the SDK in this process."""
         if server is None or isinstance(server, Toolkit):
             raise ValueError("in_process takes a server of the SDK; of a toolkit that is mcp_server(toolkit)")
-        return cls(InProcess(server), name=name or str(getattr(server, "name", "") or "in-process"), **options)
+        known = str(getattr(server, "name", "") or "")
+        known = known if known.strip() else "in-process"
+        return cls(InProcess(server), name=known if name is None else name, **options)
 
     # A source of tools -----------------------------------------------------------------------------------------
 
@@ -164,9 +169,11 @@ class McpServer:
 
     @property
     def problems(self) -> Sequence[str]:
-        """Why tools are missing: the server is away, or its list says something that cannot be used."""
+        """What is wrong: the server is away, its list says something that cannot be used, or it has flooded."""
         away = [f"the MCP server {self.name!r} cannot be reached: {self._away}{self._quoted()}"] if self._away else []
         said = list(self._of_list[:MOST_SAID])
+        if self._has_flooded and not away:
+            said.insert(0, f"it was not listened to any longer: {FLOOD.strip('()')}")
         if len(self._of_list) > MOST_SAID:
             said.append(f"its list has {len(self._of_list) - MOST_SAID} problems more")
         return [*away, *(f"the MCP server {self.name!r}: {problem}" for problem in said)]
@@ -189,7 +196,11 @@ class McpServer:
         return stop
 
     def refresh(self) -> None:
-        """Connect if need be and fetch the tools again. Raises nothing: see `problems`."""
+        """Connect if need be and fetch the tools again; an earlier flood is no problem any more.
+
+        Raises nothing: see `problems`.
+        """
+        self._has_flooded = False
         before = self._connection
         connection = self._wait()
         if connection is not None and connection is before:  # another one has just fetched them
@@ -201,7 +212,7 @@ class McpServer:
         self._paused_until = 0.0
         try:
             connection = self._current()
-            connection.ready.result(self._terms.connect_timeout + 5.0)
+            connection.wait_until_ready()
         except (UnreachableError, TimeoutError):
             return None
         return connection
@@ -214,7 +225,7 @@ class McpServer:
         """End the connection and the process behind it, also one that never answered. A later use opens another one."""
         with self._lock:
             self._connection = None
-            self._away, self._failures, self._paused_until = "", 0, 0.0
+            self._away, self._failures, self._paused_until, self._has_flooded = "", 0, 0.0, False
             begun = list(self._begun)
         close_all(begun)
 
@@ -238,7 +249,8 @@ class McpServer:
         with self._lock:
             if connection is self._connection:
                 self._away = str(error)
-                self._stderr = spelled_out(connection.tail.quoted(self.redact))
+                explains = not isinstance(error, ConsentError)
+                self._stderr = spelled_out(connection.tail.quoted(self.redact)) if explains else ""
                 self._failures += 1
                 self._paused_until = monotonic() + min(LONGEST_PAUSE, 0.5 * 2.0**self._failures)
                 self._connection = None
@@ -263,6 +275,10 @@ class McpServer:
         with self._lock:
             self._adopt(listing)
         self._tell()
+
+    def flooded(self) -> None:
+        """The server sends more than is listened to; the next use opens another connection."""
+        self._has_flooded = True
 
     def _adopt(self, listing: Listing) -> None:
         problems = list(listing.problems)

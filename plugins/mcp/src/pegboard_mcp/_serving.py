@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import signal
 import socket
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, closing, contextmanager, suppress
-from typing import Any, TypedDict, Unpack
+from typing import Any, Final, TypedDict, Unpack, final
 
 from pegboard import PegboardError, Toolkit
 from pegboard_mcp._arguments import check_names, function, http_url, scopes, several, text
@@ -15,12 +16,20 @@ from pegboard_mcp._board_server import BoardServer
 from pegboard_mcp._callers import SessionFor
 from pegboard_mcp._guard import check_address, cross_origin, parse_address, security
 from pegboard_mcp._links import ReadLink
+from pegboard_mcp._reasons import innermost
 from pegboard_mcp._say import say
 from pegboard_mcp._selection import Selection
 from pegboard_mcp._stdin import endable_stdin
 from pegboard_mcp._tokens import VerifyToken, guards
 
 __all__ = ["Served", "ServedOverHttp", "mcp_server", "serve_mcp", "serve_mcp_async"]
+
+KEPT_ALIVE: Final = 120
+"""Seconds for which an idle connection stays open: longer than in the pools of clients and balancers.
+
+A client that sends on a connection at the moment when the server closes it loses its request. httpx keeps one for 5
+seconds, as uvicorn does unless it is told otherwise; balancers keep one for 60, Go's client for 90.
+"""
 
 
 class Served(TypedDict, total=False):
@@ -115,6 +124,8 @@ def _board(toolkit: Toolkit, options: Served, *, connections: bool) -> BoardServ
     keys = options.get("state_keys", ())
     if not base.tools:
         say(f"pegboard: nothing is served: {selection.why_nothing(toolkit)}")
+    elif left_out := selection.left_out(toolkit):
+        say(f"pegboard: {left_out}")
     return BoardServer(
         base,
         name=text("name", options.get("name", "pegboard")),
@@ -154,7 +165,14 @@ async def _serve_at(listening: socket.socket, board: BoardServer, host: str, opt
     shown = f"[{host}]" if ":" in host else host
     url = f"http://{shown}:{listening.getsockname()[1]}/mcp"
     app = _application(board, host, url, options)
-    config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=2, lifespan="on", ws="none")
+    config = uvicorn.Config(
+        app,
+        log_level="warning",
+        timeout_graceful_shutdown=2,
+        timeout_keep_alive=KEPT_ALIVE,
+        lifespan="on",
+        ws="none",
+    )
     server = Server(config)
     say(f"serving MCP at {url}")
 
@@ -164,7 +182,8 @@ async def _serve_at(listening: socket.socket, board: BoardServer, host: str, opt
     async with _signals(stop):
         served = asyncio.create_task(server.serve(sockets=[listening]))
         try:
-            await asyncio.shield(served)
+            with _departures_in_a_line():
+                await asyncio.shield(served)
         finally:
             stop()  # a cancelled one would leave its connections open
             await served
@@ -198,6 +217,34 @@ def bound(host: str, port: int) -> socket.socket:
     # for the client's delayed acknowledgement, 40 ms. Connections inherit it.
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listening
+
+
+@contextmanager
+def _departures_in_a_line() -> Iterator[None]:
+    """What is logged of a client that leaves in the middle of a request is one line: it is no fault of the server."""
+    departures = _Departures()
+    loggers = [logging.getLogger(name) for name in ("mcp.server.streamable_http", "uvicorn.error")]
+    for each in loggers:
+        each.addFilter(departures)
+    try:
+        yield
+    finally:
+        for each in loggers:
+            each.removeFilter(departures)
+
+
+@final
+class _Departures(logging.Filter):
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Every record passes; one of a departure without its traceback, and as a warning."""
+        from starlette.requests import ClientDisconnect
+
+        error = record.exc_info[1] if record.exc_info else None
+        if error is not None and isinstance(innermost(error), ClientDisconnect):
+            record.msg, record.args = "a client left before its request was complete", ()
+            record.exc_info = record.exc_text = None
+            record.levelno, record.levelname = logging.WARNING, logging.getLevelName(logging.WARNING)
+        return True
 
 
 @asynccontextmanager

@@ -7,6 +7,8 @@ import threading
 from collections.abc import Callable
 from typing import TextIO, final
 
+from pegboard_mcp._flood import FLOOD
+
 __all__ = ["Tail"]
 
 KEPT = 16_384
@@ -15,9 +17,10 @@ QUOTED = 1_000
 
 @final
 class Tail:
-    """A pipe whose reader keeps the last 16 KiB."""
+    """A pipe whose reader keeps the last 16 KiB. `flooded()` is called where what comes has no end."""
 
-    def __init__(self) -> None:
+    def __init__(self, flooded: Callable[[], None] = lambda: None) -> None:
+        self._flooded = flooded
         read, write = os.pipe()
         self.file: TextIO = os.fdopen(write, "w", encoding="utf-8")
         """Where the process writes; it needs a real file descriptor."""
@@ -34,6 +37,12 @@ class Tail:
         """Add a line, as the process would."""
         self._kept += f"{line}\n".encode()
         del self._kept[:-KEPT]
+
+    def flood(self) -> str:
+        """Add that there was a flood, which is what comes back, and pass it on."""
+        self.note(FLOOD)
+        self._flooded()
+        return FLOOD
 
     def close(self) -> None:
         """Close this end; what processes still write is read until the last of them is gone."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, TypeAlias, final
 
 from attrs import field, frozen
 
 from pegboard_mcp._oauth import authorization
+from pegboard_mcp._reasons import not_started
 from pegboard_mcp._redaction import without_login
 from pegboard_mcp._sdk import known_options
 from pegboard_mcp._tail import Tail
@@ -79,10 +80,22 @@ class Stdio:
         if sys.platform == "win32":
             # A stray byte on stdout is that line's problem, and not the end of the connection.
             given = {"command": command, "args": args, "env": env, "cwd": cwd}
-            return stdio_client(StdioServerParameters(**given, encoding_error_handler="replace"), errlog=tail.file)
+            parameters = StdioServerParameters(**given, encoding_error_handler="replace")
+            return _started(stdio_client(parameters, errlog=tail.file), command)
         from pegboard_mcp._pipes import piped
 
         return piped(command, args, env=env, cwd=cwd, tail=tail, direct=direct, longest=self.longest)
+
+
+@asynccontextmanager
+async def _started(process: Any, command: str) -> Any:
+    """A process of the SDK's. Raises `UnreachableError` for one that cannot be started."""
+    async with AsyncExitStack() as stack:
+        try:
+            both = await stack.enter_async_context(process)
+        except OSError as error:
+            raise not_started(error, command) from error
+        yield both
 
 
 @final
