@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
 from functools import cache
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol, TypeAlias, cast, final, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias, cast, final, runtime_checkable
 
 from attrs import field, frozen
 from attrs.converters import optional
@@ -55,14 +55,15 @@ class TypeHandler(Shown):
     Of handlers of one origin the higher `priority` wins; between origins: program, then plugins, then built-in.
     With `whole`, a predicate is also asked about `Annotated` types as they are written, for metadata that only its
     library understands; bounds and predicates in there are then the handler's to enforce.
-    A pack's handler speaks for every tool on the board; with `scope="pack"` for the tools of its own pack alone.
+    A pack's handler speaks for every tool on the board. Of two packs that map a type equally well the first in pluggy's
+    order counts, which `toolkit.problems` says. One that maps what a library has in general, such as all dataclasses,
+    takes a priority below 0, so that whoever maps a single class is not passed over.
     """
 
     matches: Matches | tuple[Any, ...]
     build: Callable[[Any, Types], TypePlan] = field(repr=False)
     priority: int = 0
     whole: bool = field(default=False, kw_only=True)
-    scope: Literal["board", "pack"] = field(default="board", kw_only=True)
 
 
 @frozen(eq=False, repr=False)
@@ -366,6 +367,7 @@ class Offer(Shown):
 
     Tools of a group that the program has not created are not offered. `presets` are `{tool: {parameter: value}}`, by
     the source's own names, as everything here goes by them; `name` and `description` are for the one tool there is.
+    `types` are `{annotation: TypeHandler}`, for just these annotations and these tools.
     """
 
     source: Any
@@ -379,3 +381,4 @@ class Offer(Shown):
     description: str | None = field(default=None, kw_only=True)
     extended_model: Any = field(default=None, kw_only=True)
     defer: bool = field(default=False, kw_only=True)
+    types: Mapping[Any, TypeHandler] = field(factory=dict, kw_only=True, repr=False)

@@ -206,23 +206,28 @@ class Plugins:
             raise answer.refusal
         return Contribution(answer.origin, answer.pack, tuple(answer), builtin=answer.pack is None)
 
-    def fail(self, plugin: Origin, reason: str, exception: BaseException | None = None) -> None:
-        """Mark a plugin, if it is active, as failed: none of its contributions are handed out from now on.
-
-        Raises `PluginError` with `on_error="raise"`.
-        """
+    def pass_over(self, plugin: Origin, reason: str, cause: BaseException | None = None) -> None:
+        """Say of an active plugin that something of it does not count. Raises `PluginError` with `on_error="raise"`."""
         for slot in self._active():
             if slot.record.name == plugin.plugin:
-                self._fail(slot, reason, exception)
+                self._pass_over(slot, reason, cause)
+        self._check()
+
+    def _pass_over(self, slot: Candidate, reason: str, cause: BaseException | None) -> None:
+        note = self.settings.redact(reason)
+        self._note(slot, note)
+        error = PluginError(f"the plugin {slot.record.label}: {note}")
+        error.__cause__ = cause
+        self._passed_over.append(error)
 
     def find_faults(self, plugin: Origin, faults: Mapping[str, str]) -> None:
-        """Say what is wrong with tools of an active plugin that cannot be tools. Raises as `fail` does."""
+        """Say what is wrong with tools of an active plugin that cannot be tools. Raises as `pass_over` does."""
         said = {name: fault if repr(name) in fault else f"tool {name!r}: {fault}" for name, fault in faults.items()}
         for slot in self._active():
             if slot.record.name == plugin.plugin:
                 slot.record = evolve(slot.record, faults={name: self.settings.redact(said[name]) for name in said})
                 if self._on_error == "raise" and said:
-                    raise PluginError("; ".join(said.values()))
+                    raise PluginError(f"the plugin {slot.record.label}: {'; '.join(slot.record.faults.values())}")
 
     def explain_absent(self, name: str, *, brief: bool = False) -> str | None:
         """A sentence for the message that there is no tool `name`, if a plugin may be why that is so.
@@ -321,10 +326,6 @@ class Plugins:
         if new and slot.record.state is PluginState.ACTIVE:
             slot.record = evolve(slot.record, reason="; ".join(slot.notes))
 
-    def _fail(self, slot: Candidate, reason: str, error: BaseException | None) -> None:
-        self._set_failed(slot, reason, error)
-        self._check()
-
     def _check(self) -> None:
         """Raises `PluginError` for what is wrong by now, where it has to raise."""
         if self._on_error == "raise":
@@ -380,11 +381,7 @@ class _Pack(NamedTuple):
         outcome = plugins._run(slot, action)
         if outcome.error is not None:
             reason = failure(outcome.error, f"in {hook}", slot.record)
-            note = plugins.settings.redact(f"its wrapper of {hook} was passed over: {reason}")
-            plugins._note(slot, note)
-            error = PluginError(f"the plugin {slot.record.label}: {note}")
-            error.__cause__ = outcome.error
-            plugins._passed_over.append(error)
+            plugins._pass_over(slot, f"its wrapper of {hook} was passed over: {reason}", outcome.error)
         return cast("T | None", outcome.value)
 
 

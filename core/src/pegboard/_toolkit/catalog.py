@@ -240,7 +240,7 @@ class Catalog:
             self._overlay.presets_of(tool),
             self.policy,
             *self._overlay.standing(tool),
-            [each for each in self._core.services.middleware if each.applies is None or each.applies(judged)],
+            [each for each in self._core.middleware if each.applies is None or each.applies(judged)],
             self._core.limits_for(judged),
             self._core.engine,
             name,

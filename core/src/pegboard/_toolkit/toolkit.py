@@ -22,7 +22,7 @@ from pegboard._plugins.manager import Plugins
 from pegboard._results.factory import ExposeErrors, Overflow, ResultFactory
 from pegboard._toolkit.catalog import is_meta_tool
 from pegboard._toolkit.live_sources import SourceRecord, leave
-from pegboard._toolkit.register import assemble, extend, register, reread_after
+from pegboard._toolkit.register import assemble, change, extend, register
 from pegboard._toolkit.session import Session, Surface
 from pegboard._toolkit.state import DEFER_THRESHOLD, ToolkitOptions, ToolkitState, standard_tables
 from pegboard._tools.collect import Collector
@@ -110,14 +110,15 @@ class Toolkit(Surface):
         prefix: str = "",
         rename: Mapping[str, str] | Callable[[str], str] | None = None,
         defer: bool = False,
+        types: Mapping[Any, TypeHandler] | None = None,
         on_conflict: OnConflict = "raise",
     ) -> list[Tool]:
         """Hang up tools, all or none: typed functions, objects or classes with `@tool` methods, `Tool`s, tool sources.
 
         `presets` are `{tool: {parameter: value}}`, or `{parameter: value}` where there is one tool. With `defer` they
-        are found by `search_tools` where there are many. Raises
-        `RegistrationError` naming the parameter, the annotation and the remedy, `ConflictError` for a name that is
-        taken, `UnknownNameError` for an unknown group.
+        are found by `search_tools` where there are many. `types` map annotations for these tools alone:
+        `{annotation: TypeHandler}`. Raises `RegistrationError` naming the parameter, the annotation and the remedy,
+        `ConflictError` for a name that is taken, `UnknownNameError` for an unknown group.
         """
         if not sources:
             raise RegistrationError("register() needs something to register: a function, a Tool, an object with tools")
@@ -125,6 +126,7 @@ class Toolkit(Surface):
             self._check_deletion('on_conflict="replace"')
         groups = () if group is None else self._core.groups.check(group)
         said: dict[str, Any] = {"name": name, "description": description, "extended_model": extended_model}
+        said["types"] = types or {}
         offer = Offer(sources, groups, presets or {}, enable, disable, prefix, rename, defer=defer, **said)
         if name is not None and len(sources) > 1:
             raise RegistrationError(f"name= fits one source, got {len(sources)}")
@@ -202,7 +204,7 @@ class Toolkit(Surface):
         Tools that hang are read anew; raises as `register_type` does, and for one that has the class inside another
         type.
         """
-        reread_after(self._core, self._core.assembly.injectors.declare_context_only(cls))
+        change(self._core, lambda: self._core.assembly.injectors.declare_context_only(cls))
         return cls
 
     # Groups ----------------------------------------------------------------------------------------------------
@@ -259,7 +261,7 @@ class Toolkit(Surface):
         """What is wrong with the board, a sentence each: clashing names, broken plugins, unreadable distributions."""
         clashes = [str(clash) for _, clash in sorted(self._core.registry.board.clashes.items())]
         away = (problem for source in self.sources for problem in source.problems)
-        own = (*clashes, *self.types.ties, *self._caller.problems, *self._core.plugins.problems)
+        own = (*clashes, *self._core.assembly.problems, *self._caller.problems, *self._core.plugins.problems)
         return [spelled_out(problem) for problem in (*own, *away)]
 
     @property
