@@ -115,12 +115,7 @@ class Guard:
         attribute = f"{hook}.{name}"  # which no name of this class can be
         setattr(self, attribute, made)
         # The core's own are called last.
-        self.options[attribute] = options | {"specname": hook, "trylast": options["trylast"] or self.pack is None}
-
-    @property
-    def pack(self) -> str | None:
-        """The prefix of the names of the plugin's tools; None for one of the core's own."""
-        return self._host.pack
+        self.options[attribute] = options | {"specname": hook, "trylast": options["trylast"] or self._host.pack is None}
 
     def __dir__(self) -> list[str]:
         return list(self.options)
