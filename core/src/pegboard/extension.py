@@ -16,7 +16,7 @@ from pegboard._base.names import listed
 from pegboard._base.records import Shown
 from pegboard._base.redaction import Redaction
 from pegboard._model.call import CancelToken, Emitter, ToolCall
-from pegboard._model.policy import ExecutionPolicy
+from pegboard._model.policy import ExecutionPolicy, Permission
 from pegboard._model.result import Block, ToolResult
 from pegboard._model.shapes import TypePlan
 from pegboard._model.tool import Tool
@@ -108,6 +108,36 @@ class Middleware(Shown):
     order: int = 0
     whole: bool = field(default=False, kw_only=True)
     told: Callable[[str, Mapping[str, Any]], Any] = field(default=lambda what, details: None, repr=False, kw_only=True)
+
+
+@frozen(eq=False, repr=False)
+class Verdict(Shown):
+    """What a guard says of a tool or a call: whether it is offered, and a `permission`, None where it says nothing.
+
+    Of several guards the strictest counts. `reason` is for the program and for the person who is asked, never for a
+    model.
+    """
+
+    offered: bool = True
+    permission: Permission | None = field(default=None, converter=optional(Permission))
+    reason: str = ""
+
+
+@frozen(eq=False, repr=False)
+class Guard(Shown):
+    """Decides about tools: which are offered, which ask and which never run, whatever the program says.
+
+    `judge(tool)` is asked once about each tool, and again after a decision. `decided(tool, permission)` hears of the
+    toolkit's `set_permission` before anything changes, and with None of a tool that was removed; it returns whether it
+    keeps the decision itself, and what it raises refuses it. `check(call)` is asked before each call, once approval has
+    been given; a verdict that is not offered, `"never"` or `"prompt"` denies the call. A guard that fails keeps the
+    tool, or the call, back.
+    """
+
+    judge: Callable[[Tool], Verdict | None] = field(repr=False)
+    decided: Callable[[Tool, Permission | None], Any] | None = field(default=None, repr=False, kw_only=True)
+    check: Callable[[ToolCall], Verdict | None] | None = field(default=None, repr=False, kw_only=True)
+    name: str = field(default="", kw_only=True)
 
 
 class EnteredCall(NamedTuple):

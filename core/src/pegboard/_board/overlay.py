@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 
 from pegboard._base.names import SEARCH_TOOL
 from pegboard._board.board import Board, Groups, View, groups_of
+from pegboard._board.guards import Guards, strictest
 from pegboard._model.policy import DEFAULT_POLICY, ExecutionPolicy, Permission
 from pegboard._model.tool import Entry, Tool
 
@@ -70,13 +71,14 @@ class Overlay:
         self._view: View | None = None
         self.is_parent = False
         if parent is None:
+            self.guards = Guards()
             self._lock = threading.Lock()  # one for a toolkit
             self.is_view, self.search_name = False, SEARCH_TOOL
             if permissions is not None or lock is not None:
                 self._read(permissions, lock)
         else:
             parent.is_parent = True
-            self._pinned = parent._pinned
+            self._pinned, self.guards = parent._pinned, parent.guards
             self._lock = parent._lock
             self.is_view, self.search_name = parent.is_view, parent.search_name
             if rules is not None:
@@ -158,7 +160,21 @@ class Overlay:
     # Permissions -----------------------------------------------------------------------------------------------
 
     def standing(self, tool: Tool) -> tuple[Permission | None, str]:
-        """The permission that somebody set, None where nobody did, and what has changed since the tool was allowed.
+        """The permission that was set, here or by a guard, None where none was, and why it asks, if that is known."""
+        permission, changed = self._standing(tool)
+        since = f"{tool.name} has changed since it was allowed: its {changed}" if changed else ""
+        if not self.guards:
+            return permission, since
+        verdict = self.guards.verdict(tool)
+        hard = strictest(permission, verdict.permission)
+        return hard, since if hard is not verdict.permission or since else verdict.reason
+
+    def changed(self, tool: Tool) -> str:
+        """What has changed of a tool since it was allowed; empty if nothing has."""
+        return self._standing(tool)[1]
+
+    def _standing(self, tool: Tool) -> tuple[Permission | None, str]:
+        """The permission that was set, None where none was, and what has changed since the tool was allowed.
 
         A tool that has changed has to ask. What a session allowed ends when the tool is taken down, so that a later
         namesake has to ask.
@@ -185,6 +201,8 @@ class Overlay:
         """
         from pegboard._board.permissions import allowed
 
+        if self.guards and self.guards.hear(tool, permission, keep=self.parent is None):
+            return
         # The toolkit is told when a tool goes (`forget_allowed`), its sessions are not.
         place = None if self.parent is None else tool.entry.place
         with self._lock:
@@ -233,7 +251,9 @@ class Overlay:
         return (not groups or any(map(self.is_active, groups))) and not self.drift(tool)
 
     def drift(self, tool: Tool) -> str:
-        """How a tool that hangs there is not as the toolkit's lock file has it; empty if it may be offered."""
+        """Why a registered tool is kept back, by a guard or the lock file; empty if it may be offered."""
+        if self.guards and not (verdict := self.guards.verdict(tool)).offered:
+            return verdict.reason or f"{tool.name!r} is kept back by a guard"
         return "" if self._pinned is None else self._pinned.drift(tool)
 
     def active_groups(self) -> tuple[str, ...]:

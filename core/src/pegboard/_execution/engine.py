@@ -62,7 +62,7 @@ class BoundTool:
         presets: Mapping[str, Preset],
         policy: ExecutionPolicy,
         permission: Permission | None,
-        changed: str,
+        reason: str,
         middleware: Sequence[Middleware],
         limits: Sequence[Limit],
         engine: Engine,
@@ -84,8 +84,7 @@ class BoundTool:
         merged = policy if own is None else own.merged_over(policy)
         self.policy = merged if timeout is None else ExecutionPolicy(timeout=timeout).merged_over(merged)
         self.permission = permission or tool.permission
-        since = f"{self.name} has changed since it was allowed: its {changed}" if changed else ""
-        self._prompted = since or f"{self.name} always asks"
+        self._prompted = reason or f"{self.name} always asks"
         self.middleware = tuple(each for each in middleware if not each.whole)
         self.limits = tuple(limits)
         self.max_output = tool.options.max_output or engine.results.max_output

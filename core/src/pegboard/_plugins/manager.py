@@ -15,7 +15,7 @@ from pegboard._base.names import OWN, pack_name
 from pegboard._model.plugin_record import Contribution, NotOffered, PluginRecord, PluginState
 from pegboard._model.tool import Origin
 from pegboard._plugins.candidates import INSTALLED, Candidate, Selection, groups, roster, shadow
-from pegboard._plugins.hooks import Answer, Guard, HookName, Manager
+from pegboard._plugins.hooks import Answer, HookName, Manager, PluginGuard
 from pegboard._plugins.loading import IsolatedRun, failure, isolated, load_plugin
 from pegboard._plugins.settings import MissingSettingsError, Settings
 
@@ -86,7 +86,7 @@ class Plugins:
         if imports and slots:
             plugins._import_all()
         for module in builtin:  # whose hooks come last, and in this order
-            plugins.manager.register(Guard(module, _Core(Origin(module.__name__))), module.__name__)
+            plugins.manager.register(PluginGuard(module, _Core(Origin(module.__name__))), module.__name__)
         return plugins
 
     @property
@@ -287,7 +287,7 @@ class Plugins:
         twin = next((each for each in self._active() if each.plugin is slot.plugin), None)
         if twin is not None:
             raise PluginError(f"it is the plugin {twin.record.name!r}; register it once")
-        slot.guard = Guard(slot.plugin, _Pack(self, slot))
+        slot.guard = PluginGuard(slot.plugin, _Pack(self, slot))
 
     def _settings_of(self, slot: Candidate) -> Any:
         if slot.pack not in self._configured:

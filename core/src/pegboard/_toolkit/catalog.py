@@ -76,7 +76,7 @@ class Catalog:
         for name, tool in view.tools.items():
             if drift := self._overlay.drift(tool):
                 problems.append(drift)
-            if changed := self._overlay.standing(tool)[1]:
+            if changed := self._overlay.changed(tool):
                 told = f"{name!r} asks again, for it has changed since it was allowed: its {changed}"
                 problems.append(f'{told}; to allow it as it is now: set_permission({name!r}, "always")')
         # Asked first, because to make the listing imports what is named by import strings.
