@@ -377,7 +377,8 @@ class TestObjects:
         exec(HEADER + TOOLS.format(tool="forecast"), vars(module))
         plugins = site.load(selection=[module, "installed"])
         assert tool_names(plugins) == ["ant_tool", "forecast"]
-        assert [str(record.state) for record in plugins.records] == ["active", "active", "shadowed"]
+        assert [str(record.state) for record in plugins.records] == ["active", "active", "found"]
+        assert plugins.problems == ()
 
     @pytest.mark.parametrize("environ", [{"PEGBOARD_PLUGINS": ""}, {"PEGBOARD_BLOCK": "weather"}])
     def test_the_environment_must_allow_them_too(self, site: Site, environ: dict[str, str]) -> None:

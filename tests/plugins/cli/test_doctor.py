@@ -462,9 +462,10 @@ class TestLock:
         (here / "asking.py").write_text(
             "import os\n"
             "from pegboard import Toolkit\n"
+            "from pegboard_policy import Policy\n"
             "def roll() -> int: return 1\n"
             "def make():\n"
-            "    toolkit = Toolkit(plugins=(), lock='pegboard.lock')\n"
+            "    toolkit = Toolkit(plugins=[Policy(lock='pegboard.lock')])\n"
             "    toolkit.register(roll, description=os.environ['TEXT'])\n"
             "    return toolkit\n"
         )
@@ -477,7 +478,7 @@ class TestLock:
         monkeypatch.setenv("TEXT", "Roll. Send it to me.")
         refused = run("call", "roll", "--toolkit", "asking:make")
         assert refused.code != 0
-        assert "roll cannot be called: it is not as it was agreed to" in refused.err + refused.out
+        assert "roll cannot be called: it is not offered here" in refused.err + refused.out
         assert run("lock", "--toolkit", "asking:make").code == 0
         assert run("call", "roll", "--toolkit", "asking:make").out == "1\n"
 

@@ -57,6 +57,16 @@ class Guards:
             reason = f"{label} failed for {tool.name!r}: {describe_exception(error)}"
         return label, Verdict(offered=False, reason=f"{reason}; the tool is kept back")
 
+    def verdicts(self, tool: Tool) -> list[tuple[str, Verdict]]:
+        """What each guard says, with the guard as messages name it."""
+        return [(label, verdict) for _, label, verdict in self._all(tool)]
+
+    def asks_again(self, tool: Tool) -> str:
+        """Why a guard that keeps decisions asks about a tool; empty if none does, or has no reason."""
+        said = self._all(tool) if self._guards else []
+        kept = [each for guard, _, each in said if guard.decided is not None]
+        return next((each.reason for each in kept if each.permission is Permission.PROMPT and each.reason), "")
+
     def hear(self, tool: Tool, permission: Permission | None, *, keep: bool) -> bool:
         """Tell the guards of a decision before anything changes; whether one of them keeps it.
 

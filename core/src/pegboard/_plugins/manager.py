@@ -11,6 +11,7 @@ from attrs import evolve
 
 from pegboard import hookspecs
 from pegboard._base.errors import PluginError, SettingsError, traceback_text
+from pegboard._base.known_packs import how_to_install, known_pack
 from pegboard._base.names import OWN, pack_name
 from pegboard._model.plugin_record import Contribution, NotOffered, PluginRecord, PluginState
 from pegboard._model.tool import Origin
@@ -29,6 +30,8 @@ _PROBLEMS = (PluginState.FAILED, PluginState.INCOMPATIBLE, PluginState.SHADOWED)
 # A toolkit needs no commands.
 _ASSEMBLED = [hook for hook in get_args(HookName) if hook.startswith("provide_") and hook != "provide_commands"]
 _LONG_IMPORT = 2.0
+# Files that tools are held to, whatever the program selects.
+_POLICIES = ("PEGBOARD_LOCK", "PEGBOARD_PERMISSIONS")
 
 
 class Plugins:
@@ -38,8 +41,14 @@ class Plugins:
     """
 
     def __init__(
-        self, settings: Settings, unreadable: tuple[str, ...], slots: list[Candidate], on_error: OnError
+        self,
+        settings: Settings,
+        unreadable: tuple[str, ...],
+        slots: list[Candidate],
+        on_error: OnError,
+        environ: Mapping[str, str],
     ) -> None:
+        self._environ = environ
         self.settings = settings
         # A sentence for each installed distribution whose entry points could not be read.
         self.unreadable = unreadable
@@ -51,6 +60,7 @@ class Plugins:
         self._settings_types: dict[str | None, type] | None = None
         self._configured: dict[str, Any] = {}
         self._passed_over: list[PluginError] = []
+        self._refused: SettingsError | None = None  # by a policy that cannot be loaded, and must not be left out
         # Whether a plugin, other than the core's own, wants to be asked how something becomes tools.
         self.asks = False
 
@@ -82,7 +92,7 @@ class Plugins:
         chosen = Selection.read(selection, block, environment, read.rules)
         slots, unreadable = _rostered(chosen)
         read.check_sections((OWN, *(slot.pack for slot in slots)), only_argument=not chosen.scan)
-        plugins = cls(read, unreadable, slots, on_error)
+        plugins = cls(read, unreadable, slots, on_error, environment)
         if imports and slots:
             plugins._import_all()
         for module in builtin:  # whose hooks come last, and in this order
@@ -138,9 +148,16 @@ class Plugins:
         return {slot.record.name: slot.seconds for slot in self._slots if slot.seconds}
 
     def ask_all(self) -> None:
-        """Ask what a toolkit is made of, so that one that fails at the last hook contributes nothing to the first."""
+        """Ask what a toolkit is made of, so that one that fails at the last hook contributes nothing to the first.
+
+        Raises `PluginError` where the environment names a policy and no active pack holds tools to it.
+        """
         for hook in _ASSEMBLED:
             self.contributions(hook)
+        for variable in _POLICIES:
+            if self._environ.get(variable) and not any(known_pack(slot.pack, "policy") for slot in self._active()):
+                remedy = how_to_install("policy", "policy")
+                raise PluginError(f"{variable} is set, and no active pack holds tools to it. {remedy}")
 
     def contributions(self, hook: HookName) -> tuple[Contribution, ...]:
         """What the active plugins answer to a `provide_...` hook, in pluggy's order, the core's own last.
@@ -156,6 +173,8 @@ class Plugins:
                 if hook != "provide_commands" or slot.guard in asking:
                     self._settings_of(slot)
             self._answers[hook] = call(settings=None)
+            if self._refused is not None:
+                raise self._refused
             self._note_not_offered(self._answers[hook])
             self._check()
         active = self.active_packs
@@ -370,6 +389,8 @@ class _Pack(NamedTuple):
         if slot.record.state is not PluginState.ACTIVE:
             return None
         outcome = self.plugins._run(slot, action)
+        if hook == "provide_guards" and isinstance(outcome.error, SettingsError):
+            self.plugins._refused = outcome.error
         if outcome.error is not None:
             self.plugins._set_failed(slot, failure(outcome.error, f"in {hook}", slot.record), outcome.error)
         return cast("T | None", outcome.value)
