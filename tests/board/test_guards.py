@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pegboard import ApprovalRequest, Guard, PegboardError, Tool, ToolCall, Toolkit, Verdict, hookimpl, tool
+from pegboard import Approval, ApprovalRequest, Guard, PegboardError, Tool, ToolCall, Toolkit, Verdict, hookimpl, tool
 
 
 def pack(name: str, *guards: Guard) -> ModuleType:
@@ -175,7 +175,7 @@ class TestCheck:
         result = toolkit.call_sync("wipe", {"folder": "/"})
         assert (result.status, "disk" in result.text) == ("denied", False)
         assert result.error is not None
-        assert result.error.details == {"reason": "the whole disk"}
+        assert result.error.details == {"remedy": "the whole disk"}
 
     def test_on_a_loop(self, toolkit: Toolkit) -> None:
         results = asyncio.run(toolkit.call_many([("wipe", {"folder": "/"}), ("read", {}), ("wipe", {"folder": "b"})]))
@@ -189,3 +189,36 @@ class TestCheck:
 
         toolkit = board(saying(None), Guard(lambda tool: None, check=check))
         assert (toolkit.call_sync("read").text, asked) == ("text", ["read"])
+
+    def test_is_asked_once_for_each_call(self) -> None:
+        asked: list[Any] = []
+
+        def check(call: ToolCall) -> None:
+            asked.append(call.arguments)
+
+        toolkit = board(Guard(lambda tool: None, check=check))
+        toolkit.call_sync("wipe", {"folder": "a"})
+        toolkit.prepare("wipe", {"folder": "b"}).execute_sync()
+        assert asked == [{"folder": "a"}, {"folder": "b"}]
+
+    def test_may_ask_the_approver(self) -> None:
+        told: list[str] = []
+
+        def approve(request: ApprovalRequest) -> bool:
+            told.append(request.reason)
+            return bool(request.arguments["folder"] == "a")
+
+        def check(call: ToolCall) -> Verdict:
+            return Verdict(permission="prompt", reason="it leaves the house")
+
+        toolkit = board(Guard(lambda tool: None, check=check), approver=approve)
+        assert toolkit.call_sync("wipe", {"folder": "a"}).text == "a"
+        assert toolkit.call_sync("wipe", {"folder": "b"}).status == "denied"
+        assert told == ["it leaves the house"] * 2
+        alone = board(Guard(lambda tool: None, check=check)).call_sync("wipe")
+        assert (alone.status, "house" in alone.text) == ("denied", False)
+
+    def test_is_asked_again_about_what_an_approver_edited(self, toolkit: Toolkit) -> None:
+        session = toolkit.session(approver=lambda request: Approval.edit({"folder": "/"}))
+        session.set_permission("wipe", "prompt")
+        assert session.call_sync("wipe", {"folder": "a"}).status == "denied"

@@ -129,9 +129,9 @@ class Guard(Shown):
 
     `judge(tool)` is asked once about each tool, and again after a decision. `decided(tool, permission)` hears of the
     toolkit's `set_permission` before anything changes, and with None of a tool that was removed; it returns whether it
-    keeps the decision itself, and what it raises refuses it. `check(call)` is asked before each call, once approval has
-    been given; a verdict that is not offered, `"never"` or `"prompt"` denies the call. A guard that fails keeps the
-    tool, or the call, back.
+    keeps the decision itself, and what it raises refuses it. `check(call)` is asked before each call, and again where
+    an approver edits its arguments: a verdict that is not offered or `"never"` denies the call, `"prompt"` asks the
+    approver. A guard that fails keeps the tool, or the call, back.
     """
 
     judge: Callable[[Tool], Verdict | None] = field(repr=False)

@@ -172,6 +172,15 @@ class TestDoctor:
         chosen = 'settings={"pegboard": {"types": {"fractions.Fraction": "suns"}}}'
         assert overlaps[1]["fix"] == f"choose with {chosen}, or map it in the program with register_type(...)"
 
+    def test_types_name_both_and_how_to_choose(self, site: Site, run: Run) -> None:
+        site.add("suns", self.MAPS, version="1.2")
+        site.add("moons", self.MAPS, version="0.9")
+        found = run("types", "fractions.Fraction", "--json").data
+        assert (found["handler"]["plugin"], [each["plugin"] for each in found["shadows"]]) == ("moons", ["suns"])
+        assert found["overlap"].startswith("acme-moons 0.9 and acme-suns 1.2 both map fractions.Fraction; ")
+        assert "acme-moons 0.9 counts; choose with" in " ".join(run("types", "fractions.Fraction").out.split())
+        assert run("types", "int", "--json").data["overlap"] is None
+
     def test_a_pack_in_place_of_a_built_in_mapping(self, site: Site, run: Run, here: Path) -> None:
         site.add("suns", self.MAPS)
         (note,) = run("doctor", "--strict", "--json").data

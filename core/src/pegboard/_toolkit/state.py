@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cache, cached_property
 from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 from pegboard import builtin
 from pegboard._arguments.validate import RepairMode
-from pegboard._base.effects import pass_interrupt, tried
-from pegboard._base.errors import UnknownNameError, describe_exception, suggestion
+from pegboard._base.effects import tried
+from pegboard._base.errors import UnknownNameError, suggestion
 from pegboard._base.names import OWN, SEARCH_TOOL
 from pegboard._board.board import Registry
 from pegboard._board.guards import Guards
@@ -22,10 +22,8 @@ from pegboard._execution.engine import Engine
 from pegboard._execution.prepared import CallRunner
 from pegboard._injection.injectors import InjectorTable
 from pegboard._injection.presets import Preset, read_presets
-from pegboard._model.call import ToolCall
 from pegboard._model.plugin_record import Contribution
-from pegboard._model.policy import Permission, checked_capacity
-from pegboard._model.result import Status
+from pegboard._model.policy import checked_capacity
 from pegboard._model.tool import Origin, Tool
 from pegboard._plugins.hooks import HookName
 from pegboard._plugins.manager import Plugins
@@ -34,7 +32,7 @@ from pegboard._results.factory import ResultFactory
 from pegboard._tools.collect import Collector
 from pegboard._tools.signature import TypeTables
 from pegboard._types.table import TypeTable
-from pegboard.extension import Dialect, Guard, Middleware, Offer
+from pegboard.extension import Dialect, Middleware, Offer
 
 # What the search is called where tools go by their names on the board: none can have this one.
 OFF_BOARD: Final = ".search_tools"
@@ -43,7 +41,6 @@ OFF_BOARD: Final = ".search_tools"
 DEFER_THRESHOLD: Final = 10
 
 
-_REFUSED: Final = (Permission.PROMPT, Permission.NEVER)
 _TABLES: Final[tuple[HookName, ...]] = ("provide_types", "provide_injectors", "provide_converters")
 
 
@@ -74,25 +71,6 @@ def _named(plugins: Plugins, hook: HookName) -> dict[str, Any]:
             sides = f"{found[name].origin} and {contribution.origin}"
             plugins.pass_over(contribution.origin, f"{name!r} is offered by {sides}; block one of them")
     return {name: contribution.value for name, contribution in sorted(found.items())}
-
-
-def _checking(guard: Guard, engine: Engine) -> Middleware:
-    """What asks a guard before each call; it denies the call, and one that fails too."""
-
-    async def around(call: ToolCall, proceed: Callable[[], Any]) -> Any:
-        try:
-            verdict = guard.check(call) if guard.check is not None else None
-            refused = verdict is not None and (not verdict.offered or verdict.permission in _REFUSED)
-            reason = verdict.reason if verdict is not None else ""
-        except BaseException as error:  # noqa: BLE001 - a call that cannot be judged does not run
-            pass_interrupt(error)
-            refused, reason = True, f"the guard {guard.name!r} failed: {describe_exception(error)}"
-        if not refused:
-            return await proceed()
-        message = f"{call.name} was not run: a policy denies this call"
-        return engine.results.refusal(call, Status.DENIED, "denied", message, {"reason": reason})
-
-    return Middleware(around, name=f"guard {guard.name}".strip())
 
 
 def standard_tables() -> TypeTables:
@@ -142,9 +120,8 @@ class ToolkitState:
         self.dialects: dict[str, Dialect] = _named(plugins, "provide_dialects")
         guards = plugins.contributions("provide_guards")
         overlay.guards = Guards((each.value, each.origin) for each in guards)
-        checks = [_checking(each.value, engine) for each in guards if each.value.check is not None]
-        middleware: list[Middleware] = sorted(_values(plugins, "provide_middleware"), key=lambda each: each.order)
-        self.middleware = [*checks, *middleware]
+        engine.checks = [each.value.check for each in guards if each.value.check is not None]
+        self.middleware: list[Middleware] = sorted(_values(plugins, "provide_middleware"), key=lambda each: each.order)
         engine.around = [each for each in self.middleware if each.whole]
         self.runner = CallRunner(engine)
         # How those calls are made that no session prepared.
