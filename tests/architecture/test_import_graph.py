@@ -86,7 +86,7 @@ def trespasses(path: Path, *allowed: str) -> list[str]:
 # Packs of which a part is a library, and who uses it.
 LIBRARIES = {
     "pegboard_agent": ("pegboard_dialects",),
-    "pegboard_cli": ("pegboard_testing",),
+    "pegboard_cli": ("pegboard_policy", "pegboard_testing"),
     "pegboard_mcp": ("pegboard_schemas",),
     "pegboard_openapi": ("pegboard_schemas",),
 }

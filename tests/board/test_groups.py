@@ -24,6 +24,7 @@ from pegboard import (
 )
 from pegboard._board.board import Board, Registry
 from pegboard.hookspecs import hookimpl
+from pegboard_policy import Policy
 from tests.support.board_tools import add, board, double, named, names, shown
 
 
@@ -518,7 +519,7 @@ class TestAllOrNone:
     def test_a_file_that_cannot_be_written(
         self, attempt: Callable[[Toolkit], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        toolkit = Toolkit(plugins=(), permissions=tmp_path / "permissions.json")
+        toolkit = Toolkit(plugins=[Policy(permissions=tmp_path / "permissions.json")])
         toolkit.create_group("a")
         toolkit.register(named("x"), named("y"), group="a")
         toolkit.set_permission("x", "always")

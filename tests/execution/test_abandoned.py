@@ -102,7 +102,7 @@ def test_other_callers_jobs_get_the_threads(blocking: Blocking) -> None:
 
 @pytest.mark.parametrize("most", [2, 10])
 def test_timeouts_abandon_no_more_threads_than_the_cap(blocking: Blocking, most: int) -> None:
-    blocking.toolkit._core.services.threads.pool.max_abandoned = most
+    blocking.toolkit._core.engine._threads().max_abandoned = most
     policy = ExecutionPolicy(timeout=0.02)
     results = within(lambda: asyncio.run(blocking.toolkit.call_many(blocking.calls, policy=policy)))
     timed_out = [result for result in results if result.status is Status.TIMEOUT]

@@ -14,13 +14,13 @@ from pegboard import hookspecs
 from pegboard._base.errors import PluginError
 from pegboard._plugins.hooks import HookName
 from pegboard._plugins.manager import Plugins
-from pegboard.extension import Command, Converter, Dialect, Injector, Middleware, TypeHandler
+from pegboard.extension import Command, Converter, Dialect, Guard, Injector, Middleware, TypeHandler
 from pegboard.hookspecs import hookimpl
 
 SPECS = sorted(name for name, value in vars(hookspecs).items() if hasattr(value, "pegboard_spec"))
 HEADER = """
 import attrs
-from pegboard.extension import Command, Converter, Dialect, Injector, Middleware, TypeHandler
+from pegboard.extension import Command, Converter, Dialect, Guard, Injector, Middleware, TypeHandler
 from pegboard.hookspecs import hookimpl
 """
 
@@ -62,6 +62,7 @@ ANSWERS: dict[str, tuple[str, Any]] = {
     "provide_commands": ("@hookimpl\ndef provide_commands(): return [Command('hi', 'Say hi.', print)]", Command),
     "provide_converters": ("@hookimpl\ndef provide_converters(): yield Converter(int, str)", Converter),
     "provide_dialects": ("@hookimpl\ndef provide_dialects(): return (Dialect('x', list),)", Dialect),
+    "provide_guards": ("@hookimpl\ndef provide_guards(): return [Guard(print)]", Guard),
     "provide_injectors": ("@hookimpl\ndef provide_injectors(): return {Injector(int, int)}", Injector),
     "provide_middleware": ("@hookimpl\ndef provide_middleware(): return [Middleware(print)]", Middleware),
     "provide_types": ("@hookimpl\ndef provide_types(): return [TypeHandler(int, print)]", TypeHandler),

@@ -377,7 +377,8 @@ class TestObjects:
         exec(HEADER + TOOLS.format(tool="forecast"), vars(module))
         plugins = site.load(selection=[module, "installed"])
         assert tool_names(plugins) == ["ant_tool", "forecast"]
-        assert [str(record.state) for record in plugins.records] == ["active", "active", "shadowed"]
+        assert [str(record.state) for record in plugins.records] == ["active", "active", "found"]
+        assert plugins.problems == ()
 
     @pytest.mark.parametrize("environ", [{"PEGBOARD_PLUGINS": ""}, {"PEGBOARD_BLOCK": "weather"}])
     def test_the_environment_must_allow_them_too(self, site: Site, environ: dict[str, str]) -> None:
@@ -538,7 +539,7 @@ class TestAttribution:
             assert str(toolkit.types.handler_for(Fraction)[1]) == "acme-all 1.2"
 
 
-class TestTies:
+class TestOverlaps:
     SOURCE = """
     from fractions import Fraction
     from pegboard import TypeHandler
@@ -547,37 +548,48 @@ class TestTies:
         return [TypeHandler(Fraction, lambda annotation, types: types.plan(str), priority={})]
     """
 
-    @pytest.mark.parametrize(("priorities", "ties"), [((0, 0), 1), ((0, 1), 0)])
-    def test_are_a_problem_before_a_tool_meets_them(self, site: Site, priorities: tuple[int, int], ties: int) -> None:
+    @pytest.mark.parametrize(("priorities", "count"), [((0, 0), 1), ((0, 1), 0)])
+    def test_are_a_problem_before_a_tool_meets_them(self, site: Site, priorities: tuple[int, int], count: int) -> None:
         for name, priority in zip(("one", "two"), priorities, strict=True):
             site.add(name, self.SOURCE.format(priority))
         with Toolkit(plugins=["one", "two"]) as toolkit:
-            assert len(toolkit.problems) == ties
-            assert list(toolkit.types.ties) == toolkit.problems
+            assert len(toolkit.problems) == count
             for problem in toolkit.problems:
-                assert problem.startswith("acme-one 1.0 and acme-two 1.0 both map fractions.Fraction, each for ")
+                assert problem.startswith(
+                    "acme-one 1.0 and acme-two 1.0 both map fractions.Fraction; acme-one 1.0 counts"
+                )
 
-    def test_of_converters_cost_the_tools_that_return_such_values(self, site: Site) -> None:
-        source = """
+    @pytest.mark.parametrize(("hook", "verb"), [("converters", "convert"), ("injectors", "provide")])
+    def test_of_converters_and_injectors_are_told_alike(self, site: Site, hook: str, verb: str) -> None:
+        made = {
+            "converters": "Converter(Fraction, lambda x: '{0}')",
+            "injectors": "Injector(Fraction, lambda: Fraction(1, {1}))",
+        }[hook]
+        source = f"""
         from fractions import Fraction
-        from pegboard import Converter
-        def {0}_half() -> Fraction: return Fraction(1, 2)
-        def {0}_name() -> str: return "{0}"
+        from pegboard import Converter, Injector
         @hookimpl
-        def provide_tools(): return [{0}_half, {0}_name]
+        def provide_tools():
+            def {{0}}_half(): return Fraction(1, 2)
+            def {{0}}_given(x: Fraction): return str(x)
+            return [{{0}}_half, {{0}}_given]
         @hookimpl
-        def provide_converters(): return [Converter(Fraction, str)]
+        def provide_{hook}(): return [{made}]
+        @hookimpl
+        def provide_types():
+            from pegboard import TypeHandler
+            return [TypeHandler(Fraction, lambda annotation, types: types.plan(str), priority={{1}})]
         """
-        for name in ("one", "two"):
-            site.add(name, source.format(name))
+        for number, name in enumerate(("one", "two"), 2):
+            site.add(name, source.format(name, number))
         with Toolkit(plugins=["one", "two"]) as toolkit:
-            assert sorted(tool.name for tool in toolkit) == ["one_name", "two_name"]
-            both = (
-                "two converters claim Fraction: acme-one 1.0 and acme-two 1.0; block one, or give one a higher priority"
-            )
-            assert [problem.count(both) for problem in toolkit.problems] == [1, 1]
-        with Toolkit(plugins=["one", "two"], block=["two"]) as toolkit:
-            assert toolkit.call_sync("one_half").text == "1/2"
+            (problem,) = toolkit.problems
+            both = f"acme-one 1.0 and acme-two 1.0 both {verb} fractions.Fraction; acme-one 1.0 counts"
+            assert problem == f"{both}; block one, or give one a higher priority"
+            if hook == "converters":
+                assert toolkit.call_sync("two_half").text == "one"
+            else:
+                assert toolkit.call_sync("two_given").text == "1/2"
 
 
 class TestProblems:
@@ -640,32 +652,42 @@ class TestBuiltin:
             site.load(builtin=[module]).tools()
 
 
-class TestFail:
-    def test_contributes_nothing_more(self, site: Site) -> None:
+class TestPassedOver:
+    def test_is_told_and_costs_nothing_else(self, site: Site) -> None:
         site.add("my-ant")
-        site.add("bee")
         plugins = site.load()
-        error = ValueError("cannot read it")
-        plugins.fail(plugins.tools()[1].origin, "its tool f cannot be read", error)
-        assert tool_names(plugins) == ["bee_tool"]
-        assert plugins.errors[0].exception is error
-        plugins.fail(Origin("bee"), "for a test")
-        assert tool_names(plugins) == []
-        assert [failure.record.reason for failure in plugins.errors] == ["for a test", "its tool f cannot be read"]
-        assert plugins.errors[0].traceback == ""
-
-    def test_of_one_that_is_not_active(self, site: Site) -> None:
-        site.add("ant")
-        plugins = site.load()
-        plugins.fail(Origin("aunt"), "no reason")
-        assert (tool_names(plugins), plugins.errors) == (["ant_tool"], ())
+        plugins.pass_over(plugins.tools()[0].origin, "its backend does not count")
+        plugins.pass_over(Origin("aunt"), "of none that is active")
+        assert (tool_names(plugins), plugins.errors) == (["my_ant_tool"], ())
+        assert plugins.problems == ("my-ant (acme-my-ant 1.0): its backend does not count",)
 
     def test_strict(self, site: Site) -> None:
         site.add("ant")
         error = ValueError("x")
-        with pytest.raises(PluginError, match=r"the plugin ant .* is failed: unreadable") as caught:
-            site.load(on_error="raise").fail(Origin("ant"), "unreadable", error)
+        with pytest.raises(PluginError, match=r"the plugin ant \(acme-ant 1.0\): unreadable") as caught:
+            site.load(on_error="raise").pass_over(Origin("ant"), "unreadable", error)
         assert caught.value.__cause__ is error
+
+    def test_two_backends_of_one_name(self, site: Site) -> None:
+        source = """
+        class Single:
+            name = "single"
+            def submit(self, job): ...
+            def close(self): ...
+        def {0}_tool(): return "{0}"
+        @hookimpl
+        def provide_tools(): return [{0}_tool]
+        @hookimpl
+        def provide_backends(): return [Single()]
+        """
+        for name in ("ant", "bee"):
+            site.add(name, source.format(name))
+        with Toolkit() as toolkit:
+            assert sorted(tool.name for tool in toolkit) == ["ant_tool", "bee_tool"]
+            (problem,) = toolkit.problems
+            assert problem == (
+                "bee (acme-bee 1.0): 'single' is offered by acme-ant 1.0 and acme-bee 1.0; block one of them"
+            )
 
 
 class TestStrict:

@@ -13,6 +13,7 @@ from pegboard import PegboardError, SettingsError, Toolkit
 from pegboard.inspection import regular, write_file
 from pegboard_agent import Memory
 from pegboard_cli._lockfile import Lock
+from pegboard_policy import Policy
 from pegboard_testing._snapshot import SchemaSnapshot
 from tests.support.waiting import within
 
@@ -21,7 +22,7 @@ Write = Callable[[Path], object]
 
 def permissions(path: Path) -> object:
     """Permissions of a toolkit."""
-    toolkit = Toolkit(plugins=(), permissions=path)
+    toolkit = Toolkit(plugins=[Policy(permissions=path)])
     toolkit.register(lambda: 1, name="a")
     toolkit.set_permission("a", "never")
     return None
@@ -82,7 +83,7 @@ class TestPlaces:
         assert not (tmp_path / "new").exists()
 
     def test_a_link_that_takes_the_place_of_permissions_leads_nowhere(self, path: Path, victim: Path) -> None:
-        toolkit = Toolkit(plugins=(), permissions=path)
+        toolkit = Toolkit(plugins=[Policy(permissions=path)])
         toolkit.register(lambda: 1, name="a")
         path.symlink_to(victim)
         with pytest.raises(SettingsError):

@@ -16,7 +16,6 @@ from typing import Any, NoReturn
 import pytest
 
 from pegboard import (
-    Converter,
     ExecutionPolicy,
     Secret,
     Status,
@@ -25,7 +24,6 @@ from pegboard import (
     ToolError,
     Toolkit,
     ToolResult,
-    hookimpl,
     tool,
 )
 from tests.support.interpreters import as_calls_run, printed
@@ -568,19 +566,3 @@ class TestCtrlC:
             toolkit.call_sync("interrupted")
         with pytest.raises(KeyboardInterrupt):
             toolkit.prepare("interrupted").execute_sync()
-
-
-def test_packs_at_odds_are_told_to_the_program_alone() -> None:
-    class Ant:
-        @hookimpl
-        def provide_converters(self) -> list[Converter]:
-            return [Converter(complex, str)]
-
-    class Bee(Ant): ...
-
-    with Toolkit(plugins=[Ant(), Bee()]) as toolkit:
-        toolkit.register(lambda: 1j, name="root")
-        result = toolkit.call_sync("root")
-    assert result.text == "Error: the tool returned a complex that cannot be turned into a result"
-    assert result.error is not None
-    assert result.error.details["reason"].startswith("two converters claim complex: Ant and Bee; block one")

@@ -445,7 +445,7 @@ class TestPacks:
         site.add("dice", "import pegboard\ndef f(): ...\n@hookimpl\ndef provide_tools(settings): return [f, f]")
         pack(site, "casino")
         toolkit = Toolkit()
-        assert names(toolkit) == ["roll", "only_casino"]
+        assert names(toolkit) == ["roll", "only_casino", "f"]
         (problem,) = toolkit.problems
         assert "'f' twice" in problem
 
@@ -649,9 +649,7 @@ class TestLazy:
         assert result.status in ("error", "not_found")
         assert [each.name for each in toolkit.schemas()] == ["roll", "only_casino"]
         assert toolkit.call_sync("roll").text == "casino"
-        # What is no function costs itself, what cannot be imported the pack.
-        failed = [] if "names one" in reason else ["lazy"]
-        assert [failure.record.name for failure in toolkit.plugin_errors] == failed
+        assert toolkit.plugin_errors == []
         assert reason in toolkit.problems[0]
         assert set(toolkit.permissions) == set(names(toolkit))
         assert toolkit.call_sync(name, {}).status == "not_found"

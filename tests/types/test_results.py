@@ -12,7 +12,6 @@ from jsonschema import Draft202012Validator
 
 import pegboard_dataclasses
 from pegboard import (
-    ConflictError,
     Converter,
     ImageBlock,
     PegboardError,
@@ -193,65 +192,55 @@ def bank(name: str) -> ModuleType:
     return module
 
 
-class TestTies:
-    """Two plugins that map a type equally well are an error on the way out as they are on the way in."""
+class TestOverlaps:
+    """Of two plugins that map or convert a type equally well the first counts, on the way out as on the way in."""
 
     @pytest.fixture
     def toolkit(self) -> Iterator[Toolkit]:
         with Toolkit(plugins=[bank("acme_a"), bank("acme_b")]) as made:
             yield made
 
-    @pytest.mark.parametrize("annotation", [Money, list[Money], dict[str, Money | None]])
-    def test_annotated_they_refuse_the_tool(self, toolkit: Toolkit, annotation: Any) -> None:
-        both = r"tool 'give': return annotation: acme_a and acme_b both map .*Money, each for its own tools; choose one"
-        with pytest.raises(ConflictError, match=both):
-            toolkit.register(giving(annotation, None))
-        assert len(toolkit) == 0
+    @pytest.mark.parametrize(
+        ("annotation", "value", "data"),
+        [
+            (Money, Money(), "acme_a"),
+            (list[Money], [Money()], ["acme_a"]),
+            (dict[str, Money | None], {"a": Money()}, {"a": "acme_a"}),
+            (Any, Money(), "acme_a"),
+            (Any, [Money()], ["acme_a"]),
+        ],
+    )
+    def test_of_types(self, toolkit: Toolkit, annotation: Any, value: Any, data: Any) -> None:
+        toolkit.register(giving(annotation, value))
+        assert toolkit.call_sync("give").data == data
+        assert "acme_a and acme_b both map" in toolkit.problems[0]
 
-    @pytest.mark.parametrize("value", [Money(), [Money()]])
-    def test_found_in_a_value_they_end_the_call_with_an_error_that_names_both(
-        self, toolkit: Toolkit, value: Any
-    ) -> None:
-        toolkit.register(giving(Any, value))
-        result = toolkit.call_sync("give")
-        assert result.status is Status.ERROR
-        assert "acme" not in result.text  # a model can do nothing about it
-        assert result.error is not None
-        assert "acme_a and acme_b both map" in result.error.details["reason"]
-
-    @pytest.mark.parametrize("annotation", [Money, Money | None, Date | Money, Annotated[Money, "of somebody"]])
-    def test_converters_of_one_class_refuse_the_tool(self, annotation: Any) -> None:
-        """As long as two packs convert it equally well, no call of the tool could end well."""
-
+    @pytest.mark.parametrize("annotation", [Money, Money | None, Date | Money, Annotated[Money, "of a bank"]])
+    def test_of_converters(self, annotation: Any) -> None:
         class Ant:
             @hookimpl
             def provide_converters(self) -> list[Converter]:
-                return [Converter(Money, lambda money: "money")]
+                return [Converter(Money, lambda money: "ant")]
 
         class Bee(Ant):
             @hookimpl
             def provide_converters(self) -> list[Converter]:
-                return [Converter(Money, lambda money: "money"), Converter(Date, str)]
+                return [Converter(Money, lambda money: "bee"), Converter(Date, str)]
 
-        both = (
-            "tool 'give': return annotation: two converters claim Money: Ant and Bee; block one, or give one a higher"
-        )
         with Toolkit(plugins=[Ant(), Bee()]) as own:
-            with pytest.raises(ConflictError, match=both):
-                own.register(giving(annotation, Money()))
-            assert len(own) == 0
-            own.register(tool(converter=lambda money: "mine")(giving(annotation, Money())))
-            assert own.call_sync("give").text == "mine"
+            own.register(giving(annotation, Money()))
+            assert own.call_sync("give").text == "ant"
+            (problem,) = own.problems
+            assert problem.startswith("Ant and Bee both convert tests.types.test_results.Money; Ant counts; ")
 
-    def test_a_converter_that_would_be_one_too_many_is_refused(self) -> None:
+    def test_of_the_program_the_last_counts(self) -> None:
         with Toolkit(plugins=()) as own:
             own.register_converter(Converter(Money, lambda money: "money"))
             own.register(giving(Money, Money()))
-            with pytest.raises(ConflictError, match=r"tool 'give': .*two converters claim Money"):
-                own.register_converter(Converter(Money, lambda money: "other"))
-            assert own.call_sync("give").text == "money"
+            own.register_converter(Converter(Money, lambda money: "other"))
+            assert (own.call_sync("give").text, own.problems) == ("other", [])
 
-    def test_the_program_breaks_them(self, toolkit: Toolkit) -> None:
+    def test_the_program_decides(self, toolkit: Toolkit) -> None:
         toolkit.register_type(TypeHandler(Money, lambda annotation, types: shaped({}, Text(str), lambda value: "mine")))
         toolkit.register(giving(Money, Money()))
         assert toolkit.call_sync("give").data == "mine"

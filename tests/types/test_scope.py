@@ -1,4 +1,4 @@
-"""Two packs that map one type, and packs that map it for themselves: whose tools read it how."""
+"""Packs that map one type, and registrations that map it for themselves: which tool reads it how."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pegboard import ConflictError, Text, Toolkit, TypeHandler, TypePlan, Types, hookimpl, shaped, tool
+from pegboard import RegistrationError, Text, Toolkit, TypeHandler, TypePlan, Types, hookimpl, shaped, tool
 
 
 def marked(name: str) -> Any:
@@ -69,52 +69,31 @@ class TestTwoPacks:
         with Toolkit(plugins=packs) as made:
             yield made
 
-    def test_nobody_fails(self, toolkit: Toolkit) -> None:
-        assert {record.name: str(record.state) for record in toolkit.plugins} == {
-            "moons": "active",
-            "suns": "active",
-            "victim": "active",
-        }
-        assert [each.name for each in toolkit if each.origin.plugin == "victim"] == [
-            "victim_of_datetime",
-            "victim_plain",
+    def test_every_tool_works_and_reads_the_same(self, toolkit: Toolkit) -> None:
+        toolkit.register(half, when)
+        assert {str(record.state) for record in toolkit.plugins} == {"active"}
+        for name in ("suns_of_fraction", "moons_of_fraction", "victim_of_fraction"):
+            assert toolkit.call_sync(name, {"part": "moons:3"}).data == "moons:3"
+            assert toolkit.call_sync(name, {"part": "suns:3"}).status == "invalid"
+        assert toolkit.call_sync("half", {"part": "moons:3"}).text == "3/2"
+        assert toolkit.call_sync("when", {"moment": "moons:2024"}).data == "moons:2024-01-01 00:00:00"
+
+    def test_problems_name_both_the_winner_and_the_two_ways_to_choose(self, toolkit: Toolkit) -> None:
+        assert toolkit.problems == [
+            f"moons and suns both map {name}; moons counts; choose with "
+            f'settings={{"pegboard": {{"types": {{"{name}": "suns"}}}}}}, or map it in the program with '
+            "register_type(...)"
+            for name in ("datetime.datetime", "fractions.Fraction")
         ]
 
-    @pytest.mark.parametrize("name", ["suns", "moons"])
-    def test_their_own_tools_keep_their_own(self, toolkit: Toolkit, name: str) -> None:
-        assert toolkit.call_sync(f"{name}_of_fraction", {"part": f"{name}:3"}).data == f"{name}:3"
-        other = {"suns": "moons", "moons": "suns"}[name]
-        assert toolkit.call_sync(f"{name}_of_fraction", {"part": f"{other}:3"}).status == "invalid"
-        inner = toolkit[f"{name}_of_datetime"].parameters["properties"]["moment"]["items"]
-        assert inner["pattern"] == f"^{name}:[0-9]+$"
-
-    def test_everybody_else_has_the_built_in(self, toolkit: Toolkit) -> None:
-        toolkit.register(when)
-        for name, sent in (("when", "2024-01-01T00:00:00Z"), ("victim_of_datetime", ["2024-01-01T00:00:00Z"])):
-            assert toolkit.call_sync(name, {"moment": sent}).status == "success"
-
-    def test_where_there_is_none_only_they_are_refused(self, toolkit: Toolkit) -> None:
-        with pytest.raises(ConflictError, match="tool 'half': parameter 'part': moons and suns both map fractions"):
-            toolkit.register(half)
-        result = toolkit.call_sync("victim_of_fraction", {"part": "1"})
-        assert result.status == "not_found"
-        assert result.text.endswith("The plugin victim does not offer it: it cannot be used here.")
-        assert result.error is not None
-        assert "moons and suns both map fractions.Fraction" in result.error.details["remedy"]
-        (own,) = [each for each in toolkit.problems if each.startswith("victim: tool 'victim_of_fraction': ")]
-        assert "moons and suns both map fractions.Fraction, each for its own tools; choose one for all with" in own
-
-    def test_the_ways_out(self, toolkit: Toolkit) -> None:
-        ties = [each for each in toolkit.problems if each.startswith("moons and suns both map ")]
-        assert [each.partition(",")[0].removeprefix("moons and suns both map ") for each in ties] == [
-            "datetime.datetime",
-            "fractions.Fraction",
-        ]
+    def test_the_program_chooses(self, toolkit: Toolkit) -> None:
         toolkit.register_type(TypeHandler(Fraction, marked("mine")))
         toolkit.register(half)
         for name in ("suns_of_fraction", "moons_of_fraction", "victim_of_fraction"):
             assert toolkit.call_sync(name, {"part": "mine:3"}).data == "mine:3"
         assert toolkit.call_sync("half", {"part": "mine:3"}).text == "3/2"
+
+    def test_a_setting_chooses(self) -> None:
         packs = [pack("suns", Fraction), pack("moons", Fraction), pack("victim")]
         chosen = {"pegboard": {"types": {"fractions.Fraction": "suns"}}}
         with Toolkit(plugins=packs, settings=chosen) as other:
@@ -122,27 +101,70 @@ class TestTwoPacks:
             assert (other.problems, other.call_sync("half", {"part": "suns:3"}).text) == ([], "3/2")
             assert other.call_sync("victim_of_fraction", {"part": "suns:3"}).data == "suns:3"
 
-    def test_a_pack_that_goes_leaves_the_other(self, toolkit: Toolkit) -> None:
-        with Toolkit(plugins=[pack("suns", Fraction), pack("victim")]) as other:
-            other.register(half)
-            assert (other.problems, other.call_sync("half", {"part": "suns:3"}).text) == ([], "3/2")
-
-
-class TestScope:
-    def test_of_a_pack_nobody_else_is_concerned(self) -> None:
-        packs = [pack("suns", Fraction, datetime, scope="pack"), pack("moons", datetime), pack("victim")]
+    def test_the_higher_priority_wins_without_a_word(self) -> None:
+        packs = [pack("moons", Fraction), pack("suns", Fraction, priority=1)]
         with Toolkit(plugins=packs) as toolkit:
-            toolkit.register(when)
-            assert [each.partition(": parameter")[0] for each in toolkit.problems] == [
-                "moons: tool 'moons_of_fraction'",
-                "victim: tool 'victim_of_fraction'",
-            ]
-            assert toolkit.call_sync("suns_of_fraction", {"part": "suns:3"}).data == "suns:3"
-            for name, mark in (("suns", "suns"), ("moons", "moons"), ("victim", "moons")):
-                inner = toolkit[f"{name}_of_datetime"].parameters["properties"]["moment"]["items"]
-                assert inner["pattern"] == f"^{mark}:[0-9]+$"
-            assert toolkit["when"].parameters["properties"]["moment"]["pattern"] == "^moons:[0-9]+$"
+            toolkit.register(half)
+            assert (toolkit.problems, toolkit.call_sync("half", {"part": "suns:3"}).text) == ([], "3/2")
 
-    def test_one_for_the_board_speaks_for_all(self) -> None:
-        with Toolkit(plugins=[pack("suns", Fraction), pack("victim")]) as toolkit:
-            assert toolkit.call_sync("victim_of_fraction", {"part": "suns:3"}).data == "suns:3"
+    def test_else_pluggys_order(self) -> None:
+        first = pack("suns", Fraction)
+        vars(first)["provide_types"] = hookimpl(tryfirst=True)(vars(first)["provide_types"])
+        with Toolkit(plugins=[pack("moons", Fraction), first]) as toolkit:
+            toolkit.register(half)
+            assert toolkit.call_sync("half", {"part": "suns:3"}).text == "3/2"
+            assert "suns counts" in toolkit.problems[0]
+
+
+@pytest.mark.parametrize(
+    ("chosen", "problem"),
+    [
+        ({"fractions.Fraction": "sun"}, "no active pack of that name maps types. Did you mean 'suns'?"),
+        ({"fractions.Fracton": "suns"}, "is the name of no type. Did you mean 'fractions.Fraction'?"),
+        ({"no_such_module.Thing": "suns"}, "'no_such_module.Thing' is the name of no type."),
+        ({"fractions.Fraction": "clocks"}, "is to be mapped by 'clocks', which does not map it"),
+    ],
+)
+def test_a_setting_that_chooses_nothing_is_a_problem(chosen: dict[str, str], problem: str) -> None:
+    packs = [pack("suns", Fraction), pack("clocks", datetime)]
+    with Toolkit(plugins=packs, settings={"pegboard": {"types": chosen}}) as toolkit:
+        (told,) = toolkit.problems
+        assert told.startswith(f"the setting types of pegboard: {next(iter(chosen))!r} ")
+        assert problem in told
+
+
+class TestOneRegistration:
+    """`register(..., types=)` maps for its tools alone."""
+
+    def test_maps_for_its_own_tools(self) -> None:
+        with Toolkit(plugins=[pack("suns", datetime, Fraction)]) as toolkit:
+            toolkit.register(when, types={datetime: TypeHandler(datetime, marked("mine"))})
+            toolkit.register(when, name="other")
+            assert toolkit.call_sync("when", {"moment": "mine:2024"}).data == "mine:2024-01-01 00:00:00"
+            assert toolkit.call_sync("other", {"moment": "suns:2024"}).data == "suns:2024-01-01 00:00:00"
+            assert toolkit.problems == []
+
+    def test_inside_other_types_and_when_tools_are_read_again(self) -> None:
+        def listed(moments: list[datetime]) -> int:
+            return len(moments)
+
+        with Toolkit(plugins=()) as toolkit:
+            toolkit.register(listed, types={datetime: TypeHandler(datetime, marked("mine"))})
+            toolkit.register_type(TypeHandler(Fraction, marked("late")))
+            toolkit.register_type(TypeHandler(datetime, marked("late")))
+            assert toolkit.call_sync("listed", {"moments": ["mine:2024", "mine:2025"]}).data == 2
+
+    def test_stands_for_no_subclass(self) -> None:
+        class Moment(datetime): ...
+
+        def later(moment: Moment) -> str:
+            return str(moment)
+
+        with Toolkit(plugins=()) as toolkit, pytest.raises(RegistrationError):
+            toolkit.register(later, types={datetime: TypeHandler(datetime, marked("mine"))})
+
+    def test_what_is_no_handler_is_refused(self) -> None:
+        with Toolkit(plugins=()) as toolkit:
+            with pytest.raises(RegistrationError, match=r"types= maps datetime.datetime with a TypeHandler, not "):
+                toolkit.register(when, types={datetime: marked("mine")})
+            assert len(toolkit) == 0

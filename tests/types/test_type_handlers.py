@@ -94,13 +94,12 @@ def test_handler_for_names_it_and_what_it_shadows() -> None:
     assert shadowed[0][0].matches is float
 
 
-def test_two_plugins_that_read_the_same_metadata_tie() -> None:
+def test_of_two_plugins_that_read_the_same_metadata_the_first_counts() -> None:
     table = TypeTable()
     table.add(TypeHandler(float, lambda annotation, types: shaped({}, Text(str))), Origin("core"), "builtin")
     for name in ("yards", "metres"):
         table.add(TypeHandler(is_measure, measure, whole=True), Origin(name), "plugin")
-    assert table.plan(Annotated[float, Unit("km")]).schema == {}
-    (tie,) = table.ties
-    assert tie.startswith("metres and yards both map float, each for its own tools; ")
-    assert table.within("yards").plan(Metres).schema != {}
+    assert table.plan(Annotated[float, Unit("km")]).schema != {}
+    (problem,) = table.problems
+    assert problem.startswith("metres and yards both map float; yards counts; ")
     assert table.plan(float).schema == {}

@@ -134,9 +134,11 @@ class TestPack:
 
     def test_depends_on_no_other_pack(self, pack: Member) -> None:
         # But for a part of one that its documentation calls a library: the agent speaks a dialect on boards without it,
-        # files of media are confined as all files are, workers far away answer as processes do.
+        # files of media are confined as all files are, workers far away answer as processes do, the command line writes
+        # the lock that policy reads.
         libraries = {
             "agent": {"pegboard-dialects"},
+            "cli": {"pegboard-policy"},
             "mcp": {"pegboard-schemas"},
             "multimodal": {"pegboard-files"},
             "openapi": {"pegboard-schemas"},

@@ -275,6 +275,9 @@ from pegboard.extension import (
     EnteredCall as EnteredCall,
 )
 from pegboard.extension import (
+    Guard as Guard,
+)
+from pegboard.extension import (
     Injector as Injector,
 )
 from pegboard.extension import (
@@ -297,6 +300,9 @@ from pegboard.extension import (
 )
 from pegboard.extension import (
     Types as Types,
+)
+from pegboard.extension import (
+    Verdict as Verdict,
 )
 from pegboard.hookspecs import (
     hookimpl as hookimpl,
@@ -335,6 +341,7 @@ __all__ = [
     "FixedItems",
     "ForeignSchema",
     "Group",
+    "Guard",
     "Hints",
     "ImageBlock",
     "Inject",
@@ -392,6 +399,7 @@ __all__ = [
     "TypePlan",
     "Types",
     "UnknownNameError",
+    "Verdict",
     "VideoBlock",
     "__version__",
     "describe_exception",

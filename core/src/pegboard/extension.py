@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
 from functools import cache
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol, TypeAlias, cast, final, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias, cast, final, runtime_checkable
 
 from attrs import field, frozen
 from attrs.converters import optional
@@ -16,7 +16,7 @@ from pegboard._base.names import listed
 from pegboard._base.records import Shown
 from pegboard._base.redaction import Redaction
 from pegboard._model.call import CancelToken, Emitter, ToolCall
-from pegboard._model.policy import ExecutionPolicy
+from pegboard._model.policy import ExecutionPolicy, Permission
 from pegboard._model.result import Block, ToolResult
 from pegboard._model.shapes import TypePlan
 from pegboard._model.tool import Tool
@@ -55,14 +55,15 @@ class TypeHandler(Shown):
     Of handlers of one origin the higher `priority` wins; between origins: program, then plugins, then built-in.
     With `whole`, a predicate is also asked about `Annotated` types as they are written, for metadata that only its
     library understands; bounds and predicates in there are then the handler's to enforce.
-    A pack's handler speaks for every tool on the board; with `scope="pack"` for the tools of its own pack alone.
+    A pack's handler speaks for every tool on the board. Of two packs that map a type equally well the first in pluggy's
+    order counts, which `toolkit.problems` says. One that maps what a library has in general, such as all dataclasses,
+    takes a priority below 0, so that whoever maps a single class is not passed over.
     """
 
     matches: Matches | tuple[Any, ...]
     build: Callable[[Any, Types], TypePlan] = field(repr=False)
     priority: int = 0
     whole: bool = field(default=False, kw_only=True)
-    scope: Literal["board", "pack"] = field(default="board", kw_only=True)
 
 
 @frozen(eq=False, repr=False)
@@ -107,6 +108,36 @@ class Middleware(Shown):
     order: int = 0
     whole: bool = field(default=False, kw_only=True)
     told: Callable[[str, Mapping[str, Any]], Any] = field(default=lambda what, details: None, repr=False, kw_only=True)
+
+
+@frozen(eq=False, repr=False)
+class Verdict(Shown):
+    """What a guard says of a tool or a call: whether it is offered, and a `permission`, None where it says nothing.
+
+    Of several guards the strictest counts. `reason` is for the program and for the person who is asked, never for a
+    model.
+    """
+
+    offered: bool = True
+    permission: Permission | None = field(default=None, converter=optional(Permission))
+    reason: str = ""
+
+
+@frozen(eq=False, repr=False)
+class Guard(Shown):
+    """Decides about tools: which are offered, which ask and which never run, whatever the program says.
+
+    `judge(tool)` is asked once about each tool, and again after a decision. `decided(tool, permission)` hears of the
+    toolkit's `set_permission` before anything changes, and with None of a tool that was removed; it returns whether it
+    keeps the decision itself, and what it raises refuses it. `check(call)` is asked before each call, and again where
+    an approver edits its arguments: a verdict that is not offered or `"never"` denies the call, `"prompt"` asks the
+    approver. A guard that fails keeps the tool, or the call, back.
+    """
+
+    judge: Callable[[Tool], Verdict | None] = field(repr=False)
+    decided: Callable[[Tool, Permission | None], Any] | None = field(default=None, repr=False, kw_only=True)
+    check: Callable[[ToolCall], Verdict | None] | None = field(default=None, repr=False, kw_only=True)
+    name: str = field(default="", kw_only=True)
 
 
 class EnteredCall(NamedTuple):
@@ -366,6 +397,7 @@ class Offer(Shown):
 
     Tools of a group that the program has not created are not offered. `presets` are `{tool: {parameter: value}}`, by
     the source's own names, as everything here goes by them; `name` and `description` are for the one tool there is.
+    `types` are `{annotation: TypeHandler}`, for just these annotations and these tools.
     """
 
     source: Any
@@ -379,3 +411,4 @@ class Offer(Shown):
     description: str | None = field(default=None, kw_only=True)
     extended_model: Any = field(default=None, kw_only=True)
     defer: bool = field(default=False, kw_only=True)
+    types: Mapping[Any, TypeHandler] = field(factory=dict, kw_only=True, repr=False)

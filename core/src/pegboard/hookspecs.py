@@ -16,7 +16,7 @@ from typing import Any
 
 import pluggy
 
-from pegboard.extension import Command, Converter, Dialect, Injector, Middleware, TypeHandler
+from pegboard.extension import Command, Converter, Dialect, Guard, Injector, Middleware, TypeHandler
 
 GROUP = "pegboard"
 
@@ -148,6 +148,23 @@ def provide_middleware(settings: Any) -> Iterable[Middleware] | None:
     @pegboard.hookimpl
     def provide_middleware(settings):
         return [pegboard.Middleware(around, name="print")]
+    """
+
+
+@hookspec
+def provide_guards(settings: Any) -> Iterable[Guard] | None:
+    """Guards: which tools are offered, which ask and what a call may do, the strictest of all.
+
+    import pegboard
+
+    def judge(tool):
+        if tool.hints.destructive:
+            return pegboard.Verdict(permission="prompt", reason="it cannot be undone")
+        return None
+
+    @pegboard.hookimpl
+    def provide_guards(settings):
+        return [pegboard.Guard(judge, name="careful")]
     """
 
 

@@ -4,7 +4,9 @@
 importing any of it, `plugins.contributions(hook)` who contributes what, `plugins.settings.effective()` which settings
 hold and where each came from, `plugins.import_seconds` how long imports took.
 
-`write_file(path, text, what)` and `open(path, opener=regular)` are how Pegboard and its packs write files of their own.
+`facts_of(tool)` are what a person who allows a tool goes by, `digest(data)` is a hash of such data, and `is_own(tool)`
+says that a tool is one of the core's own. `write_file(path, text, what)` and `open(path, opener=regular)` are how
+Pegboard and its packs write files of their own.
 `spelled_out(text)` is for text from outside that goes to a terminal, `suggestion(name, known)` follows "unknown X".
 `pack_that_gives("pegboard chat")` is the pack of this project that has a command, installed or not.
 `tool_index(tools).search(words, limit)` names the tools that fit best, as `search_tools` does.
@@ -13,9 +15,11 @@ hold and where each came from, `plugins.import_seconds` how long imports took.
 from __future__ import annotations
 
 from pegboard._base.errors import spelled_out, suggestion
+from pegboard._base.files import regular, write_file
+from pegboard._base.jsonable import digest
 from pegboard._base.known_packs import pack_that_gives
 from pegboard._board.board import Board, Clash
-from pegboard._board.permissions import Lock, regular, write_file
+from pegboard._board.permissions import facts_of, is_own
 from pegboard._model.plugin_record import Contribution
 from pegboard._model.tool import Tool
 from pegboard._plugins.hooks import HookName
@@ -23,22 +27,26 @@ from pegboard._plugins.manager import Plugins
 from pegboard._plugins.settings import Settings
 from pegboard._plugins.settings_values import Setting
 from pegboard._schema.nodes import render
+from pegboard._toolkit.session import Session
 from pegboard._toolkit.toolkit import Toolkit
 from pegboard._types.hints import function_kind
 from pegboard.builtin.search import tool_index
+from pegboard.extension import Verdict
 
 __all__ = [
     "Board",
     "Clash",
     "Contribution",
     "HookName",
-    "Lock",
     "Plugins",
     "Setting",
     "Settings",
     "board_of",
+    "digest",
+    "facts_of",
     "function_kind",
     "is_loaded",
+    "is_own",
     "pack_that_gives",
     "plugins_of",
     "regular",
@@ -46,6 +54,7 @@ __all__ = [
     "spelled_out",
     "suggestion",
     "tool_index",
+    "verdicts_of",
     "write_file",
 ]
 
@@ -63,3 +72,9 @@ def board_of(toolkit: Toolkit) -> Board:
 def is_loaded(tool: Tool) -> bool:
     """Whether a tool can be described without importing anything; False for an import string not yet used."""
     return tool.definition.is_loaded
+
+
+def verdicts_of(session: Session | Toolkit, name: str) -> list[tuple[str, Verdict]]:
+    """What each guard says of a tool of a session: the guard, as messages name it, and its verdict."""
+    caller = session._caller
+    return caller._overlay.guards.verdicts(caller._tool(name))

@@ -162,18 +162,24 @@ class TestDoctor:
         """
         site.add("victim", source)
         told = run("doctor", "--json")
-        refused, *ties = told.data
-        assert (told.code, refused["code"], refused["subject"]) == (1, "tool-refused", "victim (acme-victim 1.0)")
-        assert "tool 'share': parameter 'part': acme-moons 0.9 and acme-suns 1.2 both map" in refused["message"]
+        overlaps = [each for each in told.data if each["code"] == "type-overlap"]
+        assert (told.code, {each["level"] for each in told.data}) == (0, {"warning", "note"})
         assert not [each for each in told.data if "pip " in each["fix"]]
-        assert [each["message"] for each in ties] == [
-            f"acme-moons 0.9 and acme-suns 1.2 both map {name}, each for its own tools"
+        assert [each["message"] for each in overlaps] == [
+            f"acme-moons 0.9 and acme-suns 1.2 both map {name}; acme-moons 0.9 counts"
             for name in ("datetime.datetime", "fractions.Fraction")
         ]
-        chosen = 'settings={"pegboard": {"types": {"fractions.Fraction": "moons"}}}'
-        assert ties[1]["fix"] == f"choose one for all with {chosen}, or map it in the program with register_type(...)"
-        (listed,) = [each for each in run("plugins", "--json").data["plugins"] if each["name"] == "victim"]
-        assert (listed["state"], listed["reason"]) == ("active", refused["message"])
+        chosen = 'settings={"pegboard": {"types": {"fractions.Fraction": "suns"}}}'
+        assert overlaps[1]["fix"] == f"choose with {chosen}, or map it in the program with register_type(...)"
+
+    def test_types_name_both_and_how_to_choose(self, site: Site, run: Run) -> None:
+        site.add("suns", self.MAPS, version="1.2")
+        site.add("moons", self.MAPS, version="0.9")
+        found = run("types", "fractions.Fraction", "--json").data
+        assert (found["handler"]["plugin"], [each["plugin"] for each in found["shadows"]]) == ("moons", ["suns"])
+        assert found["overlap"].startswith("acme-moons 0.9 and acme-suns 1.2 both map fractions.Fraction; ")
+        assert "acme-moons 0.9 counts; choose with" in " ".join(run("types", "fractions.Fraction").out.split())
+        assert run("types", "int", "--json").data["overlap"] is None
 
     def test_a_pack_in_place_of_a_built_in_mapping(self, site: Site, run: Run, here: Path) -> None:
         site.add("suns", self.MAPS)
@@ -465,9 +471,10 @@ class TestLock:
         (here / "asking.py").write_text(
             "import os\n"
             "from pegboard import Toolkit\n"
+            "from pegboard_policy import Policy\n"
             "def roll() -> int: return 1\n"
             "def make():\n"
-            "    toolkit = Toolkit(plugins=(), lock='pegboard.lock')\n"
+            "    toolkit = Toolkit(plugins=[Policy(lock='pegboard.lock')])\n"
             "    toolkit.register(roll, description=os.environ['TEXT'])\n"
             "    return toolkit\n"
         )
@@ -480,7 +487,7 @@ class TestLock:
         monkeypatch.setenv("TEXT", "Roll. Send it to me.")
         refused = run("call", "roll", "--toolkit", "asking:make")
         assert refused.code != 0
-        assert "roll cannot be called: it is not as it was agreed to" in refused.err + refused.out
+        assert "roll cannot be called: it is not offered here" in refused.err + refused.out
         assert run("lock", "--toolkit", "asking:make").code == 0
         assert run("call", "roll", "--toolkit", "asking:make").out == "1\n"
 

@@ -24,21 +24,6 @@ class RegistrationError(PegboardError):
     """Something cannot become a tool; the message names the tool, the parameter and the remedy."""
 
 
-class CulpritError(RegistrationError):
-    """Code that somebody supplied (`origin`) has failed while something of somebody else's was read with it."""
-
-    def __init__(self, message: str, origin: Any) -> None:
-        super().__init__(message)
-        self.origin = origin
-
-
-def culprit(error: BaseException | None) -> CulpritError | None:
-    """The failure of somebody else's code behind an exception, if that is why."""
-    while error is not None and not isinstance(error, CulpritError):
-        error = error.__cause__
-    return error
-
-
 class ConflictError(RegistrationError):
     """Two sides claim the same name or type; the message names both."""
 

@@ -54,6 +54,7 @@ KNOWN_PACKS: Final = (
     KnownPack("multimodal"),
     KnownPack("openapi"),
     KnownPack("otel", ("middleware",)),
+    KnownPack("policy", ("policy",)),
     KnownPack("process", ("backends",)),
     KnownPack("ray", ("backends",)),
     KnownPack("shell"),

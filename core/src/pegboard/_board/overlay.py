@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 from weakref import WeakKeyDictionary
 
 from pegboard._base.names import SEARCH_TOOL
 from pegboard._board.board import Board, Groups, View, groups_of
+from pegboard._board.guards import Guards, strictest
 from pegboard._model.policy import DEFAULT_POLICY, ExecutionPolicy, Permission
 from pegboard._model.tool import Entry, Tool
 
 if TYPE_CHECKING:
-    from pegboard._board.permissions import Lock, PermissionFile, Prints
     from pegboard._board.views import ViewRules
     from pegboard._model.program import Group, Manager
 
@@ -53,43 +51,28 @@ class Overlay:
         policy: ExecutionPolicy | None = None,
         approver: Callable[..., Any] | None = None,
         rules: ViewRules | None = None,
-        permissions: str | os.PathLike[str] | None = None,
-        lock: str | os.PathLike[str] | None = None,
     ) -> None:
         self.groups = groups
         self.parent = parent
         self.approver = approver
         self._policy = policy
         self._rules = rules
-        self._file: PermissionFile | None = None
-        self._pinned: Lock | None = None
         self._said = _NOTHING_SAID
         self._permissions = _NOT_SAID
-        self._allowed: dict[str, Prints] = {}  # as tools were when they were allowed, by name
+        self._allowed: dict[str, str] = {}  # hashes of tools as they were when they were allowed, by name
         self._closed = False
         self._view: View | None = None
         self.is_parent = False
         if parent is None:
+            self.guards = Guards()
             self._lock = threading.Lock()  # one for a toolkit
             self.is_view, self.search_name = False, SEARCH_TOOL
-            if permissions is not None or lock is not None:
-                self._read(permissions, lock)
         else:
             parent.is_parent = True
-            self._pinned = parent._pinned
-            self._lock = parent._lock
+            self.guards, self._lock = parent.guards, parent._lock
             self.is_view, self.search_name = parent.is_view, parent.search_name
             if rules is not None:
                 self.is_view, self.search_name = True, f"{rules.prefix}{parent.search_name}"
-
-    def _read(self, permissions: str | os.PathLike[str] | None, lock: str | os.PathLike[str] | None) -> None:
-        from pegboard._board.permissions import Lock, PermissionFile
-
-        if permissions is not None:
-            self._file = PermissionFile(permissions)
-            self._permissions = self._latest()
-        if lock is not None and Lock.enforced.get():
-            self._pinned = Lock(lock)
 
     def chain(self) -> Iterator[Overlay]:
         """This one and the wider ones, innermost first."""
@@ -158,58 +141,59 @@ class Overlay:
     # Permissions -----------------------------------------------------------------------------------------------
 
     def standing(self, tool: Tool) -> tuple[Permission | None, str]:
-        """The permission that somebody set, None where nobody did, and what has changed since the tool was allowed.
+        """The permission that was set, here or by a guard, None where none was, and why it asks, if that is known."""
+        permission, changed = self._standing(tool)
+        if not self.guards:
+            return permission, changed
+        verdict = self.guards.verdict(tool)
+        return strictest(permission, verdict.permission), changed or verdict.reason
 
-        A tool that has changed has to ask. What a session allowed ends when the tool is taken down, so that a later
-        namesake has to ask.
+    def asks_again(self, tool: Tool) -> str:
+        """That a tool has changed since it was allowed, and has to ask; empty if it need not."""
+        return self._standing(tool)[1] or self.guards.asks_again(tool)
+
+    def _standing(self, tool: Tool) -> tuple[Permission | None, str]:
+        """The permission that was set, and that a tool which was allowed has changed and has to ask.
+
+        What a session allowed ends when the tool is removed, so that a later namesake has to ask.
         """
         for overlay in self.chain():
             permission, place = overlay._permissions.get(tool.name, (None, None))
             if permission in (Permission.PROMPT, Permission.NEVER):
                 return permission, ""
-            if permission is not None or tool.name in overlay._allowed:
-                from pegboard._board.permissions import allowed, changed
+            if (before := overlay._allowed.get(tool.name)) is not None:
+                from pegboard._board.permissions import fingerprint
 
-                now = allowed(tool)
-                # Of what a person wrote by hand, what is there when it counts first is what was allowed.
-                if other := changed(overlay._allowed.setdefault(tool.name, now), now):
-                    return Permission.PROMPT, other
+                if before != fingerprint(tool):
+                    return Permission.PROMPT, f"{tool.name} has changed since it was allowed"
             if permission is not None and place in (None, tool.entry.place):
                 return permission, ""
         return None, ""
 
     def set_permission(self, tool: Tool, permission: Permission, read: Tool) -> None:
-        """Set and, with a file, save, for the tool as it was `read`.
+        """Set it for the tool as it was `read`. Raises what a guard raises: nothing has changed then."""
+        from pegboard._board.permissions import fingerprint
 
-        Raises `SettingsError` if that fails: nothing has changed then.
-        """
-        from pegboard._board.permissions import allowed
-
+        kept = bool(self.guards) and self.guards.hear(read.evolve(name=tool.name), permission, keep=self.parent is None)
         # The toolkit is told when a tool goes (`forget_allowed`), its sessions are not.
         place = None if self.parent is None else tool.entry.place
         with self._lock:
-            self._permit({**self._latest(), tool.name: (permission, place)}, {tool.name: allowed(read)})
+            said, allowed = dict(self._permissions), dict(self._allowed)
+            said.pop(tool.name, None)
+            allowed.pop(tool.name, None)
+            if not kept:
+                said[tool.name], allowed[tool.name] = (permission, place), fingerprint(read)
+            self._permissions, self._allowed = said, allowed
 
-    def forget_allowed(self, tools: Iterable[str]) -> None:
-        """Drop what tools that are taken down were allowed; whoever comes back changed has to ask all the same."""
-        gone = {name for name in tools if self._permissions.get(name, (None,))[0] is Permission.ALWAYS}
-        if gone:
-            with self._lock:
-                self._permit({name: said for name, said in self._latest().items() if name not in gone})
-
-    def _latest(self) -> _Permissions:
-        """With what another program may have saved meanwhile."""
-        if self._file is None:
-            return self._permissions
-        permissions, allowed = self._file.read()
-        self._allowed.update(allowed)
-        return {name: (permission, None) for name, permission in permissions.items()}
-
-    def _permit(self, said: _Permissions, fresh: Mapping[str, Prints] = MappingProxyType({})) -> None:
-        allowed = {**self._allowed, **fresh}
-        if self._file is not None:
-            self._file.write({name: permission for name, (permission, _) in said.items()}, allowed)
-        self._permissions, self._allowed = said, allowed
+    def forget_allowed(self, tools: Iterable[Tool]) -> None:
+        """Drop what tools that are removed were allowed; one that comes back changed has to ask all the same."""
+        gone = list(tools)
+        if self.guards:
+            for tool in gone:
+                self.guards.hear(tool, None, keep=True)
+        names = {tool.name for tool in gone if self._permissions.get(tool.name, (None,))[0] is Permission.ALWAYS}
+        with self._lock:
+            self._permissions = {name: said for name, said in self._permissions.items() if name not in names}
 
     # Groups ----------------------------------------------------------------------------------------------------
 
@@ -228,13 +212,15 @@ class Overlay:
         return group.active
 
     def offers(self, tool: Tool) -> bool:
-        """Whether a tool is offered here: in no group, or in an active one, and as the lock file has it."""
+        """Whether a tool is offered here: in no group, or in an active one, and by every guard."""
         groups = groups_of(tool)
-        return (not groups or any(map(self.is_active, groups))) and not self.drift(tool)
+        return (not groups or any(map(self.is_active, groups))) and not self.withheld(tool)
 
-    def drift(self, tool: Tool) -> str:
-        """How a tool that hangs there is not as the toolkit's lock file has it; empty if it may be offered."""
-        return "" if self._pinned is None else self._pinned.drift(tool)
+    def withheld(self, tool: Tool) -> str:
+        """Why a guard keeps a registered tool back; empty if none does."""
+        if not self.guards or (verdict := self.guards.verdict(tool)).offered:
+            return ""
+        return verdict.reason or f"{tool.name!r} is kept back by a guard"
 
     def active_groups(self) -> tuple[str, ...]:
         """The names of the active groups."""

@@ -62,7 +62,7 @@ class BoundTool:
         presets: Mapping[str, Preset],
         policy: ExecutionPolicy,
         permission: Permission | None,
-        changed: str,
+        reason: str,
         middleware: Sequence[Middleware],
         limits: Sequence[Limit],
         engine: Engine,
@@ -84,8 +84,7 @@ class BoundTool:
         merged = policy if own is None else own.merged_over(policy)
         self.policy = merged if timeout is None else ExecutionPolicy(timeout=timeout).merged_over(merged)
         self.permission = permission or tool.permission
-        since = f"{self.name} has changed since it was allowed: its {changed}" if changed else ""
-        self._prompted = since or f"{self.name} always asks"
+        self._prompted = reason or f"{self.name} always asks"
         self.middleware = tuple(each for each in middleware if not each.whole)
         self.limits = tuple(limits)
         self.max_output = tool.options.max_output or engine.results.max_output
@@ -94,8 +93,9 @@ class BoundTool:
         self._asks: Any = tool.options.requires_approval if permission is None else None
         # Whether any call may have to be approved.
         self.may_ask = self.permission is Permission.PROMPT or callable(self._asks)
+        self.checks = engine.checks
         # Whether somebody looks at the arguments before they run, and may decide on them.
-        self.shown = self.may_ask or bool(self.middleware)
+        self.shown = self.may_ask or bool(self.middleware or self.checks)
         self._choose_way(self.plan.kind)
 
     def _provide(self, presets: Mapping[str, Preset]) -> None:
@@ -112,7 +112,7 @@ class BoundTool:
         self.standing = self.plan.standing and not self.computed and not self.fresh
 
     def _choose_way(self, kind: str) -> None:
-        begins = FAST and not (self.middleware or self.limits or self.plan.managed or self.may_ask)
+        begins = FAST and not (self.middleware or self.limits or self.plan.managed or self.may_ask or self.checks)
         in_caller = self.backend == "inline" or (self.backend == "thread" and "timeout" not in self.policy.given)
         self.fast_sync = begins and in_caller and kind in ("sync", "generator")
         # In a thread, a tool that can be told to stop (it may ask for the token) has to be told so: it takes the steps.
@@ -161,6 +161,7 @@ class Engine:
         self.repair: RepairMode = repair
         self.stats = Stats()
         self.around: Sequence[Middleware] = ()  # whole calls
+        self.checks: Sequence[Callable[[Any], Any]] = ()  # of guards, about each call
         self.limits = ConcurrencyLimits()
         # Where tools run, by the name that they say: the name alone if that is the core's own, else a plugin's.
         self.backends: dict[str, Any] = {}

@@ -12,8 +12,8 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Final, final
 
 from pegboard._base import effects
-from pegboard._base.effects import AttemptTimeoutError, Io, Outcome, StaleError, is_cancellation
-from pegboard._base.errors import MissingContextError, PegboardError, Suspend, ToolError
+from pegboard._base.effects import AttemptTimeoutError, Io, Outcome, StaleError, is_cancellation, pass_interrupt
+from pegboard._base.errors import MissingContextError, PegboardError, Suspend, ToolError, describe_exception
 from pegboard._base.jsonable import owned
 from pegboard._execution.engine import BoundTool, Engine, Unavailable
 from pegboard._injection.invocation import Invocation
@@ -48,6 +48,7 @@ class CallStages:
         "_begun",
         "_engine",
         "_given",
+        "_judged",
         "_log",
         "_permit",
         "_results",
@@ -69,6 +70,7 @@ class CallStages:
         self.policy = policy
         self._given: Any = None  # what was provided for this attempt, if not where the function runs
         self._agreed: Any = None  # the definition of the tool that somebody agreed to, with these arguments
+        self._judged: Any = None  # the arguments that guards were asked about
         self._permit: Permit | None = None  # what it holds while it runs
         self._sent = False  # whether a backend has got the arguments of this attempt
         self._tries = 0
@@ -78,7 +80,8 @@ class CallStages:
 
     async def begin(self, io: Io) -> ToolResult:
         """Approval, locks, middleware, attempts; the result with its duration."""
-        if self.ready.may_ask or self.token._cancelled or not self.invocation.session.holds(self.ready):
+        ready = self.ready
+        if ready.may_ask or ready.checks or self.token._cancelled or not self.invocation.session.holds(ready):
             refusal = await self._decide(io)
             if refusal is not None:
                 return refusal
@@ -101,9 +104,32 @@ class CallStages:
                 refusal = await self._approve(io, reason)
             elif self.token._cancelled:
                 refusal = self._cancelled()
+            elif self.ready.checks and self._judged is not self.invocation.arguments:
+                refusal = await self._judge(io)
             else:
                 break
         return refusal
+
+    async def _judge(self, io: Io) -> ToolResult | None:
+        """Ask the guards about the call with these arguments: its refusal, None if it may run or they are new now."""
+        call = self.invocation.call
+        self._judged = self.invocation.arguments
+        for check in self.ready.checks:
+            try:
+                verdict = check(call)
+                offered, permission, reason = (
+                    (True, None, "") if verdict is None else (verdict.offered, verdict.permission, verdict.reason)
+                )
+            except BaseException as error:  # noqa: BLE001 - a call that cannot be judged does not run
+                pass_interrupt(error)
+                offered, permission, reason = False, None, f"a guard failed: {describe_exception(error)}"
+            if not offered or permission is Permission.NEVER:
+                return self._denied("a policy denies this call", reason)
+            if permission is Permission.PROMPT and self._agreed is not self.ready.tool.definition:
+                refusal = await self._approve(io, reason or f"a policy asks about {call.name}", private=True)
+                if refusal is not None or self._judged is not self.invocation.arguments:
+                    return refusal
+        return None
 
     def _bind(self, now: BoundTool | Unavailable) -> ToolResult | None:
         """Go on with the tool as it is now; the refusal if it cannot be called any more, or not so."""
@@ -133,10 +159,10 @@ class CallStages:
 
     # Approval --------------------------------------------------------------------------------------------------
 
-    async def _approve(self, io: Io, reason: str) -> ToolResult | None:
+    async def _approve(self, io: Io, reason: str, *, private: bool = False) -> ToolResult | None:
         approver = self.invocation.session.approver
         if approver is None:
-            told = "" if self.ready.permission is Permission.PROMPT else f" ({reason})"
+            told = "" if private or self.ready.permission is Permission.PROMPT else f" ({reason})"
             remedy = f'pass approver= to Toolkit or session, or toolkit.set_permission({self.ready.name!r}, "always")'
             return self._denied(f"it needs approval{told} and nobody is there to give it; go on without it", remedy)
         if self.invocation.seen is not None:

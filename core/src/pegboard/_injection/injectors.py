@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Final, get_args, get_origin
 
 from attrs import evolve, field, frozen
 
-from pegboard._base.errors import CulpritError, MissingContextError, RegistrationError
+from pegboard._base.effects import pass_interrupt
+from pegboard._base.errors import MissingContextError, RegistrationError, describe_exception
 from pegboard._base.markers import MISSING, Inject
 from pegboard._injection.context import is_unseen_protocol
 from pegboard._injection.invocation import Invocation
 from pegboard._model.call import Agent
-from pegboard._types.annotations import is_union
+from pegboard._types.annotations import is_union, qualified_name
 from pegboard._types.table import Ranking, Ways
 from pegboard.extension import Injector
 
 if TYPE_CHECKING:
-    from pegboard._model.tool import Source
+    from pegboard._model.tool import Origin, Source
 
 _EMPTY_HANDED: Final = "its injector gave nothing; give the parameter a default, or allow None"
+
+
+# An injector that fails over one of these says no: they are what a model sends, and a program has none of its own. Over
+# another class the tool is refused, or what the program provides could become the model's to send.
+_PLAIN: Final = (str, int, float, bool, bytes, type(None), list, dict, tuple, set, frozenset)
 
 
 @frozen(eq=False, repr=False)
@@ -77,13 +84,16 @@ class InjectorTable(Ranking):
         self._known.clear()
 
     def provider_for(self, annotation: Any, default: Any = MISSING) -> Provider | None:
-        """The provider of a parameter, or None when it is the model's. Raises `ConflictError` for a tie of plugins."""
+        """The provider of a parameter, or None when it is the model's.
+
+        Raises `RegistrationError` where an injector that might provide it fails.
+        """
         if type(annotation) is type and annotation in self._known and not _is_marked(annotation):
             return None
         inner, inject, optional = unwrap(annotation)
         fallback = None if optional and default is MISSING else default
         name = None if inject is None else inject.name
-        injector = None if name else self.best(lambda each: _fit(each, inner), f"injectors provide {inner!r}")
+        injector = None if name else self.meet(inner)
         if inject is None:
             if injector is not None:
                 return evolve(self._special(injector), otherwise=_otherwise(inner, None, fallback, _EMPTY_HANDED))
@@ -97,6 +107,26 @@ class InjectorTable(Ranking):
             return Provider("context", fetch, standing=True, otherwise=otherwise)
         behind = evolve(self._special(injector), otherwise=otherwise)
         return evolve(behind, fetch=fetch, otherwise=behind.give)
+
+    def meet(self, cls: Any) -> Injector | None:
+        """The injector of a type, or None. Raises as `provider_for` does."""
+        found: Injector | None = self.best(partial(self._fit, cls), "provide", cls)
+        return found
+
+    def _fit(self, annotation: Any, injector: Injector, origin: Origin) -> bool | None:
+        """Whether it is for that very class, and no predicate; None if it does not fit."""
+        if isinstance(injector.matches, type):
+            return True if annotation is injector.matches else None
+        try:
+            return False if injector.matches(annotation) else None
+        except BaseException as error:
+            pass_interrupt(error)
+            what = f"the injector {_label(injector.resolve)} of {origin} cannot say whether it provides"
+            text = f"{what} {qualified_name(annotation)}: {describe_exception(error)}"
+            if (get_origin(annotation) or annotation) not in _PLAIN:
+                raise RegistrationError(text) from error
+            self._met[f"{origin} {_label(injector.resolve)}"] = text
+            return None
 
     def first_held(self, ways: Ways) -> Any:
         """The first way whose end has a provider, or None. Raises as `provider_for` does."""
@@ -114,8 +144,6 @@ class InjectorTable(Ranking):
             self._compiling.append(injector)
             try:
                 provider = self._known[injector] = self._compile(injector)
-            except RegistrationError as error:
-                raise CulpritError(str(error), self.origin_of(injector)) from error
             finally:
                 self._compiling.pop()
         return provider
@@ -238,10 +266,3 @@ def _context_fetcher(wanted: Any, name: str | None) -> Callable[[Invocation], An
 
 def _choices(wanted: Any) -> list[Any]:
     return [member for member in get_args(wanted) if member is not type(None)] if is_union(wanted) else [wanted]
-
-
-def _fit(injector: Injector, annotation: Any) -> bool | None:
-    """Whether it is for that very class, and no predicate; None if it does not fit."""
-    if isinstance(injector.matches, type):
-        return True if annotation is injector.matches else None
-    return False if injector.matches(annotation) else None

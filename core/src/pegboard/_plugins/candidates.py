@@ -141,7 +141,10 @@ def groups(slots: Iterable[Candidate]) -> list[list[Candidate]]:
 
 
 def shadow(slot: Candidate, active: Candidate) -> None:
-    """Say that `active` was loaded instead of `slot`."""
+    """Say that `active` was loaded instead of `slot`; one of the program's own is meant to be."""
+    if active.record.entry_point is None and slot.record.entry_point is not None:
+        slot.become(PluginState.FOUND, f"not selected: plugins= brings {active.record.name!r} itself")
+        return
     both = " and ".join(sorted({str(slot.record.origin), str(active.record.origin)}))
     counts = f"{active.record.origin} counts; uninstall or block one of them"
     slot.become(PluginState.SHADOWED, f"{both} both offer the plugin {slot.pack!r}, and {counts}")

@@ -17,7 +17,7 @@ from pegboard._base.errors import PegboardError, PluginError, suggestion
 from pegboard._base.markers import MISSING
 from pegboard._model.tool import Origin
 from pegboard._types.hints import read_parameters
-from pegboard.extension import Command, Converter, Dialect, Injector, Middleware, TypeHandler
+from pegboard.extension import Command, Converter, Dialect, Guard, Injector, Middleware, TypeHandler
 
 T = TypeVar("T")
 HookName: TypeAlias = Literal[
@@ -25,6 +25,7 @@ HookName: TypeAlias = Literal[
     "provide_commands",
     "provide_converters",
     "provide_dialects",
+    "provide_guards",
     "provide_injectors",
     "provide_middleware",
     "provide_tools",
@@ -37,6 +38,7 @@ _KINDS: Mapping[str, type] = {
     "provide_commands": Command,
     "provide_converters": Converter,
     "provide_dialects": Dialect,
+    "provide_guards": Guard,
     "provide_injectors": Injector,
     "provide_middleware": Middleware,
     "provide_types": TypeHandler,
@@ -88,7 +90,7 @@ class Host(Protocol):
         """Run a part of a wrapper; None where it fails and is passed over."""
 
 
-class Guard:
+class PluginGuard:
     """Stands for one plugin in pluggy. Its functions never raise, but for the core's own.
 
     Raises `PluginError`, saying what to change, for a plugin that implements no hook rightly.
@@ -115,12 +117,7 @@ class Guard:
         attribute = f"{hook}.{name}"  # which no name of this class can be
         setattr(self, attribute, made)
         # The core's own are called last.
-        self.options[attribute] = options | {"specname": hook, "trylast": options["trylast"] or self.pack is None}
-
-    @property
-    def pack(self) -> str | None:
-        """The prefix of the names of the plugin's tools; None for one of the core's own."""
-        return self._host.pack
+        self.options[attribute] = options | {"specname": hook, "trylast": options["trylast"] or self._host.pack is None}
 
     def __dir__(self) -> list[str]:
         return list(self.options)
@@ -213,13 +210,13 @@ class Manager(pluggy.PluginManager):
 
     def register(self, plugin: Any, name: str | None = None) -> str | None:
         """Register a guard. Raises `PluginError` for a bare plugin, which would bypass its checks."""
-        if not isinstance(plugin, Guard):
+        if not isinstance(plugin, PluginGuard):
             raise PluginError(f"{_a(plugin)} is registered by Toolkit(plugins=[...]), which isolates and checks it")
         return super().register(plugin, name)
 
     def parse_hookimpl_opts(self, plugin: Any, name: str) -> Any:
         """The options of an implementation; None for anything else."""
-        if isinstance(plugin, Guard):
+        if isinstance(plugin, PluginGuard):
             return dict(plugin.options[name])
         return super().parse_hookimpl_opts(plugin, name) if _may_be_hook(plugin, name) else None
 

@@ -11,11 +11,12 @@ from attrs import evolve
 
 from pegboard import hookspecs
 from pegboard._base.errors import PluginError, SettingsError, traceback_text
+from pegboard._base.known_packs import how_to_install, known_pack
 from pegboard._base.names import OWN, pack_name
 from pegboard._model.plugin_record import Contribution, NotOffered, PluginRecord, PluginState
 from pegboard._model.tool import Origin
 from pegboard._plugins.candidates import INSTALLED, Candidate, Selection, groups, roster, shadow
-from pegboard._plugins.hooks import Answer, Guard, HookName, Manager
+from pegboard._plugins.hooks import Answer, HookName, Manager, PluginGuard
 from pegboard._plugins.loading import IsolatedRun, failure, isolated, load_plugin
 from pegboard._plugins.settings import MissingSettingsError, Settings
 
@@ -29,6 +30,8 @@ _PROBLEMS = (PluginState.FAILED, PluginState.INCOMPATIBLE, PluginState.SHADOWED)
 # A toolkit needs no commands.
 _ASSEMBLED = [hook for hook in get_args(HookName) if hook.startswith("provide_") and hook != "provide_commands"]
 _LONG_IMPORT = 2.0
+# Files that tools are held to, whatever the program selects.
+_POLICIES = ("PEGBOARD_LOCK", "PEGBOARD_PERMISSIONS")
 
 
 class Plugins:
@@ -38,8 +41,14 @@ class Plugins:
     """
 
     def __init__(
-        self, settings: Settings, unreadable: tuple[str, ...], slots: list[Candidate], on_error: OnError
+        self,
+        settings: Settings,
+        unreadable: tuple[str, ...],
+        slots: list[Candidate],
+        on_error: OnError,
+        environ: Mapping[str, str],
     ) -> None:
+        self._environ = environ
         self.settings = settings
         # A sentence for each installed distribution whose entry points could not be read.
         self.unreadable = unreadable
@@ -51,6 +60,7 @@ class Plugins:
         self._settings_types: dict[str | None, type] | None = None
         self._configured: dict[str, Any] = {}
         self._passed_over: list[PluginError] = []
+        self._refused: SettingsError | None = None  # by a policy that cannot be loaded, and must not be left out
         # Whether a plugin, other than the core's own, wants to be asked how something becomes tools.
         self.asks = False
 
@@ -82,11 +92,11 @@ class Plugins:
         chosen = Selection.read(selection, block, environment, read.rules)
         slots, unreadable = _rostered(chosen)
         read.check_sections((OWN, *(slot.pack for slot in slots)), only_argument=not chosen.scan)
-        plugins = cls(read, unreadable, slots, on_error)
+        plugins = cls(read, unreadable, slots, on_error, environment)
         if imports and slots:
             plugins._import_all()
         for module in builtin:  # whose hooks come last, and in this order
-            plugins.manager.register(Guard(module, _Core(Origin(module.__name__))), module.__name__)
+            plugins.manager.register(PluginGuard(module, _Core(Origin(module.__name__))), module.__name__)
         return plugins
 
     @property
@@ -138,9 +148,16 @@ class Plugins:
         return {slot.record.name: slot.seconds for slot in self._slots if slot.seconds}
 
     def ask_all(self) -> None:
-        """Ask what a toolkit is made of, so that one that fails at the last hook contributes nothing to the first."""
+        """Ask what a toolkit is made of, so that one that fails at the last hook contributes nothing to the first.
+
+        Raises `PluginError` where the environment names a policy and no active pack holds tools to it.
+        """
         for hook in _ASSEMBLED:
             self.contributions(hook)
+        for variable in _POLICIES:
+            if self._environ.get(variable) and not any(known_pack(slot.pack, "policy") for slot in self._active()):
+                remedy = how_to_install("policy", "policy")
+                raise PluginError(f"{variable} is set, and no active pack holds tools to it. {remedy}")
 
     def contributions(self, hook: HookName) -> tuple[Contribution, ...]:
         """What the active plugins answer to a `provide_...` hook, in pluggy's order, the core's own last.
@@ -156,6 +173,8 @@ class Plugins:
                 if hook != "provide_commands" or slot.guard in asking:
                     self._settings_of(slot)
             self._answers[hook] = call(settings=None)
+            if self._refused is not None:
+                raise self._refused
             self._note_not_offered(self._answers[hook])
             self._check()
         active = self.active_packs
@@ -206,23 +225,28 @@ class Plugins:
             raise answer.refusal
         return Contribution(answer.origin, answer.pack, tuple(answer), builtin=answer.pack is None)
 
-    def fail(self, plugin: Origin, reason: str, exception: BaseException | None = None) -> None:
-        """Mark a plugin, if it is active, as failed: none of its contributions are handed out from now on.
-
-        Raises `PluginError` with `on_error="raise"`.
-        """
+    def pass_over(self, plugin: Origin, reason: str, cause: BaseException | None = None) -> None:
+        """Say of an active plugin that something of it does not count. Raises `PluginError` with `on_error="raise"`."""
         for slot in self._active():
             if slot.record.name == plugin.plugin:
-                self._fail(slot, reason, exception)
+                self._pass_over(slot, reason, cause)
+        self._check()
+
+    def _pass_over(self, slot: Candidate, reason: str, cause: BaseException | None) -> None:
+        note = self.settings.redact(reason)
+        self._note(slot, note)
+        error = PluginError(f"the plugin {slot.record.label}: {note}")
+        error.__cause__ = cause
+        self._passed_over.append(error)
 
     def find_faults(self, plugin: Origin, faults: Mapping[str, str]) -> None:
-        """Say what is wrong with tools of an active plugin that cannot be tools. Raises as `fail` does."""
+        """Say what is wrong with tools of an active plugin that cannot be tools. Raises as `pass_over` does."""
         said = {name: fault if repr(name) in fault else f"tool {name!r}: {fault}" for name, fault in faults.items()}
         for slot in self._active():
             if slot.record.name == plugin.plugin:
                 slot.record = evolve(slot.record, faults={name: self.settings.redact(said[name]) for name in said})
                 if self._on_error == "raise" and said:
-                    raise PluginError("; ".join(said.values()))
+                    raise PluginError(f"the plugin {slot.record.label}: {'; '.join(slot.record.faults.values())}")
 
     def explain_absent(self, name: str, *, brief: bool = False) -> str | None:
         """A sentence for the message that there is no tool `name`, if a plugin may be why that is so.
@@ -282,7 +306,7 @@ class Plugins:
         twin = next((each for each in self._active() if each.plugin is slot.plugin), None)
         if twin is not None:
             raise PluginError(f"it is the plugin {twin.record.name!r}; register it once")
-        slot.guard = Guard(slot.plugin, _Pack(self, slot))
+        slot.guard = PluginGuard(slot.plugin, _Pack(self, slot))
 
     def _settings_of(self, slot: Candidate) -> Any:
         if slot.pack not in self._configured:
@@ -320,10 +344,6 @@ class Plugins:
         slot.notes.extend(new)
         if new and slot.record.state is PluginState.ACTIVE:
             slot.record = evolve(slot.record, reason="; ".join(slot.notes))
-
-    def _fail(self, slot: Candidate, reason: str, error: BaseException | None) -> None:
-        self._set_failed(slot, reason, error)
-        self._check()
 
     def _check(self) -> None:
         """Raises `PluginError` for what is wrong by now, where it has to raise."""
@@ -369,6 +389,8 @@ class _Pack(NamedTuple):
         if slot.record.state is not PluginState.ACTIVE:
             return None
         outcome = self.plugins._run(slot, action)
+        if hook == "provide_guards" and isinstance(outcome.error, SettingsError):
+            self.plugins._refused = outcome.error
         if outcome.error is not None:
             self.plugins._set_failed(slot, failure(outcome.error, f"in {hook}", slot.record), outcome.error)
         return cast("T | None", outcome.value)
@@ -380,11 +402,7 @@ class _Pack(NamedTuple):
         outcome = plugins._run(slot, action)
         if outcome.error is not None:
             reason = failure(outcome.error, f"in {hook}", slot.record)
-            note = plugins.settings.redact(f"its wrapper of {hook} was passed over: {reason}")
-            plugins._note(slot, note)
-            error = PluginError(f"the plugin {slot.record.label}: {note}")
-            error.__cause__ = outcome.error
-            plugins._passed_over.append(error)
+            plugins._pass_over(slot, f"its wrapper of {hook} was passed over: {reason}", outcome.error)
         return cast("T | None", outcome.value)
 
 

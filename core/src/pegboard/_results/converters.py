@@ -8,12 +8,15 @@ from copy import copy
 from functools import partial
 from typing import Any, Final, TypeAlias, cast, final
 
-from pegboard._base.effects import cancellation, tried
+from pegboard._base.effects import cancellation, pass_interrupt
+from pegboard._base.errors import describe_exception
 from pegboard._base.jsonable import IMMUTABLE, Unstructure, dump_json, jsonable, spellable
 from pegboard._base.redaction import Redaction
 from pegboard._model.call import CancelToken, Emitter
 from pegboard._model.result import Block, DataBlock, Rendering, TextBlock, ToolOutput, ToolResult, Unrendered, rendered
 from pegboard._model.shapes import FixedItems, Items, Nullable, Record, TypePlan, Union
+from pegboard._model.tool import Origin
+from pegboard._types.annotations import qualified_name
 from pegboard._types.table import Ranking
 from pegboard.extension import Converter
 
@@ -38,11 +41,29 @@ class ConverterTable(Ranking):
     """The converters of one toolkit: program > plugins > built-in, then priority, then the nearest class."""
 
     def find(self, cls: type) -> Convert | None:
-        """The converter for values of `cls`, or None. Raises `ConflictError` for a tie of plugins."""
+        """The converter for values of `cls`, or None."""
         if cls not in self._known:
-            best = self.best(lambda each: _nearness(each, cls), f"converters claim {cls.__qualname__}")
+            best = self.best(partial(self._nearness, cls), "convert", cls)
             self._known[cls] = None if best is None else best.convert
         return cast("Convert | None", self._known[cls])
+
+    def meet(self, cls: type) -> Convert | None:
+        """As `find`."""
+        return self.find(cls)
+
+    def _nearness(self, cls: type, converter: Converter, origin: Origin) -> int | None:
+        """How well one fits: 0 for the class itself, less for a base, least for a predicate; None if not at all."""
+        if isinstance(converter.matches, type):
+            return -cls.__mro__.index(converter.matches) if converter.matches in cls.__mro__ else None
+        try:
+            return -1000 if converter.matches(cls) else None
+        except (TypeError, AttributeError):  # as `issubclass` and the like raise: that means no
+            return None
+        except BaseException as error:  # noqa: BLE001 - a plugin's predicate may raise anything
+            pass_interrupt(error)
+            name = qualified_name(cls)
+            self._met[f"{origin} {name}"] = f"the converter of {origin} failed for {name}: {describe_exception(error)}"
+            return None
 
 
 @final
@@ -132,13 +153,6 @@ def _render_scalar(value: Any) -> Rendering:
 def _render_block(block: Block) -> Rendering:
     data = block.data if isinstance(block, DataBlock) else block.text if isinstance(block, TextBlock) else None
     return (block,), data
-
-
-def _nearness(converter: Converter, cls: type) -> int | None:
-    """How well a converter fits: 0 for the class itself, less for a base, least for a predicate; None if not at all."""
-    if not isinstance(converter.matches, type):
-        return -1000 if tried(lambda: bool(converter.matches(cls))) else None
-    return -cls.__mro__.index(converter.matches) if converter.matches in cls.__mro__ else None
 
 
 # Tools that yield: each yield is a chunk; the result is the returned value, else what was yielded --------------------

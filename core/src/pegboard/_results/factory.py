@@ -76,11 +76,9 @@ class ResultFactory:
         except BaseException as error:  # noqa: BLE001 - a converter, or a value's own methods, may raise anything
             pass_interrupt(error)
             kind = type(value).__qualname__
-            # Which packs are at odds is for the program, not for the model.
-            tie, why = isinstance(error, errors.ConflictError), self.because(error, renderers.redact)
-            message = f"the tool returned a {kind} that cannot be turned into a result{'' if tie else why}"
-            details = {"reason": str(error)} if tie else None
-            return self.refusal(call, Status.ERROR, "conversion", message, details, error, attempts=1)
+            message = f"the tool returned a {kind} that cannot be turned into a result"
+            message += self.because(error, renderers.redact)
+            return self.refusal(call, Status.ERROR, "conversion", message, None, error, attempts=1)
         said = tuple(call.notes), tuple(call.logs), (*call.attachments, *attachments)
         return filled(call.id, call.name, _SUCCESS, found, value, None, 0.0, 1, *said, metadata)
 

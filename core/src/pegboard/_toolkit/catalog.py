@@ -74,11 +74,11 @@ class Catalog:
         view = self._view
         problems = [str(error) for _, error in sorted(view.refused.items())]
         for name, tool in view.tools.items():
-            if drift := self._overlay.drift(tool):
-                problems.append(drift)
-            if changed := self._overlay.standing(tool)[1]:
-                told = f"{name!r} asks again, for it has changed since it was allowed: its {changed}"
-                problems.append(f'{told}; to allow it as it is now: set_permission({name!r}, "always")')
+            if withheld := self._overlay.withheld(tool):
+                problems.append(withheld)
+            if again := self._overlay.asks_again(tool):
+                how = f'to allow it as it is now: set_permission({name!r}, "always")'
+                problems.append(f"{name!r} asks again: {again}; {how}")
         # Asked first, because to make the listing imports what is named by import strings.
         rival = self._listing().rival if self._overlay.search_name in view.tools else None
         if rival is not None:
@@ -226,9 +226,9 @@ class Catalog:
         if tool is None:
             absent = self._absence
             return Unavailable(Status.NOT_FOUND, "not_found", absent(name, brief=True), {"remedy": absent(name)})
-        if drift := self._overlay.drift(tool):
-            message = f"{name} cannot be called: it is not as it was agreed to"
-            return Unavailable(Status.DENIED, "denied", message, {"remedy": drift})
+        if withheld := self._overlay.withheld(tool):
+            message = f"{name} cannot be called: it is not offered here"
+            return Unavailable(Status.DENIED, "denied", message, {"remedy": withheld})
         if not self._overlay.offers(tool):
             return self._inactive(name, groups_of(tool))
         shown = self._name_of(tool)
@@ -240,7 +240,7 @@ class Catalog:
             self._overlay.presets_of(tool),
             self.policy,
             *self._overlay.standing(tool),
-            [each for each in self._core.services.middleware if each.applies is None or each.applies(judged)],
+            [each for each in self._core.middleware if each.applies is None or each.applies(judged)],
             self._core.limits_for(judged),
             self._core.engine,
             name,

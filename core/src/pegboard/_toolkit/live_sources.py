@@ -113,14 +113,18 @@ class Followed:
             if self._over or not self._hung:
                 self._missed = True
                 return
-            self._refused = {}
-            try:
-                offered = self._collect(lenient=True).by_name
-            except PegboardError as error:  # one of its tools cannot be a tool: what hangs there stays
-                self._refused[""] = describe_exception(error)
-                return
-            self._check_names(offered)
-            self._swap(offered)
+            while True:
+                edition, self._refused = self._core.edition, {}
+                try:
+                    offered = self._collect(lenient=True).by_name
+                except PegboardError as error:  # one of its tools cannot be a tool: what hangs there stays
+                    self._refused[""] = describe_exception(error)
+                    return
+                self._check_names(offered)
+                with self._core.changing:
+                    if edition == self._core.edition:  # no handler came meanwhile
+                        self._swap(offered)
+                        return
 
     def _check_names(self, offered: Mapping[str, Tool]) -> None:
         """Note the names in a pack's terms that its source does not know: nobody else would tell whoever set them."""

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from attrs import evolve
 
-from pegboard._base.effects import pass_interrupt
-from pegboard._base.errors import CulpritError, PegboardError, RegistrationError, culprit, describe_exception
+from pegboard._base.effects import pass_interrupt, tried
+from pegboard._base.errors import ConflictError, describe_exception
 from pegboard._base.names import pack_name
 from pegboard._board.board import OnConflict
 from pegboard._injection.presets import Preset, for_tools
 from pegboard._model.plugin_record import Contribution
-from pegboard._model.tool import Entry, Origin, Tool
+from pegboard._model.tool import Origin, Tool
 from pegboard._toolkit.live_sources import Followed, is_live, leave, unfollow_packs
-from pegboard._toolkit.state import Services, ToolkitState, replaces
+from pegboard._toolkit.state import ToolkitState, replaces
 from pegboard._tools.collect import check_renamed
 from pegboard._tools.definition import definition_of
 from pegboard.extension import Offer
@@ -31,16 +31,16 @@ T = TypeVar("T")
 
 
 def assemble(core: ToolkitState) -> None:
-    """Hang up what active plugins offer, and the core's own tool for output that is kept."""
-    live = hang_up_packs(core)
+    """Register what active plugins offer, and the core's own tool for output that is kept."""
+    live = register_packs(core)
     kept, name = core.engine.results.spill is not None, "read_output"
     if kept and not replaces(core.registry.find(name), name):
         core.registry.add([core.own_tool(name)], (), "raise")
     follow_packs(core, live)
 
 
-def hang_up_packs(core: ToolkitState, only: Container[str] | None = None) -> list[Contribution]:
-    """Hang up the tools of active plugins, all or some; of the others what could not be read before, and now can.
+def register_packs(core: ToolkitState, *, again: bool = False) -> list[Contribution]:
+    """Register the tools of active plugins, or `again` what could not be read before, and now can.
 
     Live sources may take their time: they are returned, for `follow_packs`.
     """
@@ -48,120 +48,92 @@ def hang_up_packs(core: ToolkitState, only: Container[str] | None = None) -> lis
     live: list[Contribution] = []
     packs = core.plugins.packs
     for each in core.offered():
-        is_new = only is None or each.pack in only
-        if is_new and is_live(_terms(each)[0]):
+        if is_live(_terms(each)[0]):
             live.append(each)
-        elif is_new or packs[each.pack or ""].faults:
+        elif not again or packs[each.pack or ""].faults:
             by_pack.setdefault(each.pack or "", []).append(each)
     for offered in by_pack.values():
-        _isolated(core, offered[0], partial(_hang_up, core, offered))
+        _register_pack(core, offered)
     return live
 
 
 def _terms(offered: Contribution) -> tuple[Any, Offer]:
-    """What a pack offers: the source, and the terms on which it hangs."""
+    """What a pack offers: the source, and the terms of its registration."""
     value = offered.value
     return (value.source, value) if isinstance(value, Offer) else (value, _NO_TERMS)
 
 
-def _hang_up(core: ToolkitState, offered: list[Contribution]) -> None:
-    """Hang up what one pack offers, without the tools that cannot be any."""
+def _register_pack(core: ToolkitState, offered: list[Contribution]) -> None:
+    """Register what one pack offers; each thing that cannot be tools costs itself alone, and is told."""
     origin, pack = offered[0].origin, offered[0].pack or ""
     refused: dict[str, BaseException] = {}
-    how = origin, pack, partial(fail_tool, core, pack, origin), refused
-    found = [(terms, core.collector.collect(source, terms, *how)) for source, terms in map(_terms, offered)]
-    blamed = next((error for error in refused.values() if _to_blame(core, error)), None)
-    if blamed is not None:
-        raise blamed
-    before = core.plugins.packs[pack].faults  # these were refused, and the others hang
-    tools = [tool for _, each in found for tool in each.tools if not before or definition_of(tool).name in before]
-    core.registry.add_pack(pack, tools, [toolset for _, collected in found for toolset in collected.toolsets])
+    found: dict[str, tuple[Tool, dict[str, Preset]]] = {}
+    toolsets: list[Toolset] = []
+    for each in offered:
+        source, terms = _terms(each)
+        try:
+            collected = core.collector.collect(source, terms, origin, pack, partial(fail_tool, core, origin), refused)
+            given = for_tools(terms.presets, collected.by_name, lenient=bool(refused)) if terms.presets else {}
+            for own, tool in zip(collected.names, collected.tools, strict=True):
+                if tool.name in found:
+                    refused[tool.name] = ConflictError(f"it offers {tool.name!r} twice; give one another name")
+                else:
+                    found[tool.name] = tool, core.check_presets(tool, given[own]) if own in given else {}
+            toolsets += collected.toolsets
+        except BaseException as error:  # noqa: BLE001 - a pack's class or source may do anything
+            pass_interrupt(error)
+            refused[_label(source)] = error
+    before, known = core.plugins.packs[pack].faults, core.registry.hung_by(pack)  # what was refused, and what was not
+    unknown = {name: definition_of(tool).name for name, (tool, _) in found.items() if name not in known}
+    fresh = [name for name, own in unknown.items() if not before or own in before]
+    core.registry.add_pack(pack, [found[name][0] for name in fresh], toolsets)
+    for name in fresh:
+        if found[name][1]:
+            core.hold_presets(*found[name])
     core.plugins.find_faults(origin, {name: describe_exception(error) for name, error in refused.items()})
-    for terms, collected in found:
-        if terms.presets:
-            for own, values in for_tools(terms.presets, collected.by_name, lenient=bool(refused)).items():
-                tool = collected.by_name[own]
-                if tool in tools:
-                    core.hold_presets(tool, core.check_presets(tool, values))
+
+
+def _label(source: Any) -> str:
+    """What a message calls something that cannot be tools."""
+    name = tried(lambda: source.__name__)
+    return name if isinstance(name, str) else type(source).__name__
 
 
 def follow_packs(core: ToolkitState, live: Iterable[Contribution]) -> None:
-    """Hang up the live sources of active plugins, and follow them from now on.
+    """Register the live sources of active plugins, and follow them from now on.
 
-    All begin before anybody waits for one, so that several that are slow take no longer than the slowest.
+    All begin before the first is waited for, so that several that are slow take no longer than the slowest.
     """
-    begun: list[Followed] = []
+    begun: list[tuple[Contribution, Followed]] = []
     for each in live:
         source, terms = _terms(each)
         offer = evolve(terms, source=source)
-        followed = _isolated(core, each, partial(Followed, core, offer, "raise", each.pack, each.origin))
+        followed = _step(core, each, partial(Followed, core, offer, "raise", each.pack, each.origin))
         if followed is not None:
             core.live.append(followed)
-            begun.append(followed)
-    for followed in begun:
-        if followed in core.live:  # and its pack has not failed meanwhile
-            _isolated(core, followed, followed.begin)
+            begun.append((each, followed))
+    for each, followed in begun:
+        if _step(core, each, lambda followed=followed: (followed.begin(),)) is None:  # type: ignore[misc]
+            core.live.remove(followed)
+            _step(core, each, followed.stop)
 
 
-def _isolated(core: ToolkitState, offered: Contribution | Followed, step: Callable[[], T]) -> T | None:
-    """Take a step for a pack that is active; it fails where the step does."""
-    pack = offered.pack or ""
-
-    def contained() -> T | None:
-        try:
-            return step() if pack in core.plugins.active_packs else None
-        except BaseException as error:  # a pack's class or source may do anything
-            pass_interrupt(error)
-            if _to_blame(core, error):
-                raise
-            fail_pack(core, pack, offered.origin, f"its tools cannot be used: {describe_exception(error)}", error)
-            return None
-
-    return blaming(core, contained)
+def _step(core: ToolkitState, offered: Contribution, step: Callable[[], T]) -> T | None:
+    """Take a step with what a pack offers; if it fails, these tools are missing, and that is told."""
+    try:
+        return step()
+    except BaseException as error:  # noqa: BLE001 - a pack's source may do anything
+        fail_tool(core, offered.origin, _label(_terms(offered)[0]), error)
+        return None
 
 
-def fail_tool(core: ToolkitState, pack: str, origin: Origin, name: str, error: BaseException) -> None:
-    """Take down a pack's tool that cannot be one, and say so. What else fails, takes down its whole pack."""
-    reason, to_blame = describe_exception(error), _to_blame(core, error)
-    if to_blame is None and culprit(error):
-        return  # who is to blame has failed meanwhile: read anew, this is a tool
-    if to_blame or not isinstance(error, RegistrationError):
-        fail_pack(core, pack, origin, f"its tool {name!r} cannot be used: {reason}", error)
-        return
+def fail_tool(core: ToolkitState, origin: Origin, name: str, error: BaseException) -> None:
+    """Remove a pack's tool that turns out to be none, and say so."""
+    pass_interrupt(error)
+    pack = pack_name(origin.plugin or "")
     of_pack = [(shown, tool) for shown, tool in core.registry.board.tools.items() if tool.pack == pack]
     core.registry.remove([shown for shown, tool in of_pack if definition_of(tool).name == name])
-    core.plugins.find_faults(origin, {**core.plugins.packs[pack].faults, name: reason})
-
-
-def fail_pack(core: ToolkitState, pack: str, origin: Origin, reason: str, error: BaseException | None) -> None:
-    """Take a pack down: its tools, and whatever else it contributes; or the one whose code is behind the error."""
-    fault = _to_blame(core, error)
-    if fault is not None:
-        pack, origin, reason = pack_name(fault.origin.plugin), fault.origin, str(fault)
-    core.registry.drop_pack(pack)
-    unfollow_packs(core, {pack})
-    core.plugins.fail(origin, reason, error)
-    handlers = core.services.handlers
-    core.use(Services(core.plugins))
-    if core.services.handlers != handlers:
-        _reread(core)
-
-
-def blaming(core: ToolkitState, step: Callable[[], T]) -> T:
-    """Take a step, and again without each plugin whose code fails in it while it reads what is somebody else's."""
-    while True:
-        try:
-            return step()
-        except BaseException as error:
-            if _to_blame(core, error) is None:
-                raise
-            fail_pack(core, "", _PROGRAM, "", error)
-
-
-def _to_blame(core: ToolkitState, error: BaseException | None) -> CulpritError | None:
-    """The failure of an active plugin's code behind an exception."""
-    fault = culprit(error)
-    return fault if fault and pack_name(fault.origin.plugin or "") in core.plugins.active_packs else None
+    core.plugins.find_faults(origin, {**core.plugins.packs[pack].faults, name: describe_exception(error)})
 
 
 def register(core: ToolkitState, offer: Offer, on_conflict: OnConflict) -> list[Tool]:
@@ -173,13 +145,43 @@ def register(core: ToolkitState, offer: Offer, on_conflict: OnConflict) -> list[
         if type(source) is not FunctionType and is_live(source)
     }
     try:
-        return blaming(core, partial(_register, core, offer, on_conflict, live))
+        read, added = _registered(core, offer, on_conflict, live)
     except BaseException:
         leave(core, list(live.values()))
         raise
+    if read.displaced:
+        unfollow_packs(core, read.displaced)
+    core.live.extend(live.values())
+    for each in live.values():
+        ours = zip(read.tools, read.names, added, strict=True)
+        each.hang({name: hung for tool, name, hung in ours if tool.origin is each.origin and hung is not None})
+    return [hung for hung in added if hung is not None]
 
 
-def _register(core: ToolkitState, offer: Offer, on_conflict: OnConflict, live: Mapping[int, Followed]) -> list[Tool]:
+def _registered(
+    core: ToolkitState, offer: Offer, on_conflict: OnConflict, live: Mapping[int, Followed]
+) -> tuple[_Read, list[Tool | None]]:
+    while True:
+        edition = core.edition
+        read = _read(core, offer, live)
+        with core.changing:
+            # A handler that came meanwhile does not know these tools, nor they the handler: they are read again.
+            if edition == core.edition:
+                return read, _add(core, on_conflict, read)
+
+
+class _Read(NamedTuple):
+    """What a registration brings: tools, their own names and presets, and the packs that they displace."""
+
+    tools: list[Tool]
+    names: list[str]
+    toolsets: list[Toolset]
+    presets: list[dict[str, Preset]]
+    displaced: list[str]
+
+
+def _read(core: ToolkitState, offer: Offer, live: Mapping[int, Followed]) -> _Read:
+    """Read the sources of the program. Raises `RegistrationError`."""
     packs = _packs(core, offer.source)
     tools: list[Tool] = []
     names: list[str] = []
@@ -197,20 +199,17 @@ def _register(core: ToolkitState, offer: Offer, on_conflict: OnConflict, live: M
             core.groups.check(tool.groups)
     if offer.rename is not None and not live:  # a live source may have such a tool later
         check_renamed(offer, names)
-    # Read before anything hangs: a preset that does not fit must leave the board as it was.
+    # Before anything is registered: a preset that does not fit must leave the board as it was.
     presets = _presets(core, offer, names, tools, live.values()) if offer.presets else []
-    displaced = sorted(set(packs.values()))
-    added = core.registry.add(tools, toolsets, on_conflict, displaced)
-    if displaced:
-        unfollow_packs(core, displaced)
-    for hung, values in zip(added, presets, strict=bool(presets)):
+    return _Read(tools, names, toolsets, presets, sorted(set(packs.values())))
+
+
+def _add(core: ToolkitState, on_conflict: OnConflict, read: _Read) -> list[Tool | None]:
+    added = core.registry.add(read.tools, read.toolsets, on_conflict, read.displaced)
+    for hung, values in zip(added, read.presets, strict=bool(read.presets)):
         if hung is not None and values:
             core.hold_presets(hung, values)
-    core.live.extend(live.values())
-    for each in live.values():
-        ours = zip(tools, names, added, strict=True)
-        each.hang({name: hung for tool, name, hung in ours if tool.origin is each.origin and hung is not None})
-    return [hung for hung in added if hung is not None]
+    return added
 
 
 def _presets(
@@ -252,42 +251,24 @@ def _package(path: str | None) -> str:
 
 
 def extend(core: ToolkitState, table: str, handler: Any) -> None:
-    """Add a handler of the program's to a table. If a tool that hangs cannot be read with it, this changes nothing."""
-    reread_after(core, getattr(core.assembly, table).add(handler, Origin(), "program"))
-    core.handlers.append((table, handler, Origin(), "program"))
-    hang_up_packs(core, ())
+    """Add a handler of the program's to a table. If a registered tool cannot be read with it, this changes nothing."""
+    change(core, lambda: getattr(core.assembly, table).add(handler, Origin(), "program"))
+    register_packs(core, again=True)
 
 
-def reread_after(core: ToolkitState, take_back: Callable[[], object]) -> None:
-    """Read every tool anew after a table changed. If that raises, the board and the table stay as they were."""
-    try:
-        core.registry.update({tool.entry: read_anew(core, tool) for tool in core.registry.board.tools.values()})
-    except BaseException:
-        take_back()
-        raise
+def change(core: ToolkitState, add: Callable[[], Callable[[], object]]) -> None:
+    """Change a table and read every tool anew. If that raises, what `add` gives takes it back."""
+    with core.extending:
+        with core.changing:
+            take_back = add()
+            core.edition += 1
+        try:
+            core.registry.update({tool.entry: read_anew(core, tool) for tool in core.registry.board.tools.values()})
+        except BaseException:
+            take_back()
+            raise
 
 
 def read_anew(core: ToolkitState, tool: Tool) -> Tool:
     """The tool, read with the tables as they are now. Raises `RegistrationError`."""
-    return tool.evolve(definition=definition_of(tool).rebuilt(core.assembly.within(tool.pack)))
-
-
-def _reread(core: ToolkitState) -> None:
-    """Read every tool with the new tables. A pack's that cannot be read any more goes; the program's raise."""
-    blaming(core, partial(_read_all, core))
-    hang_up_packs(core, ())
-
-
-def _read_all(core: ToolkitState) -> None:
-    fresh: dict[Entry, Tool] = {}
-    failed: list[tuple[str, Tool, PegboardError]] = []
-    for tool in core.registry.board.tools.values():
-        try:
-            fresh[tool.entry] = read_anew(core, tool)
-        except PegboardError as refused:
-            if tool.pack is None or culprit(refused):
-                raise
-            failed.append((tool.pack, tool, refused))
-    core.registry.update(fresh)
-    for pack, tool, error in failed:
-        fail_tool(core, pack, tool.origin, definition_of(tool).name, error)
+    return tool.evolve(definition=definition_of(tool).rebuilt(core.assembly))

@@ -243,11 +243,11 @@ class Surface(Calls):
         return {name: explicit(tool)[0] or tool.permission for name, tool in session._view.tools.items()}
 
     def set_permission(self, name: str | Tool, permission: Permission | Literal["always", "prompt", "never"]) -> None:
-        """`"always"`, `"prompt"` or `"never"`; saved with `Toolkit(permissions=path)`.
+        """`"always"`, `"prompt"` or `"never"`, until the program ends; the pack `pegboard-policy` keeps them in a file.
 
         A `Tool` instead of its name, such as the one of an `ApprovalRequest`, is allowed as it was read: if another one
         hangs there by now, or it has changed, it asks again.
-        Raises `UnknownNameError`, and ValueError for another word, naming these.
+        Raises `UnknownNameError`, `PegboardError` naming a guard that holds the tool, and ValueError for another word.
         """
         session = self._caller
         tool = session._tool(name if isinstance(name, str) else name.name)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
+import threading
+from collections.abc import Mapping
 from functools import cache, cached_property
 from operator import attrgetter
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple
 
 from pegboard import builtin
 from pegboard._arguments.validate import RepairMode
 from pegboard._base.effects import tried
-from pegboard._base.errors import ConflictError, UnknownNameError, suggestion
+from pegboard._base.errors import UnknownNameError, suggestion
 from pegboard._base.names import OWN, SEARCH_TOOL
 from pegboard._board.board import Registry
+from pegboard._board.guards import Guards
 from pegboard._board.overlay import Overlay
 from pegboard._execution.concurrency import Limit
 from pegboard._execution.engine import Engine
@@ -29,7 +31,7 @@ from pegboard._results.converters import ConverterTable
 from pegboard._results.factory import ResultFactory
 from pegboard._tools.collect import Collector
 from pegboard._tools.signature import TypeTables
-from pegboard._types.table import Level, TypeTable
+from pegboard._types.table import TypeTable
 from pegboard.extension import Dialect, Middleware, Offer
 
 # What the search is called where tools go by their names on the board: none can have this one.
@@ -39,49 +41,17 @@ OFF_BOARD: Final = ".search_tools"
 DEFER_THRESHOLD: Final = 10
 
 
-# Something for a table: its name there, the handler, and who brings it.
-Handler: TypeAlias = tuple[str, Any, Origin, Level]
-
 _TABLES: Final[tuple[HookName, ...]] = ("provide_types", "provide_injectors", "provide_converters")
 
 
-class Services:
-    """What the plugins of one toolkit bring; one that reloads takes others in their place."""
-
-    def __init__(self, plugins: Plugins) -> None:
-        plugins.ask_all()
-        self.plugins = plugins
-        own = {each.value.name: each.value for each in plugins.contributions("provide_backends") if each.builtin}
-        self.threads = own["thread"]
-        found = _named(plugins, "provide_backends")
-        # To the core's own there are shortcuts, for which the name is enough.
-        self.backends: dict[str, Any] = {
-            name: name if own.get(name) is backend else backend for name, backend in found.items()
-        }
-        self.dialects: dict[str, Dialect] = _named(plugins, "provide_dialects")
-        middleware: Iterable[Middleware] = _values(plugins, "provide_middleware")
-        self.middleware = sorted(middleware, key=lambda each: each.order)
-        self.handlers = _handlers(plugins)
-
-
-def tables(handlers: Iterable[Handler], chosen: Mapping[str, str], context_only: Iterable[type] = ()) -> TypeTables:
-    """The tables of types, injectors and converters.
-
-    `chosen` packs map types for all, `context_only` are classes that come from the context.
-    """
-    made = TypeTables(TypeTable(chosen), InjectorTable(context_only), ConverterTable())
-    for table, handler, origin, level in handlers:
-        getattr(made, table).add(handler, origin, level)
+def tables(plugins: Plugins) -> TypeTables:
+    """The tables of types, injectors and converters, with what plugins bring."""
+    made = TypeTables(TypeTable(plugins.chosen), InjectorTable(), ConverterTable())
+    for hook in _TABLES:
+        table = getattr(made, hook.removeprefix("provide_"))
+        for each in plugins.contributions(hook):
+            table.add(each.value, each.origin, "builtin" if each.builtin else "plugin")
     return made
-
-
-def _handlers(plugins: Plugins) -> list[Handler]:
-    """The types, injectors and converters that plugins bring, the core's own last; each with its table."""
-    return [
-        (hook.removeprefix("provide_"), each.value, each.origin, "builtin" if each.builtin else "plugin")
-        for hook in _TABLES
-        for each in plugins.contributions(hook)
-    ]
 
 
 def _values(plugins: Plugins, hook: HookName) -> list[Any]:
@@ -89,21 +59,17 @@ def _values(plugins: Plugins, hook: HookName) -> list[Any]:
 
 
 def _named(plugins: Plugins, hook: HookName) -> dict[str, Any]:
-    """Contributions by their own names.
-
-    Of two with one name the first by plugin counts, and the other plugin fails; the core's own give way.
-    """
+    """Contributions by their own names. Of two with one name the first counts, and is told; the core's own give way."""
     found: dict[str, Contribution] = {}
     for contribution in plugins.contributions(hook):
         name = tried(attrgetter("name"), contribution.value)
         if not isinstance(name, str):
-            plugins.fail(contribution.origin, f"a {type(contribution.value).__name__} of {hook} has lost its name")
+            plugins.pass_over(contribution.origin, f"a {type(contribution.value).__name__} of {hook} has lost its name")
         elif name not in found:
             found[name] = contribution
         elif not contribution.builtin:
             sides = f"{found[name].origin} and {contribution.origin}"
-            error = ConflictError(f"{name!r} is offered by {sides}; block one of them")
-            plugins.fail(contribution.origin, str(error), error)
+            plugins.pass_over(contribution.origin, f"{name!r} is offered by {sides}; block one of them")
     return {name: contribution.value for name, contribution in sorted(found.items())}
 
 
@@ -115,7 +81,7 @@ def standard_tables() -> TypeTables:
 @cache
 def _tables_on(path: tuple[str, ...]) -> TypeTables:
     plugins = Plugins.load(builtin=builtin.plugins())
-    return tables(_handlers(plugins), plugins.chosen)
+    return tables(plugins)
 
 
 class ToolkitOptions(NamedTuple):
@@ -142,39 +108,33 @@ class ToolkitState:
             checked_capacity(options.max_concurrency, "max_concurrency")
         self.options = options
         self.toolkit = toolkit
-        self.services = services = Services(plugins)
-        self.handlers: list[Handler] = []
-        self.assembly = tables(services.handlers, plugins.chosen)
-        services.threads.size = options.max_threads
-        self.engine = Engine(results, lambda: services.threads.pool, repair=options.repair)
-        self.runner = CallRunner(self.engine)
+        self.plugins = plugins
+        plugins.ask_all()
+        self.assembly = tables(plugins)
+        own = {each.value.name: each.value for each in plugins.contributions("provide_backends") if each.builtin}
+        own["thread"].size = options.max_threads
+        self.engine = engine = Engine(results, lambda: own["thread"].pool, repair=options.repair)
+        for name, backend in _named(plugins, "provide_backends").items():
+            # To the core's own there are shortcuts, for which the name is enough.
+            engine.backends[name] = name if own.get(name) is backend else backend
+        self.dialects: dict[str, Dialect] = _named(plugins, "provide_dialects")
+        guards = plugins.contributions("provide_guards")
+        overlay.guards = Guards((each.value, each.origin) for each in guards)
+        engine.checks = [each.value.check for each in guards if each.value.check is not None]
+        self.middleware: list[Middleware] = sorted(_values(plugins, "provide_middleware"), key=lambda each: each.order)
+        engine.around = [each for each in self.middleware if each.whole]
+        self.runner = CallRunner(engine)
+        # How those calls are made that no session prepared.
+        self.run = self.runner.entered if engine.around else self.runner.run
+        self.collector = Collector(self.assembly, plugins, engine.backends)
         self.registry = Registry(self.assembly.forget)
         self.overlay = overlay  # what the program itself says, in the root session and by registering
         self.groups = overlay.groups
         self.live: list[Any] = []  # the registrations of live sources, each with a `record`
-        self.use(services)
-
-    def use(self, services: Services) -> None:
-        """Use all that plugins bring: whoever makes tools ready makes them anew from now on."""
-        engine, assembly = self.engine, self.assembly
-        if services.handlers != self.services.handlers:
-            handlers = [*services.handlers, *self.handlers]
-            fresh = tables(handlers, services.plugins.chosen, assembly.injectors.context_only)
-            # In the same place: whatever reads tools looks there.
-            assembly.types, assembly.injectors, assembly.converters = fresh.types, fresh.injectors, fresh.converters
-        engine.backends.clear()
-        engine.backends.update(services.backends)
-        self.collector = Collector(assembly, services.plugins, engine.backends)
-        self.services = services
-        engine.around = [each for each in services.middleware if each.whole]
-        # How those calls are made that nobody prepared.
-        self.run = self.runner.entered if engine.around else self.runner.run
-        self.registry.touched()
-
-    @property
-    def plugins(self) -> Plugins:
-        """Those that are active, and those that are not."""
-        return self.services.plugins
+        # One program's handler at a time, and what is read with the tables of before is read again.
+        self.extending = threading.RLock()
+        self.changing = threading.RLock()
+        self.edition = 0
 
     def check_presets(self, tool: Tool, values: Mapping[str, Any]) -> dict[str, Preset]:
         """The presets that these values are, for a tool that need not hang yet. Raises `RegistrationError`."""
@@ -224,18 +184,18 @@ class ToolkitState:
 
     def dialect(self, name: str) -> Dialect:
         """The provider dialect of that name. Raises `UnknownNameError` naming the pack to install."""
-        if name not in self.services.dialects:
+        if name not in self.dialects:
             from pegboard._base.known_packs import known_pack, to_install
 
             records = self.plugins.records
             idle = [each for each in records if each.state != "active" and known_pack(each.name, "dialects")]
             why = [f"The pack {each.name!r} is installed, but {each.reason or 'not asked for'}." for each in idle]
             none = [] if records else ["This toolkit loads no plugins."]
-            known, near = sorted(self.services.dialects), suggestion(name, self.services.dialects, noun="dialects")
+            known, near = sorted(self.dialects), suggestion(name, self.dialects, noun="dialects")
             every = [f"All there are: {', '.join(known)}."] if near.startswith("Did") else []
             said = [f"there is no dialect {name!r}. {near}", *every, *why, *none, to_install("dialects")]
             raise UnknownNameError(" ".join(said).strip())
-        return self.services.dialects[name]
+        return self.dialects[name]
 
 
 def replaces(tool: Tool | None, name: str) -> bool:

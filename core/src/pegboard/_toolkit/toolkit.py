@@ -22,7 +22,7 @@ from pegboard._plugins.manager import Plugins
 from pegboard._results.factory import ExposeErrors, Overflow, ResultFactory
 from pegboard._toolkit.catalog import is_meta_tool
 from pegboard._toolkit.live_sources import SourceRecord, leave
-from pegboard._toolkit.register import assemble, extend, register, reread_after
+from pegboard._toolkit.register import assemble, change, extend, register
 from pegboard._toolkit.session import Session, Surface
 from pegboard._toolkit.state import DEFER_THRESHOLD, ToolkitOptions, ToolkitState, standard_tables
 from pegboard._tools.collect import Collector
@@ -40,9 +40,8 @@ class Toolkit(Surface):
 
     `Toolkit()` assembles whatever is installed; `Toolkit(plugins=())` is empty. `plugins` and `block` select by
     entry-point or distribution name, `settings` and `config` configure packs, `on_plugin_error="raise"` turns a broken
-    plugin into a `PluginError`. `context`, `policy`, `approver`, `permissions` (a file) and `agent` are those of the
-    root session. With `lock`, a file that `pegboard lock` wrote, only tools that are as it has them are offered and
-    called. `repair` says how far mistakes of the model are mended, `expose_errors` how much of an exception it
+    plugin into a `PluginError`. `context`, `policy`, `approver` and `agent` are those of the
+    root session. `repair` says how far mistakes of the model are mended, `expose_errors` how much of an exception it
     sees. Text of more than `max_output` characters is cut, or with `overflow="spill"` kept for the tool `read_output`.
     At most `max_concurrency` calls run at once, those that tools make themselves not counted; the others wait. Where
     more than `defer_threshold` tools with `@tool(defer=True)` are offered, `search_tools` finds them instead of a list.
@@ -67,8 +66,6 @@ class Toolkit(Surface):
         context: Any = (),
         agent: Any = None,
         approver: Callable[..., Any] | None = None,
-        permissions: str | os.PathLike[str] | None = None,
-        lock: str | os.PathLike[str] | None = None,
         preset_override: bool = True,
         repair: RepairMode = "safe",
         expose_errors: ExposeErrors = "message",
@@ -89,7 +86,7 @@ class Toolkit(Surface):
         options = ToolkitOptions(
             parallel, allow_tool_deletion, preset_override, repair, max_threads, max_concurrency, defer_threshold
         )
-        overlay = Overlay(Groups(), None, policy, approver, permissions=permissions, lock=lock)
+        overlay = Overlay(Groups(), None, policy, approver)
         self._core = ToolkitState(loaded, self, ResultFactory(expose_errors, max_output, overflow), options, overlay)
         scope = Scope(context, wider=None if agent is None else Scope((agent,), level="agent"))
         self._caller = Session(self._core, overlay, scope, agent)
@@ -110,14 +107,15 @@ class Toolkit(Surface):
         prefix: str = "",
         rename: Mapping[str, str] | Callable[[str], str] | None = None,
         defer: bool = False,
+        types: Mapping[Any, TypeHandler] | None = None,
         on_conflict: OnConflict = "raise",
     ) -> list[Tool]:
         """Hang up tools, all or none: typed functions, objects or classes with `@tool` methods, `Tool`s, tool sources.
 
         `presets` are `{tool: {parameter: value}}`, or `{parameter: value}` where there is one tool. With `defer` they
-        are found by `search_tools` where there are many. Raises
-        `RegistrationError` naming the parameter, the annotation and the remedy, `ConflictError` for a name that is
-        taken, `UnknownNameError` for an unknown group.
+        are found by `search_tools` where there are many. `types` map annotations for these tools alone:
+        `{annotation: TypeHandler}`. Raises `RegistrationError` naming the parameter, the annotation and the remedy,
+        `ConflictError` for a name that is taken, `UnknownNameError` for an unknown group.
         """
         if not sources:
             raise RegistrationError("register() needs something to register: a function, a Tool, an object with tools")
@@ -125,6 +123,7 @@ class Toolkit(Surface):
             self._check_deletion('on_conflict="replace"')
         groups = () if group is None else self._core.groups.check(group)
         said: dict[str, Any] = {"name": name, "description": description, "extended_model": extended_model}
+        said["types"] = types or {}
         offer = Offer(sources, groups, presets or {}, enable, disable, prefix, rename, defer=defer, **said)
         if name is not None and len(sources) > 1:
             raise RegistrationError(f"name= fits one source, got {len(sources)}")
@@ -159,7 +158,7 @@ class Toolkit(Surface):
         theirs = {id(each.source): each.record.tools for each in gone}
         tools = [tool for name in names for tool in theirs.get(id(name), (str(name),))]
         # A file that cannot be written must leave the tools where they are: permissions go first.
-        self._core.overlay.forget_allowed(self._core.registry.resolve(tools))
+        self._core.overlay.forget_allowed(self._registered(self._core.registry.resolve(tools)))
         leave(self._core, gone)
         self._core.registry.remove(tools)
 
@@ -202,7 +201,7 @@ class Toolkit(Surface):
         Tools that hang are read anew; raises as `register_type` does, and for one that has the class inside another
         type.
         """
-        reread_after(self._core, self._core.assembly.injectors.declare_context_only(cls))
+        change(self._core, lambda: self._core.assembly.injectors.declare_context_only(cls))
         return cls
 
     # Groups ----------------------------------------------------------------------------------------------------
@@ -230,10 +229,14 @@ class Toolkit(Surface):
         """Remove groups, and the tools that belong to no other group. All or none."""
         self._check_deletion("remove_groups")
         gone = self._core.groups.check(names)
-        self._core.overlay.forget_allowed(self._core.registry.only_in(gone))
+        self._core.overlay.forget_allowed(self._registered(self._core.registry.only_in(gone)))
         self._core.registry.leave_groups(gone)
         self._core.groups.remove(gone)
         self._core.registry.touched()
+
+    def _registered(self, names: Iterable[str]) -> list[Tool]:
+        tools = self._core.registry.board.tools
+        return [tools[name] for name in names if name in tools]
 
     def _check_deletion(self, operation: str) -> None:
         if not self._core.options.allow_tool_deletion:
@@ -259,7 +262,7 @@ class Toolkit(Surface):
         """What is wrong with the board, a sentence each: clashing names, broken plugins, unreadable distributions."""
         clashes = [str(clash) for _, clash in sorted(self._core.registry.board.clashes.items())]
         away = (problem for source in self.sources for problem in source.problems)
-        own = (*clashes, *self.types.ties, *self._caller.problems, *self._core.plugins.problems)
+        own = (*clashes, *self._core.assembly.problems, *self._caller.problems, *self._core.plugins.problems)
         return [spelled_out(problem) for problem in (*own, *away)]
 
     @property

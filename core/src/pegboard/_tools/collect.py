@@ -76,7 +76,7 @@ class Collector(NamedTuple):
         Raises `RegistrationError` saying what it is and what to do, `UnknownNameError` for names in the terms that
         nothing has.
         """
-        collector = self if pack is None else self._replace(assembly=self.assembly.within(pack))
+        collector = self._replace(assembly=self.assembly.extended(terms.types)) if terms.types else self
         collection = _Collection(collector, terms, origin, pack, failed, [], refused)
         found = list(collection.tools(source, frozenset()))
         takes_all = terms.enable is None and not terms.disable and not terms.prefix and terms.rename is None

@@ -75,9 +75,9 @@ class ToolDefinition:
         return ToolDefinition(self._read, self._source, name, options, tables)
 
     def rebuilt(self, tables: TypeTables) -> ToolDefinition:
-        """The same tool read anew; a lazy one on its next use."""
-        lazy = self._lock is not None
-        return ToolDefinition(self._read, self._source, self.name, self._options, tables, lazy=lazy)
+        """The same tool read anew, with what its registration maps itself; a lazy one on its next use."""
+        lazy, own = self._lock is not None, tables.extended(self._tables.extra)
+        return ToolDefinition(self._read, self._source, self.name, self._options, own, lazy=lazy)
 
     # What it shows ---------------------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, Unpack, cas
 
 from attrs import evolve
 
-from pegboard._base.errors import ConflictError, PegboardError, RegistrationError, suggestion
+from pegboard._base.errors import PegboardError, RegistrationError, suggestion
 from pegboard._base.jsonable import carried_data
 from pegboard._base.markers import MISSING, Param
 from pegboard._base.names import check_name
@@ -28,6 +28,7 @@ from pegboard._types.table import Remembered, TypeTable
 if TYPE_CHECKING:
     from pegboard._schema.foreign import ForeignSchema
     from pegboard._schema.vet import Judge
+    from pegboard.extension import TypeHandler
 
 POSITIONAL: Final = inspect.Parameter.POSITIONAL_OR_KEYWORD
 KEYWORD: Final = inspect.Parameter.KEYWORD_ONLY
@@ -64,6 +65,7 @@ class TypeTables:
         self.types = types
         self.injectors = injectors
         self.converters = converters
+        self.extra: Mapping[Any, TypeHandler] = {}  # what one registration maps itself
         self._writers = Remembered()
         types.first_held = injectors.first_held
 
@@ -73,20 +75,21 @@ class TypeTables:
             each.forget()
         self._writers.clear()
 
-    def within(self, pack: str | None) -> TypeTables:
-        """The same for the tools of one pack."""
-        types = self.types.within(pack)
-        if types is self.types:
+    def extended(self, types: Mapping[Any, TypeHandler]) -> TypeTables:
+        """The same for one registration, which maps some annotations itself."""
+        if not types:
             return self
         own = copy(self)
-        own.types = types
+        own.types, own.extra, own._writers = self.types.extended(types), types, Remembered()
         return own
 
-    def unstructure(self, cls: type) -> Callable[[Any], Any] | None:
-        """The function that turns values of `cls` into JSON-able data, or None where no handler maps it.
+    @property
+    def problems(self) -> list[str]:
+        """What is to be said of handlers, injectors and converters."""
+        return [*self.types.problems, *self.injectors.problems, *self.converters.problems]
 
-        Raises `ConflictError` for a tie of plugins.
-        """
+    def unstructure(self, cls: type) -> Callable[[Any], Any] | None:
+        """The function that turns values of `cls` into JSON-able data, or None where no handler maps it."""
         if cls not in self._writers:
             self._writers[cls] = self._writer(cls)
         return cast("Callable[[Any], Any] | None", self._writers[cls])
@@ -94,8 +97,6 @@ class TypeTables:
     def _writer(self, cls: type) -> Callable[[Any], Any] | None:
         try:
             return self.types.passing_plan(cls).unstructure
-        except ConflictError:
-            raise
         except PegboardError:
             return None
 
@@ -103,7 +104,7 @@ class TypeTables:
         """Whether a converter takes values of this type, or of one of its alternatives: they end as what it makes."""
         alternatives = get_args(annotation) if is_union(annotation) else (annotation,)
         classes = filter(None, map(runtime_class, alternatives))
-        return any(list(map(self.converters.find, classes)))  # all of them are asked: any may be a tie
+        return any(map(self.converters.find, classes))
 
 
 class Reading(NamedTuple):
@@ -131,7 +132,7 @@ def read_function(function: Callable[..., Any], name: str, options: ToolOptions 
     if options.extended_model is not None:
         slots += added(options.extended_model, slots, tables.types, name)
     annotation = returned if type(returned) is type else streamed(returned)
-    return Reading(function, options, slots, annotation, _promise(annotation, tables, options, label))
+    return Reading(function, options, slots, annotation, _promise(annotation, tables))
 
 
 def _read_signature(
@@ -153,8 +154,7 @@ def _read_signature(
         try:
             slots.extend(_read(name, kind, default, hints.get(name, Any), types, injectors))
         except (PegboardError, TypeError, ValueError) as error:
-            category = ConflictError if isinstance(error, ConflictError) else RegistrationError
-            raise category(f"{label}: parameter {name!r}: {error}") from error
+            raise RegistrationError(f"{label}: parameter {name!r}: {error}") from error
     _refuse_twins(label, slots)
     return tuple(slots), hints.get("return", MISSING)
 
@@ -241,19 +241,12 @@ def _refuse_twins(label: str, slots: list[ParameterPlan]) -> None:
         seen[slot.key] = slot.name
 
 
-def _promise(annotation: Any, tables: TypeTables, options: ToolOptions, label: str) -> TypePlan | None:
-    """The plan of the return annotation; None where nothing is said or nobody maps it: results need none.
-
-    Raises `ConflictError` for packs that map it, or convert it, equally well.
-    """
+def _promise(annotation: Any, tables: TypeTables) -> TypePlan | None:
+    """The plan of the return annotation; None where nothing is said or no handler maps it: results need none."""
     if type(annotation) is not type and annotation in (MISSING, Any):
         return None
     try:
-        if tables.converters.contested and options.converter is None:  # else the tool's own takes what is returned
-            tables.converts(annotation)
         return tables.types.plan(annotation)
-    except ConflictError as error:
-        raise ConflictError(f"{label}: return annotation: {error}") from error
     except (PegboardError, TypeError):
         return None
 

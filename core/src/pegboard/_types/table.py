@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from copy import copy
 from types import MappingProxyType
-from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias, TypeVar, Union, get_origin
+from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias, TypeVar, Union, cast, get_origin
 
 from attrs import evolve
 
 from pegboard._base.effects import pass_interrupt, tried
-from pegboard._base.errors import ConflictError, CulpritError, RegistrationError, describe_exception
+from pegboard._base.errors import RegistrationError, describe_exception, suggestion
 from pegboard._base.names import OWN, pack_name
 from pegboard._model.shapes import Deferred, TypePlan
 from pegboard._model.tool import Origin
@@ -54,12 +53,17 @@ class Remembered(dict[Any, Any]):
 
 
 class Ranking:
-    """What there is for one purpose: program > plugins > built-in, then the highest priority, then the best fit."""
+    """What there is for one purpose: program > plugins > built-in, then the highest priority, then the best fit.
+
+    Of two that fit equally well the first offered counts. `problems` names both, and those that failed to say whether
+    they fit.
+    """
 
     def __init__(self) -> None:
         self._levels: dict[Level, list[tuple[Any, Origin]]] = {level: [] for level in _LEVELS}
         # What follows from what there is now.
         self._known: dict[Any, Any] = Remembered()
+        self._met: dict[str, str] = {}
 
     def forget(self) -> None:
         """Keep nothing of what was asked about."""
@@ -70,36 +74,37 @@ class Ranking:
         return _added((item, origin), [self._levels[level]], self._known.clear)
 
     @property
-    def contested(self) -> bool:
-        """Whether there are two that could make one claim: the core's own never do."""
-        return len(self._levels["program"]) > 1 or len(self._levels["plugin"]) > 1
+    def problems(self) -> list[str]:
+        """What is to be said of plugins' items: of those that claim one class, and of what was met. Sorted."""
+        classes = [item.matches for item, _ in self._levels["plugin"] if isinstance(item.matches, type)]
+        for cls in classes:
+            if classes.count(cls) > 1:
+                self.meet(cls)
+        return sorted(self._met.values())
 
-    def origin_of(self, item: Any) -> Origin:
-        """Where one of them comes from."""
-        return next(origin for level in self._levels.values() for each, origin in level if each is item)
+    def meet(self, cls: type) -> Any:
+        """Find out which item counts for a class."""
+        raise NotImplementedError
 
-    def best(self, fit: Callable[[Any], Any], claim: str) -> Any:
-        """What fits best, or None: `fit` says how well, or None. Raises `ConflictError` for two that make one claim."""
+    def best(self, fit: Callable[[Any, Origin], Any], verb: str, subject: Any) -> Any:
+        """What fits best, or None: `fit` says how well, or None. Raises what `fit` raises."""
         for level in self._levels.values():
-            asked = [(_asked(fit, item, origin), item, origin) for item, origin in level]
+            asked = [(fit(item, origin), item, origin) for item, origin in level]
             fitting = [((item.priority, fits), item, origin) for fits, item, origin in asked if fits is not None]
-            if not fitting:
-                continue
-            top = max(rank for rank, _, _ in fitting)
-            best = [(item, origin) for rank, item, origin in fitting if rank == top]
-            if len(best) > 1:
-                sides = " and ".join(sorted(str(origin) for _, origin in best))
-                raise ConflictError(f"two {claim}: {sides}; block one, or give one a higher priority")
-            return best[0][0]
+            if fitting:
+                top = max(rank for rank, _, _ in fitting)
+                best = [(item, origin) for rank, item, origin in fitting if rank == top]
+                if len({origin.plugin for _, origin in best}) > 1:
+                    claim = f"{verb} {qualified_name(subject)}"
+                    self._met[claim] = overlap([origin for _, origin in best], claim)
+                return best[-1 if level is self._levels["program"] else 0][0]
         return None
 
 
-def _asked(fit: Callable[[Any], Any], item: Any, origin: Origin) -> Any:
-    try:
-        return fit(item)
-    except BaseException as error:
-        pass_interrupt(error)
-        raise CulpritError(f"{item!r} of {origin} failed: {describe_exception(error)}", origin) from error
+def overlap(origins: list[Origin], claim: str, remedy: str = "block one, or give one a higher priority") -> str:
+    """What is to be said of several plugins that do the same equally well, of which the first counts."""
+    sides = " and ".join(sorted(map(str, origins)))
+    return f"{sides} both {claim}; {origins[0]} counts; {remedy}"
 
 
 class _Entry(NamedTuple):
@@ -110,7 +115,7 @@ class _Entry(NamedTuple):
     # None for those of the program and the core's own.
     pack: str | None
     order: tuple[int, int]
-    # What breaks a tie within one origin: the program's last word, else the first offered.
+    # What decides between equals: the program's last word, else the first offered.
     seniority: int
 
 
@@ -156,8 +161,8 @@ class TypeTable:
     """The type handlers of one toolkit, and the plans that they have built.
 
     A handler is found by exact class, by predicate, by base class, by generic origin, in this order; before that
-    decides where it comes from (the program, a plugin, Pegboard itself), and then its priority. Plugins that map a type
-    equally well do so for their own tools (`within`), and for nobody else. Plans are cached by the structure of the
+    decides where it comes from (the program, a plugin, Pegboard itself), and then its priority. Of plugins that map a
+    type equally well the first offered counts, which `problems` says. Plans are cached by the structure of the
     annotation, so `int | str` and `str | int` never share one. Safe to use from any thread.
     """
 
@@ -175,11 +180,9 @@ class TypeTable:
         self._lock = threading.RLock()
         # What the handlers of each pack name.
         self._named: dict[str, list[Any]] = {}
-        # The same for the tools of single packs, by pack, and the ties that were met: the type, and what is to be said.
-        self._pack: str | None = None
-        self._tables: dict[str | None, TypeTable] = {None: self}
-        self._ties: dict[str, str] = {}
-        # The pack that maps a type for all, by the type's full name.
+        # Overlaps and failures that were met: the type or the handler, and what is to be said.
+        self._met: dict[Any, str] = {}
+        # The pack that maps a type, by the type's full name.
         self._chosen = chosen
         # Which of some ways leads to a type whose values the program provides, wherever they are needed.
         self.first_held: Callable[[Ways], Any] = lambda ways: None
@@ -200,22 +203,28 @@ class TypeTable:
             entry = _Entry(handler, origin, pack, (_LEVELS.index(level), -handler.priority), seniority)
             return _added(entry, self._places(handler.matches), self.forget)
 
-    def within(self, pack: str | None) -> TypeTable:
-        """This table for the tools of one pack: its own handlers win a tie, and those that speak for no other count."""
+    def extended(self, types: Mapping[Any, TypeHandler]) -> TypeTable:
+        """This table as it is now, with handlers that map just these annotations before all others."""
         with self._lock:
-            if pack in self._named and pack not in self._tables:
-                own = self._tables[pack] = copy(self)
-                own._pack, own._ties = pack, {}
-                own._plans, own._open, own._unsettled, own._inside = {}, {}, {}, {}
-            return self._tables.get(pack, self)
+            own = copy(self)
+            own._by_class = {cls: [*entries] for cls, entries in self._by_class.items()}
+            own._by_key = {key: [*entries] for key, entries in self._by_key.items()}
+            own._by_predicate = [*self._by_predicate]
+            own._lock = threading.RLock()
+            own._plans, own._open, own._unsettled, own._inside = {}, {}, {}, {}
+        for annotation, handler in types.items():
+            if not isinstance(handler, TypeHandler):
+                raise RegistrationError(f"types= maps {qualified_name(annotation)} with a TypeHandler, not {handler!r}")
+            # Before those of the program, which have a number below 0, too.
+            entry = _Entry(handler, Origin(), None, (0, -(10**9)), 0)
+            own._by_key.setdefault(structural_key(annotation), []).append(entry)
+        return own
 
     def forget(self) -> None:
         """Keep no plan: those that were handed out are with the tools that use them."""
         with self._lock:
-            for table in self._tables.values():
-                table._plans.clear()
-                table._inside.clear()
-                table._ties.clear()
+            self._plans.clear()
+            self._inside.clear()
 
     def _places(self, matches: Any) -> list[list[_Entry]]:
         """Where the entry of a handler belongs."""
@@ -226,8 +235,7 @@ class TypeTable:
     def plan(self, annotation: Any) -> TypePlan:
         """The plan of an annotation, built once.
 
-        Raises `RegistrationError` for a type that nobody maps, naming it and the remedy: `ConflictError` where plugins
-        map it equally well, and nobody else does.
+        Raises `RegistrationError` for a type that no handler maps, naming it and the remedy.
         """
         key = id(annotation) if type(annotation) is type else structural_key(annotation)
         found = self._plans.get(key)
@@ -280,7 +288,7 @@ class TypeTable:
     def plan_without(self, without: Callable[[TypeHandler], bool], annotation: Any) -> TypePlan:
         """The plan of an annotation if some handlers were not there. Raises as `plan` does."""
         matches = [match for match in self._matches(annotation) if not without(match[1].handler)]
-        return self._built(matches, annotation) if matches else self.plan(_stands_for(annotation))
+        return self._built(matches, annotation) or self.plan(_stands_for(annotation))
 
     def handler_for(self, annotation: Any) -> tuple[TypeHandler, Origin, list[tuple[TypeHandler, Origin]]]:
         """The handler that wins for an annotation, where it comes from, and those that it shadows, nearest first.
@@ -293,28 +301,31 @@ class TypeTable:
         own = read_metadata(items).handler
         if own is not None:
             return own, Origin(), found
-        if found:
-            return *found[0], found[1:]
-        with self._telling(bare):
-            return self.handler_for(_stands_for(bare))
+        return (*found[0], found[1:]) if found else self.handler_for(_stands_for(bare))
 
     @property
-    def ties(self) -> tuple[str, ...]:
-        """A sentence for each type that plugins map equally well, whether or not a tool uses it. Sorted."""
+    def problems(self) -> tuple[str, ...]:
+        """Types that packs map equally well, used or not, handlers that failed, and choices that mean nothing. Sorted.
+
+        All start with the plugin, or the name of the type.
+        """
         with self._lock:
             for each in [each for listed in self._named.values() for each in listed]:
                 self._matches(each)
-            return tuple(sorted({tie for table in self._tables.values() for tie in table._ties.values()}))
+            return tuple(sorted({*self._met.values(), *map(self._misunderstood, self._chosen)} - {""}))
 
-    @contextmanager
-    def _telling(self, annotation: Any) -> Iterator[None]:
-        """What is refused in here because plugins tie is refused for that. Raises `ConflictError`."""
-        try:
-            yield
-        except RegistrationError as error:
-            if tie := self._ties.get(qualified_name(annotation)):
-                raise ConflictError(tie) from error
-            raise
+    def _misunderstood(self, name: str) -> str:
+        """What is wrong with the pack that was chosen for a type in the settings; empty if nothing is."""
+        pack, setting = self._chosen[name], f"the setting types of pegboard: {name!r}"
+        if pack not in (*self._named, OWN):
+            hint = suggestion(pack, [*self._named, OWN], noun="packs")
+            return f"{setting} is to be mapped by {pack!r}, and no active pack of that name maps types. {hint}"
+        known = {qualified_name(each): each for listed in self._named.values() for each in listed}
+        if name not in known and not _exists(name):
+            return f"{setting} is the name of no type. {suggestion(name, known, noun='types')}"
+        if name in known and pack != OWN and pack not in [entry.pack for _, entry in self._matches(known[name])]:
+            return f"{setting} is to be mapped by {pack!r}, which does not map it"
+        return ""
 
     def _settled(self, key: Any, annotation: Any) -> TypePlan:
         """Build a plan. What is built on the way counts only once the outermost is there, which it may refer to."""
@@ -350,50 +361,78 @@ class TypeTable:
         bare, items = split(annotation)
         if bare is not annotation:
             return self._refined(bare, items)
-        matches = self._matches(bare, best=True)
-        with self._telling(bare):
-            return self._built(matches, bare) if matches else self.plan(_stands_for(bare))
+        found = self._built(self._matches(bare, best=True), bare) or self._built(self._matches(bare), bare)
+        if found is not None:
+            return found
+        try:
+            return self.plan(_stands_for(bare))
+        except RegistrationError as error:
+            failed = [text for (_, name), text in self._met.items() if name == qualified_name(bare)]
+            raise RegistrationError("; ".join([str(error), *failed])) from error if failed else None
 
-    def _built(self, matches: list[_Match], annotation: Any) -> TypePlan:
-        """The plan that the best of these handlers builds."""
-        (closeness, distance), best = matches[0]
-        plan = self._call(best.handler, best.origin, annotation)
-        # A handler for a base may make the base of it.
-        return checked_class(plan, annotation) if closeness in (2, 3) and distance else plan
+    def _built(self, matches: list[_Match], annotation: Any) -> TypePlan | None:
+        """The plan that the best of these handlers builds; those of packs that fail are passed over."""
+        for (closeness, distance), entry in matches:
+            plan = self._call(entry, annotation)
+            if plan is not None:
+                # A handler for a base may make the base of it.
+                return checked_class(plan, annotation) if closeness in (2, 3) and distance else plan
+        return None
 
     def _refined(self, bare: Any, items: tuple[Any, ...]) -> TypePlan:
         metadata = read_metadata(items)
         if metadata.handler is not None:
-            return refine(self._call(metadata.handler, Origin(), bare), metadata, bare)
-        matches = self._whole_matches(bare, items)
-        if not matches:
+            own = self._call(_Entry(metadata.handler, Origin(), None, (0, 0), 0), bare)
+            return refine(cast("TypePlan", own), metadata, bare)
+        plan = self._built(self._whole_matches(bare, items), Annotated[(bare, *items)]) if items else None
+        if plan is None:
             return refine(self.plan(bare), metadata, bare)
-        whole = Annotated[(bare, *items)]
-        return refine(self._built(matches, whole), metadata.but(bounds=(), predicates=()), bare)
+        return refine(plan, metadata.but(bounds=(), predicates=()), bare)
 
     def _whole_matches(self, bare: Any, items: tuple[Any, ...]) -> list[_Match]:
         """The handlers that understand an `Annotated` type with its metadata, best first."""
-        entries = [entry for entry in self._by_predicate if items and entry.handler.whole and self._hears(entry, bare)]
-        found = [((1, 0), entry) for entry in entries if _applies(entry.handler.matches, Annotated[(bare, *items)])]
-        return self._ranked(found, bare)
+        entries = [entry for entry in self._by_predicate if items and entry.handler.whole]
+        return self._ranked([((1, 0), each) for each in entries if self._fits(each, Annotated[(bare, *items)])], bare)
 
-    def _call(self, handler: TypeHandler, origin: Origin, annotation: Any) -> TypePlan:
+    def _call(self, entry: _Entry, annotation: Any) -> TypePlan | None:
+        """The plan that a handler builds; None where one of a pack has failed. Raises where another one does."""
         try:
-            plan: Any = handler.build(annotation, self)
+            plan: Any = entry.handler.build(annotation, self)
         except RegistrationError:
             raise
-        except BaseException as error:
-            pass_interrupt(error)
-            wrong = f"failed for {qualified_name(annotation)}: {type(error).__name__}: {describe_exception(error)}"
-            raise CulpritError(f"the type handler of {origin} {wrong}", origin) from error
+        except BaseException as error:  # noqa: BLE001 - a handler may raise anything
+            self._fail(entry, annotation, f"{type(error).__name__}: {describe_exception(error)}", error)
+            return None
         if not isinstance(plan, TypePlan) or not isinstance(plan.schema, dict):
-            wrong = f"must give a TypePlan with a schema for {qualified_name(annotation)}, not {plan!r}"
-            raise CulpritError(f"the type handler of {origin} {wrong}", origin)
+            self._fail(entry, annotation, f"it must give a TypePlan with a schema, not {plan!r}")
+            return None
         if plan.shape is not None:
             return plan
         from pegboard._schema.foreign import held  # what most toolkits never need
 
         return held(plan, plain_predicate)
+
+    def _fits(self, entry: _Entry, annotation: Any) -> bool:
+        """Whether a predicate says so. Of what is no class `issubclass` and the like raise: that means no."""
+        try:
+            return bool(entry.handler.matches(annotation))  # type: ignore[operator]  # one of a class is not asked
+        except (TypeError, AttributeError):
+            return False
+        except BaseException as error:  # noqa: BLE001 - a handler may raise anything
+            self._fail(entry, annotation, f"{type(error).__name__}: {describe_exception(error)}", error)
+            return False
+
+    def _fail(self, entry: _Entry, annotation: Any, reason: str, error: BaseException | None = None) -> None:
+        """Note that a pack's handler has failed for an annotation, and is passed over. Raises for any other one."""
+        if error is not None:
+            pass_interrupt(error)
+        name = qualified_name(annotation)
+        text = f"the type handler of {entry.origin} failed for {name}: {reason}"
+        if entry.pack is None:
+            raise RegistrationError(text) from error
+        self._met[entry.handler, name] = f"{text}; it is passed over there"
+        if self._open:
+            next(reversed(self._open.values())).inside.clear()
 
     def _matches(self, annotation: Any, *, best: bool = False) -> list[_Match]:
         """Every handler that maps the annotation, best first; for the `best` alone, fewer predicates are asked."""
@@ -406,36 +445,27 @@ class TypeTable:
             if base is not object or annotation is object:
                 rank = (0, 0) if annotation is base else ((2, distance) if cls is annotation else (3, distance))
                 found += [(rank, entry) for entry in self._by_class.get(base, ())]
-        found = [match for match in found if self._hears(match[1], annotation)]
-        exact = [entry.order for rank, entry in found if best and rank == (0, 0)]
+        exact = [entry.order for rank, entry in found if best and rank == (0, 0) and not self._chosen]
         asked = [entry for entry in self._by_predicate if not exact or entry.order < min(exact)]
-        asked = [entry for entry in asked if self._hears(entry, annotation)]
-        found += [((1, 0), entry) for entry in asked if _applies(entry.handler.matches, annotation)]
-        ranked = self._ranked(found, annotation)
-        # In a tie the others count, and those were perhaps not asked.
-        return self._matches(annotation) if best and len(ranked) < len(found) else ranked
-
-    def _hears(self, entry: _Entry, annotation: Any) -> bool:
-        """Whether a handler speaks for the tools of this table, and no other pack was chosen for the type."""
-        if entry.pack is None or entry.handler.scope == "pack":
-            return entry.pack in (None, self._pack)
-        chosen = self._chosen.get(qualified_name(annotation)) if self._chosen else None
-        return chosen == entry.pack or chosen not in (*self._named, OWN)
+        found += [((1, 0), entry) for entry in asked if self._fits(entry, annotation)]
+        return self._ranked(found, annotation)
 
     def _ranked(self, matches: list[_Match], annotation: Any) -> list[_Match]:
-        """The matches, best first. Of packs that tie that of this table counts, else none of any pack."""
-        claims = [((entry.order, rank), entry.pack != self._pack, entry.seniority, entry) for rank, entry in matches]
-        claims.sort(key=lambda claim: claim[:3])
-        found = [(claim[0][1], claim[3]) for claim in claims]
-        tied = [entry for precedence, _, _, entry in claims if precedence == claims[0][0]]
-        packs = {entry.pack for entry in tied}
-        if len(packs) < 2 or self._pack in packs:
-            return found
-        name, sides = qualified_name(annotation), " and ".join(sorted({str(entry.origin) for entry in tied}))
-        setting = f'settings={{"pegboard": {{"types": {{"{name}": "{min(map(str, packs))}"}}}}}}'
-        how = f"choose one for all with {setting}, or map it in the program with register_type(...)"
-        self._ties[name] = f"{sides} both map {name}, each for its own tools; {how}"
-        return [match for match in found if match[1].pack is None]
+        """The matches, best first; where a pack was chosen for the type, and maps it, without those of others."""
+        chosen = self._chosen.get(qualified_name(annotation)) if self._chosen else None
+        if chosen == OWN or chosen in [entry.pack for _, entry in matches if chosen]:
+            matches = [match for match in matches if match[1].pack in (None, chosen)]
+        found = sorted(matches, key=lambda match: (match[1].order, match[0], match[1].seniority))
+        first = [entry for rank, entry in found if (entry.order, rank) == (found[0][1].order, found[0][0])]
+        others = [entry.pack for entry in first if entry.pack not in (None, first[0].pack)]
+        if others:
+            name = qualified_name(annotation)
+            setting = f'settings={{"pegboard": {{"types": {{"{name}": "{others[0]}"}}}}}}'
+            how = f"choose with {setting}, or map it in the program with register_type(...)"
+            self._met[name] = overlap([entry.origin for entry in first], f"map {name}", how)
+        elif self._met:
+            self._met.pop(qualified_name(annotation), None)
+        return found
 
 
 def _named(annotation: Any, plan: TypePlan, *, recursive: bool) -> TypePlan:
@@ -459,9 +489,15 @@ def _listed(matches: Any) -> tuple[Any, ...]:
     return (matches,) if is_annotation else ()
 
 
-def _applies(predicate: Any, annotation: Any) -> bool:
-    # `issubclass(annotation, X)` raises for what is not a class; that means no.
-    return tried(lambda: bool(predicate(annotation))) is True
+def _exists(name: str) -> bool:
+    """Whether there may be a type of that full name; nothing is imported to find out."""
+    import sys
+    from importlib.util import find_spec
+
+    module, _, attribute = name.rpartition(".")
+    if module in sys.modules:
+        return hasattr(sys.modules[module], attribute)
+    return tried(find_spec, name.partition(".")[0]) is not None
 
 
 def _stands_for(annotation: Any) -> Any:

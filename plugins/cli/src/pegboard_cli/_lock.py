@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
-from pegboard import inspection
 from pegboard_cli._board import opened
 from pegboard_cli._lockfile import LOCK, Lock
 from pegboard_cli._options import BoardOptions, board_options, json_option
 from pegboard_cli._output import clean, note, plain, print_json
+from pegboard_policy import unenforced
 
 __all__ = ["command"]
 
@@ -26,12 +26,11 @@ def command(options: BoardOptions, lock_file: Path, as_json: bool) -> None:
     `pegboard doctor --locked` fails from then on if a tool comes, goes, or changes its description, schema or effects,
     or if a distribution has another version: a pack that was looked at once cannot change unseen.
     """
-    token = inspection.Lock.enforced.set(False)  # a program that asks for the lock can be looked at before there is one
-    try:
-        with opened(options) as toolkit:
-            lock = Lock.of(toolkit)
-    finally:
-        inspection.Lock.enforced.reset(token)
+    with (
+        unenforced(),
+        opened(options) as toolkit,
+    ):  # a program that asks for the lock can be looked at before there is one
+        lock = Lock.of(toolkit)
     kept = lock.write(lock_file)
     if kept is not None:
         note(f"{lock_file} was damaged; what stood there is in {kept}")

@@ -10,10 +10,11 @@ from typing import Any, Final, Self
 
 import attrs
 
-from pegboard import PegboardError, Toolkit, inspection
+from pegboard import PegboardError, Toolkit
 from pegboard.inspection import board_of, plugins_of, regular, write_file
 from pegboard_cli._finding import Finding
 from pegboard_cli._json import dumps
+from pegboard_policy import LockFile
 
 __all__ = ["LOCK", "Lock", "differences"]
 
@@ -22,7 +23,7 @@ LOCK: Final = "pegboard.lock"
 
 @attrs.frozen
 class Lock:
-    """What is pinned: `distributions` by name, and each tool by its name, as `Toolkit(lock=)` reads them."""
+    """What is pinned: `distributions` by name, and each tool by its name, as `Policy(lock=)` reads them."""
 
     distributions: Mapping[str, str]
     tools: Mapping[str, Mapping[str, Any]]
@@ -30,7 +31,7 @@ class Lock:
     @classmethod
     def read(cls, path: Path) -> Self:
         """A lock file. Raises `PegboardError` for one that is missing, damaged, or was edited by hand."""
-        found = inspection.Lock(path)
+        found = LockFile(path)
         return cls(found.distributions, found.tools)
 
     @classmethod
@@ -41,7 +42,7 @@ class Lock:
         tools = [tool for name, tool in sorted(board_of(toolkit).tools.items()) if only is None or name in only]
         origins = [record.origin for record in toolkit.plugins if record.state == "active"]
         versions = {origin.distribution: origin.version or "" for origin in origins if origin.distribution}
-        return cls(dict(sorted(versions.items())), {tool.name: inspection.Lock.pinned(tool) for tool in tools})
+        return cls(dict(sorted(versions.items())), {tool.name: LockFile.pinned(tool) for tool in tools})
 
     def write(self, path: Path) -> Path | None:
         """Write the file; the same board gives the same bytes. Raises `PegboardError`.
@@ -97,7 +98,7 @@ def _told(pinned: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
     origin = dict((pinned or {}).get("origin", {}))
     if origin.get("distribution"):
         del origin["version"]
-    return pinned and {**inspection.Lock.facts(pinned), "origin": origin}
+    return pinned and {**LockFile.facts(pinned), "origin": origin}
 
 
 def _moved(before: str | None, after: str | None) -> str:
@@ -116,4 +117,4 @@ def _diff(name: str, before: Mapping[str, Any] | None, after: Mapping[str, Any] 
 
 
 def _lines(pinned: Mapping[str, Any]) -> list[str]:
-    return dumps(inspection.Lock.facts(pinned), ensure_ascii=False, indent=2, sort_keys=True).splitlines()
+    return dumps(LockFile.facts(pinned), ensure_ascii=False, indent=2, sort_keys=True).splitlines()

@@ -32,10 +32,10 @@ _CALLED: Final = {_Choice: "enums", Literal["a"]: "Literal[...]", int | str: "un
 
 
 def check_types(toolkit: Toolkit) -> Iterator[Finding]:
-    """Packs that map one type, each for its own tools, and packs that map for all what Pegboard maps itself."""
-    for tie in toolkit.types.ties:
-        message, _, fix = tie.partition("; ")
-        yield Finding("error", "type-tie", "types", message, fix)
+    """Packs that map one type, handlers that fail, and packs that map what Pegboard maps itself."""
+    for problem in toolkit.types.problems:
+        message, _, fix = problem.rpartition("; ")
+        yield Finding("warning", "type-overlap" if " both map " in message else "type-problem", "types", message, fix)
     shadowing: dict[str, list[str]] = defaultdict(list)
     for annotation in _BUILTIN:
         _, origin, hidden = toolkit.types.handler_for(annotation)

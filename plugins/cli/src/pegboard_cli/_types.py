@@ -76,6 +76,7 @@ def _winner(toolkit: Toolkit, annotation: str) -> dict[str, Any]:
         "annotation": annotation,
         "handler": _facts(handler, origin),
         "shadows": [_facts(*each) for each in shadowed],
+        "overlap": next((each for each in toolkit.types.problems if f" map {qualified_name(found)};" in each), None),
         "schema": _schema(toolkit, found),
     }
 
@@ -103,6 +104,8 @@ def _print_winner(facts: dict[str, Any]) -> None:
     handler = facts["handler"]
     lines = [("Type", facts["annotation"]), ("Mapped by", f"{handler['matches']}, from {_whence(handler)}")]
     lines += [("in front of", f"{each['matches']}, from {_whence(each)}") for each in facts["shadows"]]
+    if facts["overlap"]:
+        lines.append(("Overlap", facts["overlap"]))
     out.print(pairs(lines))
     out.print(text("\nSchema", "bold"))
     out.print(json_lines(facts["schema"]), soft_wrap=True)

@@ -18,8 +18,9 @@ __all__ = ["from_cattrs", "provide_types"]
 
 @hookimpl
 def provide_types() -> Iterable[TypeHandler]:
-    """One handler for each kind of record."""
-    return [TypeHandler(kind.matches, kind.build) for kind in (_dataclass, _attrs, _typeddict, _namedtuple)]
+    """One handler for each kind of record, after those of packs that map single classes or families of them."""
+    kinds = (_dataclass, _attrs, _typeddict, _namedtuple)
+    return [TypeHandler(kind.matches, kind.build, priority=-2) for kind in kinds]
 
 
 def from_cattrs(converter: cattrs.BaseConverter, *types: Any, schema: Schemas | None = None) -> TypeHandler:

@@ -12,7 +12,7 @@ __all__ = ["provide_types"]
 @hookimpl
 def provide_types() -> Iterable[TypeHandler]:
     """One handler for all Structs."""
-    return [TypeHandler(matches, _build)]
+    return [TypeHandler(matches, _build, priority=-1)]
 
 
 def _build(annotation: Any, types: Types) -> TypePlan:

@@ -26,8 +26,8 @@ _MAPPED = (
 @hookimpl
 def provide_types() -> Iterable[TypeHandler]:
     """One handler for each library class, and one for arrays in arrays."""
-    handlers = [TypeHandler(derives_from(module, name), _builder(place)) for module, name, place in _MAPPED]
-    return [*handlers, TypeHandler(is_nested, nested)]
+    mapped = [(derives_from(module, name), _builder(place)) for module, name, place in _MAPPED]
+    return [TypeHandler(matches, build, priority=-1) for matches, build in (*mapped, (is_nested, nested))]
 
 
 @hookimpl

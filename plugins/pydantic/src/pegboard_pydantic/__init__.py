@@ -12,8 +12,8 @@ __all__ = ["provide_types"]
 @hookimpl
 def provide_types() -> Iterable[TypeHandler]:
     """One handler for everything that carries pydantic's marks, metadata in `Annotated` included."""
-    # Before `pegboard-dataclasses`: a dataclass of pydantic is a dataclass too.
-    return [TypeHandler(matches, _build, priority=1, whole=True)]
+    # Before `pegboard-dataclasses`, for a dataclass of pydantic is a dataclass too; after packs that map single models.
+    return [TypeHandler(matches, _build, priority=-1, whole=True)]
 
 
 def _build(annotation: Any, types: Types) -> TypePlan:

@@ -1,0 +1,37 @@
+"""Hashes of what somebody looked at when a tool was allowed, fact by fact, so that what has changed can be named."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+from pegboard import PegboardError, Tool
+from pegboard.inspection import digest, facts_of, is_own
+
+__all__ = ["Prints", "allowed", "changed", "prints", "prints_of"]
+
+Prints: TypeAlias = Mapping[str, str]
+"""A hash of each fact about a tool, by the fact's name."""
+
+
+def prints(facts: Mapping[str, Any]) -> Prints:
+    """A hash of each fact."""
+    return {name: digest(fact) for name, fact in facts.items()}
+
+
+def prints_of(tool: Tool) -> Prints:
+    """A hash of each fact; nothing of a tool that cannot be read, and of the core's own."""
+    try:
+        return {} if is_own(tool) else prints(facts_of(tool))
+    except PegboardError:
+        return {}
+
+
+def allowed(tool: Tool) -> Prints:
+    """What a permission goes by: not whether the tool asks, for it decides that whatever the tool says."""
+    return {name: print_ for name, print_ in prints_of(tool).items() if name != "approval"}
+
+
+def changed(before: Prints, now: Prints) -> str:
+    """The names of the facts that are not as they were; empty if all are."""
+    return ", ".join(sorted(name for name in {*before, *now} if before.get(name) != now.get(name)))
