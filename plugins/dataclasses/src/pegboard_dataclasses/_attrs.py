@@ -25,7 +25,7 @@ def matches(annotation: Any) -> bool:
 def build(annotation: Any, types: Types) -> TypePlan:
     """The plan of an attrs class: members carry the names of the constructor, so `_token` is `token`."""
     found = list(fields(annotation))
-    plan = record(annotation, types, found, class_of(annotation), getattr)
+    plan = record(annotation, types, found, class_of(annotation))
     return evolve(plan, one_way=any(field.read_as is not MISSING for field in found))
 
 

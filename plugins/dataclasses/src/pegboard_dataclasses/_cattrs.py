@@ -195,7 +195,7 @@ def _record(annotation: Any, types: Types, keys: Mapping[str, str]) -> TypePlan:
         for field in _fields(annotation)
         if field.name in keys
     )
-    return record(annotation, types, found, class_of(annotation), getattr)
+    return record(annotation, types, found, class_of(annotation))
 
 
 def _renames(hook: Any) -> dict[str, str]:

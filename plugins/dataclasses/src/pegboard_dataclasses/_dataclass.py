@@ -28,7 +28,7 @@ def matches(annotation: Any) -> bool:
 def build(annotation: Any, types: Types) -> TypePlan:
     """The plan of a dataclass: what its constructor takes, `InitVar`s included."""
     found = list(fields(annotation))
-    plan = record(annotation, types, found, class_of(annotation), getattr)
+    plan = record(annotation, types, found, class_of(annotation))
     # An `InitVar` has to be sent, but no instance has it.
     return evolve(plan, one_way=any(not field.stored and field.default is MISSING for field in found))
 

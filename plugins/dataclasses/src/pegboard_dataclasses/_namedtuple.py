@@ -20,7 +20,7 @@ def matches(annotation: Any) -> bool:
 
 def build(annotation: Any, types: Types) -> TypePlan:
     """The plan of a named tuple."""
-    return record(annotation, types, _fields(annotation), class_of(annotation), getattr)
+    return record(annotation, types, _fields(annotation), class_of(annotation))
 
 
 def _fields(annotation: Any) -> Iterator[Field]:

@@ -18,6 +18,7 @@ from pegboard import (
     record_member,
     record_plan,
 )
+from pegboard_dataclasses._writing import Written, of_attributes, of_keys
 
 __all__ = ["Field", "class_of", "record"]
 
@@ -38,35 +39,22 @@ class Field:
     """Whether instances have it as an attribute."""
 
 
-@dataclass(frozen=True)
-class _Reader:
-    """How a field is written: under which key, from which attribute, and whether None means that it is not there."""
-
-    key: str
-    name: str
-    plan: TypePlan
-    omits_none: bool
-
-    def is_absent(self, value: Any) -> bool:
-        return value is MISSING or (value is None and self.omits_none)
-
-
 def class_of(annotation: Any) -> Any:
     """The class behind `Box[int]`, or the annotation itself."""
     return get_origin(annotation) or annotation
 
 
 def record(
-    annotation: Any, types: Types, fields: Iterable[Field], build: Callable[..., Any], read: Callable[[Any, str], Any]
+    annotation: Any, types: Types, fields: Iterable[Field], build: Callable[..., Any], *, keyed: bool = False
 ) -> TypePlan:
-    """The plan of a record: `build(**members)` makes an instance, `read(instance, name)` gives a field or `MISSING`.
+    """The plan of a record: `build(**members)` makes an instance, which has its fields as attributes, or is `keyed`.
 
     Raises `RegistrationError` naming the class and the field whose type nobody maps.
     """
     cls = class_of(annotation)
     texts = _field_texts(cls)
     members: list[Member] = []
-    readers: list[_Reader] = []
+    written: list[Written] = []
     for field in fields:
         try:
             member = _member(types, field, texts)
@@ -81,14 +69,11 @@ def record(
         members.append(member)
         if field.stored:
             # `Optional[T] = None` has the schema of T, so None is left out, as a model leaves it out.
-            readers.append(_Reader(member.key, field.name, plan, omits_none=member.default is None))
+            written.append(Written(member.key, field.name, plan, omits_none=member.default is None))
 
-    def unstructure(instance: Any) -> dict[str, Any]:
-        found = ((reader, read(instance, reader.name)) for reader in readers)
-        return {reader.key: reader.plan.unstructure(value) for reader, value in found if not reader.is_absent(value)}
-
+    write = of_keys(written) if keyed else of_attributes(cls, written)
     shape = Record(build, tuple(members), cls.__name__)
-    return record_plan(annotation, shape, unstructure, description=_own_text(cls) or None)
+    return record_plan(annotation, shape, write, description=_own_text(cls) or None)
 
 
 def _member(types: Types, field: Field, texts: Mapping[str, str]) -> Member:

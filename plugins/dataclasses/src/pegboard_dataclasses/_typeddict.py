@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Annotated, Any, get_args, get_origin
 
-from pegboard import MISSING, TypePlan, Types
+from pegboard import TypePlan, Types
 from pegboard_dataclasses._hints import field_types
 from pegboard_dataclasses._record import Field, class_of, record
 
@@ -20,7 +20,7 @@ def matches(annotation: Any) -> bool:
 
 def build(annotation: Any, types: Types) -> TypePlan:
     """The plan of a TypedDict: keys that need not be there are simply left out."""
-    return record(annotation, types, _fields(annotation), dict, _read)
+    return record(annotation, types, _fields(annotation), dict, keyed=True)
 
 
 def _fields(annotation: Any) -> Iterator[Field]:
@@ -40,7 +40,3 @@ def _says_required(hint: Any) -> bool | None:
             break
         hint = get_args(hint)[0]
     return None
-
-
-def _read(instance: Mapping[str, Any], name: str) -> Any:
-    return instance.get(name, MISSING)
