@@ -10,7 +10,7 @@ from typing import Any
 
 from pegboard import Tool, Toolkit
 from tests.benchmarks.floors import FORECAST, NESTED, NESTED_OF_ITS_OWN, SCALARS, reflect, written
-from tests.benchmarks.measuring import Figure, Pace, alternate, per_call, quiet, timed
+from tests.benchmarks.measuring import Clock, Figure, Pace, alternate, per_call, quiet, timed
 
 __all__ = ["BENCHMARKS"]
 
@@ -67,9 +67,28 @@ def _registration(functions: list[Any], pace: Pace) -> Iterator[Figure]:
         yield Figure.of("B8", way, rounds, 2.5, 1.1)
 
 
+def _preset(pace: Pace) -> Iterator[Figure]:
+    """What a tool with a preset of its own costs where there are many must not depend on how many there are."""
+    functions = written(SCALARS, 4000)
+    _one_by_one(functions[:10])
+
+    def registering(number: int) -> Clock:
+        presets = {f"tool_{each}": {"city": "Bern"} for each in range(number)}
+
+        def clock() -> float:
+            toolkit = Toolkit(plugins=())
+            return timed(lambda: toolkit.register(*functions[:number], presets=presets)) / number
+
+        return clock
+
+    rounds = alternate(registering(1000), registering(4000), pace.repeats).rounds
+    yield Figure.of("B8", "  with presets, each of 4,000 over each of 1,000", rounds, 1.25, 1.05)
+
+
 def _large_board(pace: Pace) -> Iterator[Figure]:
     functions = written(SCALARS, MANY)
     yield from _registration(functions, pace)
+    yield from _preset(pace)
     small, large = _one_by_one(functions[:10]), _one_by_one(functions)
     few, many = (per_call(partial(each.call_sync, "tool_7", FORECAST), pace.seconds) for each in (small, large))
     ratio = alternate(few, many, pace.rounds)

@@ -105,9 +105,13 @@ CASES: dict[str, Case] = {
     "odd exception at import": failing(
         "strange", "class Odd(BaseException):\n    __str__ = None\nraise Odd", "raised Odd at import"
     ),
+    "recursion at import": failing("recurses", "def again(): again()\nagain()", "raised RecursionError at import"),
     "missing dependency": failing("needy", "import no_such_module", "the module 'no_such_module'", "acme-needy 1.0"),
     "syntax error": failing("syntax", "def :", "raised SyntaxError at import"),
     "raises in a hook": failing("inhook", f"{HOOK}1 // 0", "raised ZeroDivisionError in provide_tools"),
+    "raises half way through a hook": failing(
+        "halfway", f"{HOOK}yield lambda: None\n    1 // 0", "raised ZeroDivisionError in provide_tools"
+    ),
     "exits in a hook": failing("exithook", f"{HOOK}raise SystemExit", "raised SystemExit in provide_tools"),
     "garbage from a hook": failing("garbage", f"{HOOK}return 42", "provide_tools returned an int"),
     "garbage among tools": failing("trash", f"{HOOK}return [print, None]", "item 1 of provide_tools"),
