@@ -364,7 +364,8 @@ def calling(kind: str) -> Iterator[Callable[[int], None]]:
     """Makes so many calls of a kind; what is made once has been made."""
     make, options = KINDS[kind]
     with ExitStack() as opened:
-        toolkit = opened.enter_context(Toolkit(**{"plugins": ()} | options))
+        arguments: dict[str, Any] = {"plugins": ()} | options
+        toolkit = opened.enter_context(Toolkit(**arguments))
         run = make(Place(toolkit, opened.enter_context(asyncio.Runner()), count()))
         run(100)
         yield run

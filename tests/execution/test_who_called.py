@@ -20,6 +20,7 @@ class Watching:
         self.inner: list[tuple[Any, Any]] = []
 
     def around_whole(self, call: EnteredCall, proceed: Callable[[], Any]) -> Any:
+        assert call.session is not None
         self.whole.append((call.session.subject, call.session.id, call.agent))
         return proceed()
 

@@ -74,7 +74,6 @@ def is_loaded(tool: Tool) -> bool:
     return tool.definition.is_loaded
 
 
-def verdicts_of(session: Session | Toolkit, name: str) -> list[tuple[str, Verdict]]:
+def verdicts_of(session: Session, name: str) -> list[tuple[str, Verdict]]:
     """What each guard says of a tool of a session: the guard, as messages name it, and its verdict."""
-    caller = session._caller
-    return caller._overlay.guards.verdicts(caller._tool(name))
+    return session._overlay.guards.verdicts(session._tool(name))

@@ -101,7 +101,7 @@ class Agent:
     _guard: threading.Lock = field(factory=threading.Lock, init=False)
 
     def __attrs_post_init__(self) -> None:
-        toolkit = self.toolkit.toolkit if isinstance(self.toolkit, Session) else self.toolkit
+        toolkit = self.toolkit.toolkit
         output = str if self.output is None and self.tool_protocol == "json_schema" else self.output
         self._answer = None if output is None else Answer(output, toolkit.types)
         self._begun = Begun(self.name)

@@ -142,9 +142,9 @@ class Recorder:
 
     def _begun(self, call: EnteredCall) -> Callable[[ToolResult | None], None]:
         """Begin a span and make it the current one; what is returned ends it."""
-        tool, arguments, agent, redact = call
+        tool, redact = call.tool, call.redact
         started = perf_counter()
-        common = _common(tool, agent)
+        common = _common(tool, call.agent)
         if self._tracer is None:
             return partial(self._measure, started, common)
         name = OPERATION if tool is None else f"{OPERATION} {tool.name}"
@@ -153,7 +153,7 @@ class Recorder:
             attributes["gen_ai.tool.description"] = _cut(tool.description, MAX_CONTENT)
         span = self._tracer.start_span(name, kind=SpanKind.INTERNAL, attributes=attributes)
         # As it was sent: a tool may change what it is given.
-        sent = _as_text(arguments) if self._content and span.is_recording() else None
+        sent = _as_text(call.arguments) if self._content and span.is_recording() else None
         token = context.attach(context.set_value(_HERE, span, trace.set_span_in_context(span)))
         return partial(self._end, span, token, sent, started, common, redact)
 
