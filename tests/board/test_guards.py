@@ -5,8 +5,12 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pegboard import Approval, ApprovalRequest, Guard, PegboardError, Tool, ToolCall, Toolkit, Verdict, hookimpl, tool
+
+PERMISSIONS = st.sampled_from([None, "always", "prompt", "never"])
 
 
 def pack(name: str, *guards: Guard) -> ModuleType:
@@ -73,6 +77,20 @@ class TestVerdicts:
         guards = [saying(each) for each in verdicts][::order]
         assert board(*guards).permissions["wipe"] == "never"
         assert [each.name for each in board(*guards, saying(Verdict(offered=False))).tools] == ["read"]
+
+    @given(
+        st.lists(st.none() | st.builds(Verdict, st.booleans(), PERMISSIONS, st.sampled_from(["", "so"])), max_size=4)
+    )
+    def test_the_strictest_of_any_counts_in_any_order(self, verdicts: list[Verdict | None]) -> None:
+        order = ["always", "prompt", "never"]
+        said = [each for each in verdicts if each is not None]
+        kept_back = any(not each.offered for each in said)
+        wanted = max((str(each.permission) for each in said if each.permission), key=order.index, default="always")
+        toolkit = board(*map(saying, verdicts))
+        assert ("wipe" in [each.name for each in toolkit.tools]) is not kept_back
+        if not kept_back:
+            assert toolkit.permissions["wipe"] == wanted
+        assert toolkit.permissions["read"] == "always"
 
     def test_stricter_than_the_program_and_its_sessions(self) -> None:
         toolkit = board(saying(Verdict(permission="prompt")))

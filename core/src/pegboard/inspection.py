@@ -6,7 +6,7 @@ hold and where each came from, `plugins.import_seconds` how long imports took.
 
 `facts_of(tool)` are what a person who allows a tool goes by, `digest(data)` is a hash of such data, and `is_own(tool)`
 says that a tool is one of the core's own. `write_file(path, text, what)` and `open(path, opener=regular)` are how
-Pegboard and its packs write files of their own.
+Pegboard and its packs write files of their own. `verdicts_of(session, name)` is what each guard says of a tool.
 `spelled_out(text)` is for text from outside that goes to a terminal, `suggestion(name, known)` follows "unknown X".
 `pack_that_gives("pegboard chat")` is the pack of this project that has a command, installed or not.
 `tool_index(tools).search(words, limit)` names the tools that fit best, as `search_tools` does.

@@ -107,7 +107,7 @@ def test_a_tool_that_its_server_makes_destructive_asks_again() -> None:
         destructive[0] = True
         server.refresh()
         assert toolkit.call_sync("send").status is Status.DENIED
-        assert reasons == ["send has changed since it was allowed: its hints"]
+        assert reasons == ["send has changed since it was allowed"]
         assert "'send' asks again" in toolkit.problems[0]
         destructive[0] = False
         server.refresh()
