@@ -862,3 +862,36 @@ def test_plugins_can_be_loaded_by_default(site: Site, monkeypatch: pytest.Monkey
     monkeypatch.setattr(os, "environ", {"PEGBOARD_BLOCK": "ant"})
     site.add("ant")
     assert states(Plugins.load()) == {"ant": "blocked"}
+
+
+class TestRequired:
+    """`PEGBOARD_REQUIRE`: plugins that have to be active, whatever the program selects."""
+
+    @pytest.mark.parametrize("name", ["one", "acme-one", "Acme_One"])
+    def test_that_are_active(self, site: Site, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+        site.add("one")
+        monkeypatch.setenv("PEGBOARD_REQUIRE", f" {name} ,")
+        Toolkit(plugins=["one"]).close()
+
+    @pytest.mark.parametrize(
+        ("options", "why"),
+        [
+            ({"plugins": ()}, "'one', which is not installed, or not looked for"),
+            ({"plugins": ["two"]}, "'one', which is found: "),
+            ({"block": ["one"]}, "'one', which is blocked: "),
+        ],
+    )
+    def test_that_are_not_active_stop_the_program(
+        self, site: Site, monkeypatch: pytest.MonkeyPatch, options: Any, why: str
+    ) -> None:
+        site.add("one")
+        site.add("two")
+        monkeypatch.setenv("PEGBOARD_REQUIRE", "two,one" if options.get("plugins") else "one")
+        with pytest.raises(PluginError, match=f"PEGBOARD_REQUIRE names {why}"):
+            Toolkit(**options)
+
+    def test_that_fail_only_when_they_are_asked(self, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+        site.add("one", "@hookimpl\ndef provide_tools(settings): raise ValueError('broken')")
+        monkeypatch.setenv("PEGBOARD_REQUIRE", "one")
+        with pytest.raises(PluginError, match=r"'one', which is failed: .*broken"):
+            Toolkit(plugins=["one"])

@@ -15,7 +15,7 @@ from pegboard._base.known_packs import how_to_install, known_pack
 from pegboard._base.names import OWN, pack_name
 from pegboard._model.plugin_record import Contribution, NotOffered, PluginRecord, PluginState
 from pegboard._model.tool import Origin
-from pegboard._plugins.candidates import INSTALLED, Candidate, Selection, groups, roster, shadow
+from pegboard._plugins.candidates import INSTALLED, Candidate, Rule, Selection, groups, roster, shadow
 from pegboard._plugins.hooks import Answer, HookName, Manager, PluginGuard
 from pegboard._plugins.loading import IsolatedRun, failure, isolated, load_plugin
 from pegboard._plugins.settings import MissingSettingsError, Settings
@@ -98,6 +98,15 @@ class Plugins:
         for module in builtin:  # whose hooks come last, and in this order
             plugins.manager.register(PluginGuard(module, _Core(Origin(module.__name__))), module.__name__)
         return plugins
+
+    def check_required(self) -> None:
+        """Raise `PluginError` for a plugin that `PEGBOARD_REQUIRE` names and that is not active, with the reason."""
+        for name in filter(None, map(str.strip, self._environ.get("PEGBOARD_REQUIRE", "").split(","))):
+            wanted = Rule("PEGBOARD_REQUIRE", (name,))
+            named = [slot.record for slot in self._slots if wanted.matches(slot.record.name, slot.record.distribution)]
+            if not any(record.state is PluginState.ACTIVE for record in named):
+                why = f"is {named[0].state}: {named[0].reason}" if named else "is not installed, or not looked for"
+                raise PluginError(f"PEGBOARD_REQUIRE names {name!r}, which {why}")
 
     @property
     def records(self) -> tuple[PluginRecord, ...]:

@@ -89,6 +89,7 @@ class Toolkit(Session):
         scope = Scope(context, wider=None if agent is None else Scope((agent,), level="agent"))
         super().__init__(core, overlay, scope, agent)
         assemble(core)
+        loaded.check_required()
 
     # Registering -----------------------------------------------------------------------------------------------
 
