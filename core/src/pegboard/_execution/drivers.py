@@ -13,11 +13,19 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, TypeVar, final
 
-from pegboard._base.effects import AttemptTimeoutError, ClosedError, Io, Outcome, Stage, is_interrupt, running_loop
+from pegboard._base.effects import (
+    AttemptTimeoutError,
+    ClosedError,
+    Io,
+    Outcome,
+    Stage,
+    is_async,
+    is_interrupt,
+    running_loop,
+)
 from pegboard._base.errors import PegboardError
 from pegboard._execution.concurrency import blocking
 from pegboard._execution.loop_thread import LoopThread, to_the_end
-from pegboard._execution.stages import is_async
 from pegboard._execution.threads import CLOSED, BackendPool, Pool, Ticket, WorkerPool, lending, local, performed
 from pegboard._execution.timers import AbandonedTasks, JobWait, TaskGuard, bounded, resumed, timers_of
 from pegboard._model.call import CancelToken
