@@ -15,7 +15,7 @@ from pegboard._base.errors import PegboardError
 from pegboard._base.names import listed
 from pegboard._base.records import Shown
 from pegboard._base.redaction import Redaction
-from pegboard._model.call import CancelToken, Emitter, ToolCall
+from pegboard._model.call import CallerSession, CancelToken, Emitter, ToolCall
 from pegboard._model.policy import ExecutionPolicy
 from pegboard._model.result import Block, ToolResult
 from pegboard._model.shapes import TypePlan
@@ -110,15 +110,17 @@ class Middleware(Shown):
 
 
 class EnteredCall(NamedTuple):
-    """A call as middleware around whole calls gets it: its tool, if there is one, and what was sent.
+    """A call as middleware around whole calls gets it: its tool, if there is one, what was sent, and who called.
 
-    `redact` takes the secrets of the call out of texts and data; None where these are not known.
+    `session` is the one that it is made in, `session.subject` for whom; `redact` takes the secrets of the call out of
+    texts and data; None where these are not known.
     """
 
     tool: Tool | None
     arguments: Any
     agent: Any
     redact: Redaction | None
+    session: CallerSession | None = None
 
 
 @final

@@ -44,7 +44,8 @@ class CallRunner(CallPath):
             call._runner = self
             message = f"this call of {call.name} belongs to the session that prepared it"
             remedy = {"remedy": "run it with its own execute(), or prepare it here"}
-            return self._refused(self._engine.results.refusal(call, Status.ERROR, "foreign", message, remedy), call)
+            foreign = self._engine.results.refusal(call, Status.ERROR, "foreign", message, remedy)
+            return self._refused(foreign, call, session)
         call._runner, bound = self, None
         try:
             bound = session.ready(call.name)
@@ -52,11 +53,11 @@ class CallRunner(CallPath):
         except BaseException as error:  # noqa: BLE001 - a plugin's handlers and predicates are at work here
             pass_interrupt(error)
             refusal = self._engine.results.refusal(call, *Unavailable.unusable(call.name, error))
-        return call if refusal is None else self._refused(refusal, call, bound)
+        return call if refusal is None else self._refused(refusal, call, session, bound)
 
-    def _refused(self, refusal: ToolResult, call: ToolCall, bound: Any = None) -> ToolCall:
+    def _refused(self, refusal: ToolResult, call: ToolCall, session: CallerSession, bound: Any = None) -> ToolCall:
         """A prepared call that never runs."""
-        self._within(bound, call, None, partial(self._settle, refusal, call))
+        self._within(session, bound, call, None, partial(self._settle, refusal, call))
         return call
 
     def entered(
@@ -66,21 +67,30 @@ class CallRunner(CallPath):
         call_id = call_id or new_call_id()
         call = ToolCall(call_id, bound.name, sent)
         work = partial(self.run, session, bound, sent, call_id, given, on_loop)
-        return self._within(bound, call, given[1] or session.agent, work, on_loop)
+        return self._within(session, bound, call, given[1], work, on_loop)
 
-    def absent(self, name: str, call_id: str | None, found: Unavailable) -> ToolResult:
+    def absent(self, session: CallerSession, name: str, call_id: str | None, found: Unavailable) -> ToolResult:
         """`unavailable`, within such middleware."""
         call = ToolCall(call_id or "", name)
-        return cast("ToolResult", self._within(None, call, None, partial(self.unavailable, name, call.id, found)))
+        work = partial(self.unavailable, name, call.id, found)
+        return cast("ToolResult", self._within(session, None, call, None, work))
 
-    def _within(self, bound: Any, call: ToolCall, agent: Any, work: Callable[[], Any], on_loop: bool = False) -> Any:
+    def _within(
+        self,
+        session: CallerSession,
+        bound: Any,
+        call: ToolCall,
+        agent: Any,
+        work: Callable[[], Any],
+        on_loop: bool = False,
+    ) -> Any:
         """What the work of a call comes to within such middleware, which is an `error` if that fails."""
         if not self._engine.around:
             return work()
         known = type(bound) is BoundTool
         # Which secrets a call with computed ones had is not known any more when it is over.
         redact = None if known and bound.computed_secrets else (known and bound.redact) or _NO_SECRETS
-        entered = EnteredCall(bound.tool if known else None, call.arguments, agent, redact)
+        entered = EnteredCall(bound.tool if known else None, call.arguments, agent or session.agent, redact, session)
         within = _Within(self, call, redact, work)
         work = within.proceed
         for each in reversed(self._engine.around):
@@ -132,7 +142,7 @@ class CallRunner(CallPath):
         if waiter is not None:
             return self._engine.drivers.waited(waiter) if on_loop else self._waited_for(call, waiter)
         work = partial(self._perform, call, invocation, given, on_loop)
-        return self._within(invocation.ready, call, given[1] or invocation.session.agent, work, on_loop)
+        return self._within(invocation.session, invocation.ready, call, given[1], work, on_loop)
 
     def _perform(self, call: ToolCall, invocation: Invocation, given: Given, on_loop: bool) -> Any:
         bound: BoundTool = invocation.ready
@@ -178,12 +188,13 @@ class CallRunner(CallPath):
             return
         message = "the call was stopped before it began"
         refusal = self._engine.results.refusal(call, Status.CANCELLED, "cancelled", message)
-        self._refused(refusal, call, invocation.ready)
+        self._refused(refusal, call, invocation.session, invocation.ready)
 
     def suspend(self, call: ToolCall, reason: str) -> ToolResult:
         """Suspend a prepared call instead of running it; one that cannot be called has its result already."""
         if call.result is None and self._claim(call, call._state) is None:
-            self._refused(self._engine.results.failure(call, Suspend(reason)), call, call._state.ready)
+            suspended = self._engine.results.failure(call, Suspend(reason))
+            self._refused(suspended, call, call._state.session, call._state.ready)
         return cast("ToolResult", call.result)
 
     def resume(self, call_id: str | ToolCall, value: Any, owed: list[ToolCall]) -> ToolResult:

@@ -200,6 +200,8 @@ class CallerSession(Protocol):
 
     scope: Any  # what the context of a call is looked up in
     agent: Any
+    subject: Any
+    id: str | None
 
     @property
     def toolkit(self) -> Any:
@@ -292,8 +294,8 @@ class ToolCall:
 
     @property
     def session(self) -> Any:
-        """The `Session` that a tool by hand is called in; None for any other call."""
-        return None if self._invocation is None else self._invocation.session
+        """The `Session` that the call is made in, for tools by hand, middleware and injectors; None before that."""
+        return getattr(self._invocation or self._state, "session", None)
 
     @property
     def context(self) -> Any:

@@ -56,7 +56,7 @@ class Calls:
             session._refresh()
         bound = session._cache.get(name) or session.ready(name)
         if type(bound) is not BoundTool:
-            return core.runner.absent(name, call_id, bound)
+            return core.runner.absent(session, name, call_id, bound)
         nothing = context is _NOTHING and agent is None and on_chunk is None and policy is None
         given = NOTHING_GIVEN if nothing else (context, agent, on_chunk, policy)
         result: Any
@@ -91,7 +91,7 @@ class Calls:
             session._refresh()
         bound = session._cache.get(name) or session.ready(name)
         if type(bound) is not BoundTool:
-            return core.runner.absent(name, call_id, bound)
+            return core.runner.absent(session, name, call_id, bound)
         nothing = context is _NOTHING and agent is None and on_chunk is None and policy is None
         given = NOTHING_GIVEN if nothing else (context, agent, on_chunk, policy)
         result: Any

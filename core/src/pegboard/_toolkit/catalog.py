@@ -44,11 +44,21 @@ class Catalog:
     either changes.
     """
 
-    def __init__(self, core: ToolkitState, overlay: Overlay, scope: Scope, agent: Any) -> None:
+    def __init__(
+        self,
+        core: ToolkitState,
+        overlay: Overlay,
+        scope: Scope,
+        agent: Any,
+        subject: Any = None,
+        id: str | None = None,  # noqa: A002 - the session's own name
+    ) -> None:
         self._core = core
         self._overlay = overlay
         self.scope = scope
         self.agent = agent
+        self.subject = subject
+        self.id = id
         self._cache: dict[str, BoundTool] = {}
         self._memo: dict[str, Any] = {}
         self._generation = -1

@@ -47,17 +47,28 @@ class Surface(Calls):
         policy: ExecutionPolicy | None = None,
         approver: Callable[..., Any] | None = None,
         agent: Any = None,
+        subject: Any = None,
+        id: str | None = None,  # noqa: A002 - the session's own name
     ) -> Session:
         """One user's overlay: presets, group activation, approver, permissions, policy and context of its own.
 
-        With `groups`, exactly these are active in it, whatever is created later.
+        With `groups`, exactly these are active in it, whatever is created later. `subject` is for whom it acts, `id`
+        its own name over restarts: for middleware, logs and journals; no model reads them. What is not said is as in
+        the session that it is made from.
         """
         wider = self._caller
         scope = wider.scope if agent is None else Scope((agent,), level="agent", wider=wider.scope)
         if type(context) is not tuple or context:
             scope = Scope(context, level="session", wider=scope)
         overlay = Overlay(wider._core.groups, wider._overlay, policy, approver)
-        session = Session(wider._core, overlay, scope, wider.agent if agent is None else agent)
+        session = Session(
+            wider._core,
+            overlay,
+            scope,
+            wider.agent if agent is None else agent,
+            wider.subject if subject is None else subject,
+            wider.id if id is None else id,
+        )
         if presets:
             for tool, values in presets.items():
                 session.set_presets(tool, values)
@@ -87,7 +98,7 @@ class Surface(Calls):
         wider = self._caller
         rules = ViewRules(include, exclude, tags, prefix, rename, where)
         overlay = Overlay(wider._core.groups, wider._overlay, rules=rules)
-        session = Session(wider._core, overlay, wider.scope, wider.agent)
+        session = Session(wider._core, overlay, wider.scope, wider.agent, wider.subject, wider.id)
         rules.check(wider._view, session._view)
         check_name(overlay.search_name)
         return session
