@@ -79,7 +79,7 @@ class TestWhatIsShown:
             assert [each.name for each in view.schemas()] == expected
             assert [each.name for each in view] == [each.name for each in view.all_tools] == expected
             assert len(view) == len(expected)
-            assert all(name in view and view[name].name == view.tool(name).name == name for name in expected)
+            assert all(name in view and view[name].name == view[name].name == name for name in expected)
             assert list(view.permissions) == expected
 
     def test_leaves_the_toolkit_as_it_was(self, toolkit: Toolkit) -> None:
@@ -157,7 +157,7 @@ class TestCalls:
         assert "fs_read" in result.text
         assert not {"'write'", "'read'", "wipe?", "'wipe'?", "'fs_write'?"} & set(result.text.split())
         assert name not in view
-        for attempt in (view.tool, view.presets_of, lambda name: view.set_permission(name, "never")):
+        for attempt in (view.__getitem__, view.presets_of, lambda name: view.set_permission(name, "never")):
             with pytest.raises(UnknownNameError, match="fs_read"):
                 attempt(name)
 

@@ -347,7 +347,7 @@ class TestApproval:
     def test_that_became_needed_in_the_queue(self) -> None:
         scene, asked = Held(), Asked()
         scene.register(declared(scene, "sync"))
-        scene.toolkit._caller.approver = asked.approve
+        scene.toolkit.approver = asked.approve
         result = scene.changed(lambda toolkit: toolkit.set_permission("work", "prompt"), calls(scene.toolkit)["call"])
         assert (result.status, scene.began, asked) == (Status.DENIED, [], ["work"])
 
@@ -366,7 +366,7 @@ class TestApproval:
         scene.register(work)
         if wait == "thread":
             scene.toolkit.register(scene.pause, name="hold", description="Wait.")
-        scene.toolkit._caller.approver = asked.approve
+        scene.toolkit.approver = asked.approve
 
         async def main() -> ToolResult:
             first = asyncio.create_task(scene.toolkit.call("hold"))

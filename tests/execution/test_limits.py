@@ -140,7 +140,7 @@ class TestOfTheToolkit:
         free, limited = Toolkit(plugins=()), Toolkit(plugins=(), max_concurrency=3)
         for toolkit, straight in ((free, True), (limited, False)):
             toolkit.register(lambda: 1, name="one")
-            ready: Any = toolkit._caller.ready("one")
+            ready: Any = toolkit.ready("one")
             assert (ready.fast_sync, ready.fast_async) == (straight, straight)
 
 

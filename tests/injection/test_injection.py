@@ -799,7 +799,8 @@ def test_a_tool_outside_a_toolkit_may_ask_for_session_and_toolkit() -> None:
     assert list(made.parameters["properties"]) == ["x"]
     toolkit = Toolkit(plugins=())
     toolkit.register(made)
-    assert toolkit.call_sync("tell", {"x": 1}).text == "Session 1 1"
+    assert toolkit.call_sync("tell", {"x": 1}).text == "Toolkit 1 1"  # its own root session
+    assert toolkit.session().call_sync("tell", {"x": 1}).text == "Session 1 1"
 
 
 class TestPassingOn:

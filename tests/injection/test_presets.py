@@ -431,7 +431,7 @@ class TestSessions:
             (session.set_presets, {}),
         ):
             change("call_api", values)
-            assert "api_key" not in session.tool("call_api").parameters["properties"]
+            assert "api_key" not in session["call_api"].parameters["properties"]
             assert session.call_sync("call_api", {"query": "q", "user_id": "u", "api_key": "x"}).text == "q k u"
 
     def test_follow_the_toolkit(self) -> None:

@@ -20,21 +20,13 @@ if TYPE_CHECKING:
 _NOTHING: Final = ()  # the one empty tuple that there is
 
 
-class Calls:
-    """Makes calls in the name of `_caller`: a session is its own, that of a toolkit is its root session."""
-
-    __slots__ = ()
-
-    if TYPE_CHECKING:  # a toolkit has it as an attribute, which is looked up three times as fast
-
-        @property
-        def _caller(self) -> Catalog: ...
+class Calls(Catalog):
+    """Makes calls of the tools that a session shows."""
 
     def prepare(self, name: str | ToolCall, arguments: Any = None, *, call_id: str | None = None) -> ToolCall:
         """A call that may run later. Never raises: a bad call has its result already (`not_found`, `invalid`, ...)."""
-        session = self._caller
         call = name if isinstance(name, ToolCall) else ToolCall(call_id or "", name, arguments)
-        return session._core.runner.prepare(session, call)
+        return self._core.runner.prepare(self, call)
 
     def call_sync(
         self,
@@ -48,28 +40,40 @@ class Calls:
         policy: ExecutionPolicy | None = None,
     ) -> ToolResult:
         """Call a tool from plain code. `arguments`: a mapping, JSON text or bytes; empty text or None for none."""
-        if type(name) is not str:
-            return self.prepare(name, arguments, call_id=call_id).execute_sync(context, agent, on_chunk, policy)
-        session = self._caller
-        core = session._core
-        if session._generation != core.registry.generation:
-            session._refresh()
-        bound = session._cache.get(name) or session.ready(name)
-        if type(bound) is not BoundTool:
-            return core.runner.absent(session, name, call_id, bound)
-        nothing = context is _NOTHING and agent is None and on_chunk is None and policy is None
-        given = NOTHING_GIVEN if nothing else (context, agent, on_chunk, policy)
-        result: Any
-        if on_chunk is None:
-            result = core.run(session, bound, arguments, call_id, given, False)
-        else:
-            from pegboard._execution.streaming import heard
-
-            result = heard(partial(core.run, session, bound, arguments, call_id), given, False)
+        result: ToolResult = self._called(name, arguments, call_id, context, agent, on_chunk, policy, False)
         try:
-            return result  # type: ignore[no-any-return]  # `cast` would be a frame more
+            return result
         finally:  # what a tool raised keeps this frame, and would keep its own result through it
             del result
+
+    def _called(
+        self,
+        name: Any,
+        arguments: Any,
+        call_id: str | None,
+        context: Any,
+        agent: Any,
+        on_chunk: Any,
+        policy: Any,
+        on_loop: bool,
+    ) -> Any:
+        """Make a call: its result or, `on_loop`, perhaps what has to be awaited for it."""
+        core = self._core
+        if type(name) is not str:
+            call = self.prepare(name, arguments, call_id=call_id)
+            return core.runner.execute(call, (context, agent, on_chunk, policy), on_loop)
+        if self._generation != core.registry.generation:
+            self._refresh()
+        bound = self._cache.get(name) or self.ready(name)
+        if type(bound) is not BoundTool:
+            return core.runner.absent(self, name, call_id, bound)
+        nothing = context is _NOTHING and agent is None and on_chunk is None and policy is None
+        given = NOTHING_GIVEN if nothing else (context, agent, on_chunk, policy)
+        if on_chunk is None:
+            return core.run(self, bound, arguments, call_id, given, on_loop)
+        from pegboard._execution.streaming import heard
+
+        return heard(partial(core.run, self, bound, arguments, call_id), given, on_loop)
 
     async def call(
         self,
@@ -83,29 +87,12 @@ class Calls:
         policy: ExecutionPolicy | None = None,
     ) -> ToolResult:
         """Call a tool. Ends in one `ToolResult` whatever the tool does; only the caller's own cancellation leaves."""
-        if type(name) is not str:
-            return await self.prepare(name, arguments, call_id=call_id).execute(context, agent, on_chunk, policy)
-        session = self._caller
-        core = session._core
-        if session._generation != core.registry.generation:
-            session._refresh()
-        bound = session._cache.get(name) or session.ready(name)
-        if type(bound) is not BoundTool:
-            return core.runner.absent(session, name, call_id, bound)
-        nothing = context is _NOTHING and agent is None and on_chunk is None and policy is None
-        given = NOTHING_GIVEN if nothing else (context, agent, on_chunk, policy)
-        result: Any
-        if on_chunk is None:
-            result = core.run(session, bound, arguments, call_id, given, True)
-        else:
-            from pegboard._execution.streaming import heard
-
-            result = heard(partial(core.run, session, bound, arguments, call_id), given, True)
+        result = self._called(name, arguments, call_id, context, agent, on_chunk, policy, True)
         while type(result) is not ToolResult:
             result = await result
         try:
             return result
-        finally:  # what a tool raised keeps this frame, and would keep its own result through it
+        finally:  # as above
             del result
 
     async def call_many(
@@ -136,7 +123,7 @@ class Calls:
     ) -> list[ToolResult]:
         """`call_many` from plain code."""
         batch = self._batch(calls, on_chunk, parallel, context=context, agent=agent, policy=policy)
-        drivers = self._caller._core.engine.drivers
+        drivers = self._core.engine.drivers
         try:
             results: list[ToolResult] = drivers.block_on(batch.run_apart)
         except ClosedError:  # before any of them began: each call says so itself
@@ -156,7 +143,7 @@ class Calls:
         return self._batch(calls, None, parallel, context=context, agent=agent, policy=policy).stream()
 
     def _batch(self, calls: Iterable[Any], on_chunk: Listener | None, parallel: bool | None, **options: Any) -> Batch:
-        core = self._caller._core
+        core = self._core
         together = core.options.parallel if parallel is None else parallel
         return _batch_class()(self.call, calls, options, on_chunk, together, core.engine)
 
@@ -166,17 +153,11 @@ class Calls:
         Raises `PegboardError` for an id that nobody waits for, naming those that are owed, and for one that two wait
         for.
         """
-        session = self._caller
-        return session._core.runner.resume(call_id, value, session.pending)
+        return self._core.runner.resume(call_id, value, self.pending)
 
     def suspend(self, call: ToolCall, reason: str = "") -> ToolResult:
         """Owe the answer of a call that waited for it in an earlier program: it is suspended here and does not run."""
-        return self._caller._core.runner.suspend(self.prepare(call), reason)
-
-    @property
-    def pending(self) -> list[ToolCall]:
-        """The suspended calls whose answers are owed."""
-        return self._caller.pending
+        return self._core.runner.suspend(self.prepare(call), reason)
 
 
 @cache

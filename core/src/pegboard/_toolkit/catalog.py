@@ -63,7 +63,7 @@ class Catalog:
         self._memo: dict[str, Any] = {}
         self._generation = -1
 
-    def tool(self, name: str) -> Tool:
+    def __getitem__(self, name: str) -> Tool:
         """The tool of that name as this session's model sees it. Raises `UnknownNameError` with the nearest names."""
         return self.seen(self._tool(name))
 

@@ -1,9 +1,9 @@
-"""Sessions: one user's overlay of a toolkit, and the surface that both share."""
+"""Sessions: one user's overlay of a toolkit; the toolkit itself is one."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Literal, final, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from attrs import evolve
 
@@ -15,7 +15,6 @@ from pegboard._injection.presets import Preset
 from pegboard._model.policy import ExecutionPolicy, Permission
 from pegboard._model.tool import Tool, ToolSchema
 from pegboard._toolkit.calls import Calls
-from pegboard._toolkit.catalog import Catalog
 from pegboard.extension import BoundDialect
 
 if TYPE_CHECKING:
@@ -23,18 +22,13 @@ if TYPE_CHECKING:
     from pegboard._model.program import Group, Manager, Toolset
 
 
-class Surface(Calls):
-    """What a toolkit and its sessions share, said of `_caller`: a session is its own, a toolkit's is its root session.
+class Session(Calls):
+    """Owns group activation, presets, approver, permissions, policy, context and agent of one user of a toolkit.
 
-    Everything is looked up in the board of now; what costs more than a look is remembered until something changes.
+    Get one from `toolkit.session(...)`; a toolkit is its own root session. What a session does not say is as in the
+    wider one, and nothing that it says leaks into another. Made by `view(...)`, it shows some of the
+    tools, or shows them under other names; these are its only names then.
     """
-
-    __slots__ = ()
-
-    if TYPE_CHECKING:
-
-        @property
-        def _caller(self) -> Session: ...
 
     # Sessions --------------------------------------------------------------------------------------------------
 
@@ -56,18 +50,17 @@ class Surface(Calls):
         its own name over restarts: for middleware, logs and journals; no model reads them. What is not said is as in
         the session that it is made from.
         """
-        wider = self._caller
-        scope = wider.scope if agent is None else Scope((agent,), level="agent", wider=wider.scope)
+        scope = self.scope if agent is None else Scope((agent,), level="agent", wider=self.scope)
         if type(context) is not tuple or context:
             scope = Scope(context, level="session", wider=scope)
-        overlay = Overlay(wider._core.groups, wider._overlay, policy, approver)
+        overlay = Overlay(self._core.groups, self._overlay, policy, approver)
         session = Session(
-            wider._core,
+            self._core,
             overlay,
             scope,
-            wider.agent if agent is None else agent,
-            wider.subject if subject is None else subject,
-            wider.id if id is None else id,
+            self.agent if agent is None else agent,
+            self.subject if subject is None else subject,
+            self.id if id is None else id,
         )
         if presets:
             for tool, values in presets.items():
@@ -95,11 +88,10 @@ class Surface(Calls):
         """
         from pegboard._board.views import ViewRules
 
-        wider = self._caller
         rules = ViewRules(include, exclude, tags, prefix, rename, where)
-        overlay = Overlay(wider._core.groups, wider._overlay, rules=rules)
-        session = Session(wider._core, overlay, wider.scope, wider.agent, wider.subject, wider.id)
-        rules.check(wider._view, session._view)
+        overlay = Overlay(self._core.groups, self._overlay, rules=rules)
+        session = Session(self._core, overlay, self.scope, self.agent, self.subject, self.id)
+        rules.check(self._view, session._view)
         check_name(overlay.search_name)
         return session
 
@@ -111,33 +103,28 @@ class Surface(Calls):
 
         Of many deferred tools only those that were found; `search_tools` comes last then.
         """
-        return list(self._caller._listing().tools)
+        return list(self._listing().tools)
 
     @property
     def all_tools(self) -> list[Tool]:
         """Every tool on the board, offered or not."""
-        session = self._caller
-        return [session.seen(tool) for tool in session._view.tools.values()]
+        return [self.seen(tool) for tool in self._view.tools.values()]
 
     @property
     def toolsets(self) -> list[Toolset]:
         """The toolsets (classes with `@tool` methods), their tools as this session's model sees them."""
-        session = self._caller
-        view = session._view
+        view = self._view
         seen = (
-            evolve(each, tools=tuple(session.seen(tool) for tool in each.tools if view.name_of(tool) is not None))
+            evolve(each, tools=tuple(self.seen(tool) for tool in each.tools if view.name_of(tool) is not None))
             for each in view.board.toolsets
         )
         return [each for each in seen if each.tools]
 
-    def __getitem__(self, name: str) -> Tool:
-        return self._caller.tool(name)
-
     def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and self._caller._find(name) is not None
+        return isinstance(name, str) and self._find(name) is not None
 
     def __len__(self) -> int:
-        return len(self._caller._view.tools)
+        return len(self._view.tools)
 
     def __iter__(self) -> Iterator[Tool]:
         return iter(self.all_tools)
@@ -154,8 +141,7 @@ class Surface(Calls):
         """
         if dialect is not None:
             return self.dialect(dialect).tools()
-        session = self._caller
-        schemas: list[ToolSchema] = session._remember("schemas", session._schemas)
+        schemas: list[ToolSchema] = self._remember("schemas", self._schemas)
         return list(schemas)
 
     def dialect(self, name: str) -> BoundDialect:
@@ -163,7 +149,7 @@ class Surface(Calls):
 
         Raises `UnknownNameError` naming the dialects that there are.
         """
-        return BoundDialect(self._caller._core.dialect(name), self)
+        return BoundDialect(self._core.dialect(name), self)
 
     def search(self, query: str, limit: int = 5) -> list[Tool]:
         """The deferred tools that fit best, best first; they are listed in this session from now on.
@@ -172,29 +158,25 @@ class Surface(Calls):
         """
         from pegboard.builtin.search import Index, tool_index
 
-        session = self._caller
-        index: Index = session._remember("index", lambda: tool_index(session.deferred_tools))
-        found = [session.tool(name) for name in index.search(query, limit)]
-        session._find_tools(found)
+        index: Index = self._remember("index", lambda: tool_index(self.deferred_tools))
+        found = [self[name] for name in index.search(query, limit)]
+        self._find_tools(found)
         return found
 
     @property
     def deferred_tools(self) -> list[Tool]:
         """The deferred tools that may be found: those offered, found ones too, that are permitted."""
-        session = self._caller
-        permissions = session.permissions
-        return [tool for tool in session._listing().deferred if permissions[tool.name] is not Permission.NEVER]
+        permissions = self.permissions
+        return [tool for tool in self._listing().deferred if permissions[tool.name] is not Permission.NEVER]
 
     def add_found_tools(self, *names: str) -> None:
         """List deferred tools from now on, as `search` does with what it finds. Raises `UnknownNameError`."""
-        session = self._caller
-        session._find_tools([session._tool(name) for name in names])
+        self._find_tools([self._tool(name) for name in names])
 
     @property
     def found_tools(self) -> tuple[str, ...]:
         """The names of the deferred tools that were found and are therefore listed, in board order."""
-        session = self._caller
-        return tuple(tool.name for tool in session._listing().deferred if session._overlay.has_found(tool))
+        return tuple(tool.name for tool in self._listing().deferred if self._overlay.has_found(tool))
 
     def read_output(self, handle: str, offset: int = 0) -> str:
         """A page of output that was too long to be shown at once, with `overflow="spill"`.
@@ -202,36 +184,35 @@ class Surface(Calls):
         It can be read in the session whose call made it, and in those that this one was made from. Raises `ToolError`,
         with the same words for output that is not kept and for that of another session.
         """
-        session = self._caller
-        spill = session._core.engine.results.spill
+        spill = self._core.engine.results.spill
         if spill is None:
             raise ToolError(f"no output {handle!r} is kept: long output is cut here")
-        return spill.read(handle, offset, next(session.lineage()))
+        return spill.read(handle, offset, next(self.lineage()))
 
     # Groups ----------------------------------------------------------------------------------------------------
 
     @property
     def groups(self) -> tuple[Group, ...]:
         """All groups, in the order in which they were created."""
-        return self._caller._core.groups.all()
+        return self._core.groups.all()
 
     @property
     def active_groups(self) -> tuple[str, ...]:
         """The names of the groups that are active in this session; those of a toolkit in its root session."""
-        return self._caller._overlay.active_groups()
+        return self._overlay.active_groups()
 
     def update_groups(self, names: Names, active: bool) -> None:
         """Activate or deactivate groups, all or none. Raises `UnknownNameError` naming the known groups."""
-        self._caller._overlay.update_groups(names, active)
-        self._caller._changed()
+        self._overlay.update_groups(names, active)
+        self._changed()
 
     def set_active_groups(self, names: Names, *, managed_by: Manager | None = None) -> None:
         """Make exactly these groups active: of all groups, or of those that the model or the program manages.
 
         Said of all groups, it holds in a session for groups that are created later too: they are inactive there.
         """
-        self._caller._overlay.set_active_groups(names, managed_by)
-        self._caller._changed()
+        self._overlay.set_active_groups(names, managed_by)
+        self._changed()
 
     # Presets and permissions -----------------------------------------------------------------------------------
 
@@ -240,18 +221,17 @@ class Surface(Calls):
 
         Raises `UnknownNameError`, and `RegistrationError` naming the parameter.
         """
-        self._caller._preset(name, values, merge=False)
+        self._preset(name, values, merge=False)
 
     def update_presets(self, name: str, values: Mapping[str, Any]) -> None:
         """Add to the presets of a tool; a value of None is a preset of None."""
-        self._caller._preset(name, values, merge=True)
+        self._preset(name, values, merge=True)
 
     @property
     def permissions(self) -> dict[str, Permission]:
         """The permission of every tool by name."""
-        session = self._caller
-        explicit = session._overlay.standing
-        return {name: explicit(tool)[0] or tool.permission for name, tool in session._view.tools.items()}
+        explicit = self._overlay.standing
+        return {name: explicit(tool)[0] or tool.permission for name, tool in self._view.tools.items()}
 
     def set_permission(self, name: str | Tool, permission: Permission | Literal["always", "prompt", "never"]) -> None:
         """`"always"`, `"prompt"` or `"never"`; saved with `Toolkit(permissions=path)`.
@@ -260,25 +240,10 @@ class Surface(Calls):
         hangs there by now, or it has changed, it asks again.
         Raises `UnknownNameError`, and ValueError for another word, naming these.
         """
-        session = self._caller
-        tool = session._tool(name if isinstance(name, str) else name.name)
+        tool = self._tool(name if isinstance(name, str) else name.name)
         read = tool if isinstance(name, str) else name.evolve(hidden=frozenset())
-        session._overlay.set_permission(tool, Permission(permission), read)
-        session._changed()
-
-
-@final
-class Session(Catalog, Surface):
-    """Owns group activation, presets, approver, permissions, policy, context and agent of one user of a toolkit.
-
-    Get one from `toolkit.session(...)`; a toolkit has a root session that it delegates to. What a session does not
-    say is as in the wider one, and nothing that it says leaks into another. Made by `view(...)`, it shows some of the
-    tools, or shows them under other names; these are its only names then.
-    """
-
-    @property
-    def _caller(self) -> Session:
-        return self
+        self._overlay.set_permission(tool, Permission(permission), read)
+        self._changed()
 
     # What this session decides ---------------------------------------------------------------------------------
 

@@ -23,7 +23,7 @@ from pegboard._results.factory import ExposeErrors, Overflow, ResultFactory
 from pegboard._toolkit.catalog import is_meta_tool
 from pegboard._toolkit.live_sources import SourceRecord, leave
 from pegboard._toolkit.register import assemble, extend, register, reread_after
-from pegboard._toolkit.session import Session, Surface
+from pegboard._toolkit.session import Session
 from pegboard._toolkit.state import DEFER_THRESHOLD, ToolkitOptions, ToolkitState, standard_tables
 from pegboard._tools.collect import Collector
 from pegboard._types.table import TypeTable
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 @final
-class Toolkit(Surface):
+class Toolkit(Session):
     """The tools of one program: those of the installed packs and those that it registers.
 
     `Toolkit()` assembles whatever is installed; `Toolkit(plugins=())` is empty. `plugins` and `block` select by
@@ -50,8 +50,6 @@ class Toolkit(Surface):
 
     Raises `PluginError` and `SettingsError` as said above, ValueError for an option that does not exist.
     """
-
-    _caller: Session
 
     def __init__(
         self,
@@ -90,10 +88,10 @@ class Toolkit(Surface):
             parallel, allow_tool_deletion, preset_override, repair, max_threads, max_concurrency, defer_threshold
         )
         overlay = Overlay(Groups(), None, policy, approver, permissions=permissions, lock=lock)
-        self._core = ToolkitState(loaded, self, ResultFactory(expose_errors, max_output, overflow), options, overlay)
+        core = ToolkitState(loaded, self, ResultFactory(expose_errors, max_output, overflow), options, overlay)
         scope = Scope(context, wider=None if agent is None else Scope((agent,), level="agent"))
-        self._caller = Session(self._core, overlay, scope, agent)
-        assemble(self._core)
+        super().__init__(core, overlay, scope, agent)
+        assemble(core)
 
     # Registering -----------------------------------------------------------------------------------------------
 
@@ -128,7 +126,7 @@ class Toolkit(Surface):
         offer = Offer(sources, groups, presets or {}, enable, disable, prefix, rename, defer=defer, **said)
         if name is not None and len(sources) > 1:
             raise RegistrationError(f"name= fits one source, got {len(sources)}")
-        return [self._caller.seen(tool) for tool in register(self._core, offer, on_conflict)]
+        return [self.seen(tool) for tool in register(self._core, offer, on_conflict)]
 
     @overload
     def tool(self, function: F, /) -> F: ...
@@ -174,7 +172,7 @@ class Toolkit(Surface):
         if hanging is None or not is_meta_tool(hanging):
             own = core.own_tool(META_TOOL)
             core.registry.add([own.evolve(face=GroupFace(core.overlay), origin=Origin())], (), "raise")
-        return self._caller.tool(META_TOOL)
+        return self[META_TOOL]
 
     def register_type(self, handler: TypeHandler) -> None:
         """Map a type for this toolkit: the program's handlers win over plugins'. Tools that hang are read anew.
@@ -259,7 +257,7 @@ class Toolkit(Surface):
         """What is wrong with the board, a sentence each: clashing names, broken plugins, unreadable distributions."""
         clashes = [str(clash) for _, clash in sorted(self._core.registry.board.clashes.items())]
         away = (problem for source in self.sources for problem in source.problems)
-        own = (*clashes, *self.types.ties, *self._caller.problems, *self._core.plugins.problems)
+        own = (*clashes, *self.types.ties, *super().problems, *self._core.plugins.problems)
         return [spelled_out(problem) for problem in (*own, *away)]
 
     @property

@@ -97,7 +97,7 @@ def _line(tool: Tool, offered: set[str], permission: str) -> dict[str, Any]:
 
 def tool_facts(session: Session, name: str) -> dict[str, Any]:
     """Everything about one tool, and what a model gets of it. Raises `PegboardError` for one that cannot be read."""
-    tool = session.tool(name)
+    tool = session[name]
     approval, presets = tool.options.requires_approval, session.presets_of(name)
     return {
         **_line(tool, {each.name for each in session.tools}, session.permissions.get(tool.name, "always")),

@@ -116,7 +116,7 @@ class BoardServer:
 
     def _input_schema(self, name: str) -> dict[str, Any] | None:
         with suppress(PegboardError):
-            return self._callers.base.tool(name).parameters
+            return self._callers.base[name].parameters
         return None
 
     async def _list(self, context: Any, parameters: Any) -> Any:
@@ -217,7 +217,7 @@ class BoardServer:
             return error_of(str(refused))
         if before is not None and lasting is not None and _differs(before, lasting.tools):
             await self._publish()
-        tool = session.tool(call.name)
+        tool = session[call.name]
         answer = answer_of(result, self._promises.of(tool), context.protocol_version)
         self._links.give(lasting, tool.name, remote_of(tool), answer)
         return answer
@@ -263,7 +263,7 @@ class BoardServer:
         human_of_this_call.set(human)
         work = partial(call.execute, (Answers(desk.state.answers), caller), on_chunk=progress.report)
         # Async tools of the user's may block their loop: it is not this one.
-        running = work() if _blocks_no_loop(session.tool(call.name)) else self._tools().run(work)
+        running = work() if _blocks_no_loop(session[call.name]) else self._tools().run(work)
         may_be_held = human is not None and desk.comes_again
         return Held(session, call, human, asyncio.ensure_future(running) if may_be_held else running, progress)
 
