@@ -83,6 +83,7 @@ class Permit:
     def __init__(self, limits: tuple[Limit, ...], above: Permit | None) -> None:
         loop = running_loop()
         self.number = next(_numbers)
+        self.thread = threading.get_ident()  # that drives the call
         self.limits = limits
         self.above = above
         blocked = _blocked.get()
@@ -214,6 +215,8 @@ class ConcurrencyLimits:
 
     def run(self, permit: Permit, job: Callable[[], T]) -> T:
         """Run a job whose thread may outlive its call. Raises `StaleError` if that call is over before it begins."""
+        if threading.get_ident() == permit.thread:
+            return job()  # in the caller's own thread, which the call does not leave before
         with _guard:
             if permit.over:
                 raise StaleError
