@@ -362,9 +362,10 @@ LASTING = {"timeout that passes"}
 @contextmanager
 def calling(kind: str) -> Iterator[Callable[[int], None]]:
     """Makes so many calls of a kind; what is made once has been made."""
-    make, options = KINDS[kind]
+    make, terms = KINDS[kind]
+    options: dict[str, Any] = {"plugins": (), **terms}
     with ExitStack() as opened:
-        toolkit = opened.enter_context(Toolkit(**{"plugins": ()} | options))
+        toolkit = opened.enter_context(Toolkit(**options))
         run = make(Place(toolkit, opened.enter_context(asyncio.Runner()), count()))
         run(100)
         yield run
