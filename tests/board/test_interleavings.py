@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from random import Random
 from threading import Barrier
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
 from attrs import Factory, define
@@ -56,6 +56,9 @@ def made(name: str, mark: int | None) -> Callable[..., Any]:
     return function
 
 
+Changes: TypeAlias = "tuple[Callable[[Player], None], ...]"
+
+
 @define
 class Own:
     """What one player has set in one session, which no other player touches."""
@@ -84,9 +87,9 @@ class Player:
     calls: dict[str, int] = Factory(dict)
     numbers: Iterator[int] = Factory(lambda: count(1))
 
-    def play(self, steps: int) -> None:
-        for _ in range(steps):
-            self.random.choice(STEPS_OF_ALL)(self)
+    def play(self, changes: Changes) -> None:
+        for _ in range(STEPS):
+            self.random.choice(changes)(self)
 
     # What it does ----------------------------------------------------------------------------------------------
 
@@ -198,7 +201,7 @@ class Player:
     def _check_call(self, own: Own, name: str) -> None:
         result = own.session.call_sync(name)
         self._count(name)
-        assert (result.status, result.value) == self._outcome(own, name)
+        assert (result.status, result.value) == self._outcome(own, name), (name, result.text, own is self.root)
 
     def _outcome(self, own: Own, name: str) -> tuple[str, int | None]:
         if name not in self._offered(own):
@@ -231,13 +234,12 @@ class Player:
             del self.tools[name]
 
 
-STEPS_OF_ALL: tuple[Callable[[Player], None], ...] = (
+CHANGES: Changes = (
     Player.create_group,
     Player.remove_group,
     Player.register,
     Player.register,
     Player.unregister,
-    # Player.map_type,
     Player.preset_of_shared,
     Player.preset_of_shared,
     Player.preset_of_all,
@@ -252,7 +254,10 @@ STEPS_OF_ALL: tuple[Callable[[Player], None], ...] = (
 )
 
 
-def interleave(pool: ThreadPoolExecutor, seed: int, steps: int = STEPS) -> None:
+MAPPING = Player.map_type
+
+
+def interleave(pool: ThreadPoolExecutor, seed: int, changes: Changes = CHANGES) -> None:
     """One board, changed by all players at once, compared with what each of them did."""
     with Toolkit(plugins=()) as toolkit:
         toolkit.register(shared)
@@ -266,7 +271,7 @@ def interleave(pool: ThreadPoolExecutor, seed: int, steps: int = STEPS) -> None:
 
         def begin(player: Player) -> None:
             barrier.wait()
-            player.play(steps)
+            player.play(changes)
 
         for future in [pool.submit(begin, player) for player in players]:
             future.result()
@@ -310,3 +315,11 @@ def test_some_interleavings(pool: ThreadPoolExecutor) -> None:
 def test_ten_thousand_interleavings(pool: ThreadPoolExecutor, part: int) -> None:
     for seed in range(1000 + part * 1000, 2000 + part * 1000):
         interleave(pool, seed)
+
+
+@pytest.mark.slow
+@pytest.mark.xfail(strict=True, reason="a tool that is read while its type is mapped keeps the old mapping for good")
+def test_a_thousand_interleavings_that_map_types(pool: ThreadPoolExecutor) -> None:
+    """Once this holds, `MAPPING` belongs into `CHANGES`."""
+    for seed in range(1000):
+        interleave(pool, seed, (*CHANGES, MAPPING))

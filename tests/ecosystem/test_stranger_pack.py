@@ -1,16 +1,11 @@
 """A stranger's pack, as a wheel in a fresh environment: installed it hangs on the board, removed it is gone."""
 
-import json
-import subprocess
-import sys
-import venv
-from pathlib import Path
-from typing import Any
-
 import pytest
 
-ROOT = Path(__file__).parents[2]
-SOURCES = (ROOT / "core", ROOT / "plugins" / "files", ROOT / "docs" / "examples" / "acme-weather")
+from tests.ecosystem.environments import CORE, Environment
+from tests.workspace.project import ROOT
+
+SOURCES = (CORE, ROOT / "plugins" / "files", ROOT / "docs" / "examples" / "acme-weather")
 
 BOARD = """
 import json
@@ -29,48 +24,18 @@ with pegboard.Toolkit() as toolkit:
 pytestmark = pytest.mark.slow
 
 
-class Environment:
-    """A fresh virtual environment with the core and the files pack installed from wheels."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        venv.create(folder / "env", with_pip=True)
-        self.wheels = folder / "wheels"
-        self._python = folder / "env" / ("Scripts" if sys.platform == "win32" else "bin") / "python"
-        self.pip("wheel", "--no-deps", "--wheel-dir", str(self.wheels), *map(str, SOURCES))
-        self.pip("install", "--find-links", str(self.wheels), "pegboard", "pegboard-files")
-
-    def pip(self, *arguments: str) -> None:
-        """Run pip there; what it printed is in the error if it fails."""
-        command = [str(self._python), "-m", "pip", "--disable-pip-version-check", "-q", *arguments]
-        done = subprocess.run(command, cwd=self._folder, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-
-    def board(self) -> dict[str, Any]:
-        """What a program in that environment finds on its board."""
-        command = [str(self._python), "-I", "-W", "error", "-c", BOARD]
-        done = subprocess.run(command, cwd=self._folder, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        board: dict[str, Any] = json.loads(done.stdout)
-        return board
-
-    def module(self, name: str) -> Path:
-        """The file of an installed package."""
-        return next((self._folder / "env").rglob(f"site-packages/{name}/__init__.py"))
-
-
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> Environment:
-    return Environment(tmp_path_factory.mktemp("stranger"))
+    return Environment(tmp_path_factory.mktemp("stranger"), SOURCES, "pegboard", "pegboard-files")
 
 
 def test_a_strangers_pack_comes_breaks_and_goes(environment: Environment) -> None:
-    before = environment.board()
+    before = environment.run(BOARD)
     assert "acme_forecast" not in before["tools"]
     assert before["forecast"][0] == "not_found"
 
-    environment.pip("install", "--find-links", str(environment.wheels), "acme-weather")
-    installed = environment.board()
+    environment.install("acme-weather")
+    installed = environment.run(BOARD)
     assert installed["tools"]["acme_forecast"] == "acme-weather"
     assert installed["plugins"]["acme"] == "active"
     assert installed["problems"] == []
@@ -80,7 +45,7 @@ def test_a_strangers_pack_comes_breaks_and_goes(environment: Environment) -> Non
     source = environment.module("acme_weather")
     intact = source.read_text("utf-8")
     source.write_text(f"import acme_radar\n{intact}", "utf-8")
-    broken = environment.board()
+    broken = environment.run(BOARD)
     assert broken["plugins"]["acme"] == "failed"
     assert "acme-weather" in broken["problems"][0]
     assert "acme_radar" in broken["problems"][0]
@@ -91,4 +56,4 @@ def test_a_strangers_pack_comes_breaks_and_goes(environment: Environment) -> Non
     source.write_text(intact, "utf-8")
 
     environment.pip("uninstall", "--yes", "acme-weather")
-    assert environment.board() == before
+    assert environment.run(BOARD) == before

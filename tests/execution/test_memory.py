@@ -362,7 +362,8 @@ LASTING = {"timeout that passes"}
 @contextmanager
 def calling(kind: str) -> Iterator[Callable[[int], None]]:
     """Makes so many calls of a kind; what is made once has been made."""
-    make, options = KINDS[kind]
+    make, terms = KINDS[kind]
+    options: dict[str, Any] = {"plugins": (), **terms}
     with ExitStack() as opened:
         arguments: dict[str, Any] = {"plugins": ()} | options
         toolkit = opened.enter_context(Toolkit(**arguments))
