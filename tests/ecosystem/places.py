@@ -27,7 +27,7 @@ from pegboard import (
 )
 from pegboard.inspection import plugins_of
 
-__all__ = ["ERRORS", "PLACES", "Odd", "Place", "boom", "pack"]
+__all__ = ["ERRORS", "PLACES", "Place", "boom", "pack"]
 
 
 class Odd(BaseException):

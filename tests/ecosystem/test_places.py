@@ -11,26 +11,12 @@ import pytest
 from attrs import Factory, define
 
 from pegboard import Injected, Injector, Job, Toolkit
-from tests.ecosystem.places import ERRORS, PLACES, Odd, Place, boom, pack
+from tests.ecosystem.places import ERRORS, PLACES, Place, boom, pack
 from tests.support.thinning import one_in
 
-WHOLE_PACK = "what fails costs its whole pack yet, which is taken down"
 CLOSING = "what fails when it is closed keeps what comes after it open"
 UNTOLD = "no problem says that the problems of a source cannot be read"
 AWAITED: dict[str, str] = {
-    "TypeHandler: build": WHOLE_PACK,
-    "Injector: matches": WHOLE_PACK,
-    "Injector: what it needs": WHOLE_PACK,
-    "Converter: matches": "a predicate that fails says no, and no problem tells of it",
-    "LiveSource: tools": WHOLE_PACK,
-    "LiveSource: tools half way": WHOLE_PACK,
-    "LiveSource: watch": WHOLE_PACK,
-    "LiveSource: name": WHOLE_PACK,
-    "ToolSource: tools": WHOLE_PACK,
-    "a class of tools": WHOLE_PACK,
-    "the description of a tool by hand": WHOLE_PACK,
-    "the terms of an offer": WHOLE_PACK,
-    "a module behind an import string": WHOLE_PACK,
     "Backend: close": CLOSING,
     "LiveSource: the end of watching": CLOSING,
     "LiveSource: problems": UNTOLD,
@@ -142,8 +128,7 @@ def cases() -> Iterator[Any]:
 
 @pytest.mark.parametrize(("name", "error"), one_in(len(ERRORS), cases()))
 def test_costs_no_other(name: str, error: type[BaseException], request: pytest.FixtureRequest) -> None:
-    # An annotation that ends the program says so at registration already, and costs the tools that need it alone.
-    if name in AWAITED and not (name == "Injector: what it needs" and error in (SystemExit, Odd)):
+    if name in AWAITED:
         request.applymarker(pytest.mark.xfail(reason=AWAITED[name], strict=True))
     boom.error = error
     place, pear = PLACES[name], Pear()
