@@ -607,7 +607,7 @@ SOURCES: dict[str, Place] = {
     "LiveSource: watch": Place(tools(LiveWatchFails)),
     "LiveSource: the end of watching": Place(tools(LiveEndFails), silent=True),
     "LiveSource: name": Place(tools(LiveNameFails)),
-    "LiveSource: problems": Place(tools(LiveProblemsFail)),
+    "LiveSource: problems": Place(tools(LiveProblemsFail), silent=True),
     "LiveSource: tools once they changed": Place(tools(changing), asks=change, silent=True),
     "ToolSource: tools": Place(tools(Source)),
     "a class of tools": Place(tools(lambda: OfClass)),

@@ -14,15 +14,6 @@ from pegboard import Injected, Injector, Job, Toolkit
 from tests.ecosystem.places import ERRORS, PLACES, Place, boom, pack
 from tests.support.thinning import one_in
 
-CLOSING = "what fails when it is closed keeps what comes after it open"
-UNTOLD = "no problem says that the problems of a source cannot be read"
-AWAITED: dict[str, str] = {
-    "Backend: close": CLOSING,
-    "LiveSource: the end of watching": CLOSING,
-    "LiveSource: problems": UNTOLD,
-}
-"""Where more is lost than should be, and why: an entry goes when that is no longer so."""
-
 
 class Pip:
     """What the pack `pear` provides."""
@@ -127,9 +118,7 @@ def cases() -> Iterator[Any]:
 
 
 @pytest.mark.parametrize(("name", "error"), one_in(len(ERRORS), cases()))
-def test_costs_no_other(name: str, error: type[BaseException], request: pytest.FixtureRequest) -> None:
-    if name in AWAITED:
-        request.applymarker(pytest.mark.xfail(reason=AWAITED[name], strict=True))
+def test_costs_no_other(name: str, error: type[BaseException]) -> None:
     boom.error = error
     place, pear = PLACES[name], Pear()
     toolkit = Toolkit(plugins=[APPLE, place.plugin(), pear.pack()])

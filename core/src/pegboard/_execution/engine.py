@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple, final
 
@@ -229,9 +230,10 @@ class Engine:
     def _stop_all(self) -> None:
         for stoppable in list(self.live.values()):
             stoppable.cancel("the toolkit was closed")
-        for name, backend in sorted(self.backends.items()):
-            if name != backend:
-                backend.close()
+        with ExitStack() as closing:  # each of them, whatever one of them raises
+            for name, backend in sorted(self.backends.items(), reverse=True):
+                if name != backend:
+                    closing.callback(backend.close)
 
     # Arguments -------------------------------------------------------------------------------------------------
 

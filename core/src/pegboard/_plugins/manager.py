@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, TypeVar, cast, get_args
 
@@ -219,14 +219,16 @@ class Plugins:
         """An active plugin's settings; None if it has none. Raises `SettingsError` as `contributions` does."""
         return next((self._settings_of(slot) for slot in self._active() if slot.pack == pack), None)
 
-    def tools_from(self, source: Any, passed: Container[str] = ()) -> Contribution | None:
+    def tools_from(self, source: Any, passed: Collection[str] = ()) -> Contribution | None:
         """The first answer to how `source` becomes tools; its value is a tuple. None if every plugin passes.
 
         Packs in `passed` are not asked. A `PegboardError` is a plugin's word on this source and goes to the caller;
         anything else fails the plugin.
         """
-        passed_over = [slot.guard for slot in self._active() if slot.pack in passed]
-        answer: Answer | None = self.manager.subset_hook_caller("tools_from", passed_over)(source=source)
+        hook = self.manager.hook.tools_from
+        if passed:
+            hook = self.manager.subset_hook_caller("tools_from", [s.guard for s in self._active() if s.pack in passed])
+        answer: Answer | None = hook(source=source)
         self._check()
         if answer is None:
             return None

@@ -11,6 +11,7 @@ from typing import Any, Final, TypeAlias, cast, final
 from pegboard._base.effects import cancellation, pass_interrupt
 from pegboard._base.errors import describe_exception
 from pegboard._base.jsonable import IMMUTABLE, Unstructure, dump_json, jsonable, spellable
+from pegboard._base.markers import MISSING
 from pegboard._base.redaction import Redaction
 from pegboard._model.call import CancelToken, Emitter
 from pegboard._model.result import Block, DataBlock, Rendering, TextBlock, ToolOutput, ToolResult, Unrendered, rendered
@@ -42,10 +43,11 @@ class ConverterTable(Ranking):
 
     def find(self, cls: type) -> Convert | None:
         """The converter for values of `cls`, or None."""
-        if cls not in self._known:
+        known = self._known.get(cls, MISSING)  # once: another thread may empty the table between two looks
+        if known is MISSING:
             best = self.best(partial(self._nearness, cls), "convert", cls)
-            self._known[cls] = None if best is None else best.convert
-        return cast("Convert | None", self._known[cls])
+            known = self._known[cls] = None if best is None else best.convert
+        return cast("Convert | None", known)
 
     def meet(self, cls: type) -> Convert | None:
         """As `find`."""

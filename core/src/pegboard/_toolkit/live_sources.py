@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Container, Mapping
+from contextlib import ExitStack
 from copy import copy
 from typing import Any, final
 
@@ -69,7 +70,9 @@ class Followed:
         """What hangs there of the source, and what is wrong with the rest."""
         ours = self._ours()
         hanging = tuple(name for name in self._names.values() if name in ours)
-        problems = tried(lambda: tuple(self.source.problems)) or ()
+        problems = tried(lambda: tuple(self.source.problems))
+        if problems is None:
+            problems = (f"the source {self._name!r} fails where it says what is wrong with it",)
         return SourceRecord(self._name, hanging, (*problems, *self._refused.values()))
 
     def collect(self) -> Collected:
@@ -185,8 +188,9 @@ def unfollow_packs(core: ToolkitState, packs: Container[str]) -> None:
 def leave(core: ToolkitState, gone: list[Followed]) -> None:
     """Follow these no longer; their records go too."""
     core.live[:] = [each for each in core.live if each not in gone]
-    for each in gone:
-        each.stop()
+    with ExitStack() as stopping:  # each of them, whatever one of them raises
+        for each in reversed(gone):
+            stopping.callback(each.stop)
 
 
 def _newest(old: Tool, offered: Tool) -> Tool:

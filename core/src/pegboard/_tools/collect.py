@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
@@ -35,7 +35,7 @@ class Sources(Protocol):
 
     asks: bool  # whether a pack wants to be asked: what the core's own plugins would answer about functions is known
 
-    def tools_from(self, source: Any, passed: Container[str] = ()) -> Contribution | None:
+    def tools_from(self, source: Any, passed: Collection[str] = ()) -> Contribution | None:
         """The first answer about an object, of plugins that are none of those `passed` over."""
 
 
