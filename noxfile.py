@@ -55,11 +55,12 @@ def group(*names: str) -> list[str]:
 
 
 def editable(*members: str) -> list[str]:
-    """Installer arguments for members as they stand in the checkout.
+    """Installer arguments for members as they stand in the checkout, and for the members that they need as libraries.
 
     Editable even where nothing is edited: uv would take a member that it has built before from its cache.
     """
-    return [argument for member in members for argument in ("-e", member)]
+    needed = (each for member in members for each in (*LIBRARIES.get(member.partition("[")[0], ()), member))
+    return [argument for member in dict.fromkeys(needed) for argument in ("-e", member)]
 
 
 # In a process more than there are processors, since a fifth of the time is spent waiting, and in four at most: where
@@ -166,8 +167,7 @@ def docs(session: nox.Session) -> None:
 @nox.parametrize("member", MEMBERS, ids=[Path(member).name for member in MEMBERS])
 def packs(session: nox.Session, member: str) -> None:
     """Prove that a distribution works with only what it declares: import all of it, then run its tests."""
-    needed = ("core", *LIBRARIES.get(member, ()), f"{member}{NEEDED_EXTRAS.get(member, '')}")
-    session.install(*editable(*dict.fromkeys(needed)))
+    session.install(*editable("core", f"{member}{NEEDED_EXTRAS.get(member, '')}"))
     package = next(Path(member, "src").glob("*/__init__.py")).parent.name
     # Before anything else is installed: the test runner's own dependencies must not help.
     session.run("python", str(Path("tests", "workspace", "import_all.py")), package)
