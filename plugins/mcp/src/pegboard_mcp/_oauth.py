@@ -6,6 +6,8 @@ import asyncio
 import hashlib
 import json
 import os
+import socket
+import weakref
 import webbrowser
 from contextlib import suppress
 from pathlib import Path
@@ -124,12 +126,14 @@ class _Door:
     """Where the browser comes back to: a port of this machine, open while a human is asked."""
 
     def __init__(self, port: int) -> None:
-        import socket
-
+        self._taken: socket.socket | None = None
         if not port:
-            # Taken and given back: clients register with an address before anything listens there.
-            with socket.create_server(("127.0.0.1", 0)) as taken:
-                port = taken.getsockname()[1]
+            # Kept until the browser is sent there: clients register with an address before anything listens at it, and
+            # another program that begins at the same moment must not be given the same one.
+            self._taken = socket.socket()
+            weakref.finalize(self, self._taken.close)  # unless the browser is sent there
+            self._taken.bind(("127.0.0.1", 0))
+            port = self._taken.getsockname()[1]
         self._port = port
         self.address = f"http://127.0.0.1:{self._port}/callback"
         self._came: asyncio.Future[dict[str, list[str]]] | None = None
@@ -139,7 +143,9 @@ class _Door:
         """Open the page that asks the human."""
         self._came = asyncio.get_running_loop().create_future()
         try:
-            self._server = await asyncio.start_server(self._answer, "127.0.0.1", self._port)
+            taken, self._taken = self._taken, None
+            where: dict[str, Any] = {"sock": taken} if taken else {"host": "127.0.0.1", "port": self._port}
+            self._server = await asyncio.start_server(self._answer, **where)
         except OSError as error:
             raise ConsentError(
                 f"port {self._port} of this machine, to which the browser comes back, is taken: another program may "
