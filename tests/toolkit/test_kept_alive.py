@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-import pegboard_dataclasses
 from pegboard import Toolkit
+
+pegboard_dataclasses = pytest.importorskip("pegboard_dataclasses")
 
 
 def ping() -> str:

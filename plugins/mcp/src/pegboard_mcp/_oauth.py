@@ -134,6 +134,8 @@ class _Door:
             weakref.finalize(self, self._taken.close)  # unless the browser is sent there
             self._taken.bind(("127.0.0.1", 0))
             port = self._taken.getsockname()[1]
+            # Only now, or it could be given a port that another one keeps: the next server there needs no pause.
+            self._taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self._port = port
         self.address = f"http://127.0.0.1:{self._port}/callback"
         self._came: asyncio.Future[dict[str, list[str]]] | None = None
