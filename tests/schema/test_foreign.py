@@ -278,6 +278,14 @@ class TestHostileUse:
     def test_what_leads_back_to_itself_over_alternatives(self, schema: dict[str, Any]) -> None:
         assert "cannot be checked" in self.ends_soon(schema, {})[0]
 
+    def test_what_leads_back_to_itself_wherever_the_stack_ends(self) -> None:
+        """In jsonschema, or in the compiled library in which it looks references up, which panics there."""
+
+        def below(depth: int) -> str:
+            return below(depth - 1) if depth else told({"not": {"$ref": "#"}}, {})[0]
+
+        assert all("cannot be checked" in below(depth) for depth in range(40))
+
     def test_alternatives_that_double(self) -> None:
         levels: dict[str, Any] = {"d0": {"type": "integer"}}
         for level in range(1, 23):
