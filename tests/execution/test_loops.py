@@ -186,7 +186,8 @@ class TestDebugMode:
             "from tests.execution.test_loops import board, both\n"
             "with board() as toolkit:\n"
             "    asyncio.run(both(toolkit))\n"
-            "    print([result.text for result in toolkit.call_many_sync(['later', 'threaded', 'flaky'])])\n"
+            "    calls = [(name, {}) for name in ('later', 'threaded', 'flaky')]\n"
+            "    print([result.text for result in toolkit.call_many_sync(calls)])\n"
         )
         command = [sys.executable, "-W", "error", "-X", "dev", "-c", script]
         environment = {**os.environ, "PYTHONASYNCIODEBUG": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
@@ -369,10 +370,10 @@ def late():
     for name in [each.name for each in toolkit.tools]:
         result = toolkit.call_sync(name)
         assert result.is_error or result.text == name, result
-    for result in toolkit.call_many_sync([("later", {}), ("threaded", {}), ("plain", {})]):
+    for result in toolkit.call_many_sync([("later", {{}}), ("threaded", {{}}), ("plain", {{}})]):
         assert result.status.value in ("success", "error"), result
     try:
-        results = asyncio.run(toolkit.call_many([("later", {}), ("threaded", {}), ("plain", {})]))
+        results = asyncio.run(toolkit.call_many([("later", {{}}), ("threaded", {{}}), ("plain", {{}})]))
         assert results[0].text == "later"
     except RuntimeError as error:  # Python may start no loop any more
         assert "shutdown" in str(error)
@@ -388,8 +389,8 @@ class TestAtTheEndOfTheInterpreter:
         "before",
         [
             "",
-            "toolkit.call_many_sync(['later', 'threaded'])",
-            "asyncio.run(toolkit.call_many(['later', 'threaded']))",
+            "toolkit.call_many_sync([('later', {}), ('threaded', {})])",
+            "asyncio.run(toolkit.call_many([('later', {}), ('threaded', {})]))",
             "toolkit.close()",
             "threading.Thread(target=lambda: toolkit.call_sync('later'), daemon=True).start()",
         ],

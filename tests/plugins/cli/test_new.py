@@ -131,7 +131,7 @@ def test_two_minutes_to_a_published_pack(tmp_path: Path) -> None:
         "--no-deps",
         "--wheel-dir",
         str(wheels),
-        *(str(ROOT / part) for part in ("core", "plugins/cli", "plugins/testing")),
+        *(str(ROOT / part) for part in ("core", "plugins/policy", "plugins/cli", "plugins/testing")),
         cwd=tmp_path,
     )
     found = ["--find-links", str(wheels)]

@@ -282,9 +282,12 @@ class Here(Io):
     def _come_to(self, function: Callable[..., Any], *args: Any) -> Outcome:
         """What a function comes to, as an outcome; a real Ctrl-C is kept until the stage has cleaned up."""
         value, error = performed(function, *args)
-        if error is not None and is_interrupt(error):
-            self.interruption = error
-        return value, error
+        try:
+            if error is not None and is_interrupt(error):
+                self.interruption = error
+            return value, error
+        finally:
+            del error  # its traceback leads to this frame: a circle, which would wait for the garbage collector
 
     async def wait_for(self, start: Callable[[], Any], seconds: float | None = None) -> Outcome:
         """Await something on the library's own loop, for at most `seconds`."""

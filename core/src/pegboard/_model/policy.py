@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from enum import StrEnum
-from typing import Any, Final, NoReturn, Self, final
+from typing import TYPE_CHECKING, Any, Final, NoReturn, Self, final
 
 from attrs import define, field
 
 from pegboard._base.errors import check_options
 from pegboard._base.markers import MISSING
 from pegboard._base.records import Compared
+
+if TYPE_CHECKING:
+    from datetime import timedelta  # which few programs load
 
 _DEFAULTS: Final[dict[str, Any]] = {
     "timeout": 300.0,
@@ -40,7 +43,7 @@ class Permission(StrEnum):
 _UNSAID: Final[Any] = MISSING
 
 
-def seconds(duration: Any) -> Any:
+def seconds(duration: float | timedelta | None) -> Any:
     """A `datetime.timedelta` as its seconds; anything else as it is."""
     total = getattr(duration, "total_seconds", None)  # `datetime` need not be loaded for this
     return duration if total is None else total()
