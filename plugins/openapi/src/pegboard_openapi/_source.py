@@ -48,7 +48,7 @@ class _Reading:
 
 @final
 class OpenApi:
-    """The operations of an OpenAPI document, as tools that `toolkit.register(api)` hangs up.
+    """The operations of an OpenAPI document, as tools that `toolkit.register(api)` registers.
 
     `document` is a path, a URL, a mapping, or an application that has one (FastAPI), which is called in this process;
     `app` is an ASGI application for a document that stands by itself. `base_url` says where the server is, by default
