@@ -34,6 +34,17 @@ def ask(model: OpenAIChat) -> str:
     return asyncio.run(collect())
 
 
+def read_request(connection: socket.socket) -> None:
+    """All of it: what is left unread when a connection is closed resets it, and its answer may be lost."""
+    with connection.makefile("rb") as sent:
+        length = 0
+        while line := sent.readline().strip():
+            name, _, value = line.partition(b":")
+            if name.lower() == b"content-length":
+                length = int(value)
+        sent.read(length)
+
+
 @contextmanager
 def sending(body: Iterable[bytes], *headers: str, status: int = 200, kind: str = STREAM) -> Iterator[OpenAIChat]:
     """A model behind a server that sends this body, which may have no end, to the first that asks."""
@@ -42,7 +53,7 @@ def sending(body: Iterable[bytes], *headers: str, status: int = 200, kind: str =
         def serve() -> None:
             with suppress(OSError), listening.accept()[0] as connection:
                 head = [f"HTTP/1.1 {status} Whatever", f"Content-Type: {kind}", "Connection: close", *headers]
-                connection.recv(1 << 16)
+                read_request(connection)
                 connection.sendall("\r\n".join([*head, "", ""]).encode())
                 for piece in body:
                     connection.sendall(piece)
