@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from pegboard._execution.bound import BoundTool
+
 # How long an example takes says more about a shared machine than about the code. Some examples find what a change
 # breaks as a rule; `nox -s slow` runs the same tests with as many as hypothesis recommends.
 settings.register_profile("pegboard", settings(), deadline=None, max_examples=10)
@@ -57,9 +59,16 @@ def _interpreters_compile_once(tmp_path_factory: pytest.TempPathFactory) -> Iter
         yield
 
 
-@pytest.fixture(scope="module", params=["fast", pytest.param("steps", marks=pytest.mark.slow)])
+@pytest.fixture(scope="module", params=["fast", pytest.param("stages", marks=pytest.mark.slow)])
 def path(request: pytest.FixtureRequest) -> Iterator[str]:
-    """Run a module's tests twice: as calls run, and with all that runs through the steps, which must do the same."""
+    """Run a module's tests twice: as calls run, and with all that run through their stages, which must do the same."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pegboard._execution.engine.FAST", request.param == "fast")
+        if request.param == "stages":
+            choose = BoundTool._choose_beginning
+
+            def through_stages(bound: BoundTool, kind: str) -> None:
+                choose(bound, kind)
+                bound.begins = bound.begins_on_loop = bound.in_thread = False
+
+            patch.setattr(BoundTool, "_choose_beginning", through_stages)
         yield request.param

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from pegboard import ExecutionPolicy, Status, ToolCall, Toolkit, ToolResult, tool
-from pegboard._execution.concurrency import OVERTAKEN, ConcurrencyLimits, Permit, blocking
+from pegboard._execution.concurrency import OVERTAKEN, ConcurrencyLimits, Permit
 from tests.support.calls import without_arguments
 from tests.support.waiting import PATIENCE, eventually, given_time, until, within
 
@@ -141,7 +141,7 @@ class TestOfTheToolkit:
         for toolkit, straight in ((free, True), (limited, False)):
             toolkit.register(lambda: 1, name="one")
             ready: Any = toolkit.ready("one")
-            assert (ready.fast_sync, ready.fast_async) == (straight, straight)
+            assert (ready.begins, ready.begins_on_loop) == (straight, straight)
 
 
 class TestOfGroups:
@@ -355,30 +355,6 @@ class TestOvertaking:
         limits.leave(both)
         assert is_in(other)
         limits.leave(other)
-
-    def test_a_turn_is_not_given_to_who_cannot_use_it(self) -> None:
-        """One blocks a loop while it waits; others wait on that loop, and would not even notice their turn."""
-        limits = ConcurrencyLimits()
-        a, b, c = map(limits.named, "abc")
-        holders = [taken(limits.take([limit])) for limit in (a, b, c)]
-
-        async def main() -> None:
-            limits.enter(holders[1])
-            before = taken(limits.take([a]))
-            limits.enter(None)
-            other = taken(limits.take([c]))
-            with blocking(asyncio.get_running_loop()):
-                blocks = taken(limits.take([a]))
-            limits.leave(holders[2])
-            assert not is_in(other)
-            limits.leave(holders[0])
-            assert is_in(blocks)
-            assert not is_in(before)
-            limits.leave(blocks)
-            assert is_in(other)
-            assert is_in(before)
-
-        asyncio.run(main())
 
     def test_a_call_above_that_has_ended_lends_nothing(self) -> None:
         limits = ConcurrencyLimits()

@@ -2,7 +2,6 @@
 
 import asyncio
 import copy
-import inspect
 import pickle
 from datetime import timedelta
 from typing import Any
@@ -13,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pegboard import ExecutionPolicy, Tool, Toolkit, tool
-from pegboard._execution import runner
-from pegboard._execution.stages import CallStages
+from pegboard._execution import stages
 
 DEFAULTS: dict[str, Any] = {
     "timeout": 300.0,
@@ -53,10 +51,9 @@ def policy(said: dict[str, Any] | None) -> ExecutionPolicy | None:
 
 def in_force(call: Any, name: str, said: dict[str, Any] | None) -> dict[str, Any]:
     """The policy that a call runs under."""
-    with mock.patch.object(runner, "CallStages", wraps=CallStages) as made:
+    with mock.patch.object(stages, "begin", wraps=stages.begin) as begun:
         assert call(name, policy=policy(said)).text == "ran"
-    arguments = inspect.signature(CallStages).bind(*made.call_args.args, **made.call_args.kwargs).arguments
-    return {field: getattr(arguments["policy"], field) for field in DEFAULTS}
+    return {field: getattr(begun.call_args.args[0].policy, field) for field in DEFAULTS}
 
 
 MAYBE = st.one_of(st.none(), SAID)

@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-from typing import Any
+from typing import Any, Final
 
 from tests.support.waiting import PATIENCE
 
@@ -41,7 +41,17 @@ def printed_under_two_hash_seeds(code: str, *path: str) -> str:
 
 def as_calls_run(path: str) -> str:
     """The first line of a program whose calls run as those of a test with the fixture `path` do."""
-    return f"import pegboard._execution.engine as engine; engine.FAST = {path == 'fast'}\n"
+    return "" if path == "fast" else _THROUGH_STAGES
+
+
+_THROUGH_STAGES: Final = """
+from pegboard._execution.bound import BoundTool
+choose = BoundTool._choose_beginning
+def through_stages(bound, kind):
+    choose(bound, kind)
+    bound.begins = bound.begins_on_loop = bound.in_thread = False
+BoundTool._choose_beginning = through_stages
+"""
 
 
 def complained(stderr: str) -> list[str]:

@@ -24,7 +24,7 @@ from pegboard._base.effects import (
     running_loop,
 )
 from pegboard._base.errors import PegboardError
-from pegboard._execution.concurrency import blocking
+from pegboard._execution.concurrency import standing_still
 from pegboard._execution.loop_thread import LoopThread, to_the_end
 from pegboard._execution.threads import CLOSED, BackendPool, Pool, Ticket, WorkerPool, lending, local, performed
 from pegboard._execution.timers import AbandonedTasks, JobWait, TaskGuard, bounded, resumed, timers_of
@@ -44,7 +44,7 @@ class Drivers:
         self.abandoned = AbandonedTasks()
         self.loop = LoopThread(self.abandoned)
 
-    def stopper(self) -> TaskGuard:
+    def guard(self) -> TaskGuard:
         """Cancels what the current task does, until it is retired: `cancel(reason)`, from any thread."""
         return TaskGuard(self.abandoned)
 
@@ -136,7 +136,7 @@ class Drivers:
         if loop is None:
             yield
             return
-        with self.loop.blocked(), blocking(loop), timers_of(loop).handed_over():
+        with self.loop.blocked(), standing_still(loop), timers_of(loop).handed_over():
             yield
 
     async def waited(self, future: concurrent.futures.Future[T]) -> T:

@@ -12,7 +12,6 @@ from typing import Any, Final, TypeVar, cast, final
 from attrs import define, field
 
 from pegboard._base.effects import ClosedError, Outcome, after_fork
-from pegboard._execution.concurrency import permit_above
 from pegboard._execution.timers import AbandonedTasks, TaskGuard, bounded
 from pegboard._model.call import CancelToken
 
@@ -49,16 +48,11 @@ class LoopThread:
 
         Raises `AttemptTimeoutError` after `timeout` seconds. While a tool blocks this very loop, a fresh one is used.
         """
-        loop = self.begin()
-        permit = permit_above()
-        if self._is_blocked() if permit is None else not permit.require(loop, self._is_blocked):
+        self.begin()
+        if self._is_blocked():
             with closing(LoopThread(self._abandoned)) as fresh:
                 return fresh.run(start, token, timeout)
-        try:
-            value, error = self._wait(_Run(lambda guard: bounded(start(), timeout, guard), self._abandoned), token)
-        finally:
-            if permit is not None:
-                permit.release(loop)
+        value, error = self._wait(_Run(lambda guard: bounded(start(), timeout, guard), self._abandoned), token)
         if error is not None:
             raise error
         return cast("T", value)

@@ -9,14 +9,18 @@ from functools import partial
 from time import perf_counter
 from typing import Any, Final, cast, final
 
-from pegboard._base.effects import is_cancellation, is_interrupt, new_future, pass_interrupt
+from pegboard._arguments.validate import Validation
+from pegboard._base.effects import is_cancellation, is_interrupt, new_future, pass_interrupt, tried
 from pegboard._base.errors import PegboardError, Suspend
 from pegboard._base.jsonable import carried, owned
 from pegboard._base.redaction import Redaction
-from pegboard._execution.engine import BoundTool, Unavailable, as_it_is
-from pegboard._execution.runner import CallPath, claims, is_cancelling
+from pegboard._execution import stages
+from pegboard._execution.admission import admitted, not_provided, refused
+from pegboard._execution.bound import BoundTool, Unavailable
+from pegboard._execution.ending import claims, is_cancelling
+from pegboard._execution.run import Run
+from pegboard._execution.runner import CallPath
 from pegboard._execution.telemetry import log_call
-from pegboard._injection.invocation import Invocation
 from pegboard._model.call import CallerSession, Given, ToolCall, new_call_id
 from pegboard._model.policy import Permission
 from pegboard._model.result import Status, ToolResult
@@ -44,7 +48,7 @@ class CallRunner(CallPath):
             call._runner = self
             message = f"this call of {call.name} belongs to the session that prepared it"
             remedy = {"remedy": "run it with its own execute(), or prepare it here"}
-            foreign = self._engine.results.refusal(call, Status.ERROR, "foreign", message, remedy)
+            foreign = self.engine.results.refusal(call, Status.ERROR, "foreign", message, remedy)
             return self._refused(foreign, call, session)
         call._runner, bound = self, None
         try:
@@ -52,12 +56,12 @@ class CallRunner(CallPath):
             refusal = self._admit(session, call, bound)
         except BaseException as error:  # noqa: BLE001 - a plugin's handlers and predicates are at work here
             pass_interrupt(error)
-            refusal = self._engine.results.refusal(call, *Unavailable.unusable(call.name, error))
+            refusal = self.engine.results.refusal(call, *Unavailable.unusable(call.name, error))
         return call if refusal is None else self._refused(refusal, call, session, bound)
 
     def _refused(self, refusal: ToolResult, call: ToolCall, session: CallerSession, bound: Any = None) -> ToolCall:
         """A prepared call that never runs."""
-        self._within(session, bound, call, None, partial(self._settle, refusal, call))
+        self._within(session, bound, call, None, partial(self.ending.never, refusal, call))
         return call
 
     def entered(
@@ -85,7 +89,7 @@ class CallRunner(CallPath):
         on_loop: bool = False,
     ) -> Any:
         """What the work of a call comes to within such middleware, which is an `error` if that fails."""
-        if not self._engine.around:
+        if not self.engine.around:
             return work()
         known = type(bound) is BoundTool
         # Which secrets a call with computed ones had is not known any more when it is over.
@@ -93,12 +97,12 @@ class CallRunner(CallPath):
         entered = EnteredCall(bound.tool if known else None, call.arguments, agent or session.agent, redact, session)
         within = _Within(self, call, redact, work)
         work = within.proceed
-        for each in reversed(self._engine.around):
+        for each in reversed(self.engine.around):
             work = partial(each.around, entered, work)
         return within.result(work, on_loop)
 
     def _admit(self, session: CallerSession, call: ToolCall, bound: BoundTool | Unavailable) -> ToolResult | None:
-        engine = self._engine
+        engine = self.engine
         if isinstance(bound, Unavailable):
             return engine.results.refusal(call, *bound)
         if call.result is not None:  # a dialect read it, and it came incomplete
@@ -108,17 +112,18 @@ class CallRunner(CallPath):
         if bound.permission is Permission.NEVER:
             return engine.results.not_permitted(call)
         sent = call.arguments
-        admission = (as_it_is(bound, sent, {}) if type(sent) is str else None) or engine.admission(bound, sent)
+        read = tried(bound.read, sent) if type(sent) is str else None
+        admission = admitted(engine, bound, sent) if read is None else Validation(*read)
         call.notes.extend(admission.notes)
         call.arguments = owned(admission.arguments)
         # A value that is no more than JSON is a part of the arguments; an approver is shown what nobody can change.
         shown = owned(admission.arguments) if bound.may_ask else admission.arguments
-        call._state = invocation = Invocation(session, bound, call.id, shown, admission.values, session.scope, self)
-        invocation.seen = call
+        call._state = run = Run(session, bound, call.id, shown, admission.values, self, 0.0, False)
+        run.seen = call
         if admission.refusal is not None:
             call.typed = {}
-            return engine.refused(call, admission)
-        if bound.may_ask and bound.approval_reason(invocation.typed) is not None:
+            return refused(engine, call, admission)
+        if bound.may_ask and bound.approval_reason(run.typed) is not None:
             call.status = Status.AWAITING_APPROVAL
         return None
 
@@ -137,63 +142,61 @@ class CallRunner(CallPath):
         return heard(partial(self._execute, call), given, on_loop)
 
     def _execute(self, call: ToolCall, given: Given, on_loop: bool) -> Any:
-        invocation: Invocation = call._state
-        waiter = self._claim(call, invocation)
+        run: Run = call._state
+        waiter = self._claim(call, run)
         if waiter is not None:
-            return self._engine.drivers.waited(waiter) if on_loop else self._waited_for(call, waiter)
-        work = partial(self._perform, call, invocation, given, on_loop)
-        return self._within(invocation.session, invocation.ready, call, given[1], work, on_loop)
+            return self.engine.drivers.waited(waiter) if on_loop else self._waited_for(call, waiter)
+        work = partial(self._perform, call, run, given, on_loop)
+        return self._within(run.session, run.ready, call, given[1], work, on_loop)
 
-    def _perform(self, call: ToolCall, invocation: Invocation, given: Given, on_loop: bool) -> Any:
-        bound: BoundTool = invocation.ready
-        started, session = perf_counter(), invocation.session
+    def _perform(self, call: ToolCall, run: Run, given: Given, on_loop: bool) -> Any:
+        bound = run.ready
+        run.started, run.on_loop = perf_counter(), on_loop
         try:
-            self._surround(invocation, given)
-            stages = self._stages(invocation, given[3])
+            self.surround(run, given)
         except BaseException as error:  # noqa: BLE001 - as in `run`
-            return self._settle(self._engine.not_begun(call, bound, error), call)
+            return self.ending.never(not_provided(self.engine, call, bound, error), call)
         bound.stats.open += 1
-        facts = session, bound, call.id, invocation.arguments, invocation.values, invocation, started, on_loop
-        return self._finish(facts, *stages)
+        return self.drive(run, partial(stages.begin, run))
 
-    def _claim(self, call: ToolCall, invocation: Invocation) -> Any:
-        """None for who is to run the call, the first who asks; for everybody else the future of its result."""
+    def _claim(self, call: ToolCall, run: Run) -> Any:
+        """None for the first that asks, which is to run the call; for all others the future of its result."""
         with claims:
-            if invocation.driver is None:
-                invocation.driver = threading.get_ident()
+            if run.driver is None:
+                run.driver = threading.get_ident()
                 return None
-            if invocation.waiter is None:
-                invocation.waiter = new_future()
-            if call.result is not None and not invocation.waiter.done():
-                invocation.waiter.set_result(call.result)
-            return invocation.waiter
+            if run.waiter is None:
+                run.waiter = new_future()
+            if call.result is not None and not run.waiter.done():
+                run.waiter.set_result(call.result)
+            return run.waiter
 
     def _waited_for(self, call: ToolCall, waiter: Any) -> Any:
         if not waiter.done() and call._state.driver == threading.get_ident():
             message = f"this call of {call.name} runs here already, and cannot be waited for in between"
             remedy = {"remedy": "it runs on this very event loop or thread; use `await call.execute()`"}
-            return self._engine.results.refusal(call, Status.ERROR, "deadlock", message, remedy)
-        return self._engine.drivers.wait(waiter.result)
+            return self.engine.results.refusal(call, Status.ERROR, "deadlock", message, remedy)
+        return self.engine.drivers.wait(waiter.result)
 
     def stop(self, call: ToolCall) -> None:
         """Ask a call to stop; one that has not begun ends as cancelled at once."""
-        invocation: Invocation | None = call._state
-        if call.result is not None or invocation is None:
+        run: Run | None = call._state
+        if call.result is not None or run is None:
             return
         with claims:
-            stopper = None if invocation.driver is None else invocation.stopper
-            invocation.driver = invocation.driver or "nobody"
-        if stopper is not None:
-            stopper.cancel("stopped")
+            runs = run.driver is not None
+            run.driver = run.driver or "nobody"
+        if runs:
+            run.cancel("stopped")
             return
         message = "the call was stopped before it began"
-        refusal = self._engine.results.refusal(call, Status.CANCELLED, "cancelled", message)
-        self._refused(refusal, call, invocation.session, invocation.ready)
+        refusal = self.engine.results.refusal(call, Status.CANCELLED, "cancelled", message)
+        self._refused(refusal, call, run.session, run.ready)
 
     def suspend(self, call: ToolCall, reason: str) -> ToolResult:
         """Suspend a prepared call instead of running it; one that cannot be called has its result already."""
         if call.result is None and self._claim(call, call._state) is None:
-            suspended = self._engine.results.failure(call, Suspend(reason))
+            suspended = self.engine.results.failure(call, Suspend(reason))
             self._refused(suspended, call, call._state.session, call._state.ready)
         return cast("ToolResult", call.result)
 
@@ -202,15 +205,15 @@ class CallRunner(CallPath):
         call = _one_of(owed, call_id)
         if inspect.isawaitable(value):
             raise PegboardError(f"resume takes the answer itself, not a {type(value).__name__} to wait for; await it")
-        if self.suspended.pop(id(call), None) is None:
+        if self.ending.suspended.pop(id(call), None) is None:
             raise PegboardError(f"the call {call.id!r} was resumed meanwhile, by another thread")
         started = perf_counter()
-        invocation: Invocation = call._state
-        bound: BoundTool = invocation.ready
-        result = self._engine.results.success(call, value, bound.renderers, bound.max_output, invocation.session)
-        result = finished(redacted(result, invocation.redact), perf_counter() - started)
+        run: Run = call._state
+        bound = run.ready
+        result = self.engine.results.success(call, value, bound.renderers, bound.max_output, run.session)
+        result = finished(redacted(result, run.redact), perf_counter() - started)
         bound.stats.resumed()
-        return self._settle(result, call)
+        return self.ending.never(result, call)
 
 
 @final
@@ -262,21 +265,21 @@ class _Within:
     def _told(self, result: ToolResult) -> ToolResult:
         """A prepared call has its result, also where middleware did not proceed."""
         if self._call._runner is not None and self._call.result is None:
-            self._runner._tell(self._call, self._call._state, result)
+            self._runner.ending.record(self._call, result)
         return result
 
     def _failed(self, error: BaseException) -> ToolResult:
         """The result of a call around which the program's own code has failed."""
         call, runner = self._call, self._runner
-        results = runner._engine.results
+        results = runner.engine.results
         message = f"what the program has put around {call.name} failed{results.because(error, self._redact)}"
         result = results.refusal(call, Status.ERROR, "middleware", message, {}, error, attempts=int(self._began))
         prepared = call if call._runner is not None else None
         if not self._began:
-            return runner._settle(result, prepared)
+            return runner.ending.never(result, prepared)
         if prepared is not None:
-            runner.suspended.pop(id(call), None)
-            runner._tell(call, call._state, result)
+            runner.ending.suspended.pop(id(call), None)
+            runner.ending.record(call, result)
         log_call(result, self._redact)
         return result
 

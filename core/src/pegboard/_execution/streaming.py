@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 from pegboard._base.effects import is_interrupt, new_future, pass_interrupt, running_loop
 from pegboard._base.errors import PegboardError
 from pegboard._execution.engine import Engine
+from pegboard._execution.run import Run
 from pegboard._execution.telemetry import logger
-from pegboard._injection.invocation import Invocation
 from pegboard._model.call import CancelToken, Chunk, Given, Listener, ToolCall, Unseen, new_call_id
 from pegboard._model.result import Status, ToolResult
 from pegboard._results.factory import shortened
@@ -106,12 +106,12 @@ class ChunkChannel:
             self.wake()
 
 
-def listen(invocation: Invocation, listener: Any) -> None:
+def listen(run: Run, listener: Any) -> None:
     """Let a channel or a function hear what a call reports."""
     if isinstance(listener, ChunkChannel):
-        invocation.channel = listener
+        run.channel = listener
     else:
-        invocation.listener = partial(_tell, listener)
+        run.listener = partial(_tell, listener)
 
 
 def heard(start: Callable[[Given, bool], Any], given: Given, on_loop: bool) -> Any:

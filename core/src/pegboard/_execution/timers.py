@@ -36,7 +36,7 @@ class JobWait(Ticket):
 
     loop: asyncio.AbstractEventLoop  # of the task
     timeout: float | None = None
-    live: dict[Any, Any] | None = None  # where it is found by whoever cancels all jobs
+    live: dict[Any, None] | None = None  # where it is found by what cancels all jobs
     _asyncio_future_blocking = True  # as of a future that is awaited
     _callback: Any
     _context: Any
@@ -53,7 +53,7 @@ class JobWait(Ticket):
             self._timers = timers_of(self.loop)
             self._timers.set(self.loop, self, self.timeout)
         if self.live is not None:
-            self.live[self] = self
+            self.live[self] = None
         try:
             self.pool.submit(self)
         except BaseException as error:  # noqa: BLE001 - a plugin's backend may raise anything

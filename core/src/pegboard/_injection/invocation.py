@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property, partial
 from threading import get_ident
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import TYPE_CHECKING, Any, Final
 
 from pegboard._base.jsonable import owned
 from pegboard._base.redaction import Redaction
@@ -19,9 +19,8 @@ _RUNNING: Final = Status.RUNNING  # a member of an enum is looked up slowly
 
 
 # By hand: attrs makes one in twice the time.
-@final
-class Invocation:
-    """One call of a tool: its values, its surroundings, and where it stands.
+class Invocation(CancelToken):
+    """One call of a tool: its values, its surroundings, and where it stands. To cancel it stops all its attempts.
 
     What few tools ask for (call, emitter, token) is made on first use. `arguments` is what `values` were read from,
     `ready` the tool with all that its session decides about it.
@@ -31,10 +30,12 @@ class Invocation:
     agent: Any = None
     listener: Listener | None = None
     channel: Any = None  # to a listener on an event loop
-    # The future of its result, made by the first who waits for a call that runs.
-    waiter: Future[Any] | None = None
-    _token: CancelToken | None = None
+    driver: Any = None  # the thread that drives the call, once it has begun
+    seen: ToolCall | None = None  # the call, if it was asked for
+    waiter: Future[Any] | None = None  # the future of its result, made by the first who waits for a call that runs
     computed_for: Any = None  # the `ready` whose presets were computed
+    _emitter: Emitter | None = None
+    _token: CancelToken | None = None
 
     def __init__(
         self,
@@ -43,7 +44,6 @@ class Invocation:
         call_id: str,
         arguments: Any,
         values: tuple[Any, ...],
-        scope: Scope,
         runner: Runner,
     ) -> None:
         self.session = session
@@ -51,17 +51,10 @@ class Invocation:
         self.call_id = call_id
         self.arguments = arguments
         self.values = values
-        self.scope = scope
         self.runner = runner
+        self.scope: Scope = session.scope
         self.name: str = ready.name
         self.presets: dict[str, Any] = ready.fresh_presets() if ready.fresh else ready.presets
-        # The thread that drives it, once it has begun.
-        self.driver: Any = None
-        # The call, if anybody asked for it.
-        self.seen: ToolCall | None = None
-        # The `stopper`, if anybody asked for it.
-        self.stops: CancelToken | None = None
-        self._emitter: Emitter | None = None
 
     @cached_property
     def resolved(self) -> dict[Any, Any]:
@@ -94,13 +87,13 @@ class Invocation:
         return named
 
     @property
-    def said(self) -> Called:
-        """What the result says of the call."""
+    def called(self) -> Called:
+        """What a result takes from the call."""
         return self.seen or Unseen(self.call_id, self.name)
 
     @property
     def emitter(self) -> Emitter:
-        """Reports progress to whoever listens."""
+        """Reports progress to the listener."""
         if self._emitter is None:
             send, drain, channel = self.listener, None, self.channel
             if channel is not None:
@@ -111,24 +104,16 @@ class Invocation:
 
     @property
     def heard(self) -> Emitter | None:
-        """The emitter, if anybody listens."""
+        """The emitter, if there is a listener."""
         return None if self.channel is None and self.listener is None else self.emitter
 
     @property
-    def stopper(self) -> CancelToken:
-        """Stops the run with all its attempts; until it has `ended`, closing the toolkit does so too."""
-        if self.stops is None:
-            # One for all who ask, from any thread and in a signal handler: it is stored in one step, without a lock.
-            self.stops = self.runner.live.setdefault(self, CancelToken())
-        return self.stops
-
-    @property
     def token(self) -> CancelToken:
-        """Tells the tool to stop: with the run, or with one attempt, by `end_attempt`."""
+        """Tells the tool to stop: with the call, or with one attempt, by `end_attempt`."""
         if self._token is None:
             self._token = token = CancelToken()
-            stopper = self.stopper
-            stopper.on_cancel(lambda: token.cancel(stopper.reason))
+            self.runner.live[self] = None
+            self.on_cancel(lambda: token.cancel(self.reason))
         return self._token
 
     @property
@@ -146,11 +131,10 @@ class Invocation:
         if token is not None:
             token.cancel(reason)
 
-    def ended(self, status: Status) -> None:
-        """The run is over: nothing is left to be stopped."""
-        self.seen = None  # it holds this in turn
-        if self.stops is not None:
-            self.runner.live.pop(self, None)
-            # So does who would be told to stop. Whoever stops it just now may not have told all of them yet.
-            for token in filter(None, () if status is Status.CANCELLED else (self.stops, self._token)):
-                token._callbacks = None
+    def ended(self) -> None:
+        """The call is over: nothing is left to be stopped."""
+        self.runner.live.pop(self, None)
+        if not self._cancelled:  # else what is to hear of that may not have been told yet
+            self._callbacks = None
+            if self._token is not None:
+                self._token._callbacks = None

@@ -126,17 +126,14 @@ _tokens: Final = threading.RLock()
 guarded(_tokens)
 
 
-@final
 class CancelToken:
     """Tells a tool that it should stop: ask for it by type and look at `cancelled` now and then."""
 
-    __slots__ = ("_callbacks", "_cancelled", "_event", "reason")
-
-    def __init__(self) -> None:
-        self._cancelled = False
-        self._event: threading.Event | None = None  # made by the first who waits: most tokens are only looked at
-        self._callbacks: list[Callable[[], Any]] | None = None
-        self.reason = ""
+    # Most tokens are only looked at, and pay for nothing else.
+    _cancelled = False
+    _event: threading.Event | None = None
+    _callbacks: list[Callable[[], Any]] | None = None
+    reason = ""
 
     @property
     def cancelled(self) -> bool:
@@ -185,8 +182,8 @@ Given: TypeAlias = tuple[Any, Any, Any, Any]
 class Runner(Protocol):
     """What a `ToolCall` runs on."""
 
-    # What `close` stops: `cancel(reason)` of each call that can be stopped, by whoever has to be stopped.
-    live: dict[Any, Any]
+    # What closing the toolkit stops, by `cancel(reason)`: each call that can be stopped.
+    live: dict[Any, None]
 
     def execute(self, call: ToolCall, given: Given, on_loop: bool) -> Any:
         """Run a call: gives its result or, `on_loop`, perhaps what has to be awaited for it."""
@@ -313,6 +310,11 @@ class ToolCall:
     def attach(self, block: Block) -> None:
         """Add a block to `result.attachments`."""
         self.attachments.append(block)
+
+    @property
+    def added(self) -> tuple[tuple[Note, ...], tuple[str, ...], tuple[Block, ...]]:
+        """The notes, logs and attachments so far, as a result takes them."""
+        return tuple(self.notes), tuple(self.logs), tuple(self.attachments)
 
     def _prepared(self) -> Runner:
         if self._runner is None:

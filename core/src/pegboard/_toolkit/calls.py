@@ -7,7 +7,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
 from pegboard._base.effects import ClosedError
-from pegboard._execution.engine import BoundTool
+from pegboard._execution.bound import BoundTool
 from pegboard._execution.runner import NOTHING_GIVEN
 from pegboard._model.call import Listener, ToolCall
 from pegboard._model.policy import ExecutionPolicy

@@ -12,7 +12,7 @@ from pegboard._base.errors import PegboardError, UnknownNameError
 from pegboard._base.names import SEARCH_TOOL
 from pegboard._board.board import View, groups_of
 from pegboard._board.overlay import META_TOOL, PARAMETER, GroupFace, Overlay
-from pegboard._execution.engine import BoundTool, Unavailable
+from pegboard._execution.bound import BoundTool, Unavailable
 from pegboard._injection.context import Scope
 from pegboard._model.call import ToolCall
 from pegboard._model.policy import ExecutionPolicy, Permission
@@ -206,7 +206,7 @@ class Catalog:
     @property
     def pending(self) -> list[ToolCall]:
         """The suspended calls whose answers are owed: those of this session; the toolkit's own knows all."""
-        everything = list(self._core.runner.suspended.values())
+        everything = list(self._core.runner.ending.suspended.values())
         if self._overlay.parent is None:
             return everything
         return [call for call in everything if call._state.session is self]
