@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, final
 
-from pegboard._arguments.decode import ATOMS, MAX_KEYS, check_value, fast_decode, has_every_key
+from pegboard._arguments.decode import ATOMS, MAX_KEYS, check_value, fast_decode
 from pegboard._base.effects import pass_interrupt
 from pegboard._base.errors import describe_exception
 from pegboard._base.jsonable import owned
@@ -118,13 +118,6 @@ class BoundTool:
             return decoded, self.accept(decoded, keys, sent)
         decoded = _as_dict(sent, self.shown)
         return decoded, self.accept(decoded, 0, None)
-
-    def decoded(self, sent: Any) -> dict[str, Any] | None:
-        """What text was decoded to, where no key came twice; None for what has to be read with more care."""
-        if type(sent) is not str:
-            return None
-        decoded, keys = fast_decode(sent)
-        return decoded if has_every_key(decoded, keys, sent) else None
 
     def fresh_presets(self) -> dict[str, Any]:
         """The presets of one attempt: none has what another attempt, or another session, has changed."""

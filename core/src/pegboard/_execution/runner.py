@@ -13,7 +13,8 @@ from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
 
-from pegboard._base.effects import Io, Stage, StaleError, cancellation, pass_interrupt, tried
+from pegboard._arguments.decode import fast_decode, has_every_key
+from pegboard._base.effects import Io, Stage, StaleError, cancellation, pass_interrupt
 from pegboard._base.jsonable import carried
 from pegboard._execution import stages
 from pegboard._execution.admission import admitted, not_provided, refused
@@ -21,7 +22,7 @@ from pegboard._execution.bound import BoundTool, Unavailable
 from pegboard._execution.ending import Ending
 from pegboard._execution.engine import Engine
 from pegboard._execution.run import Run
-from pegboard._execution.telemetry import DEBUG, log_call, logger
+from pegboard._execution.telemetry import DEBUG, ToolStats, log_call, logger
 from pegboard._injection.context import Scope
 from pegboard._model.call import CallerSession, Given, Runner, Unseen, new_call_id
 from pegboard._model.call import call_ids as _ids
@@ -59,17 +60,23 @@ class CallPath(Runner):
         elif not call_id.isascii() and carried(call_id) is not call_id:
             return self.ending.never(self._unnamed(call_id, bound.name))
         run: Any = None
+        decoded: Any = None
+        keys = 0
         try:
-            decoded, values = bound.read(sent)
+            if type(sent) is str:  # as in `BoundTool.read`
+                decoded, keys = fast_decode(sent)
+                values = bound.accept(decoded, keys, sent)
+            else:
+                decoded, values = bound.read(sent)
         except BaseException as error:  # noqa: BLE001 - whatever a type's own class raises, the value does not fit
-            run = self._repaired(error, session, bound, call_id, sent, started, on_loop)
+            run = Run(session, bound, call_id, decoded, (), self, started, on_loop)
+            run = self._repaired(run, error, sent, keys)
             if type(run) is not Run:
                 return run
             decoded, values = run.arguments, run.values
         begins, provided = bound.begins_on_loop if on_loop else bound.begins, bound.provided
-        if begins and provided is not None and given is NOTHING_GIVEN and run is None and (
-            not bound.retries or SCALARS.issuperset(map(type, values))
-        ):
+        straight = begins and run is None and provided is not None and given is NOTHING_GIVEN
+        if straight and (not bound.retries or SCALARS.issuperset(map(type, values))):
             bound.stats.open += 1
         else:
             run = self._begin(run or Run(session, bound, call_id, decoded, values, self, started, on_loop), given)
@@ -77,20 +84,21 @@ class CallPath(Runner):
                 return run
             provided, run.provided = run.provided, None  # which may hold the run in turn
         try:
+            if on_loop and bound.in_thread:
+                run = run or Run(session, bound, call_id, decoded, values, self, started, on_loop)
+                return self._in_thread(run, provided)
+            value = bound.invoke(values, provided)
             if on_loop:
-                if bound.in_thread:
-                    run = run or Run(session, bound, call_id, decoded, values, self, started, on_loop)
-                    return self._in_thread(run, provided)
                 try:
-                    first = (value := bound.invoke(values, provided)).send(None)
+                    first = value.send(None)
                 except StopIteration as stop:
                     value = stop.value
                 else:
                     run = run or Run(session, bound, call_id, decoded, values, self, started, on_loop)
                     return self._suspended(run, value, first)
-            else:
-                value = bound.invoke(values, provided)
             known = bound.renderers.by_type.get(type(value))
+            if known is None and type(value) in SCALARS:
+                known = bound.renderers.of(type(value))
         except BaseException as error:  # noqa: BLE001 - whatever a tool raises is the outcome of its call
             run = run or Run(session, bound, call_id, decoded, values, self, started, on_loop)
             return self._failed(run, error)
@@ -98,23 +106,24 @@ class CallPath(Runner):
         if known is None or not known[1] or (limit is not None and not is_short(value, limit)):
             run = run or Run(session, bound, call_id, decoded, values, self, started, on_loop)
             return self._returned(run, value)
-        seconds = perf_counter() - started
         if run is not None:
-            call = run.seen
-            added = call.added if call is not None and (call.notes or call.logs or call.attachments) else ()
-            return self.ending.of(run, filled(call_id, bound.name, _SUCCESS, known[0], value, None, seconds, 1, *added))
+            return self.ending.of(run, self._filled(run, known[0], value))
+        seconds = perf_counter() - started
         result = filled(call_id, bound.name, _SUCCESS, known[0], value, None, seconds)
-        stats = bound.stats
-        stats.open -= 1  # as in `ToolStats.ended`
+        self._count(bound.stats, result, seconds)
+        return result
+
+    def _count(self, stats: ToolStats, result: ToolResult, seconds: float) -> None:
+        """End a call of the straight road, which has no record and nothing to hide, as `Ending.of` ends the others."""
+        stats.open -= 1
         stats.calls += 1
         stats.seconds += seconds
         stats.histogram[int(seconds * 1e6).bit_length()] += 1
-        log = self.ending.log
-        if log is None and "logging" in sys.modules:
-            log = self.ending.log = logger()
-        if log is not None and log.isEnabledFor(DEBUG):
+        ending = self.ending
+        if ending.log is None and "logging" in sys.modules:
+            ending.log = logger()  # a program may load `logging` late
+        if ending.log is not None and ending.log.isEnabledFor(DEBUG):
             log_call(result)
-        return result
 
     # Beginning -------------------------------------------------------------------------------------------------
 
@@ -159,30 +168,26 @@ class CallPath(Runner):
 
             listen(run, listener)
 
-    def _repaired(
-        self,
-        error: BaseException,
-        session: CallerSession,
-        bound: BoundTool,
-        call_id: str,
-        sent: Any,
-        started: float,
-        on_loop: bool,
-    ) -> Run | ToolResult:
-        """The run of a call whose arguments do not fit as they are, but do when they are repaired; else its result."""
+    def _repaired(self, run: Run, error: BaseException, sent: Any, keys: int) -> Run | ToolResult:
+        """A call whose arguments do not fit as they are: its run, if they do when they are repaired, else its result.
+
+        The run's arguments are what text with so many `keys` was decoded to, if it could be.
+        """
         pass_interrupt(error)
-        engine = self.engine
+        engine, bound, decoded = self.engine, run.ready, run.arguments
+        if decoded is not None and not has_every_key(decoded, keys, sent):
+            decoded = None  # a key came twice: it is read with more care
         if bound.permission is Permission.NEVER:
-            return self.ending.never(engine.results.not_permitted(Unseen(call_id, bound.name)))
+            return self.ending.never(engine.results.not_permitted(run.called))
         try:
-            admission = admitted(engine, bound, sent, decoded=tried(bound.decoded, sent))
+            admission = admitted(engine, bound, sent, decoded=decoded)
         except BaseException as failure:  # noqa: BLE001 - a plugin's handlers are at work here
             pass_interrupt(failure)
-            return self.unavailable(bound.name, call_id, Unavailable.unusable(bound.name, failure))
+            return self.unavailable(bound.name, run.call_id, Unavailable.unusable(bound.name, failure))
         if admission.refusal is not None:
-            refusal = refused(engine, Unseen(call_id, bound.name, admission.notes), admission)
+            refusal = refused(engine, Unseen(run.call_id, bound.name, admission.notes), admission)
             return self.ending.never(refusal, redact=bound.redact)
-        run = Run(session, bound, call_id, admission.arguments, admission.values, self, started, on_loop)
+        run.arguments, run.values = admission.arguments, admission.values
         if admission.notes:
             run.call.notes.extend(admission.notes)
         return run
@@ -253,11 +258,18 @@ class CallPath(Runner):
         if known is None:
             if inspect.isawaitable(value) or inspect.isgenerator(value) or inspect.isasyncgen(value):
                 return self._late(run, value)
-        elif known[1] and run.seen is None and bound.max_output is None:  # as in `run`
-            seconds = perf_counter() - run.started
-            return self.ending.of(run, filled(run.call_id, run.name, _SUCCESS, known[0], value, None, seconds))
+        elif known[1] and bound.max_output is None:  # as in `run`
+            return self.ending.of(run, self._filled(run, known[0], value))
         result = self.engine.results.success(run.called, value, bound.renderers, bound.max_output, run.session)
         return self.ending.of(run, result)
+
+    def _filled(self, run: Run, rendered: Any, value: Any) -> ToolResult:
+        """The result of a call that has returned what may be rendered when it is looked at."""
+        call, seconds = run.seen, perf_counter() - run.started
+        if call is None or not (call.notes or call.logs or call.attachments):
+            return filled(run.call_id, run.name, _SUCCESS, rendered, value, None, seconds)
+        added = tuple(call.notes), tuple(call.logs), tuple(call.attachments)
+        return filled(run.call_id, run.name, _SUCCESS, rendered, value, None, seconds, 1, *added)
 
     def _failed(self, run: Run, error: BaseException, guard: TaskGuard | None = None, begun: int = 1) -> Any:
         """What comes of a call that has raised something; raises what leaves the call."""

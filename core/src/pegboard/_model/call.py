@@ -311,11 +311,6 @@ class ToolCall:
         """Add a block to `result.attachments`."""
         self.attachments.append(block)
 
-    @property
-    def added(self) -> tuple[tuple[Note, ...], tuple[str, ...], tuple[Block, ...]]:
-        """The notes, logs and attachments so far, as a result takes them."""
-        return tuple(self.notes), tuple(self.logs), tuple(self.attachments)
-
     def _prepared(self) -> Runner:
         if self._runner is None:
             raise PegboardError(f"this call of {self.name!r} belongs to no toolkit; get one from toolkit.prepare(...)")
