@@ -1,4 +1,4 @@
-"""How calls run: the engine, the steps of a call, its fast path, threads, loops, timers and limits.
+"""How calls run: the straight road of a call, its run and its stages, threads, loops, timers and limits.
 
 A bound tool and arguments enter; one result leaves. The only room that loads asyncio.
 """

@@ -52,7 +52,7 @@ def admit_again(run: Run, edited: Any = None) -> ToolResult | None:
 
 
 def _as_before(bound: BoundTool, shown: Mapping[str, Any]) -> Validation:
-    """Arguments that fit as they were shown before, which is what most do. Raises whatever for all others."""
+    """Arguments that fit as they were shown before, which is what most do. Raises anything for the rest."""
     decoded = owned(shown)
     return Validation(decoded, bound.accept(decoded, -1, None))
 

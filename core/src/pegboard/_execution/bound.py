@@ -112,7 +112,7 @@ class BoundTool:
         self.retries = self.policy.max_attempts > 1
 
     def read(self, sent: Any) -> tuple[dict[str, Any], tuple[Any, ...]]:
-        """The arguments and their values, where they fit as they were sent; raises whatever for all others."""
+        """The arguments and their values, where they fit as they were sent; raises anything for the rest."""
         if type(sent) is str:
             decoded, keys = fast_decode(sent)
             return decoded, self.accept(decoded, keys, sent)

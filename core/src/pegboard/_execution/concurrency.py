@@ -130,7 +130,7 @@ class ConcurrencyLimits:
         self._queues = {}
 
     def named(self, label: str, capacity: int = 1) -> Limit:
-        """The limit of that name, the same for everybody who asks."""
+        """The limit of that name, the same whenever it is asked for."""
         with _guard:
             limit = self._named.get((label, capacity))
             if limit is None:

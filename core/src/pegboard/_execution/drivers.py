@@ -140,11 +140,11 @@ class Drivers:
             yield
 
     async def waited(self, future: concurrent.futures.Future[T]) -> T:
-        """What a future comes to that others wait for too, on a loop."""
+        """What a future comes to that other callers wait for too, on a loop."""
         return await asyncio.shield(asyncio.wrap_future(future))
 
     def wait(self, block: Callable[[], T]) -> T:
-        """Block this thread. A worker lends its slot meanwhile, and nobody counts on the loop that stands still."""
+        """Block this thread. A worker lends its slot meanwhile, and no call is given to the loop that stands still."""
         with self.loop.blocked(), lending():
             return block()
 
@@ -193,7 +193,7 @@ class OnLoop(Io):
         return self._come_to(*await self._drivers.in_worker(job, seconds, pool))
 
     async def finish(self, close: Callable[[], Any]) -> Outcome:
-        """Close what was opened, to its end whoever is cancelled meanwhile."""
+        """Close what was opened, to its end even if the caller is cancelled meanwhile."""
         if is_async(close):
             try:
                 return self._come_to(await close())

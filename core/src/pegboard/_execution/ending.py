@@ -71,7 +71,8 @@ class Ending:
         results = self._results
         if run.seen is None and run.ready.redact is None and not results.has_meaning(error):
             fault, text = results.told(error)  # failing must not cost much more
-            return self.of(run, filled(run.call_id, run.name, _ERROR, text, None, fault, 0.0, begun))
+            seconds = perf_counter() - run.started
+            return self.of(run, filled(run.call_id, run.name, _ERROR, text, None, fault, seconds, begun))
         return self.of(run, results.failure(run.called, error, run.redact, begun))
 
     def staying(self, run: Run, error: BaseException, guard: TaskGuard | None = None) -> BaseException:

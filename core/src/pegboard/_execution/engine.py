@@ -79,10 +79,10 @@ class Engine:
             tried(each.told, what, details)
 
     def statistics(self) -> dict[str, Any]:
-        """The counts of all tools, the threads that hang in some of them, and the jobs that wait for a thread."""
+        """The counts of all tools, the abandoned threads, and the jobs that wait for a thread."""
         known = self._drivers
-        hanging = () if known is None else (known.pool.abandoned, known.abandoned.count, known.pool.queued)
-        return self.stats.to_dict(*hanging)
+        abandoned = () if known is None else (known.pool.abandoned, known.abandoned.count, known.pool.queued)
+        return self.stats.to_dict(*abandoned)
 
     def close(self) -> None:
         """Stop all calls, then threads and loop; calls that need one end as errors from now on."""

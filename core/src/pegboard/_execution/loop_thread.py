@@ -113,7 +113,7 @@ class LoopThread:
             loop.run_forever()
         finally:
             loop.run_until_complete(self._wind_up())
-            for run in list(self._runs):  # nobody waits for what ignored that it was to stop
+            for run in list(self._runs):  # what ignored that it was to stop is not waited for
                 run.end((None, asyncio.CancelledError("the toolkit was closed")))
             loop.run_until_complete(loop.shutdown_asyncgens())
             loop.close()
@@ -144,7 +144,7 @@ class LoopThread:
 @final
 @define(eq=False)
 class _Run:
-    """A coroutine that somebody outside of the loop waits for; `ended` is its outcome once it has ended."""
+    """A coroutine that a caller outside of the loop waits for; `ended` is its outcome once it has ended."""
 
     _start: Callable[[TaskGuard], Coroutine[Any, Any, Any]]
     _abandoned: AbandonedTasks
@@ -163,11 +163,11 @@ class _Run:
             loop.call_soon_threadsafe(lambda: self._stoppable.cancel())  # noqa: PLW0108 - whichever it is by then
 
     async def _outcome(self) -> Outcome:
-        # A SystemExit that left a task would end the loop that everybody shares.
+        # A SystemExit that left a task would end the loop that all calls share.
         self._stoppable = guard = TaskGuard(self._abandoned)
         try:
             return await self._start(guard), None
-        except BaseException as error:  # noqa: BLE001 - carried to whoever waits
+        except BaseException as error:  # noqa: BLE001 - carried to the caller
             return None, error
 
     def _done(self, task: asyncio.Task[Outcome]) -> None:

@@ -1,4 +1,4 @@
-"""Prepared calls: admitted first, run later, once, whoever asks and from wherever; stopped, suspended and resumed."""
+"""Prepared calls: admitted first, run later, once, from wherever they are asked for; stopped, suspended and resumed."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class CallRunner(CallPath):
         admission = admitted(engine, bound, sent) if read is None else Validation(*read)
         call.notes.extend(admission.notes)
         call.arguments = owned(admission.arguments)
-        # A value that is no more than JSON is a part of the arguments; an approver is shown what nobody can change.
+        # A value that is no more than JSON is a part of the arguments; an approver is shown what cannot change any more.
         shown = owned(admission.arguments) if bound.may_ask else admission.arguments
         call._state = run = Run(session, bound, call.id, shown, admission.values, self, 0.0, False)
         run.seen = call
@@ -185,7 +185,7 @@ class CallRunner(CallPath):
             return
         with claims:
             runs = run.driver is not None
-            run.driver = run.driver or "nobody"
+            run.driver = run.driver or "none"
         if runs:
             run.cancel("stopped")
             return
@@ -253,7 +253,7 @@ class _Within:
             while inspect.isawaitable(found):
                 found = await found
             return self._told(found) if isinstance(found, ToolResult) else self._failed(_no_result(found))
-        except GeneratorExit:  # nobody waits any more
+        except GeneratorExit:  # the caller waits no longer
             raise
         except BaseException as error:
             if is_interrupt(error) or (is_cancellation(error) and is_cancelling()):

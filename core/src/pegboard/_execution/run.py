@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, cast, final
+from typing import TYPE_CHECKING, Any, Final, final
 
 from pegboard._injection.invocation import Invocation
 from pegboard._model.policy import ExecutionPolicy
@@ -28,6 +28,7 @@ class Run(Invocation):
     """
 
     ready: BoundTool
+    runner: Any  # a `CallRunner`, which this room's later modules make
     provided: Any = None  # what this attempt is given, if not where the function runs
     agreed: Any = None  # the definition of the tool that was approved, with these arguments
     judged: Any = None  # the arguments that guards were asked about
@@ -70,7 +71,7 @@ class Run(Invocation):
     @property
     def engine(self) -> Engine:
         """What the call runs on."""
-        engine: Engine = cast("Any", self.runner).engine
+        engine: Engine = self.runner.engine
         return engine
 
     @property

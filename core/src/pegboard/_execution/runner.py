@@ -114,7 +114,7 @@ class CallPath(Runner):
         return result
 
     def _count(self, stats: ToolStats, result: ToolResult, seconds: float) -> None:
-        """End a call of the straight road, which has no record and nothing to hide, as `Ending.of` ends the others."""
+        """End a call of the straight road, which has no record and nothing to hide, as `Ending.of` ends a run."""
         stats.open -= 1
         stats.calls += 1
         stats.seconds += seconds

@@ -285,7 +285,7 @@ async def _attempts(run: Run, io: Io, outcome: Outcome | None = None) -> ToolRes
         attempt += 1
         run.tries += 1
         if isinstance(error, AttemptTimeoutError):
-            run.end_attempt(effects.TIMED_OUT)  # an abandoned thread can see that nobody waits for it
+            run.end_attempt(effects.TIMED_OUT)  # an abandoned thread can see that it is not waited for
         if error is None or not _may_retry(run, error, attempt):
             return _concluded(run, value, error)
         wait = run.policy.backoff(attempt)
@@ -307,7 +307,7 @@ async def _anew(run: Run, io: Io) -> ToolResult | None:
             if refusal is not None:
                 return refusal
         elif run.policy.max_attempts > 1 or ready.middleware:
-            run.arguments = owned(run.arguments)  # the values are a part of the others
+            run.arguments = owned(run.arguments)  # the values are a part of the arguments
     if ready.fresh and run.tries:
         run.presets = {**run.presets, **ready.fresh_presets()}
     if not ready.computed or run.computed_for is ready:

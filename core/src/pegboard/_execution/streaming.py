@@ -50,7 +50,7 @@ class ChunkChannel:
     def send(self, chunk: Chunk, token: CancelToken) -> None:
         """Send a chunk; from a thread without an event loop wait for room before, or until `token` is set.
 
-        Whoever sends on a loop cannot wait here: it has `drain`. What nobody can hear any more is dropped.
+        A tool on a loop cannot wait here: it has `drain`. What no listener can receive any more is dropped.
         """
         here = threading.get_ident() == self._home
         with self._changed:
@@ -100,7 +100,7 @@ class ChunkChannel:
                     waiter.set_result(None)
 
     def close(self) -> None:
-        """Nobody listens any more."""
+        """There is no listener any more."""
         with self._changed:
             self._closed = True
             self.wake()
@@ -289,7 +289,7 @@ class Batch:
     async def stream(self) -> AsyncIterator[Event]:
         """Chunks and results as they come; leaving the iteration cancels what still runs.
 
-        Tools that report faster than somebody iterates have to wait. Results do not: they are as many as the calls.
+        Tools that report faster than the caller iterates have to wait. Results do not: they are as many as the calls.
         """
         import asyncio
 
@@ -355,7 +355,7 @@ class Batch:
         return [self._result(task, call) for task, call in tasks.items()]
 
     def _result(self, task: asyncio.Task[ToolResult], call: _Call) -> ToolResult:
-        """What a call came to whose task was cancelled by nobody but its tool, if it was."""
+        """What a call came to whose task only its tool has cancelled, if it did."""
         if not task.cancelled():
             return task.result()
         known = call[0]

@@ -43,7 +43,7 @@ class ToolStats:
         self.histogram = [0] * 48
 
     def ended(self, status: Status, seconds: float) -> None:
-        """Count a call however it ended; the fast path does so itself for most.
+        """Count a call however it ended; the straight road does so itself for most.
 
         One that never ran, a denied one for instance, took 0 seconds and is not in the histogram.
         """
@@ -108,8 +108,8 @@ def log_call(result: ToolResult, redact: Redaction | None = None) -> None:
     The record has `tool`, `call_id`, `status`, `duration` (seconds) and `attempts` as attributes, for programs that
     keep structured logs. Neither arguments nor returned values are logged.
     """
-    level = DEBUG if result._fault is None else INFO  # not `error`, which perhaps nobody will ever ask for
-    # While nobody has loaded `logging`, nobody can be listening.
+    level = DEBUG if result._fault is None else INFO  # not `error`, which is made when it is asked for
+    # While `logging` is not loaded, there is no handler.
     log = logger() if "logging" in sys.modules else None
     if log is None or not log.isEnabledFor(level):
         return

@@ -1,4 +1,4 @@
-"""Pools: worker threads for sync tools, bounded and able to outlive a tool that hangs; and the backends of plugins."""
+"""Pools: worker threads for sync tools, bounded, which outlive tools that do not return; and the backends of plugins."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ guarded(_tickets)
 class Ticket:
     """One job on its way through a pool; `done` is called once with what it came to, or why it was given up.
 
-    Not where whoever waits has left, and abandons it.
+    Not where the caller has left, and abandons it.
     """
 
     outcome: Outcome | None = None
@@ -61,12 +61,12 @@ class Ticket:
             return first
 
     def tell(self) -> None:
-        """Let whoever waits know that the job has ended."""
+        """Tell the caller that the job has ended."""
         if self._done is not None and self.outcome is not None:
             self._done(self.outcome)
 
     def settle(self, outcome: Outcome) -> None:
-        """Say what it came to, and let whoever waits know."""
+        """Record what it came to, and tell the caller."""
         if self.end(outcome):
             self.tell()
 
@@ -83,8 +83,8 @@ class WorkerPool:
     """At most `size` jobs at a time. Abandoned threads do not count, but no more than `max_abandoned` pile up.
 
     Where they come near that, fewer jobs run at a time; then jobs are refused, those that queue too. The default
-    executor of asyncio is not used: it has few threads, starves after some tools that hang, and keeps the interpreter
-    from exiting.
+    executor of asyncio is not used: it has few threads, starves after some tools that do not return, and keeps the
+    interpreter from exiting.
     """
 
     def __init__(self, size: int = 64, *, max_abandoned: int = 256) -> None:
@@ -168,7 +168,7 @@ class WorkerPool:
                 break
             began = ticket.start(me)
             outcome = performed(ticket.context.run, ticket.job) if began else (None, None)
-            # Before anybody hears of the outcome: who calls again at once finds this thread idle and starts no other.
+            # Before the caller hears of the outcome: its next call finds this thread idle and starts no other.
             with self._lock:
                 if began and not ticket.end(outcome):
                     break  # the caller left long ago: this thread was counted as lost, and ends now that it is back
@@ -223,7 +223,7 @@ class WorkerPool:
 
     @contextmanager
     def lent(self) -> Iterator[None]:
-        """While a worker waits for other work, its slot goes to somebody else: nested calls cannot exhaust the pool.
+        """While a worker waits for other work, its slot goes to another job: nested calls cannot exhaust the pool.
 
         A worker that runs an event loop may wait for several things at once; it lends its one slot as long.
         """
@@ -243,9 +243,9 @@ class WorkerPool:
                     self._lending.discard(me)
 
     def close(self, seconds: float = 5.0, stop: Callable[[], None] = lambda: None) -> None:
-        """End idle threads, wait for busy ones, `seconds` at most, refuse what queues; what hangs then is abandoned.
+        """End idle threads, wait for busy ones, `seconds` at most, refuse what queues; abandon what still runs then.
 
-        `stop` tells whoever waits for the pool to give up, once it takes no more jobs.
+        `stop` tells the calls that wait for the pool to give up, once it takes no more jobs.
         """
         with self._lock:
             if self.closed:
@@ -324,5 +324,5 @@ def performed(run: Callable[..., Any], *arguments: Any) -> Outcome:
     # Not in a coroutine: there a StopIteration would become something else.
     try:
         return run(*arguments), None
-    except BaseException as error:  # noqa: BLE001 - the steps decide what an exception means
+    except BaseException as error:  # noqa: BLE001 - the stages decide what an exception means
         return None, error

@@ -90,7 +90,7 @@ class JobWait(Ticket):
         return max(left, 0.0)
 
     def close(self) -> None:
-        """Nobody waits any more."""
+        """The task waits no longer."""
         if self.outcome is None:  # the task goes another way
             self.pool.abandon(self)
         if self._timers is not None:
@@ -115,7 +115,7 @@ class AbandonedTasks(set["asyncio.Task[Any]"]):
 
 @final
 class TaskGuard:
-    """Cancels the current task, when its time is up or when somebody stops it, and takes that cancellation back.
+    """Cancels the current task, when its time is up or when it is stopped, and takes that cancellation back.
 
     So the caller's own cancellation can be told from these, as `asyncio.timeout` tells it. A coroutine that is waited
     for then has `GRACE` seconds to end before it is given up.
@@ -166,7 +166,7 @@ class TaskGuard:
         self.task.cancel(*message)
 
     def caller_left(self) -> bool:
-        """Whether the caller has been cancelled, whatever a tool made of it: one that swallows it holds nobody."""
+        """Whether the caller has been cancelled, whatever a tool made of it: one that swallows it keeps no caller."""
         task = self.task
         if task is None:
             return False
@@ -189,15 +189,15 @@ class TaskGuard:
             return coroutine.throw(error)
         # It is closed first: what it has open may hold this very task, and would cancel it later, in its caller's code.
         # Only what survives that goes on, in a task of its own.
-        first, hanging = None, True
+        first, goes_on = None, True
         try:
             for kind in (asyncio.CancelledError, GeneratorExit, GeneratorExit):
                 first = coroutine.throw(kind())
             self._abandoned.leave([asyncio.create_task(_going_on(coroutine, first, self._abandoned))])
-        except BaseException:  # noqa: BLE001 - it has ended, and nobody waits for how
+        except BaseException:  # noqa: BLE001 - it has ended, no matter how
             self._abandoned.count += 1
-            hanging = False
-        raise AttemptTimeoutError(self.timeout, abandoned=hanging) if self.late else asyncio.CancelledError
+            goes_on = False
+        raise AttemptTimeoutError(self.timeout, abandoned=goes_on) if self.late else asyncio.CancelledError
 
 
 # `ring()` ends a wait, or gives the seconds after which to ring again, if the time is not up after all.
@@ -224,7 +224,7 @@ class Timers:
             self._arm(loop, due)
 
     def forget(self, timer: Timer) -> None:
-        """Nobody waits any more. The loop rings all the same, and finds nothing to do."""
+        """The task waits no longer. The loop rings all the same, and finds nothing to do."""
         self._waiting.pop(timer, None)
 
     @contextmanager

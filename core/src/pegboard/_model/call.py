@@ -87,7 +87,7 @@ Listener: TypeAlias = Callable[[Chunk], Any]
 class Emitter:
     """Reports progress: ask for it by type, `def work(items: list[str], emitter: Emitter)`.
 
-    A sync tool that reports faster than anybody listens waits in `emit`; an async tool that reports much says
+    A sync tool that reports faster than the listener takes it waits in `emit`; an async tool that reports much says
     `await emitter.drain()` now and then.
     """
 
@@ -98,11 +98,11 @@ class Emitter:
 
     @property
     def heard(self) -> bool:
-        """Whether anybody listens."""
+        """Whether there is a listener."""
         return self._listener is not None
 
     def emit(self, content: str | Block) -> None:
-        """Send text or a block to whoever listens; without a listener nothing happens."""
+        """Send text or a block to the listener; without a listener nothing happens."""
         if content is None:
             raise TypeError("emit(None) says nothing; emit text or a block")
         if self._listener is not None:
@@ -115,7 +115,7 @@ class Emitter:
             self._listener(Chunk(self._call_id, self._name, TextBlock(text).carried, Progress(done, total)))
 
     async def drain(self) -> None:
-        """Wait until whoever listens has caught up, as far as to leave room for more."""
+        """Wait until the listener has caught up, as far as to leave room for more."""
         if self._drain is not None:
             await self._drain()
 
@@ -209,7 +209,7 @@ class CallerSession(Protocol):
         """Answers requests for approval."""
 
     def lineage(self) -> Iterator[Any]:
-        """What tells this session from others, then the same of each wider one."""
+        """What tells this session from other ones, then the same of each wider one."""
 
     def ready(self, name: Any, /) -> Any:
         """The tool made ready for calls, or why it cannot be called. Never raises."""
@@ -286,7 +286,7 @@ class ToolCall:
 
     @property
     def emitter(self) -> Emitter:
-        """Where a tool by hand reports progress; nobody listens to any other call's."""
+        """Where a tool by hand reports progress; any other call has no listener."""
         return Emitter(self.id, self.name) if self._invocation is None else self._invocation.emitter
 
     @property
@@ -322,7 +322,7 @@ class ToolCall:
 
 @final
 class Unseen(NamedTuple):
-    """What a result says of a call that nobody asked for: nothing was added to it."""
+    """What a result takes from a call that was never asked for: nothing was added to it."""
 
     id: str
     name: str

@@ -1,4 +1,4 @@
-"""The toolkit and its sessions: the one room that joins all the others.
+"""The toolkit and its sessions: the one room that joins all other rooms.
 
 Programs enter here, by `Toolkit` and `Session`.
 """

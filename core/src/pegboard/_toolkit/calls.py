@@ -150,8 +150,8 @@ class Calls(Catalog):
     def resume(self, call_id: str | ToolCall, value: Any) -> ToolResult:
         """Complete a suspended call with its answer. `call_id` may be the call itself, as `pending` lists it.
 
-        Raises `PegboardError` for an id that nobody waits for, naming those that are owed, and for one that two wait
-        for.
+        Raises `PegboardError` for an id that no call waits under, naming those that are owed, and for one that two wait
+        under.
         """
         return self._core.runner.resume(call_id, value, self.pending)
 

@@ -68,7 +68,7 @@ class Catalog:
         return self.seen(self._tool(name))
 
     def seen(self, tool: Tool) -> Tool:
-        """A tool that hangs there as this session's model sees it: under its name here, without what presets fill."""
+        """A registered tool as this session's model sees it: under its name here, without what presets fill."""
         changes: dict[str, Any] = {}
         if (name := self._name_of(tool)) != tool.name:
             changes["name"] = name
@@ -107,12 +107,12 @@ class Catalog:
         return listing
 
     def _make_listing(self) -> _Listing:
-        hanging, overlay = self._view.tools, self._overlay
-        offered = [self.seen(tool) for tool in hanging.values() if overlay.offers(tool)]
+        registered, overlay = self._view.tools, self._overlay
+        offered = [self.seen(tool) for tool in registered.values() if overlay.offers(tool)]
         deferred = [tool for tool in offered if tool.options.defer]
         if len(deferred) <= self._core.options.defer_threshold:
             return _Listing(offered, deferred)
-        search = hanging.get(overlay.search_name)
+        search = registered.get(overlay.search_name)
         if search is not None and not replaces(search, SEARCH_TOOL):
             return _Listing(offered, deferred, rival=search)
         listed = [tool for tool in offered if not tool.options.defer or overlay.has_found(tool)]
@@ -131,13 +131,13 @@ class Catalog:
             self._changed()
 
     def _name_of(self, tool: Tool) -> str:
-        """The name here of a tool that hangs there, or of the search. The board is made for views alone."""
+        """The name here of a registered tool, or of the search. The board is made for views alone."""
         if tool.name == OFF_BOARD:
             return self._overlay.search_name
         return (self._view.name_of(tool) if self._overlay.is_view else None) or tool.name
 
     def _find(self, name: str) -> Tool | None:
-        """The tool of that name as it hangs on the board; in a view there are no aliases."""
+        """The tool of that name as it is registered; in a view there are no aliases."""
         overlay = self._overlay
         found = self._view.tools.get(name) if overlay.is_view else self._core.registry.find(name)
         if found is None and name == overlay.search_name and self._listing().searches:
@@ -172,7 +172,7 @@ class Catalog:
         """What this session says has changed: what it keeps ready is made anew, and what narrower ones keep."""
         if self._overlay.is_parent:
             self._core.registry.touched()
-        # Others, not emptied ones: whoever is at work fills the old ones, with what held when he began.
+        # New ones, not emptied ones: a thread that is at work fills the old ones, with what held when it began.
         self._cache, self._memo = {}, {}
 
     # What it decides -------------------------------------------------------------------------------------------
@@ -190,7 +190,7 @@ class Catalog:
         self._overlay.approver = approver
 
     def lineage(self) -> Iterator[Overlay]:
-        """What tells this session from others, then the same of each wider one."""
+        """What tells this session from other ones, then the same of each wider one."""
         return self._overlay.chain()
 
     @property
@@ -243,7 +243,7 @@ class Catalog:
             return self._inactive(name, groups_of(tool))
         shown = self._name_of(tool)
         named = tool if shown == tool.name else tool.evolve(name=shown)
-        # What others decide about a tool they decide by its name on the board, whatever a view calls it.
+        # Middleware and limits know a tool by its registered name, whatever a view calls it.
         judged = named if tool.name == OFF_BOARD else tool
         return BoundTool(
             named,

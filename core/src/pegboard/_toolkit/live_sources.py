@@ -24,7 +24,7 @@ from pegboard.extension import LiveSource, Offer
 @final
 @frozen(eq=False, repr=False)
 class SourceRecord(Compared):
-    """A live source, such as a remote server: the names of its `tools` that hang here, and its `problems`."""
+    """A live source, such as a remote server: the names of its `tools` that are registered, and its `problems`."""
 
     name: str
     tools: tuple[str, ...] = ()
@@ -32,7 +32,7 @@ class SourceRecord(Compared):
 
 
 def is_live(source: Any) -> bool:
-    """Whether the tools of an object may change. Looks at its class first, so that no property of others runs."""
+    """Whether the tools of an object may change. Looks at its class first: no property of its own runs."""
     watches = tried(hasattr, type(source), "watch") and tried(isinstance, source, LiveSource)
     return bool(watches) and not isinstance(source, type)
 
@@ -50,9 +50,9 @@ class Followed:
     ) -> None:
         self.source: LiveSource = offer.source
         self._name = self.source.name
-        # The pack that hung it up; None for the program.
+        # The pack that registered it; None for the program.
         self.pack = pack
-        # The same object for all tools of this registration: how they are told from others of their names.
+        # The same object for all tools of this registration: how they are told from other tools of their names.
         self.origin = Origin(plugin=f"source {self.source.name!r}") if origin is None else copy(origin)
         self._core = core
         self._offer = offer
@@ -61,46 +61,46 @@ class Followed:
         self._refused: dict[str, str] = {}
         self._lock = threading.RLock()
         self._over = False
-        self._hung = False
+        self._follows = False
         self._missed = False
         self._stop = self.source.watch(self.refresh)
 
     @property
     def record(self) -> SourceRecord:
-        """What hangs there of the source, and what is wrong with the rest."""
+        """The tools of the source that are registered, and what is wrong with the rest."""
         ours = self._ours()
-        hanging = tuple(name for name in self._names.values() if name in ours)
+        registered = tuple(name for name in self._names.values() if name in ours)
         problems = tried(lambda: tuple(self.source.problems))
         if problems is None:
             problems = (f"the source {self._name!r} fails where it says what is wrong with it",)
-        return SourceRecord(self._name, hanging, (*problems, *self._refused.values()))
+        return SourceRecord(self._name, registered, (*problems, *self._refused.values()))
 
     def collect(self) -> Collected:
-        """The tools of the source now; names that it does not know are no error while it is away."""
-        self.source.tools()  # whether it is away shows when it has been asked
-        return self._collect(lenient=self.is_away)
+        """The tools of the source now; names that it does not know are no error while it is unavailable."""
+        self.source.tools()  # whether it is available shows when it has been asked
+        return self._collect(lenient=self.is_unavailable)
 
     def _collect(self, *, lenient: bool) -> Collected:
         return self._core.collector.collect(self.source, self._offer, self.origin, self.pack, lenient=lenient)
 
     @property
-    def is_away(self) -> bool:
+    def is_unavailable(self) -> bool:
         """Whether the source has no tools to offer because something is wrong with it."""
         return bool(self.source.problems) and not self.source.tools()
 
-    def hang(self, hung: Mapping[str, Tool]) -> None:
-        """Remember which tool hangs there for each name of the source, and follow from now on."""
+    def follow(self, placed: Mapping[str, Tool]) -> None:
+        """Remember which tool is registered for each name of the source, and follow from now on."""
         with self._lock:
-            self._names = {own: tool.name for own, tool in hung.items()}
-            self._hung = True
+            self._names = {own: tool.name for own, tool in placed.items()}
+            self._follows = True
             missed = self._missed
         if missed:
             self.refresh()
 
     def begin(self) -> None:
-        """Wait until the tools are known, and hang them up for the pack."""
+        """Wait until the tools are known, and register them for the pack."""
         self.source.tools()
-        self._hung = True
+        self._follows = True
         self.refresh()
 
     def stop(self) -> None:
@@ -113,14 +113,14 @@ class Followed:
     def refresh(self) -> None:
         """Put on the board what the source offers now, all at once."""
         with self._lock:
-            if self._over or not self._hung:
+            if self._over or not self._follows:
                 self._missed = True
                 return
             while True:
                 edition, self._refused = self._core.edition, {}
                 try:
                     offered = self._collect(lenient=True).by_name
-                except PegboardError as error:  # one of its tools cannot be a tool: what hangs there stays
+                except PegboardError as error:  # one of its tools cannot be a tool: what is registered stays
                     self._refused[""] = describe_exception(error)
                     return
                 self._check_names(offered)
@@ -130,8 +130,8 @@ class Followed:
                         return
 
     def _check_names(self, offered: Mapping[str, Tool]) -> None:
-        """Note the names in a pack's terms that its source does not know: nobody else would tell whoever set them."""
-        if self.pack is None or self.is_away:
+        """Note the names in a pack's terms that its source does not know: its author is told nowhere else."""
+        if self.pack is None or self.is_unavailable:
             return
         try:
             self._collect(lenient=False)
@@ -145,9 +145,9 @@ class Followed:
         names = {own: name for own, name in self._names.items() if name in ours}
         kept = {name: _newest(ours[name], offered[own]) for own, name in names.items() if own in offered}
         gone = [name for own, name in names.items() if own not in offered]
-        new = {own: tool for own, tool in offered.items() if own not in self._names and self._may_hang(own, tool)}
-        hung = self._core.registry.swap(gone, kept, new.values(), self._on_conflict, self.pack)
-        for own, tool, placed in zip(new, new.values(), hung, strict=True):
+        new = {own: tool for own, tool in offered.items() if own not in self._names and self._may_register(own, tool)}
+        added = self._core.registry.swap(gone, kept, new.values(), self._on_conflict, self.pack)
+        for own, tool, placed in zip(new, new.values(), added, strict=True):
             if placed is None:
                 if self._on_conflict == "raise":
                     self._refused[own] = f"{own!r} is not offered: there is another tool named {tool.name!r}"
@@ -157,7 +157,7 @@ class Followed:
                 self._core.hold_presets(placed, presets)
         self._names = {own: name for own, name in self._names.items() if own in offered}
 
-    def _may_hang(self, own: str, tool: Tool) -> bool:
+    def _may_register(self, own: str, tool: Tool) -> bool:
         """Whether a new tool fits what was said at the registration; one whose presets do not would lay them open."""
         known = {group.name for group in self._core.groups.all()}
         if self.pack is None and not known.issuperset(tool.groups):
@@ -175,9 +175,9 @@ class Followed:
         return self._core.check_presets(tool, values)
 
     def _ours(self) -> dict[str, Tool]:
-        """What hangs there of this registration, by the names that it was hung up under."""
-        hung = self._core.registry.hung_by(self.pack)
-        return {name: tool for name, tool in hung.items() if tool.origin is self.origin}
+        """The tools of this registration, by the names that they were registered under."""
+        registered = self._core.registry.hung_by(self.pack)
+        return {name: tool for name, tool in registered.items() if tool.origin is self.origin}
 
 
 def unfollow_packs(core: ToolkitState, packs: Container[str]) -> None:

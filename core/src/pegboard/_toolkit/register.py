@@ -137,8 +137,8 @@ def fail_tool(core: ToolkitState, origin: Origin, name: str, error: BaseExceptio
 
 
 def register(core: ToolkitState, offer: Offer, on_conflict: OnConflict) -> list[Tool]:
-    """Register the program's objects, the offer's `source` holding all, all or none; the tools as they hang there."""
-    # All begin before anybody waits for one.
+    """Register the program's objects, which are the offer's `source`, all or none; the tools as registered."""
+    # All begin before the first is waited for.
     live = {
         id(source): Followed(core, evolve(offer, source=source), on_conflict)
         for source in offer.source
@@ -154,8 +154,8 @@ def register(core: ToolkitState, offer: Offer, on_conflict: OnConflict) -> list[
     core.live.extend(live.values())
     for each in live.values():
         ours = zip(read.tools, read.names, added, strict=True)
-        each.hang({name: hung for tool, name, hung in ours if tool.origin is each.origin and hung is not None})
-    return [hung for hung in added if hung is not None]
+        each.follow({name: placed for tool, name, placed in ours if tool.origin is each.origin and placed is not None})
+    return [placed for placed in added if placed is not None]
 
 
 def _registered(
@@ -206,9 +206,9 @@ def _read(core: ToolkitState, offer: Offer, live: Mapping[int, Followed]) -> _Re
 
 def _add(core: ToolkitState, on_conflict: OnConflict, read: _Read) -> list[Tool | None]:
     added = core.registry.add(read.tools, read.toolsets, on_conflict, read.displaced)
-    for hung, values in zip(added, read.presets, strict=bool(read.presets)):
-        if hung is not None and values:
-            core.hold_presets(hung, values)
+    for placed, values in zip(added, read.presets, strict=bool(read.presets)):
+        if placed is not None and values:
+            core.hold_presets(placed, values)
     return added
 
 
@@ -217,7 +217,7 @@ def _presets(
 ) -> list[dict[str, Preset]]:
     """The presets of each tool. Raises `RegistrationError` for one that does not fit."""
     named = list(zip(names, tools, strict=True))
-    given = for_tools(offer.presets, dict(named), lenient=any(each.is_away for each in live))
+    given = for_tools(offer.presets, dict(named), lenient=any(each.is_unavailable for each in live))
     return [core.check_presets(tool, given.get(name, {})) for name, tool in named]
 
 
@@ -225,7 +225,7 @@ def _packs(core: ToolkitState, sources: Iterable[Any]) -> dict[int, str]:
     """The packs whose own tools some objects hold, by the identity of the object.
 
     `register(FileTools(dir))` takes the place of the pack's tools: the class is in the package that the pack comes
-    from. A live source holds tools of somebody else, whichever pack it is made with.
+    from. A live source holds tools of another program, whichever pack it is made with.
     """
     # A function belongs to no pack, and looking takes as long as reading it.
     objects = [source for source in sources if type(source) is not FunctionType]

@@ -237,7 +237,7 @@ class Session(Calls):
         """`"always"`, `"prompt"` or `"never"`, until the program ends; the pack `pegboard-policy` keeps them in a file.
 
         A `Tool` instead of its name, such as the one of an `ApprovalRequest`, is allowed as it was read: if another one
-        hangs there by now, or it has changed, it asks again.
+        is registered by now, or it has changed, it asks again.
         Raises `UnknownNameError`, `PegboardError` naming a guard that holds the tool, and ValueError for another word.
         """
         tool = self._tool(name if isinstance(name, str) else name.name)

@@ -137,13 +137,13 @@ class ToolkitState:
         self.edition = 0
 
     def check_presets(self, tool: Tool, values: Mapping[str, Any]) -> dict[str, Preset]:
-        """The presets that these values are, for a tool that need not hang yet. Raises `RegistrationError`."""
+        """The presets that these values are, for a tool that need not be registered yet. Raises `RegistrationError`."""
         presets = read_presets(tool, values, override=self.options.preset_override)
         self.collector.check_secrets(tool, [name for name, preset in presets.items() if preset.secret])
         return presets
 
     def hold_presets(self, tool: Tool, presets: Mapping[str, Preset]) -> None:
-        """Set presets that were checked, for a tool that hangs there."""
+        """Set presets that were checked, for a registered tool."""
         self.overlay.set_presets(tool, presets)
         self.registry.touched()
 
@@ -154,7 +154,7 @@ class ToolkitState:
         return " ".join([self.registry.board.absence(name), *([plugin] if plugin else []), *away])
 
     def offered(self) -> list[Contribution]:
-        """The tools that plugins bring, without the core's own: these hang there when they are wanted."""
+        """The tools that plugins bring, without the core's own: these are registered when they are wanted."""
         return [each for each in self.plugins.tools() if not each.builtin]
 
     def own_tool(self, name: str) -> Tool:
@@ -167,7 +167,7 @@ class ToolkitState:
 
     @cached_property
     def search_tool(self) -> Tool:
-        """It hangs on no board: sessions show it while they leave out tools that wait to be found."""
+        """It is registered nowhere: sessions show it while they leave out tools that wait to be found."""
         return self.own_tool(SEARCH_TOOL).evolve(name=OFF_BOARD)
 
     def limits_for(self, tool: Tool) -> list[Limit]:

@@ -41,7 +41,7 @@ class Toolkit(Session):
     `Toolkit()` assembles whatever is installed; `Toolkit(plugins=())` is empty. `plugins` and `block` select by
     entry-point or distribution name, `settings` and `config` configure packs, `on_plugin_error="raise"` turns a broken
     plugin into a `PluginError`. `context`, `policy`, `approver` and `agent` are those of the
-    root session. `repair` says how far mistakes of the model are mended, `expose_errors` how much of an exception it
+    root session. `repair` says how far mistakes of the model are repaired, `expose_errors` how much of an exception it
     sees. Text of more than `max_output` characters is cut, or with `overflow="spill"` kept for the tool `read_output`.
     At most `max_concurrency` calls run at once, those that tools make themselves not counted; the others wait. Where
     more than `defer_threshold` tools with `@tool(defer=True)` are offered, `search_tools` finds them instead of a list.
@@ -109,7 +109,7 @@ class Toolkit(Session):
         types: Mapping[Any, TypeHandler] | None = None,
         on_conflict: OnConflict = "raise",
     ) -> list[Tool]:
-        """Hang up tools, all or none: typed functions, objects or classes with `@tool` methods, `Tool`s, tool sources.
+        """Register tools, all or none: typed functions, objects or classes with `@tool` methods, `Tool`s, tool sources.
 
         `presets` are `{tool: {parameter: value}}`, or `{parameter: value}` where there is one tool. With `defer` they
         are found by `search_tools` where there are many. `types` map annotations for these tools alone:
@@ -148,7 +148,7 @@ class Toolkit(Session):
         return declare if function is None else declare(function)
 
     def unregister(self, *names: str | LiveSource) -> None:
-        """Take tools down, all or none; a live source, such as an MCP server, goes with all its tools.
+        """Remove tools, all or none; a live source, such as an MCP server, goes with all its tools.
 
         Raises `UnknownNameError`, and `PegboardError` where deletion is refused.
         """
@@ -162,20 +162,20 @@ class Toolkit(Session):
         self._core.registry.remove(tools)
 
     def register_meta_tool(self) -> Tool:
-        """Let the model switch groups itself: hang up `reset_equipped_tools`. A second time changes nothing.
+        """Let the model switch groups itself: register `reset_equipped_tools`. A second time changes nothing.
 
         It sets which of the groups that the model manages are active, in the session that calls it. Raises
         `ConflictError` where the program has another tool of that name.
         """
         core = self._core
-        hanging = core.registry.find(META_TOOL)
-        if hanging is None or not is_meta_tool(hanging):
+        registered = core.registry.find(META_TOOL)
+        if registered is None or not is_meta_tool(registered):
             own = core.own_tool(META_TOOL)
             core.registry.add([own.evolve(face=GroupFace(core.overlay), origin=Origin())], (), "raise")
         return self[META_TOOL]
 
     def register_type(self, handler: TypeHandler) -> None:
-        """Map a type for this toolkit: the program's handlers win over plugins'. Tools that hang are read anew.
+        """Map a type for this toolkit: the program's handlers win over plugins'. Registered tools are read anew.
 
         Raises `RegistrationError`, and changes nothing, where one of them cannot be read then.
         """
@@ -191,13 +191,13 @@ class Toolkit(Session):
         extend(self._core, "converters", converter)
 
     def register_injector(self, injector: Injector) -> None:
-        """Provide parameters of a type. Tools that hang are read anew; raises as `register_type` does."""
+        """Provide parameters of a type. Registered tools are read anew; raises as `register_type` does."""
         extend(self._core, "injectors", injector)
 
     def injectable(self, cls: type) -> type:
         """Declare that values of this class come from the context, as `@injectable` does for all toolkits.
 
-        Tools that hang are read anew; raises as `register_type` does, and for one that has the class inside another
+        Registered tools are read anew; raises as `register_type` does, and for one that has the class inside another
         type.
         """
         change(self._core, lambda: self._core.assembly.injectors.declare_context_only(cls))
@@ -253,7 +253,7 @@ class Toolkit(Session):
 
     @property
     def sources(self) -> list[SourceRecord]:
-        """The live sources, such as remote servers: what hangs there of each, and what is wrong with the rest."""
+        """The live sources, such as remote servers: their registered tools, and what is wrong with the rest."""
         return [each.record for each in self._core.live]
 
     @property
