@@ -116,7 +116,7 @@ class CallRunner(CallPath):
         admission = admitted(engine, bound, sent) if read is None else Validation(*read)
         call.notes.extend(admission.notes)
         call.arguments = owned(admission.arguments)
-        # A value that is no more than JSON is a part of the arguments; an approver is shown what cannot change any more.
+        # A value that is no more than JSON is a part of the arguments; an approver is shown what can no longer change.
         shown = owned(admission.arguments) if bound.may_ask else admission.arguments
         call._state = run = Run(session, bound, call.id, shown, admission.values, self, 0.0, False)
         run.seen = call

@@ -1,4 +1,4 @@
-"""Pools: worker threads for sync tools, bounded, which outlive tools that do not return; and the backends of plugins."""
+"""Pools: worker threads for sync tools, bounded, which outlive tools that do not end; and the backends of plugins."""
 
 from __future__ import annotations
 
