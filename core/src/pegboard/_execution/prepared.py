@@ -15,10 +15,9 @@ from pegboard._base.errors import PegboardError, Suspend
 from pegboard._base.jsonable import carried, owned
 from pegboard._base.redaction import Redaction
 from pegboard._execution import stages
-from pegboard._execution.admission import admitted, not_provided, refused
 from pegboard._execution.bound import BoundTool, Unavailable
 from pegboard._execution.ending import claims, is_cancelling
-from pegboard._execution.run import Run
+from pegboard._execution.run import Run, admitted, not_provided, refused
 from pegboard._execution.runner import CallPath
 from pegboard._execution.telemetry import log_call
 from pegboard._model.call import CallerSession, Given, ToolCall, new_call_id

@@ -17,11 +17,10 @@ from pegboard._arguments.decode import fast_decode, has_every_key
 from pegboard._base.effects import Io, Stage, StaleError, cancellation, pass_interrupt
 from pegboard._base.jsonable import carried
 from pegboard._execution import stages
-from pegboard._execution.admission import admitted, not_provided, refused
 from pegboard._execution.bound import BoundTool, Unavailable
 from pegboard._execution.ending import Ending
 from pegboard._execution.engine import Engine
-from pegboard._execution.run import Run
+from pegboard._execution.run import Run, admitted, not_provided, refused
 from pegboard._execution.telemetry import DEBUG, ToolStats, log_call, logger
 from pegboard._injection.context import Scope
 from pegboard._model.call import CallerSession, Given, Runner, Unseen, new_call_id

@@ -25,9 +25,8 @@ from pegboard._base.effects import (
 )
 from pegboard._base.errors import MissingContextError, PegboardError, Suspend, ToolError, describe_exception
 from pegboard._base.jsonable import owned
-from pegboard._execution.admission import admit_again, not_provided
 from pegboard._execution.bound import BoundTool, Unavailable
-from pegboard._execution.run import Run
+from pegboard._execution.run import Run, admit_again, not_provided
 from pegboard._model.call import Unseen
 from pegboard._model.policy import Permission
 from pegboard._model.result import Status, ToolResult
