@@ -48,7 +48,14 @@ MOST_MODULES: Final = 101
 MOST_ENTRIES: Final = 20
 """What the folder of the core shows."""
 
-WALKS: Final = {"toolkit": 28, "registration": 15, "first call": 22, "warm call": 8}
+WALKS: Final = {
+    "toolkit": 28,
+    "registration": 15,
+    "first call": 19,
+    "warm call": 4,
+    "refused call": 14,
+    "suspended call": 10,
+}
 """How many files of the core may run for a toolkit without plugins, a function that becomes its tool, and its calls."""
 
 

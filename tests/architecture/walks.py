@@ -4,6 +4,7 @@ Python code that the interpreter enters counts, whatever calls it; a file counts
 that the top level of a module is no part of a walk.
 """
 
+import asyncio
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +16,7 @@ from tests.support.profiling import profiled
 
 SOURCE: Final = str(Path(sys.modules["pegboard"].__file__ or "").parent) + "/"
 ARGUMENTS: Final = '{"a": 1, "b": 2}'
+WRONG: Final = '{"a": "one", "b": 2}'
 
 
 def walk(action: Callable[[], object]) -> list[str]:
@@ -45,6 +47,23 @@ def call(toolkit: Toolkit) -> ToolResult:
     return toolkit.call_sync("add", ARGUMENTS)
 
 
+async def doze(a: int) -> int:
+    """Suspend once."""
+    await asyncio.sleep(0)
+    return a
+
+
+def suspended(toolkit: Toolkit) -> list[str]:
+    """Walk a warm call of a tool that suspends, on an event loop."""
+
+    async def once() -> None:
+        await toolkit.call("doze", '{"a": 1}')  # not returned: a task may ask for the repr of what it returns
+
+    with asyncio.Runner() as runner:
+        runner.run(once())
+        return walk(lambda: runner.run(once()))
+
+
 def walks() -> dict[str, list[str]]:
     """Take the walks that have a limit in `rooms.WALKS`, by the same names."""
     with Toolkit(plugins=()) as other:  # loads what is loaded at first use
@@ -57,4 +76,8 @@ def walks() -> dict[str, list[str]]:
         taken["registration"] = walk(lambda: toolkit.register(add))
         taken["first call"] = walk(lambda: call(toolkit))
         taken["warm call"] = walk(lambda: call(toolkit))
+        toolkit.call_sync("add", WRONG)
+        taken["refused call"] = walk(lambda: toolkit.call_sync("add", WRONG))
+        toolkit.register(doze)
+        taken["suspended call"] = suspended(toolkit)
     return taken
