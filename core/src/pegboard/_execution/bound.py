@@ -77,6 +77,7 @@ class BoundTool:
         self.middleware = tuple(each for each in middleware if not each.whole)
         self.limits = tuple(limits)
         self.max_output = tool.options.max_output or engine.results.max_output
+        self.read_only = tool.options.read_only is True
         self.backend = engine.backend_of(tool)
         self.stats = engine.stats.of(self.name)
         self._asks: Any = tool.options.requires_approval if permission is None else None

@@ -101,8 +101,7 @@ def admitted(
 
     What was admitted before, or comes from an approver, is read `again`: no warning is due.
     """
-    read_only = bound.tool.options.read_only is True
-    admission = admit(bound.plan, sent, mode=engine.repair, read_only=read_only, redact=bound.redact, refused=decoded)
+    admission = admit(bound.plan, sent, mode=engine.repair, read_only=bound.read_only, redact=bound.redact, refused=decoded)
     for note in admission.notes:
         if note.kind == "overridden" and not again:
             logger().warning("%s: %s; a preset that no model may set is Locked or Secret", bound.name, note)
