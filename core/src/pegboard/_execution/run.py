@@ -101,7 +101,8 @@ def admitted(
 
     What was admitted before, or comes from an approver, is read `again`: no warning is due.
     """
-    admission = admit(bound.plan, sent, mode=engine.repair, read_only=bound.read_only, redact=bound.redact, refused=decoded)
+    plan, redact = bound.plan, bound.redact
+    admission = admit(plan, sent, mode=engine.repair, read_only=bound.read_only, redact=redact, refused=decoded)
     for note in admission.notes:
         if note.kind == "overridden" and not again:
             logger().warning("%s: %s; a preset that no model may set is Locked or Secret", bound.name, note)
