@@ -104,7 +104,7 @@ class TestDoctor:
                 "hidden-characters",
                 "error",
                 r"\\u200b",
-                "take them out",
+                "remove them",
             ),
             (
                 "@hookimpl\ndef provide_tools(settings): return ['site_gone:tool']",
@@ -116,7 +116,7 @@ class TestDoctor:
             ),
         ],
     )
-    def test_finding_with_what_mends_it(
+    def test_finding_with_its_fix(
         self,
         site: Site,
         run: Run,

@@ -8,7 +8,7 @@ toolkit = Toolkit(plugins=())
 
 @tool
 def grow(name: str) -> str:
-    """Hang another tool on the board."""
+    """Register another tool."""
 
     def echo(text: str) -> str:
         return f"{name} says {text}"

@@ -10,7 +10,7 @@ from tests.plugins.inspector.served import Client, served
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Client]:
-    """Somebody who may come in."""
+    """A client that may come in."""
     with board() as toolkit, served(toolkit, "program:board") as client:
         client.enter()
         yield client

@@ -106,9 +106,9 @@ async def copy_files(count: int = 5, pause: float = 0.05, *, emitter: Emitter) -
 
 @tool
 def wait_for_ever(token: CancelToken) -> str:
-    """Wait until somebody cancels the call."""
+    """Wait until the call is cancelled."""
     token.wait(60)
-    return "cancelled" if token.cancelled else "nobody came"
+    return "cancelled" if token.cancelled else "not cancelled"
 
 
 @tool(requires_approval=True, destructive=True)
@@ -137,8 +137,8 @@ def sign_in(user: str, password: Annotated[str, Param("Of this user", schema_ext
 
 @tool
 def ask_desk(question: str) -> str:
-    """Ask somebody who answers later."""
-    raise Suspend(f"somebody thinks about {question}")
+    """Ask a person who answers later."""
+    raise Suspend(f"a person thinks about {question}")
 
 
 @tool(group="archive")

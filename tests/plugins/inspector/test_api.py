@@ -194,7 +194,7 @@ class TestApprovals:
                 if each["call"] == call_id:
                     found: dict[str, Any] = each
                     return found
-        raise AssertionError("nobody was asked")
+        raise AssertionError("there was no question")
 
     @pytest.mark.parametrize(
         ("answer", "status", "text"),
@@ -450,7 +450,7 @@ def test_who_comes_back_is_told_what_is_new(client: Client) -> None:
 
 
 @pytest.mark.parametrize("last", ["\xb2", "-1", "9" * 5000])
-def test_who_comes_back_with_a_number_of_nobody_is_told_everything(client: Client, last: str) -> None:
+def test_an_unknown_event_number_gets_everything(client: Client, last: str) -> None:
     client.ended(client.call("forecast", city="Rome"))
     assert len(next(client.news(since=last))["calls"]) >= 1
 
@@ -473,7 +473,7 @@ def test_a_tool_that_blocks_its_loop_does_not_block_the_page() -> None:
         assert client.ended(call_id)["result"]["text"] == "free"
 
 
-def test_ends_while_calls_run_and_somebody_listens() -> None:
+def test_ends_while_calls_run_and_a_page_listens() -> None:
     with board() as toolkit:
         with served(toolkit) as client:
             client.enter()

@@ -51,7 +51,7 @@ class Blurring(Single):
 
 
 class Deaf(Single):
-    """Lets nobody hear what a tool yields, and draws it itself."""
+    """Passes on nothing that a tool yields, and draws it itself."""
 
     def submit(self, job: Job) -> Future[Any]:
         def run() -> Any:
@@ -156,8 +156,8 @@ FAULTS: list[tuple[Callable[[], Any], str, str]] = [
     (Deaf, "chunks", "20 chunks each of emit and yield came as"),
     (Hasty, "timeout", "a tool goes on after its time, though the backend keeps time"),
     (Headstrong, "queue", "a call that was stopped while it waited ran all the same"),
-    (Stuck, "results", "it hung for 2 s"),
-    (Endless, "closing", "it hung for 2 s"),
+    (Stuck, "results", "no return after 2 s"),
+    (Endless, "closing", "no return after 2 s"),
     (Open, "leftovers", "after close() there is still: the thread ThreadPoolExecutor"),
     (Closed, "context", "use_session is refused without saying why: no"),
     (Silent, "secrets", "a secret preset is refused without saying why"),
@@ -203,7 +203,7 @@ def test_all_faults_are_told_with_their_remedies() -> None:
     with pytest.raises(AssertionError) as raised:
         assert_backend_conforms(Blurring(), only=["errors"])
     told = str(raised.value)
-    assert told.startswith("the backend 'single' does not conform, 4 things to mend:")
+    assert told.startswith("the backend 'single' does not conform, 4 things to fix:")
     assert "name the class of what stands for it as its own was named" in told
 
 

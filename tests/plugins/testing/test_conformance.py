@@ -84,7 +84,7 @@ def test_everything_is_in_one_message() -> None:
     with pytest.raises(AssertionError) as caught:
         assert_conforms(pack(source))
     assert str(caught.value) == (
-        "site_pack does not conform, 3 things to mend:\n"
+        "site_pack does not conform, 3 things to fix:\n"
         "  documentation: f has no description\n"
         "    give its function a docstring\n"
         "  documentation: the parameter 'x' of f has no description\n"
@@ -95,7 +95,7 @@ def test_everything_is_in_one_message() -> None:
 
 
 def test_message_of_one() -> None:
-    assert message("acme", [Finding("a", "b", "c")]) == "acme does not conform, one thing to mend:\n  a: b\n    c"
+    assert message("acme", [Finding("a", "b", "c")]) == "acme does not conform, one thing to fix:\n  a: b\n    c"
 
 
 ODD_PARAMETER = """
@@ -141,7 +141,7 @@ FOUND = {
         "names",
         "has 71 characters",
     ),
-    "a name for nobody": (
+    "a name of no parameter": (
         ODD_PARAMETER,
         "names",
         "the parameter 'a b' of f",

@@ -1,4 +1,4 @@
-"""The fixtures as a stranger's project uses them."""
+"""The fixtures as a third-party project uses them."""
 
 import json
 import re
@@ -88,7 +88,7 @@ class TestConforms:
         result.assert_outcomes(failed=1)
         result.stdout.fnmatch_lines(
             [
-                "site_dice does not conform, 2 things to mend:",
+                "site_dice does not conform, 2 things to fix:",
                 "  documentation: roll has no description",
                 "    give its function a docstring",
                 "  documentation: the parameter 'sides' of roll has no description",

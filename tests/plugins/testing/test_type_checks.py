@@ -65,7 +65,7 @@ OPEN = Record(dict, (Member("x", "x", shaped({"type": "integer"}, Scalar(int))),
 # Without a shape a plan is held to its schema, so that it can only refuse too much.
 DISAGREE: dict[str, tuple[Callable[[Any, Any], TypePlan], str]] = {
     "no integers": (plan({"type": "number"}, strictly(float)), "refuses what its schema accepts"),
-    "a pattern that nobody wrote": (plan({"type": "string"}, code), "refuses what its schema accepts"),
+    "a pattern that is not in the schema": (plan({"type": "string"}, code), "refuses what its schema accepts"),
     "a value too many": (
         plan({"enum": ["a", "b"]}, lambda value: {"a": 1}[value]),
         "refuses what its schema accepts",
@@ -73,7 +73,7 @@ DISAGREE: dict[str, tuple[Callable[[Any, Any], TypePlan], str]] = {
     "no schema at all": (plan({}, strictly(str)), "refuses what its schema accepts"),
     "int of anything": (given({"type": "integer"}, Scalar(object)), "accepts what its schema refuses"),
     "another type": (given({"type": "boolean"}, Scalar(int)), "refuses what its schema accepts"),
-    "a bound that nobody enforces": (
+    "a bound that is not enforced": (
         given({"type": "integer", "minimum": 3}, Scalar(int)),
         "accepts what its schema refuses",
     ),

@@ -78,7 +78,7 @@ class Agent:
     are as in `toolkit.session`. `memory` keeps the conversations, `Memory(path)` in a file. With `output=`, a type, the
     answer's `data` is of it. `tool_protocol="json_schema"` is for small models, and servers that know no tools.
 
-    Raises `RegistrationError` for an output type that nobody maps, ValueError for a
+    Raises `RegistrationError` for an output type without a mapping, ValueError for a
     protocol or a number that does not exist, TypeError for what is no model, toolkit or memory.
     """
 
@@ -162,7 +162,7 @@ class Agent:
             running.cancel()
             await asyncio.wait([running])
             if not running.cancelled():
-                running.exception()  # raised above, or nobody is there any more to hear of it
+                running.exception()  # raised above, or the caller no longer waits
 
     async def _run(
         self, message: Said, turn: AbstractAsyncContextManager[Conversation], context: Any, emit: Emit
@@ -177,7 +177,7 @@ class Agent:
     # As a tool -------------------------------------------------------------------------------------------------
 
     def as_tool(self, *, name: str | None = None, description: str | None = None) -> Callable[..., Any]:
-        """A tool that asks this agent; the context, the approver and whoever listens are those of its call."""
+        """A tool that asks this agent; context, approver and listeners are those of its call."""
 
         async def ask(
             message: str, call: ToolCall, session: Session, emitter: Emitter, session_id: str | None = None
@@ -212,7 +212,7 @@ class Agent:
         return tool(name=name or tool_name(self.name), description=about, policy=ExecutionPolicy(timeout=None))(ask)
 
     def tools(self) -> list[Callable[..., Any]]:
-        """What `toolkit.register(agent)` hangs up."""
+        """What `toolkit.register(agent)` registers."""
         return [self.as_tool()]
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""The answer that a model must give: a tool that hangs on no board, whose one parameter is the answer."""
+"""The answer that a model must give: a tool that is never registered, whose one parameter is the answer."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Answer:
     """An answer of the type `output`, as a toolkit's `types` map it.
 
     A record is asked for by its members, everything else as the one parameter `answer`. Raises `RegistrationError` for
-    a type that nobody maps.
+    a type without a mapping.
     """
 
     def __init__(self, output: Any, types: Any) -> None:

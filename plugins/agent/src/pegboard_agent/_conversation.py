@@ -140,7 +140,7 @@ class Conversation:
         prepared = self.session.prepare(call)
         if number in self._parked:
             self.session.suspend(prepared, self._parked[number])
-        if prepared.result is None or prepared.status is Status.SUSPENDED:  # else it may hang on the board by and by
+        if prepared.result is None or prepared.status is Status.SUSPENDED:  # else it may be registered later
             self._prepared[number] = prepared
         return prepared
 

@@ -32,7 +32,7 @@ def _content(given: str | Block | Iterable[str | Block]) -> str | tuple[Block, .
 
 @frozen
 class Message:
-    """What somebody says: text, or content blocks. `name` is who says it.
+    """One message: text, or content blocks. `name` is its sender.
 
     An agent's answer holds `data`, the typed value where one was asked for, and `usage`, the tokens of all requests
     that it took. `parked` are the ids of calls that wait for their answers: then it is no answer yet. One that

@@ -46,7 +46,7 @@ class ChatModel(Protocol):
 async def streamed(
     model: ChatModel, messages: list[dict[str, Any]], tools: list[dict[str, Any]], options: Mapping[str, Any]
 ) -> AsyncIterator[AsyncIterator[Any]]:
-    """The chunks of a response. Their generator is closed behind whoever stops reading: its connection ends with it."""
+    """The chunks of a response. When the reader stops early, the generator is closed, and its connection with it."""
     chunks: Any = model.stream(messages, tools, **options)
     if isawaitable(chunks):  # SDKs hand out streams to be awaited
         chunks = await chunks
@@ -95,7 +95,7 @@ class Reply:
         return self.is_at_its_limit or self.finish == "content_filter" or (unsaid and has_none)
 
     def feed(self, chunk: Any) -> str:
-        """Take in a chunk; the text in it that nobody has seen yet."""
+        """Take in a chunk; return the text in it that was not returned before."""
         plain: Mapping[str, Any] = chunk if isinstance(chunk, Mapping) else chunk.model_dump()
         if plain.get("restarted"):
             self._shown = self._shown or self.text

@@ -17,7 +17,7 @@ __all__ = ["FRAMEWORKS", "NotNativeError", "tools_from"]
 
 @hookimpl
 def tools_from(source: Any) -> Iterable[Any] | None:
-    """The tools of a framework's own object: whoever has one has imported the framework."""
+    """The tools of a framework's own object; a program that has one has imported the framework."""
     bridge = bridge_of(type(source))
     if bridge is None:
         return None

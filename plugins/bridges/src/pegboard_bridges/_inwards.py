@@ -96,7 +96,7 @@ def failed(call: ToolCall, text: str) -> ToolResult:
 
 
 def denied(call: ToolCall, message: str = "it was not approved") -> ToolResult:
-    """The result of a tool that nobody let run."""
+    """The result of a tool that was not approved."""
     message = f"{call.name} was not run: {message}; go on without it"
     return ToolResult(call.id, call.name, Status.DENIED, f"Error: {message}", error=Fault("denied", message))
 
@@ -104,7 +104,7 @@ def denied(call: ToolCall, message: str = "it was not approved") -> ToolResult:
 async def approved(call: ToolCall, reason: str) -> dict[str, Any] | ToolResult:
     """The arguments with which the session's approver lets a tool run that its framework would ask about.
 
-    A result where it does not, where nobody is there to ask, and where the arguments that it gave are wrong.
+    A result where it does not, where there is no approver, and where the arguments that it gave are wrong.
     """
     approver = getattr(call.session, "approver", None)
     if approver is None:

@@ -69,7 +69,7 @@ class Board:
         return self.source.prepare(name, arguments, call_id=call_id)
 
     def question(self, call: ToolCall) -> ApprovalRequest | None:
-        """What the framework's own approval decides on: nothing where the board has an approver, or nobody is asked."""
+        """What the framework's own approval decides on; None if the board has an approver, or no approval is needed."""
         if call.status is not Status.AWAITING_APPROVAL or self.source.session().approver is not None:
             return None
         return ApprovalRequest(self.source[call.name], call.id, dict(call.arguments), f"{call.name} needs approval")
@@ -96,7 +96,7 @@ class Board:
         It may be a coroutine function, too.
         """
         result = await self.source.call(name, arguments, call_id=call_id, on_chunk=on_chunk)
-        # Most calls need nobody's approval. One that does was denied, and has not run.
+        # Most calls need no approval. One that does was denied, and has not run.
         if ask is not None and result.status is Status.DENIED:
             call = self.prepare(name, arguments, call_id)
             if (request := self.question(call)) is not None:

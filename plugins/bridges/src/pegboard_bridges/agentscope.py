@@ -1,7 +1,7 @@
 """AgentScope: tools give a `ToolChunk` of blocks; the agent asks each about permission before it runs.
 
 What needs approval is a decision to ask: the agent parks, and goes on with the user's `ConfirmResult`s. The agent
-checks and mends arguments by the schema before a tool hears of them, and shows the model a copy of the same dict. So
+checks and repairs arguments by the schema before a tool gets them, and shows the model a copy of the same dict. So
 that the board can check, and say what is wrong in its own words, `input_schema` is whole where it is copied, and takes
 any object where it is looked at. What a tool yields on its way is part of its result: there is no progress.
 """
@@ -66,7 +66,7 @@ class BoardTool(ToolBase):
         """Ask the user where the board would."""
         request = self._board.question(self._board.prepare(self.name, tool_input))
         if request is None:
-            return PermissionDecision(behavior=PermissionBehavior.ALLOW, message="Nobody has to be asked.")
+            return PermissionDecision(behavior=PermissionBehavior.ALLOW, message="No approval is needed.")
         return PermissionDecision(behavior=PermissionBehavior.ASK, message=f"{request.reason}.")
 
     async def call(self, /, _agent_state: Any = None, **arguments: Any) -> ToolChunk:

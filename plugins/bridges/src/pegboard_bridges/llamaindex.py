@@ -59,7 +59,7 @@ class BoardTool(FunctionTool):
         return self.call(*args, **arguments)
 
     def call(self, /, *args: Any, **arguments: Any) -> ToolOutput:
-        """Call it; nobody can be asked."""
+        """Call it; there is no way to ask for approval."""
         arguments.pop(CONTEXT, None)
         return self._output(arguments, self._board.call_sync(self.metadata.get_name(), arguments))
 

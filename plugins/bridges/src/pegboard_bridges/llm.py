@@ -26,7 +26,7 @@ SIGNATURE = inspect.Signature([inspect.Parameter("llm_tool_call", inspect.Parame
 
 
 class ApprovalNeeded(PauseChain):
-    """Pauses a chain until somebody has decided on a call: `answer(...)`, then resume the chain with the same tools."""
+    """Pauses a chain until a call is decided on: `answer(...)`, then resume the chain with the same tools."""
 
     def __init__(self, request: ApprovalRequest, answers: dict[str, bool | Approval]) -> None:
         super().__init__(request.reason)

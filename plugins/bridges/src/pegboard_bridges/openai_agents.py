@@ -80,7 +80,7 @@ def _image(block: ImageBlock) -> Any:
 
 
 def from_openai_agents(tools: Any) -> ForeignTools:
-    """The tools of a `FunctionTool` or a list of such; hosted tools run at the provider, and cannot hang on a board.
+    """The tools of a `FunctionTool` or a list of such; hosted tools run at the provider, and cannot be registered.
 
     Raises `NotNativeError` for anything else.
     """

@@ -15,7 +15,7 @@ from pegboard_cli._output import console, json_lines, safe_json, text
 
 __all__ = ["Approver"]
 
-NOBODY: Final = "nobody is there to ask; approve it beforehand with --yes, or run the command at a terminal"
+UNATTENDED: Final = "there is no terminal to ask at; approve it beforehand with --yes, or run the command at a terminal"
 
 
 @final
@@ -27,14 +27,14 @@ class Approver:
     approved: bool = False
 
     def __call__(self, request: ApprovalRequest) -> Approval:
-        """Ask, where there is somebody to ask."""
+        """Ask, if there is a terminal to ask at."""
         if self.approved:
             return Approval.approve()
         # A spinner takes the place of standard error, and need not say that there is a terminal behind it.
         with self.live.paused():
             if sys.stdin.isatty() and sys.stderr.isatty():
                 return self._ask(request)
-        return Approval.deny(NOBODY)
+        return Approval.deny(UNATTENDED)
 
     def _ask(self, request: ApprovalRequest) -> Approval:
         out = console(err=True)

@@ -139,7 +139,7 @@ def _variable(setting: str) -> str:
 
 
 def _announce(options: BoardOptions, file: Path) -> None:
-    # A file that nobody named decides what tools may do: it must not do so unseen.
+    # A file that the command line does not name decides what tools may do: its use must be visible.
     if not options.announced:
         note(f"settings from {file}")
         options.announced = True

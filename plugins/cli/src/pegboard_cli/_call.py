@@ -72,7 +72,7 @@ def _find(toolkit: Toolkit, name: str) -> Tool | None:
 
 
 def _session(toolkit: Toolkit, name: str, approver: Approver) -> Session:
-    """A session in which a person's word counts: whoever names a tool need not activate its groups first."""
+    """A session for a person: a tool that the command line names needs no group activated first."""
     tool = _find(toolkit, name)
     groups = () if tool is None else tool.groups or tool.options.groups
     known = {group.name for group in toolkit.groups}
@@ -126,7 +126,7 @@ def _print(result: ToolResult, live: Live) -> None:
 
 def _print_value(result: ToolResult) -> None:
     if not sys.stdout.isatty():
-        click.echo(result.text)  # as it is, for whoever reads it
+        click.echo(result.text)  # unchanged: the output is a file or a pipe
     elif _is_json(result):
         console().print(json_lines(result.data), soft_wrap=True)
     else:

@@ -1,4 +1,4 @@
-"""`pegboard doctor`: what is wrong, and what mends it."""
+"""`pegboard doctor`: what is wrong, and how to fix it."""
 
 from __future__ import annotations
 
@@ -63,11 +63,11 @@ def command(options: BoardOptions, locked: bool, lock_file: Path, deep: bool, st
 def _findings(options: BoardOptions, lock_file: Path | None, deep: bool) -> list[Finding]:
     try:
         with opened(options) as toolkit:
-            # The last to look: what it tries hangs on the board meanwhile.
+            # The last check: the tools that it tries are registered meanwhile.
             return [*_check(toolkit, lock_file), *(_check_handlers(toolkit) if deep else ())]
     except PegboardError as error:
         message = spoken(str(error), options)
-        broken = Finding("error", "board", "the board", message, "mend this first: the tools were not looked at")
+        broken = Finding("error", "board", "the board", message, "fix this first: the tools were not looked at")
         return [broken, *check_plugins(load_plugins(options, settings=False)), *check_distributions()]
 
 
@@ -136,5 +136,5 @@ def _print_indented(out: Console, line: Text) -> None:
 
     if out.is_terminal:
         out.print(Padding(line, (0, 0, 0, 2), expand=False))
-    else:  # whole lines, for whoever searches them
+    else:  # whole lines, so that they can be searched
         out.print(joined(("  ", "")).append_text(line), soft_wrap=True)

@@ -1,4 +1,4 @@
-"""Findings: what is wrong, how bad it is, and the command or line that mends it."""
+"""Findings: what is wrong, how bad it is, and the command or line that fixes it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands of packs: what plugins hand over through `provide_commands`. A broken one hurts none of the others."""
+"""Commands of packs: what plugins hand over through `provide_commands`. A broken one affects no other."""
 
 from __future__ import annotations
 

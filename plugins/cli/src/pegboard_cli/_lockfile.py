@@ -38,7 +38,7 @@ class Lock:
     def of(cls, toolkit: Toolkit, *, only: Collection[str] | None = None) -> Self:
         """The board as it is now, or of its tools `only` these. Raises `PegboardError` for one that cannot be read."""
         plugins_of(toolkit).contributions("provide_commands")  # a plugin that fails there is not active
-        # As they hang there: what a session sees of them changes with its presets.
+        # As they are registered: what a session sees of them changes with its presets.
         tools = [tool for name, tool in sorted(board_of(toolkit).tools.items()) if only is None or name in only]
         origins = [record.origin for record in toolkit.plugins if record.state == "active"]
         versions = {origin.distribution: origin.version or "" for origin in origins if origin.distribution}

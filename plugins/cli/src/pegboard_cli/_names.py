@@ -1,4 +1,4 @@
-"""Names that somebody typed: whether there is such a thing."""
+"""Names from the command line: whether they exist."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def safe_json(document: str) -> str:
 
 
 def print_traceback(error: BaseException) -> None:
-    """A traceback on standard error; its messages are those of others."""
+    """A traceback on standard error; its messages come from other libraries."""
     click.echo(clean("".join(traceback.format_exception(error))), err=True, nl=False)
 
 
@@ -113,7 +113,7 @@ def joined(*parts: tuple[str, str]) -> Text:
 def print_table(
     out: Console, columns: Sequence[Column], lines: Iterable[Sequence[str | Text]], *, expand: bool = False
 ) -> None:
-    """A table that fits a terminal; in a file or pipe a line for each row, for whoever searches or sorts them."""
+    """A table that fits a terminal; in a file or pipe one line for each row, to be searched or sorted."""
     headed = [(column, {}) if isinstance(column, str) else column for column in columns]
     if not (out.is_terminal or os.environ.get("COLUMNS")):
         plainly = [[clean(cell) if isinstance(cell, str) else cell.plain for cell in line] for line in lines]

@@ -1,4 +1,4 @@
-"""Checks of plugins: which are broken, hidden, slow or do things behind everybody's back."""
+"""Checks of plugins: which are broken, hidden, slow, or change things without notice."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _slow(record: PluginRecord, seconds: float) -> Finding:
 
 
 def check_sources(toolkit: Toolkit) -> Iterator[Finding]:
-    """Remote servers and the like that are away, or whose tools cannot all be used."""
+    """Remote servers and the like that are unavailable, or whose tools cannot all be used."""
     for source in toolkit.sources:
         for problem in source.problems:
             fix = "see to it there, or change what registers it: the program, or a section of the settings"

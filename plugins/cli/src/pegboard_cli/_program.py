@@ -43,10 +43,10 @@ class Program(click.Group):
 
         with formatter.section("Commands"):
             formatter.write_dl([(each.name, each.help) for each in OWN.values()])
-        foreign = describe_commands(ctx.ensure_object(BoardOptions))
-        if foreign:
+        of_packs = describe_commands(ctx.ensure_object(BoardOptions))
+        if of_packs:
             with formatter.section("Commands of packs"):
-                formatter.write_dl(foreign)
+                formatter.write_dl(of_packs)
 
     def complete(self, kind: str, ctx: click.Context, incomplete: str) -> list[str]:
         """The names of a kind that a shell may complete."""

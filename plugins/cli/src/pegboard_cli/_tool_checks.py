@@ -27,7 +27,7 @@ def check_tools(toolkit: Toolkit) -> Iterator[Finding]:
         except PegboardError as error:
             fix = "correct what the message names" + (", or tell its author" if tool.origin.distribution else "")
             yield Finding("error", "tool-broken", tool.name, str(error), fix)
-    # A tool behind an import string may have taken down its whole pack just now.
+    # A tool behind an import string may have removed its whole pack just now.
     left = {tool.name for tool in toolkit.all_tools}
     for tool in (each for each in readable if each.name in left):
         yield from chain(_check_texts(tool), _check_presets(toolkit, tool), check_limits(tool, _label(tool)))
@@ -68,8 +68,8 @@ def _check_texts(tool: Tool) -> Iterator[Finding]:
         yield Finding("warning", "no-parameter-description", _label(tool), message, fix)
     hidden = [text for text in _texts(tool.description, schema) if clean(text) != text]
     if hidden:
-        message = f"a text that the model reads has characters that nobody sees: {clean(hidden[0])[:120]!r}"
-        fix = f"take them out at {where}; from somebody else's pack, ask why they are there before you use it"
+        message = f"a text that the model reads has invisible characters: {clean(hidden[0])[:120]!r}"
+        fix = f"remove them at {where}; in a third-party pack, ask why they are there before you use it"
         yield Finding("error", "hidden-characters", _label(tool), message, fix)
 
 

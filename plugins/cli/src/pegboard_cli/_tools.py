@@ -1,4 +1,4 @@
-"""`pegboard tools`: the list of what hangs on the board."""
+"""`pegboard tools`: the list of the tools on the board."""
 
 from __future__ import annotations
 

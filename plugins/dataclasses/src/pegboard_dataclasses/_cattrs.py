@@ -123,7 +123,7 @@ class _Bridge:
             return write(converter.unstructure(value, unstructure_as=annotation))
 
         def write(left: Any) -> Any:
-            """The table writes what the converter left as it was, such as dates; what nobody maps is left for good."""
+            """The table writes what the converter did not change, such as dates; other values stay as they are."""
             if isinstance(left, Mapping):
                 return {str(key): write(value) for key, value in left.items()}
             if isinstance(left, list | tuple | set | frozenset):

@@ -49,7 +49,7 @@ def record(
 ) -> TypePlan:
     """The plan of a record: `build(**members)` makes an instance, which has its fields as attributes, or is `keyed`.
 
-    Raises `RegistrationError` naming the class and the field whose type nobody maps.
+    Raises `RegistrationError` naming the class and the field whose type has no mapping.
     """
     cls = class_of(annotation)
     texts = _field_texts(cls)

@@ -46,7 +46,7 @@ def _generated(cls: type, fields: Sequence[Written]) -> Callable[[Any], dict[str
     from cattrs import Converter
     from cattrs.gen import make_dict_unstructure_fn_from_attrs
 
-    # Without its lines for tracebacks, which would stay when the class is gone.
+    # Without its lines for tracebacks, which would outlive the class.
     attributes = list(map(_attribute, fields))
     return make_dict_unstructure_fn_from_attrs(attributes, cls, Converter(), _cattrs_use_linecache=False)
 

@@ -1,4 +1,4 @@
-"""Providers' own definitions of tools, hung up on the board: they run elsewhere."""
+"""Providers' own definitions of tools, registered as they are: they run elsewhere."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["External", "external"]
 
 @attrs.frozen
 class ExternalTool:
-    """A tool by hand that nobody runs here: its calls are `suspended` until the program resumes them."""
+    """A hand-written tool that is not run here: its calls are `suspended` until the program resumes them."""
 
     name: str
     description: str

@@ -40,7 +40,7 @@ _SHARED: Final = frozenset().union(*_OF_TYPE.values())
 _WORTH_SAYING: Final = (_SHARED - words("properties required")) | words(
     "const default deprecated else enum examples if not oneOf readOnly then writeOnly"
 )
-"""Keywords that a model should hear of; any other that a provider does not know is nobody's loss."""
+"""Keywords that a model should be told of; others that a provider does not support can be dropped."""
 _REMARKS: Final = frozenset({"default", "deprecated", "examples", "readOnly", "writeOnly"})
 """Those that forbid nothing."""
 

@@ -41,7 +41,7 @@ class RangeError(FileToolError):
 
 
 class ChangedError(FileToolError):
-    """Somebody else changed the file meanwhile."""
+    """Another program changed the file meanwhile."""
 
 
 class StorageError(FileToolError):

@@ -163,7 +163,7 @@ class Folder:
                 return status is None
             descriptor = self.open(name, READING)
         except OSError:
-            return False  # gone meanwhile, or not ours to open
+            return False  # removed meanwhile, or not ours to open
         try:
             # Who uses it holds its lock. Windows has no such locks: there it does not let go of a file that is open.
             unused = lock(descriptor, unknown=self.descriptor is None)
@@ -174,7 +174,7 @@ class Folder:
                 descriptor = -1
             self.unlink(name)
         except OSError:
-            return False  # somebody was faster, or it is no file
+            return False  # another process was faster, or it is no file
         finally:
             if descriptor >= 0:
                 os.close(descriptor)

@@ -6,7 +6,7 @@ __all__ = ["lock"]
 
 
 def lock(descriptor: int, *, unknown: bool = True) -> bool:
-    """Take the lock of an open file, without waiting; False if somebody has it, `unknown` where there are none."""
+    """Take the lock of an open file without waiting; False if it is taken, `unknown` where there are no locks."""
     try:
         import fcntl
     except ImportError:

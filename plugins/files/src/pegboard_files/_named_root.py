@@ -1,8 +1,8 @@
 """The base directory where files cannot be opened relative to a directory: Windows.
 
 Weaker than the other engines, and the documentation says so. A file is opened by its name, and what was opened is asked
-where it is before anything is read. New files are made in a directory whose real path was looked up before: whoever
-swaps directories at that moment may be faster.
+where it is before anything is read. New files are made in a directory whose real path was looked up before: a
+process that swaps directories at that moment may be faster.
 """
 
 from __future__ import annotations

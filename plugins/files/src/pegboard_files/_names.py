@@ -45,7 +45,7 @@ def folded(path: str) -> str:
 
 
 def is_odd(name: str) -> bool:
-    """Whether a new file should not get this name: it would mislead whoever reads a listing."""
+    """Whether a new file should not get this name: it would mislead the reader of a listing."""
     return "\\" in name or any(unicodedata.category(character) in _ODD for character in name)
 
 

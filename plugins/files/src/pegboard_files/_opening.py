@@ -1,6 +1,6 @@
 """Opening files beneath a directory, and never outside it: two engines with the same answers.
 
-Checking a resolved path and opening it afterwards can be raced by whoever swaps a directory with a link in between.
+To check a resolved path and open it afterwards is a race: a directory may be swapped with a link in between.
 Here nothing is checked first: the kernel refuses to leave the directory while it opens (`openat2`), or each component
 is opened relative to the one before without following links (the walk). Links are followed by the walk alone, by hand,
 so that both engines know the real path of what they opened.

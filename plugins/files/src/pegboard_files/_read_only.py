@@ -12,7 +12,7 @@ __all__ = ["bare_tools", "plain_kind"]
 
 
 class _ReadOnly:
-    """Stands before a class of file tools. What is not marked as a tool is none, so these hang on no board."""
+    """A base in front of a class of file tools: these methods are not marked as tools, so they are not registered."""
 
     def write_text_file(self, *_: Any, **__: Any) -> NoReturn:
         """Refuses."""

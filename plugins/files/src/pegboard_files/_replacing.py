@@ -1,4 +1,4 @@
-"""Writing so that a file is always either the old one or the new one, whoever reads, writes or is killed meanwhile.
+"""Writing so that a file is always either the old one or the new one, whatever reads, writes or is killed meanwhile.
 
 The new content goes into a file without a name (O_TMPFILE), which vanishes with the process that writes it. Only when
 all of it is there, and on the disk, a file that was not there before gets its name, and nothing can be left. To take
@@ -7,8 +7,8 @@ before, so that the two calls follow each other. If the process is killed just t
 
 So that it does not stay for long, temporary names of all writes beneath a base directory are in that directory itself,
 not beside the files: there the next use of any tool removes them. A lock that ends with its process tells which ones
-nobody uses any more. Both directories are held open, so the move from one to the other goes where it was meant to go,
-whoever renames directories meanwhile. Only the file's own directory is synced: if the power fails and the temporary
+are no longer in use. Both directories are held open, so the move from one to the other goes where it was meant to go,
+even if directories are renamed meanwhile. Only the file's own directory is synced: if the power fails and the temporary
 name comes back, it is one more that is left. Where the move is impossible (another file system, a base directory that
 cannot be written to) the name is beside the file after all, and removed by the next write there, or when the directory
 is listed or searched.
@@ -115,7 +115,7 @@ class _NewFile:
         except FileExistsError:
             return None
         try:
-            # Somebody who cleans up may have found it before it was locked.
+            # Another process that cleans up may have found it before it was locked.
             if lock(descriptor) and place.holds(slot, descriptor):
                 self._temporary = place, slot
                 return descriptor
@@ -149,7 +149,7 @@ class _NewFile:
             try:
                 os.link(source, name, dst_dir_fd=directory, follow_symlinks=True)
             except FileExistsError:
-                pass  # somebody else has just made one
+                pass  # another process has just made one
             else:
                 return
         lock(self.descriptor)
@@ -177,7 +177,7 @@ class _NewFile:
             raise done
 
     def discard(self) -> None:
-        """Close it; whatever was not published is gone."""
+        """Close it; whatever was not published is discarded."""
         if self._folder.descriptor is None:
             self._close()  # nor does it remove one
         self._remove()

@@ -26,10 +26,10 @@ _TICK = 2_000_000_000  # nanoseconds; two changes of a directory within one may 
 class Root:
     """A directory that is held open for life: it stays the same one, whatever happens to its path.
 
-    Links are followed as long as they stay inside; absolute links are refused, wherever they lead. Whoever changes
-    files holds `writing`, so that two edits of one program never work on the same text. Whatever is used of it, what
-    killed writers have left in the directory is removed first, if the rules let anything be written. Raises OSError if
-    the directory cannot be opened.
+    Links are followed as long as they stay inside; absolute links are refused, wherever they lead. A tool that changes
+    files holds `writing`, so that two edits of one program never work on the same text. Before any use, files that
+    killed writers have left in the directory are removed, if the rules let anything be written. Raises OSError if the
+    directory cannot be opened.
     """
 
     def __init__(self, path: str, rules: Rules = _ALL_ALLOWED, opener: Opener | None = None) -> None:
@@ -53,7 +53,7 @@ class Root:
         """Remove what killed writers have left, unless nothing can have come since nothing was there."""
         if not self.rules.writable:
             return
-        with suppress(OSError):  # whoever reads will be told what is wrong
+        with suppress(OSError):  # the read that follows will report what is wrong
             changed = self.base.about().st_mtime_ns
             if changed != self._swept and self.base.sweep() and time.time_ns() - changed > _TICK:
                 self._swept = changed
@@ -165,7 +165,7 @@ class Root:
         return f"{folder.path}/{target}"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Copies and other processes open the same directory anew: a copied number would be somebody else's file."""
+        """Copies and other processes open the same directory anew: a copied number would be another file."""
         return _reopened, (type(self), self.path, self.rules, self._opener, self._identity())
 
     def _identity(self) -> tuple[int, int]:

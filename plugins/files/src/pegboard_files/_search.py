@@ -88,7 +88,7 @@ def search(root: Root, path: str, glob: Glob | None, wanted: Wanted, budget: Bud
     with root.folder(path) as folder:
         for inner, name in files_beneath(folder, budget):
             if glob is None or glob.matches(_below(folder, inner.path_of(name))):
-                # It may be gone, or not be ours to read.
+                # It may have been removed, or not be ours to read.
                 with suppress(OSError), inner.file(name) as file:
                     yield from _matches(file, wanted, budget)
 

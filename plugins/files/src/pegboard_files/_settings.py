@@ -51,7 +51,7 @@ class Settings:
     """What can be set; each key is also an argument of `FileTools`.
 
     `base_dir` is the directory, None the current one of the moment of assembly. `read_only` keeps the tools that write
-    off the board; None means: unless somebody has set a `base_dir`. `deny` are globs of paths that no tool touches.
+    off the board; None means: unless a `base_dir` is set. `deny` are globs of paths that no tool touches.
     `max_bytes` is the largest amount of text that one call shows or writes, `max_depth` the number of names that a
     path may have. `hardlinks` says whether files with several names are files like any other. `durability` says
     whether a write waits until the disk has it (`"fsync"`), or survives the end of the process but perhaps not that of

@@ -47,7 +47,7 @@ def files_beneath(folder: Folder, budget: Budget, depth: int | None = None) -> I
         if not is_folder:
             yield folder, name
         elif depth > 1:
-            # It may be gone, or not be ours to read.
+            # It may have been removed, or not be ours to read.
             with suppress(OSError), folder.folder(name) as inner:
                 yield from files_beneath(inner, budget, depth - 1)
 

@@ -26,7 +26,7 @@ __all__ = ["Desk"]
 KEPT: Final = 200
 """So many calls are remembered; the oldest that have ended are forgotten."""
 LOOK: Final = 0.5
-"""Seconds between two looks at whether the board has changed, while somebody looks at the page."""
+"""Seconds between two looks at whether the board has changed, while the page is open."""
 STILL: Final = 1.0
 """Seconds after which a loop that does not answer is held by what runs on it."""
 PAUSE: Final = 0.05
@@ -35,7 +35,7 @@ PAUSE: Final = 0.05
 
 @final
 class Question:
-    """An approval that somebody has to decide on."""
+    """An approval that waits for a decision."""
 
     def __init__(self, request: ApprovalRequest, number: int) -> None:
         self.id = f"approval-{number}"
@@ -115,7 +115,7 @@ class Desk:
         made = self.made(call_id)
         for question in list(self._questions.values()):
             if question.request.call_id == call_id:
-                with suppress(UnknownNameError):  # somebody has just decided
+                with suppress(UnknownNameError):  # it has just been decided
                     self.decide(question.id, Approval.deny("the call was cancelled"))
         made.call.stop()
 
@@ -156,14 +156,14 @@ class Desk:
     # The board -------------------------------------------------------------------------------------------------
 
     def set_group(self, name: str, active: bool) -> None:
-        """Switch a group in the page's own session; one that tools name and nobody has created is created."""
+        """Switch a group in the page's own session; one that tools name and that was not created yet is created."""
         if name not in {group.name for group in self.toolkit.groups}:
             self.toolkit.create_group(name, active=False)
         self.session.update_groups(name, active)
         self.touch()
 
     def board(self) -> dict[str, Any]:
-        """What hangs there now."""
+        """The board as it is now."""
         return {"revision": self._look(), "target": self.target, **board_facts(self.session)}
 
     def renew(self) -> tuple[list[str], list[str]]:
@@ -257,7 +257,7 @@ class Desk:
         return {"board": revision, "calls": fresh, "approvals": questions, "held": self._holder}
 
     def close(self) -> None:
-        """Stop what runs, and tell nobody anything any more."""
+        """Stop what runs, and send no more events."""
         self.closed = True
         for question in list(self._questions.values()):
             with suppress(PegboardError):

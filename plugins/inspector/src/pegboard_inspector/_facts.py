@@ -43,9 +43,9 @@ def board_facts(session: Session) -> dict[str, Any]:
     tools = [_line(tool, offered, permissions.get(tool.name, "always")) for tool in session.all_tools]
     known = {group.name: group for group in session.groups}
     named = sorted({name for tool in tools for name in tool["groups"]} - known.keys())
-    hanging: dict[str | None, int] = {}
+    registered: dict[str | None, int] = {}
     for tool in tools:
-        hanging[tool["pack"]] = hanging.get(tool["pack"], 0) + 1
+        registered[tool["pack"]] = registered.get(tool["pack"], 0) + 1
     return {
         "tools": sorted(tools, key=lambda tool: tool["name"]),
         "groups": [
@@ -58,7 +58,7 @@ def board_facts(session: Session) -> dict[str, Any]:
                 "origin": str(record.origin),
                 "state": record.state.value,
                 "reason": record.reason,
-                "tools": hanging.get(record.name, 0),
+                "tools": registered.get(record.name, 0),
                 "not_offered": [{"names": list(each.names), "reason": each.reason} for each in record.not_offered],
             }
             for record in toolkit.plugins

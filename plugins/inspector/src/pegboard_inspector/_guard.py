@@ -72,7 +72,7 @@ class Guard:
         await answer(scope, receive, sending)
 
     def _refusal(self, request: Request) -> Response | None:
-        """Why not; None for whoever may come in. With a token a redirection takes it out of the address."""
+        """Why the request is refused; None if it is allowed. With a token a redirection takes it out of the address."""
         host, origin = request.headers.get("host", ""), request.headers.get("origin")
         if host not in self._hosts:
             return PlainTextResponse("This host is not served here.\n", 403)

@@ -31,7 +31,7 @@ LARGEST: Final = 32 * 2**20
 
 
 def application(desk: Desk) -> Starlette:
-    """The page and its API over a desk. Who may come in is somebody else's business."""
+    """The page and its API over a desk; the guard decides which requests are allowed."""
     gets: dict[str, Callable[[str], Any]] = {
         "board": lambda _: desk.board(),
         "stats": lambda _: desk.toolkit.stats,

@@ -141,7 +141,7 @@ def _members(schemas: Iterable[Schema], name: str | None = None) -> Iterator[Any
         named = schema.get("properties")
         named = named if isinstance(named, Mapping) else {}
         yield from named.values() if name is None else [named.get(name)]
-        yield from _each(schema, ["patternProperties"], Mapping)  # of strangers, and not worth a match
+        yield from _each(schema, ["patternProperties"], Mapping)  # third-party patterns, not worth a match
         if name is None or name not in named:
             yield from map(schema.get, _REST_OF_OBJECT)
 
@@ -182,25 +182,25 @@ def withheld(value: Any, shown: Any, path: tuple[str | int, ...] = ()) -> Iterat
 
 def without(value: Any, paths: Iterable[tuple[str | int, ...]]) -> Any:
     """A copy without what stands there: members are left out, items are empty text: the others keep their place."""
-    gone: dict[str | int, list[tuple[str | int, ...]]] = {}
+    removed: dict[str | int, list[tuple[str | int, ...]]] = {}
     for first, *rest in paths:
-        gone.setdefault(first, []).append(tuple(rest))
+        removed.setdefault(first, []).append(tuple(rest))
     if isinstance(value, list):
         return [
-            "" if () in gone.get(at, ()) else without(each, gone[at]) if at in gone else each
+            "" if () in removed.get(at, ()) else without(each, removed[at]) if at in removed else each
             for at, each in enumerate(value)
         ]
     return {
-        name: without(each, gone[name]) if name in gone else each
+        name: without(each, removed[name]) if name in removed else each
         for name, each in value.items()
-        if () not in gone.get(name, ())
+        if () not in removed.get(name, ())
     }
 
 
 def unmasked(sent: Any, shown: Any, value: Any) -> Any:
     """What came back from the page, with the secrets of `value` where it says no more than `shown` did.
 
-    Raises `PegboardError` for a mask of which nobody can say what stands behind it.
+    Raises `PegboardError` for a mask that cannot be matched with a secret.
     """
     if sent == shown:
         return value

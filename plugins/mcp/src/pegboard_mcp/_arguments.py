@@ -111,7 +111,7 @@ def function(what: str, value: Any) -> Any:
 
 
 def check_names(what: str, options: Mapping[str, Any], known: Collection[str]) -> None:
-    """Raises TypeError for an option that nobody knows: what it was meant to guard would stand open."""
+    """Raises TypeError for an unknown option: what it was meant to guard would be unguarded."""
     unknown = next((name for name in options if name not in known), None)
     if unknown is not None:
         close = get_close_matches(unknown, known, 1)

@@ -25,7 +25,7 @@ class Asking:
         self, tool: Any, call: ToolCall, loop: asyncio.AbstractEventLoop, redaction: Callable[[], Callable[[str], str]]
     ) -> None:
         self.unanswered = ""
-        """What the server asked and nobody was there to answer."""
+        """The server's question that had no one to answer it."""
         self.under_way = True
         """Whether its answer has not come yet; what is asked after that is not about it."""
         self._tool = tool

@@ -105,7 +105,7 @@ class BoardServer:
     @asynccontextmanager
     async def _lifespan(self, server: Any) -> AsyncIterator[dict[str, Any]]:
         """What is yielded is kept for one client, except over HTTP."""
-        if self._workshop is None:  # served by somebody who knows nothing of `watching`, such as a test
+        if self._workshop is None:  # served without `watching`, such as by a test
             async with self.watching():
                 yield {}
             self._workshop = None
@@ -166,7 +166,7 @@ class BoardServer:
     # Changes ---------------------------------------------------------------------------------------------------
 
     def _remember_peer(self, context: Any, session: Session, offered: list[Tool]) -> None:
-        """Whoever has listed the tools over a connection is told when they change, for as long as it is open."""
+        """A client that has listed the tools over a connection is told when they change, while it is open."""
         connection = connection_of(context)
         if takes_any_schema(context.protocol_version) or not connection.has_standalone_channel:
             return
@@ -229,7 +229,7 @@ class BoardServer:
         name, arguments = call.name, call.arguments
         if call.status is Status.AWAITING_APPROVAL and session.approver is None and desk.can_ask:
             await desk.approve(call)
-            # For this call alone: what the tool calls in turn, nobody has seen.
+            # For this call alone: what the tool calls in turn was not shown for approval.
             session = session.session(approver=partial(_is_call, call.id))
             call = session.prepare(name, arguments, call_id=call.id)
         if desk.is_answered:
@@ -253,7 +253,7 @@ class BoardServer:
                 if not desk.state.again:
                     return session.resume(call, value)
             finally:
-                with suppress(PegboardError):  # nobody else is owed the answer, and nothing may heap up
+                with suppress(PegboardError):  # no other caller waits for the answer, and nothing may pile up
                     session.resume(call, None)
             call = session.prepare(name, arguments, call_id=call.id)
 
@@ -268,12 +268,12 @@ class BoardServer:
         return Held(session, call, human, asyncio.ensure_future(running) if may_be_held else running, progress)
 
     def _held_before(self, desk: Desk, progress: _Progress) -> Held | None:
-        """The call that the request brings an answer for, and goes on. Raises `Refused` for one that is gone."""
+        """The call that the request brings an answer for, and goes on. Raises `Refused` for one that has ended."""
         if not desk.held:
             return None
         running = self._held.take(desk.held)
         if running is None or running.human is None:
-            raise Refused("the call that asked this is gone, or runs at another worker; make it again")
+            raise Refused("the call that asked this has ended, or runs at another worker; make it again")
         try:
             running.human.answer(desk.response())
         except Refused:
@@ -319,10 +319,10 @@ class _Peer:
     seen: list[Tool]
 
     async def look(self) -> None:
-        """Tell it if the tools are others now."""
+        """Notify the client if the tools have changed."""
         now = self.session.tools
         if _differs(self.seen, now):
-            with suppress(Exception):  # one that is gone needs no news
+            with suppress(Exception):  # one that has disconnected needs no news
                 await self.connection.send_tool_list_changed()
         self.seen = now
 
@@ -364,7 +364,7 @@ class _Progress:
         """Send one, and wait until it is sent: a tool that reports faster than its client reads slows down."""
         progress, total, message = self._read(chunk)
         sending = self._context.session.report_progress(progress, total, message)
-        with suppress(Exception):  # a client that is gone needs no progress; the call ends by itself
+        with suppress(Exception):  # a client that has disconnected needs no progress; the call ends by itself
             await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(sending, self._loop))
 
     def _read(self, chunk: Chunk) -> tuple[float, float | None, str | None]:
@@ -391,7 +391,7 @@ def _declare(server: Any, *, connections: bool) -> None:
 
 
 def _declared(declare: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-    """What the server can do. The SDK takes it that whoever tells of changed tools tells of changed resources, too."""
+    """What the server can do. For the SDK a server that reports changed tools reports changed resources, too."""
     from mcp_types import ResourcesCapability
 
     return declare(*arguments, **options).model_copy(update={"resources": ResourcesCapability()})

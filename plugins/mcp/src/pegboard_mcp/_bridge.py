@@ -38,7 +38,7 @@ class Mailbox:
         self.add(work, partial(ours.call_soon, self.wake))
 
     def add(self, work: Callable[[], Any], wake: Callable[[], Any]) -> None:
-        """Put it in, and call `wake()`, which is to see to it that the loop is woken, if nobody has been asked yet."""
+        """Put it in, and call `wake()`, which has to wake the loop, unless a wake is already under way."""
         if self.loop.is_closed():
             raise UnreachableError("the connection has ended")
         self._waiting.append(work)
@@ -59,7 +59,7 @@ class Mailbox:
 
 @final
 class Mailboxes:
-    """One for each loop that somebody waits on."""
+    """One for each loop that has waiting callers."""
 
     def __init__(self) -> None:
         self._of: dict[asyncio.AbstractEventLoop, Mailbox] = {}
@@ -77,7 +77,7 @@ class Mailboxes:
 
 @final
 class _Errand(Generic[T]):
-    """Work that is done on one loop for somebody who waits on another."""
+    """Work that is done on one loop for a caller that waits on another."""
 
     __slots__ = ("_failure", "_here", "_outcome", "_task", "_there", "_work", "answer")
 
@@ -91,14 +91,14 @@ class _Errand(Generic[T]):
         self._failure: BaseException | None = None
 
     def begin(self) -> None:
-        """There: do the work, unless nobody waits any more."""
+        """On the other loop: do the work, unless the caller no longer waits."""
         if not self.answer.cancelled():
             self._task = self._there.loop.create_task(self._do())
 
     async def _do(self) -> None:
         try:
             self._outcome = await self._work()
-        except BaseException as error:  # noqa: BLE001 - it is raised where somebody waits for it
+        except BaseException as error:  # noqa: BLE001 - it is raised where the caller waits
             self._failure = error
         with suppress(UnreachableError):
             self._here.put_with_others(self._settle, self._there.loop)
@@ -139,7 +139,7 @@ class Bridge:
         self._under_way: set[_Errand[Any]] = set()
 
     async def carry(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """The outcome of `work()`, done there; cancelled with whoever waits.
+        """The outcome of `work()`, done there; cancelled with the caller that waits.
 
         Raises `UnreachableError` where nothing was begun.
         """
@@ -156,6 +156,6 @@ class Bridge:
             self._under_way.discard(errand)
 
     def end(self) -> None:
-        """The loop has ended: nobody waits for what will not be done."""
+        """The loop has ended: end the waiting for work that will not be done."""
         for errand in self._under_way.copy():
             errand.give_up()

@@ -45,7 +45,7 @@ class Caller:
 
     @property
     def key(self) -> tuple[Any, ...] | None:
-        """What tells this caller from others; None for one whom nobody vouched for."""
+        """What tells this caller from others; None for one that is not verified."""
         if self.subject is None and self.client is None:
             return None
         issuer = str(self.claims.get("iss", ""))
@@ -59,13 +59,13 @@ SessionFor: TypeAlias = Callable[[Caller], Session]
 class Callers:
     """Finds the session of a request: that of its connection, or of its caller, or one that lasts no longer than it.
 
-    The older protocol has connections. The newer one has none: a request stands for itself over HTTP, and whoever
-    wants a state of his own there says who he is.
+    The older protocol has connections. The newer one has none: each request is independent over HTTP, and a
+    client that wants a state of its own there has to identify itself.
     """
 
     def __init__(self, base: Session, session_for: SessionFor | None, headers: Iterable[str]) -> None:
         self.base = base
-        """What everybody sees who has changed nothing yet. Nobody is given it to change it."""
+        """The session of callers that have changed nothing yet. No caller may change it."""
         self._session_for = session_for
         self._headers = tuple(name.casefold() for name in headers)
         self._known: OrderedDict[Any, tuple[float, Session]] = OrderedDict()
@@ -80,7 +80,7 @@ class Callers:
         return Caller(headers=headers) if verified is None else evolve(verified, headers=headers)
 
     def lasting(self, context: Any) -> Session | None:
-        """The session that outlives the request, which whoever sent it may change; None where there is none."""
+        """The session that outlives the request, which its sender may change; None where there is none."""
         state = context.lifespan_context if context.request is None else _connection_state(context)
         caller = self.caller(context)
         if state is not None:

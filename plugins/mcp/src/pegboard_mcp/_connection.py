@@ -35,7 +35,7 @@ GRACE: Final = 8.0
 """Seconds that closing may take: the SDK gives a process two to end, and two more after each signal."""
 RELISTEN: Final = 2.0
 REST: Final = 10
-"""For so many times as long as it took to read a list and to hang it up, no change of it is looked at."""
+"""A changed list is not read again for so many times as long as it took to read and register it."""
 LAST_WORDS: Final = 2.0
 """Seconds in which what a process that died has written to stderr arrives, at most: mostly its end comes at once."""
 WORDS_SO_FAR: Final = 0.3
@@ -57,7 +57,7 @@ class Terms:
 
 
 class Hearer(Protocol):
-    """Who is told about a connection, on that connection's thread, before anybody who waits for it goes on."""
+    """Listeners for a connection, called on its thread before any caller that waits for it goes on."""
 
     def opened(self, connection: Connection, listing: Listing) -> None:
         """It is open, and these are the tools."""
@@ -109,7 +109,7 @@ class Connection:
 
     @property
     def alive(self) -> bool:
-        """Whether calls can be sent, as far as anybody knows."""
+        """Whether calls can be sent, as far as is known."""
         return not self._lost and not self._closing and not self._over.is_set()
 
     def wait_until_ready(self) -> None:
@@ -137,7 +137,7 @@ class Connection:
         asyncio.run_coroutine_threadsafe(self.relist(self.client), loop).result(wait + 5.0)
 
     def lose(self) -> None:
-        """The other side is gone: nothing more is sent, and what is left is cleaned up."""
+        """The server has ended: nothing more is sent, and the rest is cleaned up."""
         self._lost = True
         self._end()
 
@@ -170,7 +170,7 @@ class Connection:
                 asyncio.Runner(loop_factory=lambda: loop) as runner,
             ):
                 runner.run(self._main())
-        except BaseException as error:  # noqa: BLE001 - a thread's end: whoever waits must learn of it
+        except BaseException as error:  # noqa: BLE001 - a thread's end: callers that wait must learn of it
             self._fail(error)
         finally:
             end_groups(self._started)
@@ -328,7 +328,7 @@ def _load() -> None:
 
 
 _LIVE: Final[set[Connection]] = set()
-"""Those whose process may still run, whoever has forgotten them."""
+"""Those whose process may still run, even if the program no longer refers to them."""
 
 
 def close_all(connections: Iterable[Connection]) -> None:
@@ -362,7 +362,7 @@ async def _listen(client: Any, changed: asyncio.Event) -> None:
                 async for _ in events:
                     changed.set()
         await asyncio.sleep(RELISTEN)
-        changed.set()  # what happened meanwhile nobody told
+        changed.set()  # changes meanwhile were not reported
 
 
 async def _poll(client: Any, changed: asyncio.Event, seconds: float | None) -> None:

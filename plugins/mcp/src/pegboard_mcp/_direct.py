@@ -1,4 +1,4 @@
-"""Direct calls: a request leaves from the thread of whoever calls, and its answer wakes him and nobody else.
+"""Direct calls: a request is sent from the caller's own thread, and its answer wakes only that caller.
 
 The SDK's own dispatcher lives on the connection's loop. To call through it from another one takes two wakes, there and
 back, and each costs more than a short call does. So requests of callers have a dispatcher of their own: the SDK makes
@@ -34,7 +34,7 @@ FIRST: Final = 1_000_000_000
 @final
 @define(eq=False)
 class _Request:
-    """A request, and somebody who waits for its answer."""
+    """A request, and the caller that waits for its answer."""
 
     number: int
     line: str
@@ -81,7 +81,7 @@ class Direct:
         return self._give(getattr(message, "id", None), getattr(message, "error", None) if outcome is None else outcome)
 
     def wake(self) -> None:
-        """Wake each loop that has got something, once: at once if nobody waits for more, or else after this turn."""
+        """Wake each loop that has got something, once: now if no answers are outstanding, or else after this turn."""
         if self._to_wake and self._waiting:
             asyncio.get_running_loop().call_soon(self._wake)
         else:
@@ -97,7 +97,7 @@ class Direct:
             return False
         if request.call is not None:
             request.call.under_way = False
-        with suppress(UnreachableError):  # its loop has ended, and nobody waits
+        with suppress(UnreachableError):  # its loop has ended, and no caller waits
             request.box.add(partial(_settle, request.answer, outcome), partial(self._to_wake.append, request.box))
         return True
 
@@ -126,7 +126,7 @@ class Direct:
         raise MCPError(code=outcome.code, message=outcome.message, data=outcome.data)
 
     async def _answered(self, number: int, method: str, params: dict[str, Any], options: Mapping[str, Any]) -> Any:
-        """The result, or the `ErrorData`. Whoever does not wait for it tells the server."""
+        """The result, or the `ErrorData`. A caller that stops waiting tells the server."""
         message = JSONRPCRequest(jsonrpc="2.0", id=number, method=method, **({"params": params} if params else {}))
         line = message.model_dump_json(by_alias=True, exclude_unset=True)
         box, seconds = self._boxes.here(), options.get("timeout")

@@ -9,10 +9,10 @@ from typing import Final, final
 __all__ = ["FLOOD", "Meter"]
 
 AT_ONCE: Final = 20_000
-"""Messages that nobody asked for: what a machine reads in some seconds."""
+"""Unrequested messages: as many as a machine reads in some seconds."""
 A_SECOND: Final = 200
 """So many more each second."""
-FLOOD: Final = f"(a flood: more than {AT_ONCE:,} messages that nobody asked for, and {A_SECOND:,} more each second)"
+FLOOD: Final = f"(a flood: more than {AT_ONCE:,} unrequested messages, and {A_SECOND:,} more each second)"
 
 
 @final

@@ -24,7 +24,7 @@ def check_address(host: str, needs_token: object) -> None:
     """Raises `PegboardError` for an address that others can reach, unless they need a token."""
     if not needs_token and not is_loopback(host):
         raise PegboardError(
-            f"{host!r} can be reached from other machines, and anybody there could run these tools; "
+            f"{host!r} can be reached from other machines, and any user of those could run these tools; "
             "serve at 127.0.0.1, or require a token"
         )
 

@@ -40,8 +40,8 @@ class Given:
 class Links:
     """The links that were given out in each session, and forgotten with it.
 
-    Over HTTP the newer protocol has no sessions: whoever is nobody in particular shares those of the last half hour
-    with others like him. They may call the same tools.
+    Over HTTP the newer protocol has no sessions: callers that are not identified share those of the last half hour.
+    They may call the same tools.
     """
 
     def __init__(self, read: ReadLink | None) -> None:

@@ -12,7 +12,7 @@ __all__ = ["MOST_TOOLS", "Listing", "list_all"]
 
 MOST_PAGES: Final = 1_000
 MOST_TOOLS: Final = 5_000
-"""More than any model is offered, unless somebody says otherwise."""
+"""The default; more than any model is offered."""
 
 
 @final

@@ -41,7 +41,7 @@ def authorization(url: str) -> Any:
 
 
 def token_file(url: str) -> Path:
-    """Where the tokens for a server are kept; nobody else may read it."""
+    """Where the tokens for a server are kept; other users may not read it."""
     base = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
     return base / "pegboard" / "mcp" / f"{hashlib.sha256(url.encode()).hexdigest()[:32]}.json"
 
@@ -168,7 +168,7 @@ class _Door:
         """What the browser comes back with. Raises `ConsentError` where that is no consent."""
         from mcp.client.auth import AuthorizationCodeResult
 
-        assert self._came is not None  # noqa: S101 - nobody comes back who was not sent there
+        assert self._came is not None  # noqa: S101 - a browser comes back only after it was sent there
         assert self._server is not None  # noqa: S101 - the same
         try:
             said = await asyncio.wait_for(self._came, PATIENCE)

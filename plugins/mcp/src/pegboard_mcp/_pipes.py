@@ -111,7 +111,7 @@ class _Process(asyncio.SubprocessProtocol):
             self._exited.set_result(None)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """It has ended, and its pipes have: the loop may do so now, before whoever started it has looked."""
+        """It has ended, and its pipes have: the loop may do so now, before the code that started it has looked."""
         self._transport.close()
 
     async def end(self) -> None:
@@ -131,7 +131,7 @@ class _Process(asyncio.SubprocessProtocol):
 class _Inbox:
     """The messages of the process, to one reader; a line that is no message is noted, and counts for nothing.
 
-    Nobody is asked to write slower: the SDK's reader takes all that is there in its next turn, whatever becomes of it.
+    There is no back pressure: the SDK's reader takes all that is there in its next turn, whatever becomes of it.
     A flood ends the reading.
     """
 
@@ -255,7 +255,7 @@ class _Outbox:
         self._inbox = inbox
         self._loop = asyncio.get_running_loop()
         self._lock = threading.Lock()
-        # One of our own, which nobody closes while a thread writes: its number could be another file's by then.
+        # One of our own, which is not closed while a thread writes: its number could be another file's by then.
         self._descriptor = os.dup(pipe.get_extra_info("pipe").fileno())
         self._is_shut = False
         self._behind: list[bytes] = []
@@ -266,7 +266,7 @@ class _Outbox:
         if self._pipe.is_closing():
             from anyio import BrokenResourceError
 
-            self._inbox.end()  # the process may live on, but nobody can reach it
+            self._inbox.end()  # the process may live on, but it cannot be reached
             raise BrokenResourceError
         self._inbox.expect(1)
         line = item.message.model_dump_json(by_alias=True, exclude_unset=True)
@@ -319,7 +319,7 @@ class _Outbox:
                 os.close(self._descriptor)
 
     def abort(self) -> None:
-        """Close the pipe at once, if there is something that nobody reads any more."""
+        """Close the pipe at once, if it holds data that is no longer read."""
         if self._pipe.get_write_buffer_size():
             self._pipe.abort()
 

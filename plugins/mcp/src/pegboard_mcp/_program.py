@@ -47,7 +47,7 @@ def _module(place: str) -> Any:
         return import_module(place)
     path = Path(place).resolve()
     sys.path.insert(0, str(path.parent))  # as Python does for a script
-    # Types of its own are looked up in the module of their name, so that it has one that nobody else has.
+    # Types of its own are looked up in the module of their name, so that it gets a unique one.
     spec = spec_from_file_location(f"_pegboard_program_{path.stem}", path)
     if spec is None or spec.loader is None:
         raise PegboardError("it is no Python file")

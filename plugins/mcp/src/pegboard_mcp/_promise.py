@@ -24,7 +24,7 @@ def takes_any_schema(version: str) -> bool:
 class Promise:
     """The output schema of a tool; `schema` is None where none is served.
 
-    What admits null is wrapped for everybody: a null beside an answer's content is no answer to most clients. What
+    What admits null is wrapped for every client: a null beside an answer's content is no answer to most clients. What
     anything fits may be content as well, which no schema describes.
     """
 

@@ -87,7 +87,7 @@ class Refused(Exception):  # noqa: N818 - an outcome, not a failure
 
 @final
 class AskedOnce:
-    """The states that were used. Each counts once, so that no answer is repeated for a call that nobody meant."""
+    """The states that were used. Each counts once, so that no answer is reused for another call."""
 
     def __init__(self) -> None:
         self._spent: OrderedDict[str, float] = OrderedDict()
@@ -118,7 +118,7 @@ class Desk:
         sealed = parameters.request_state
         self.state = State() if sealed is None else State(**json.loads(sealed))
         """What is so from earlier rounds."""
-        # Without the state of a question an answer answers none: anybody can write one.
+        # Without the state of a question an answer answers none: any client can write one.
         if sealed is not None:
             self._response = (parameters.input_responses or {}).get(self.state.key)
             if self._response is not None and not asked.spend(self.state.nonce):
@@ -126,7 +126,7 @@ class Desk:
 
     @property
     def can_ask(self) -> bool:
-        """Whether the client can put a question to somebody."""
+        """Whether the client can put a question to its user."""
         session = self._context.session
         capabilities = session.client_capabilities
         if capabilities is None or capabilities.elicitation is None:
@@ -210,7 +210,7 @@ class Desk:
                 session, request = self._context.session, self._context.request_id
                 return await session.elicit_form(message, form, related_request_id=request)
         except TimeoutError:
-            raise Refused(f"nobody answered: {message}") from None
+            raise Refused(f"no answer came to: {message}") from None
         finally:
             self._asked.open -= 1
 

@@ -1,4 +1,4 @@
-"""Redaction: a server that complains about its key quotes it, and so does whoever cannot reach the address."""
+"""Redaction: a server's complaint may quote its key, and so may an error about an address that cannot be reached."""
 
 from __future__ import annotations
 

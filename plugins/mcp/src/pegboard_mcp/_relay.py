@@ -23,7 +23,7 @@ human_of_this_call: ContextVar[Human | None] = ContextVar("pegboard_mcp_human", 
 
 @final
 class Human:
-    """Whoever sits at the client that made a call. `put(message, form)` asks him at once; without it a question waits.
+    """The user of the client that made a call. `put(message, form)` asks at once; without it a question waits.
 
     The newer protocol cannot ask while a call runs: the client is told to come again with the answer.
     """
@@ -84,7 +84,7 @@ class HeldCalls:
         return key
 
     def take(self, key: str) -> Held | None:
-        """The call of that key; None for one that is gone, or waits elsewhere."""
+        """The call of that key; None for one that has ended, or waits elsewhere."""
         held = self._held.pop(key, None)
         if held is not None and held.expiry is not None:
             held.expiry.cancel()

@@ -163,7 +163,7 @@ def _answers(described: Any, problems: list[str]) -> tuple[dict[str, Any] | None
         problems.append(f"{described.name!r} is offered without its output schema: {error}")
         return None, None
     problems += [
-        f"{described.name!r} is offered, but nobody checks in its answers {part}" for part in answers.unchecked
+        f"{described.name!r} is offered, but part of its answers is not checked: {part}" for part in answers.unchecked
     ]
     return described.output_schema, answers.check
 
@@ -178,7 +178,7 @@ def _besides(described: Any) -> dict[str, Any]:
 
 
 def remote_of(tool: Tool) -> RemoteTool | None:
-    """The remote tool that hangs on the board as this one; None for any other."""
+    """The remote tool that is registered as this one; None for any other."""
     source = getattr(tool.function, "__self__", None)
     return source if isinstance(source, RemoteTool) else None
 

@@ -1,4 +1,4 @@
-"""Words for whoever looks at the terminal: on stderr, for stdout may be the protocol's."""
+"""Messages for the user at the terminal: on stderr, because stdout may carry the protocol."""
 
 import sys
 

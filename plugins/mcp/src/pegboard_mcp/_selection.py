@@ -1,4 +1,4 @@
-"""Which tools are served: those that only read, or those that somebody named."""
+"""Which tools are served: those that only read, or those that are named."""
 
 from __future__ import annotations
 

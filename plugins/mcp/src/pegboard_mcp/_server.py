@@ -37,11 +37,11 @@ MOST_SAID: Final = 20
 
 @final
 class McpServer:
-    """An MCP server, whose tools `toolkit.register(server)` hangs up; made by `stdio`, `http`, `sse` or `in_process`.
+    """An MCP server, whose tools `toolkit.register(server)` registers; made by `stdio`, `http`, `sse` or `in_process`.
 
     The connection opens on first use, is shared by all toolkits that the server is registered with, opens again after
     it was lost, and closes with the last of these toolkits or by `close()`. `connect_timeout` and `call_timeout` are
-    in seconds. `mode` is `"auto"`, `"legacy"` for a server that hangs when it is asked for the newer protocol, or one
+    in seconds. `mode` is `"auto"`, `"legacy"` for a server that never answers when asked for the newer protocol, or one
     version. `max_message` is how many bytes a message may have, `max_tools` how many of its tools count. A server that
     cannot be reached raises nothing: `problems` says why, and so does a call of its tools. Raises ValueError for an
     argument that is none.
@@ -73,7 +73,7 @@ class McpServer:
         self._watchers: list[Callable[[], None]] = []
         self._tools: dict[str, RemoteTool] = {}
         self._of_list: tuple[str, ...] = ()
-        self._away = ""
+        self._failure = ""
         self._has_flooded = False
         self._stderr = ""
         self._secrets: tuple[str, ...] = ()
@@ -163,20 +163,21 @@ class McpServer:
 
     def tools(self) -> list[Any]:
         """The server's tools; waits for the first connection. Nothing is raised: see `problems`."""
-        if not self._tools and not self._away:
+        if not self._tools and not self._failure:
             self._wait()
-        return [*self._tools.values(), *(() if self._away else self._reading)]
+        return [*self._tools.values(), *(() if self._failure else self._reading)]
 
     @property
     def problems(self) -> Sequence[str]:
-        """What is wrong: the server is away, its list says something that cannot be used, or it has flooded."""
-        away = [f"the MCP server {self.name!r} cannot be reached: {self._away}{self._quoted()}"] if self._away else []
-        said = list(self._of_list[:MOST_SAID])
-        if self._has_flooded and not away:
-            said.insert(0, f"it was not listened to any longer: {FLOOD.strip('()')}")
+        """What is wrong: the server is unavailable, its list says something that cannot be used, or it has flooded."""
+        problems = [f": {problem}" for problem in self._of_list[:MOST_SAID]]
         if len(self._of_list) > MOST_SAID:
-            said.append(f"its list has {len(self._of_list) - MOST_SAID} problems more")
-        return [*away, *(f"the MCP server {self.name!r}: {problem}" for problem in said)]
+            problems.append(f": its list has {len(self._of_list) - MOST_SAID} problems more")
+        if self._failure:
+            problems.insert(0, f" cannot be reached: {self._failure}{self._quoted()}")
+        elif self._has_flooded:
+            problems.insert(0, f": it was not listened to any longer: {FLOOD.strip('()')}")
+        return [f"the MCP server {self.name!r}{problem}" for problem in problems]
 
     def watch(self, changed: Callable[[], None]) -> Callable[[], None]:
         """Call `changed()` when the tools change. Begins to connect; with the last watcher the connection closes."""
@@ -225,7 +226,7 @@ class McpServer:
         """End the connection and the process behind it, also one that never answered. A later use opens another one."""
         with self._lock:
             self._connection = None
-            self._away, self._failures, self._paused_until, self._has_flooded = "", 0, 0.0, False
+            self._failure, self._failures, self._paused_until, self._has_flooded = "", 0, 0.0, False
             begun = list(self._begun)
         close_all(begun)
 
@@ -239,7 +240,7 @@ class McpServer:
                 return connection
             if monotonic() < self._paused_until:
                 wait = self._paused_until - monotonic()
-                raise UnreachableError(f"{self._away}; the next attempt is in {wait:.0f} seconds")
+                raise UnreachableError(f"{self._failure}; the next attempt is in {wait:.0f} seconds")
             self._connection = Connection(self.name, self.transport, self._terms, self)
             self._begun.add(self._connection)
             return self._connection
@@ -248,7 +249,7 @@ class McpServer:
         """A connection could not be opened: it is not tried again for a while, longer each time."""
         with self._lock:
             if connection is self._connection:
-                self._away = str(error)
+                self._failure = str(error)
                 explains = not isinstance(error, ConsentError)
                 self._stderr = spelled_out(connection.tail.quoted(self.redact)) if explains else ""
                 self._failures += 1
@@ -261,7 +262,7 @@ class McpServer:
             if connection is not self._connection:
                 return  # closed meanwhile
             again = bool(self._tools) or bool(self._failures)
-            self._away, self._failures = "", 0
+            self._failure, self._failures = "", 0
             self._adopt(listing)
         if again:
             # On a thread of its own: this one is the connection's, and a toolkit takes its time.
@@ -382,5 +383,5 @@ class McpServer:
         return f"; {self.transport.quoted}: {self._stderr}" if self._stderr else ""
 
     def __repr__(self) -> str:
-        state = "away" if self._away else "open" if self._connection else "closed"
+        state = "unavailable" if self._failure else "open" if self._connection else "closed"
         return f"McpServer({self.name!r}, {len(self._tools)} tools, {state})"

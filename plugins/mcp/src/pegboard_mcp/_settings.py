@@ -1,4 +1,4 @@
-"""Servers that the settings name: how each is reached, and the terms that its tools hang up under."""
+"""Servers that the settings name: how each is reached, and the terms that its tools are registered under."""
 
 from __future__ import annotations
 
@@ -104,14 +104,14 @@ def _checked(name: str, said: Any) -> Named:
             hint = f"Did you mean {close[0]!r}?" if close else f"Known keys: {', '.join(sorted(_KEYS))}."
             raise SettingsError(f"{where}: unknown key {key!r}. {hint}")
     named = Named(name, said)
-    # Made to be checked, and thrown away: nothing is started by that.
+    # Made to be checked, and discarded: nothing is started by that.
     named.offer(said if named.is_complete else {"command": "checked when it is known"})
     return named
 
 
 @attrs.frozen
 class Settings:
-    """The section `mcp` of the settings: servers whose tools hang on every board. Each option may stand for itself."""
+    """The section `mcp` of the settings: servers whose tools every toolkit gets. Each option can be set by itself."""
 
     servers: dict[str, Any] = attrs.field(factory=dict, converter=_named)
     """By name: `command`, `args`, `env`, `cwd` or `url`, `type`, `headers`, and the terms of the registration."""
@@ -122,7 +122,7 @@ class Settings:
         self.entries()
 
     def entries(self) -> dict[str, Any]:
-        """How each server is reached, by name. Raises `SettingsError` for one of which nobody says it."""
+        """How each server is reached, by name. Raises `SettingsError` for one that is not configured."""
         from_file: Mapping[str, Any] = {}
         if self.config is not None:
             from pegboard_mcp._config import load_mcp_config, read_entries

@@ -40,7 +40,7 @@ class Sieve:
         return message
 
     def _tool(self, version: str, result: dict[str, Any], place: int, entry: Any) -> list[Any]:
-        """The tool that an entry is, without what no tool needs and nobody can read; nothing if it is none."""
+        """The tool that an entry is, without fields that are not needed and cannot be read; nothing if it is none."""
         refused = _refused(version, result, entry)
         if refused is None:
             return [entry]

@@ -17,14 +17,14 @@ def endable_stdin() -> Iterator[Callable[[], None]]:
     read, write = os.pipe()
     os.dup2(read, 0)
     os.close(read)
-    ended = threading.Lock()  # held by whoever closes the pipe, for good
+    ended = threading.Lock()  # acquired once, by the thread that closes the pipe
 
     def end() -> None:
         if ended.acquire(blocking=False):
             os.close(write)
 
     def feed() -> None:
-        with suppress(OSError):  # the reader is gone, or the pipe was ended
+        with suppress(OSError):  # the reader has ended, or the pipe was ended
             while chunk := os.read(real, 65_536):
                 while chunk:
                     chunk = chunk[os.write(write, chunk) :]

@@ -45,7 +45,7 @@ class Tail:
         return FLOOD
 
     def close(self) -> None:
-        """Close this end; what processes still write is read until the last of them is gone."""
+        """Close this end; what processes still write is read until the last of them has ended."""
         self.file.close()
 
     def finish(self, seconds: float) -> None:

@@ -51,7 +51,7 @@ class _Verifier:
         self._verify = verify
 
     async def verify_token(self, token: str) -> Any:
-        """An `AccessToken` of the SDK; None for a token that nobody knows."""
+        """An `AccessToken` of the SDK; None for an unknown token."""
         given = token.strip()
         verdict: Verdict = bool(self._token) and hmac.compare_digest(given.encode(), self._token)
         if not verdict and self._verify is not None:

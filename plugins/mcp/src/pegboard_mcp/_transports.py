@@ -24,7 +24,7 @@ __all__ = ["LONGEST", "Http", "InProcess", "Sse", "Stdio", "Transport", "expande
 Opened: TypeAlias = Any
 """What `mcp.Client` takes: a transport of the SDK, or a server in this process."""
 LONGEST: Final = 64 * 1024 * 1024
-"""Bytes of one message, unless somebody says otherwise."""
+"""The default for the bytes of one message."""
 
 
 class Transport(Protocol):

@@ -26,7 +26,7 @@ class Workshop:
         self._loop.run_forever()
 
     async def run(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """Run `work()` there; cancelled with whoever waits for it."""
+        """Run `work()` there; cancelled with the caller that waits for it."""
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work(), self._loop))
 
     def close(self) -> None:

@@ -45,7 +45,7 @@ class _Tag:
 
 
 def build(annotation: Any, types: Types) -> TypePlan:
-    """The plan of a Struct. Raises `RegistrationError` naming the class and the field whose type nobody maps."""
+    """The plan of a Struct. Raises `RegistrationError` naming the class and the field whose type has no mapping."""
     cls = class_of(annotation)
     config = cls.__struct_config__
     members = _members(annotation, types)

@@ -261,7 +261,7 @@ class DashScopeTools(ProviderTools):
     ) -> T:
         """What `finish` makes of a job's output.
 
-        One that was accepted is never begun again, and is ended when nobody waits for it any more.
+        One that was accepted is never begun again, and is ended when its caller no longer waits.
         """
         import asyncio
 
@@ -296,7 +296,7 @@ class DashScopeTools(ProviderTools):
                 missed = 0
             except (BusyError, ProviderError) as error:
                 missed += 1
-                # Asking twice harms nobody; what the provider says clearly it will say again.
+                # Asking twice does no harm; a clear answer of the provider will be the same again.
                 clear = isinstance(error, ProviderError) and error.__cause__ is None
                 if missed >= _MISSED or clear:
                     raise ProviderError(f"{error} (the job {job} was accepted and is not begun again)") from error
@@ -391,7 +391,7 @@ def _message(*content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _body(model: str, asked: Mapping[str, Any], parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """A request, without what nobody has said."""
+    """The body of a request, without values that are None."""
     given = {name: value for name, value in parameters.items() if value is not None}
     said = {name: value for name, value in asked.items() if value is not None}
     return {"model": model, "input": said, **({"parameters": given} if given else {})}

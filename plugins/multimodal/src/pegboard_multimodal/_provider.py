@@ -110,7 +110,7 @@ class ProviderTools:
         except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
             raise BusyError(f"{self.NAME} cannot be reached: {type(error).__name__}") from error
         except (httpx2.HTTPError, httpx2.StreamError) as error:
-            # The request may have been heard, and be paid for: nobody is to send it again unasked.
+            # The request may have been received and charged: it must not be repeated automatically.
             raise ProviderError(f"{self.NAME} broke off before it had answered: {type(error).__name__}.") from error
 
     async def _ask(self, method: str, path: str, **content: Any) -> Any:

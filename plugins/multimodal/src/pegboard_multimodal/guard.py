@@ -3,7 +3,7 @@
     guard = Guard()
     fetched = await guard.fetch("https://example.com/cat.png")
 
-A model's URL is a request by somebody who is not trusted, made from inside the network. So the address is checked that
+A model's URL is a request by an untrusted party, made from inside the network. So the address is checked that
 is connected to, not a name that may change its answer in between; every redirect is checked like the first URL; nothing
 is sent but the request itself: no cookies, no credentials, through no proxy.
 
@@ -110,7 +110,7 @@ class Guard:
     async def check(self, url: str) -> None:
         """Raises `RefusedUrlError` for a URL that `fetch` would not go to, `UrlError` for a host that is not there.
 
-        For what somebody else is to fetch; who does may find another address there.
+        For URLs that another program is to fetch; it may find another address there.
         """
         await self._target(url)
 
@@ -304,7 +304,7 @@ def _read(text: str) -> tuple[httpx2.URL, str, int]:
 
 
 def _is_plain(host: str) -> bool:
-    """Whether a host is a name, or an address as everybody writes it: 127.1, 0x7f000001 and the like are neither."""
+    """Whether a host is a name, or an address in its usual form: 127.1, 0x7f000001 and the like are neither."""
     try:
         ip_address(host)
     except ValueError:

@@ -82,7 +82,7 @@ class Medium:
 
 
 def sniff(content: bytes) -> str | None:
-    """The media type, by how it begins, whatever anybody says it is; None for what is used nowhere here."""
+    """The media type, by how it begins, whatever type it is declared to be; None for types that are not used here."""
     for pattern, media_type in _SIGNATURES:
         if re.match(pattern, content, re.DOTALL):
             return media_type
@@ -99,7 +99,7 @@ def about(content: bytes) -> dict[str, Any]:
         elif media_type in _DURATIONS:
             facts["duration"] = round(_DURATIONS[media_type](content), 3)
     except (LookupError, ValueError, ZeroDivisionError):
-        pass  # damaged, or of a kind that nobody here has seen: what is known is known
+        pass  # damaged, or of an unknown kind: the facts found so far are kept
     return facts
 
 
@@ -350,7 +350,7 @@ def once() -> Iterator[None]:
 
 
 async def aside(function: Callable[..., T], *arguments: Any) -> T:
-    """Run something in a thread, where it holds nobody up."""
+    """Run something in a thread, where it does not block the loop."""
     import asyncio  # loaded by the first call, like all that is larger than the tools
 
     return await asyncio.to_thread(function, *arguments)

@@ -1,4 +1,4 @@
-"""Arrays in arrays, as deep as one likes: JSON's form of an array whose number of dimensions nobody says."""
+"""Arrays in arrays, as deep as one likes: JSON's form of an array with any number of dimensions."""
 
 from typing import Any, Generic, TypeVar, get_args, get_origin
 

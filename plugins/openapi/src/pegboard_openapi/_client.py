@@ -142,7 +142,7 @@ class _Sending:
         raise self._refused("is behind more redirects than are followed")
 
     async def _elsewhere(self, target: str) -> Answer:
-        """What is at another host, which gets no credentials; only public addresses are gone to."""
+        """What is at another host, which gets no credentials; only public addresses are contacted."""
         host = urlsplit(target).netloc.rpartition("@")[2]
         try:
             from pegboard_multimodal.guard import Guard
@@ -209,7 +209,7 @@ def _certificates() -> Any:
 
 
 def _proxy(url: str) -> str | None:
-    """The proxy that the environment names for a URL; a client with a transport of its own asks nobody."""
+    """The proxy that the environment names for a URL; a client with a transport of its own uses none."""
     parts = urlsplit(url)
     proxies = getproxies()
     return None if proxy_bypass(parts.hostname or "") else proxies.get(parts.scheme) or proxies.get("all")

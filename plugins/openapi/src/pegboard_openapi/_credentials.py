@@ -32,7 +32,7 @@ _BEARERS: Final = frozenset({"oauth2", "openIdConnect"})
 @final
 @frozen
 class Signature:
-    """What is added to a request at the last moment, so that no request that somebody logs has it."""
+    """What is added to a request at the last moment, so that no logged request has it."""
 
     query: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)

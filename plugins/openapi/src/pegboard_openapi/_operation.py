@@ -234,7 +234,7 @@ class _Reader:
     def _fields(self, schema: Any) -> tuple[dict[str, Any], list[str]]:
         """The properties that an object is, and those that it needs; none for what is more than its properties."""
         properties, needed = self._flat(schema)
-        if properties is None or not {*needed} <= properties.keys():  # what is not described nobody could send
+        if properties is None or not {*needed} <= properties.keys():  # a model cannot send what is not described
             return {}, []
         shown = {name: each for name, each in properties.items() if self._schemas.shows(each)}
         return shown, [name for name in needed if name in shown]

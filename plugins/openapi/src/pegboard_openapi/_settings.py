@@ -1,4 +1,4 @@
-"""APIs that the settings name: where each is described and reached, and the terms that its tools hang up under."""
+"""APIs that the settings name: where each is described and reached, and under which terms its tools are registered."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def _wanted(key: str) -> str:
 
 @attrs.frozen
 class Settings:
-    """The section `openapi` of the settings: APIs whose operations hang on every board."""
+    """The section `openapi` of the settings: APIs whose operations every toolkit gets."""
 
     apis: dict[str, Any] = attrs.field(factory=dict, converter=_named)
     """By name: `document`, `base_url`, credentials, what is selected, and the terms of the registration."""

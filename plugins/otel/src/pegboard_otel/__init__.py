@@ -20,7 +20,7 @@ class Settings:
     """The section `otel` of the settings."""
 
     content: bool = attrs.field(default=False, validator=attrs.validators.instance_of(bool))
-    """Whether spans hold the arguments, the result and the messages of errors. They may be anybody's private matter.
+    """Whether spans hold the arguments, the result and the messages of errors. They may be private.
 
     `Secret` values are taken out of them; of a tool with a secret that is computed for each call nothing is told.
     """

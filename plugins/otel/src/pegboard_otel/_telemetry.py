@@ -1,4 +1,4 @@
-"""What a toolkit has around its calls: it asks whether anybody collects, which is all that most calls pay for."""
+"""Telemetry around calls: it asks whether anything is collected, which is all that most calls pay for."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PROVIDERS: Final = ("OTEL_PYTHON_TRACER_PROVIDER", "OTEL_PYTHON_METER_PROVIDER"
 
 @final
 class Telemetry:
-    """Tells OpenTelemetry of calls, as long as somebody has given it a provider of tracers or of meters."""
+    """Tells OpenTelemetry of calls, as long as the program has given it a provider of tracers or of meters."""
 
     def __init__(self, schema_url: str, *, content: bool) -> None:
         self._schema_url = schema_url
@@ -27,10 +27,10 @@ class Telemetry:
         self._named = any(name in os.environ for name in _PROVIDERS)
 
     def around(self, call: EnteredCall, proceed: Callable[[], Any]) -> Any:
-        """Run a call, within a span where somebody collects."""
+        """Run a call, within a span if spans are collected."""
         recorder = self._recorder
         if recorder is None:
-            # While nobody has loaded the API nobody can have given it a provider.
+            # Until the API is loaded, no program can have given it a provider.
             if "opentelemetry.trace" not in sys.modules and not self._named:
                 return proceed()
             from pegboard_otel._record import Recorder

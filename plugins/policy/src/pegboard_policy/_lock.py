@@ -1,4 +1,4 @@
-"""The lock file: tools as they were when somebody looked at them, and the guard that holds them to it."""
+"""The lock file: tools as they were when they were reviewed, and the guard that holds them to it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ENFORCED: Final[ContextVar[bool]] = ContextVar("pegboard_policy_lock", default=
 
 @contextmanager
 def unenforced() -> Iterator[None]:
-    """Hold no tool to a lock file in here: for whoever is to write it."""
+    """Hold no tool to a lock file in this block: for the command that writes it."""
     token = _ENFORCED.set(False)
     try:
         yield

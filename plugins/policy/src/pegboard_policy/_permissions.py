@@ -66,7 +66,7 @@ class PermissionFile:
         return Verdict(permission=said)
 
     def decided(self, tool: Tool, permission: Permission | None) -> bool:
-        """Save a decision, or that a tool which was always allowed is gone. Raises `SettingsError`: nothing changed."""
+        """Save a decision, or that an always allowed tool was removed. Raises `SettingsError`: nothing changed."""
         with self._lock, _alone(self.path):
             before = self._said
             self._read()  # what another program may have saved meanwhile

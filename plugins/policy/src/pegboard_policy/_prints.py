@@ -1,4 +1,4 @@
-"""Hashes of what somebody looked at when a tool was allowed, fact by fact, so that what has changed can be named."""
+"""Hashes of what was reviewed when a tool was allowed, one per part, so that what has changed can be named."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A backend for tools that may hang, crash or eat all memory: processes that are killed when a call has to end."""
+"""A backend for tools that may block, crash or eat all memory: processes that are killed when a call has to end."""
 
 from collections.abc import Iterable
 

@@ -66,7 +66,7 @@ class ProcessBackend:
             return self._pool
 
     def close(self) -> None:
-        """End every process; returns when they are gone."""
+        """End every process; returns when they have ended."""
         with self._lock:
             self._closed = True
             pool = self._pool

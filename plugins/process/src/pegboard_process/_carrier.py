@@ -10,7 +10,7 @@ __all__ = ["carried", "within"]
 
 
 def carried() -> dict[str, str]:
-    """What has to travel with a job that is sent from here; nothing where nobody has loaded OpenTelemetry."""
+    """What has to travel with a job that is sent from here; nothing if OpenTelemetry is not loaded."""
     api = sys.modules.get("opentelemetry.context")
     carrier: dict[str, str] = {}
     if api is not None and api.get_current():

@@ -36,7 +36,7 @@ def check_portable(tool: Tool) -> None:
 
 
 def _path(function: Any) -> str:
-    """The dotted name within its module: with `<locals>` or `<lambda>` in it, nobody can import it."""
+    """The dotted name within its module: with `<locals>` or `<lambda>` in it, it cannot be imported."""
     while isinstance(function, partial):
         function = function.func
     return str(getattr(function, "__qualname__", None) or type(function).__qualname__)

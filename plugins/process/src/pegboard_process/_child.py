@@ -1,4 +1,4 @@
-"""A process for tools, as its parent has it. One thread at a time touches it; everybody else only rings its bell."""
+"""A process for tools, as its parent has it. One thread at a time uses it; other threads only ring its bell."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Child:
         self._waiting = selectors.DefaultSelector()
         self._pipes: list[Any] = [self._waiting, self._pipe, self._orders, self._bell, self._rope]
         self._close = weakref.finalize(self, _close, self._pipes)
-        # Daemonic, so that multiprocessing itself ends it with the program should nobody else have done so.
+        # Daemonic, so that multiprocessing itself ends it with the program if nothing else has done so.
         name = f"{PREFIX}{next(_numbers)}"
         # A page for this child alone: those of `multiprocessing.RawArray` are shared with all others.
         page = Arena(LAST.size)
@@ -77,7 +77,7 @@ class Child:
 
     def _handle(self) -> Any:
         """What tells that the process has ended."""
-        # What multiprocessing waits for is a pipe, and whoever the tool has forked holds it open for longer.
+        # What multiprocessing waits for is a pipe, and processes that the tool has forked hold it open for longer.
         if hasattr(os, "pidfd_open"):
             with suppress(OSError):
                 handle = open(os.pidfd_open(self._process.pid or 0), "rb", buffering=0)  # noqa: PTH123, SIM115
@@ -92,7 +92,7 @@ class Child:
         while self._is_alive():
             if time.monotonic() >= deadline:
                 return False
-            time.sleep(0.001)  # its files are closed a moment before it is gone
+            time.sleep(0.001)  # its files are closed a moment before it has ended
         return True
 
     def _is_alive(self) -> bool:
@@ -100,7 +100,7 @@ class Child:
             return self._process.is_alive()
 
     def is_quiet(self) -> bool:
-        """Whether it has said nothing that nobody asked for."""
+        """Whether it has sent nothing unrequested."""
         return self._pipe.is_quiet()
 
     def watched(self) -> Watch | None:
@@ -179,7 +179,7 @@ class Child:
             pipe.close()
 
     def bury(self, seconds: float = 0.0) -> None:
-        """End it, after `seconds` at most, with all that its tools have started; returns when it is gone."""
+        """End it, after `seconds` at most, with all that its tools have started; returns when it has ended."""
         if self.has_ended(seconds) or self._kill():  # else the system itself cannot end it
             self._process.close()
         if self._watch is not None:

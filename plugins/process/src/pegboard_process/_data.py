@@ -1,6 +1,6 @@
 """Values as data, on their way from a tool's process: JSON, bytes, and the records that results are made of.
 
-What is read here was written by a process that runs anybody's code. Reading it makes text, numbers, lists, dicts,
+What is read here was written by a process that runs untrusted code. Reading it makes text, numbers, lists, dicts,
 bytes, content blocks, `ToolOutput` and `ToolResult`, and nothing else: it imports nothing and calls nothing by name.
 """
 

@@ -11,7 +11,7 @@ class ProcessDiedError(Exception):
     """The process of a tool ended before the tool did. `exit_code` is negative where a signal killed it."""
 
     abandoned = False
-    """Whether the tool had begun: then nobody knows how far it came, and only an idempotent one is tried again."""
+    """Whether the tool had begun: then it is unknown how far it came, and only an idempotent one is tried again."""
 
     def __init__(self, exit_code: int) -> None:
         super().__init__(exit_code)

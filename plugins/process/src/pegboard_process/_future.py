@@ -16,7 +16,7 @@ __all__ = ["JobFuture"]
 
 @final
 class JobFuture(Future[Any]):
-    """What a job comes to. Cancelling it calls `stop`: the process that runs the job is gone soon after."""
+    """What a job comes to. Cancelling it calls `stop`: the process that runs the job ends soon after."""
 
     def __init__(self, stop: Callable[[], object]) -> None:
         super().__init__()

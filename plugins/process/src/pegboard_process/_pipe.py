@@ -32,7 +32,7 @@ __all__ = [
 
 # What a frame is. To the child:
 JOB: Final = b"j"
-"""A pickled header (call id, tool name, whether anybody listens, packs, what carries a trace), and the pickled job."""
+"""A pickled header (call id, tool name, whether chunks are wanted, packs, a trace's carrier), and the pickled job."""
 CANCEL: Final = b"c"
 """The reason, as UTF-8."""
 # To the parent, all of it data (see `_data`) or nothing:
@@ -60,7 +60,7 @@ _HEAD: Final = struct.Struct("!c8sQ")
 LAST: Final = struct.Struct("!8sd")
 """What parent and child share: the job whose function was called last, and when, by the clock of this machine.
 
-Nobody has to wake for that.
+No thread has to wake for that.
 """
 NO_JOB: Final = bytes(8)
 MAX_CONTENT: Final = 1 << 30
@@ -89,7 +89,7 @@ def parts(kind: bytes, job: bytes, content: bytes) -> tuple[bytes, ...]:
 
 
 def read_frame(end: BinaryIO) -> Frame:
-    """The next frame, for who has time: the child. Raises EOFError when the parent has hung up."""
+    """The next frame, for a reader that may block: the child. Raises EOFError when the parent has closed the pipe."""
     kind, job, size = _HEAD.unpack(_read(end, _HEAD.size))
     return Frame(kind, job, _read(end, size))
 
@@ -179,5 +179,5 @@ class NearEnd:
             return False
 
     def close(self) -> None:
-        """Hang up."""
+        """Close this end of the pipe."""
         self._end.close()

@@ -1,7 +1,7 @@
 """Processes for tools: spawned when one is needed, kept for the next, killed when a call has to end.
 
 Each job is minded by one thread at a time, which alone touches the process that runs it: it starts it, sends the job,
-passes on what the tool reports, keeps the time and kills. Everybody else only rings a bell. A caller from plain code is
+passes on what the tool reports, keeps the time and kills. Other threads only ring a bell. A caller from plain code is
 that thread itself; for a caller on an event loop the loop hears the answer, and hands the job to a thread of ours if
 anything else comes.
 """
@@ -75,7 +75,7 @@ class ProcessPool:
         with self._state:
             if self._closed:
                 raise RuntimeError("the pool of processes is closed")
-            # Whoever minds a job and calls another meanwhile, in a listener, must not wait for its own place.
+            # A thread that minds a job and calls another meanwhile, in a listener, must not wait for its own place.
             has_place = self._minded < self._size or getattr(self._minding, "now", False)
             if has_place:
                 if not self._minders:
@@ -183,7 +183,7 @@ class ProcessPool:
                 child = self._resting.pop()
             if child.is_quiet():
                 return child
-            child.bury()  # it said something, or it is gone
+            child.bury()  # it sent something, or it has ended
 
     def dismiss(self, run: Run, child: Child, *, usable: bool) -> None:
         """The job is over: keep the process if it is `usable`, else end it."""
@@ -212,7 +212,7 @@ class ProcessPool:
     def _let_go(self, child: Child, jobs: int) -> None:
         with self._state:
             if child.jobs != jobs or child not in self._resting:
-                return  # it has worked since then, or it is gone
+                return  # it has worked since then, or it has ended
             self._resting.remove(child)
         child.hang_up()
         child.bury(FAREWELL)
@@ -224,7 +224,7 @@ class ProcessPool:
                 self._state.notify_all()
 
     def close(self) -> None:
-        """End every process, in order where it is idle; returns when they are gone, after some seconds at most."""
+        """End every process, in order where it is idle; returns when they have ended, after some seconds at most."""
         with self._state:
             if self._closed:
                 return
@@ -266,7 +266,7 @@ def _send_away(minders: list[_Inbox]) -> None:
 
 
 def _cpus() -> int:
-    """How many processes can work at once; never fewer than two, for one that hangs must not hold up the rest."""
+    """How many processes can work at once; never fewer than two, for one that is blocked must not delay the rest."""
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(2, usable)
 

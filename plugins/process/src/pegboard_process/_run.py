@@ -74,7 +74,7 @@ class Run:
         self._job = job
         self._lock = threading.Lock()
         self._id = _random_id()
-        """Nobody can know it beforehand: an answer that was left for it would have to."""
+        """It cannot be guessed: else an earlier job could leave a forged answer for it."""
         self.future: JobFuture
         self.context: Context
         self._child: Child | None = None
@@ -174,7 +174,7 @@ class Run:
             return self.future.result()
 
     def stop(self, reason: str) -> None:
-        """End the run, from any thread; the process is gone soon after."""
+        """End the run, from any thread; the process ends soon after."""
         with self._lock:
             self._stopped = self._stopped or reason
             if self._child is not None:
@@ -190,7 +190,7 @@ class Run:
             child.idle = child.ready  # one that has just begun to start is of no use until it says so
 
     def _leave(self, child: Child) -> bool:
-        """Nobody rings the bell from now on. Whether the process can do other work."""
+        """Give up the process: no bell rings from now on. Returns whether it can do other work."""
         with self._lock:
             self._child = None
             return self._stopped is None and child.idle

@@ -51,7 +51,7 @@ _FUNCTION: Final = (
 _RETURNED: Final = f"return data, or write large things to a file and return its name; {_ELSEWHERE}"
 
 
-class _RemoteTraceback(Exception):  # noqa: N818 - no error of its own: the cause of one, for whoever reads the log
+class _RemoteTraceback(Exception):  # noqa: N818 - no error of its own: the cause of one, for the log
     """The traceback in the tool's process."""
 
     def __init__(self, text: str) -> None:

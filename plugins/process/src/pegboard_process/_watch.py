@@ -47,7 +47,7 @@ class Watch:
             self._arm()
 
     def forget(self) -> None:
-        """Nobody waits any more."""
+        """No caller waits any more."""
         self._ready = None
 
     def _hear(self) -> None:

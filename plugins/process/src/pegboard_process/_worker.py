@@ -121,7 +121,7 @@ class _Server:
         threading.Thread(target=self._listen, name="pegboard-pipe", daemon=True).start()
         self._say(NO_JOB, READY)
         jobs = self._pipe.makefile("rb")
-        with suppress(EOFError, OSError):  # the parent has hung up
+        with suppress(EOFError, OSError):  # the parent has closed it
             while True:
                 frame = read_frame(jobs)
                 self._busy = True
@@ -142,15 +142,15 @@ class _Server:
             try:
                 frame = read_frame(orders)
             except (EOFError, OSError):
-                self._hang_up()
+                self._end()
             with self._taking:
                 self._cancelled = frame.job, frame.content.decode()
                 token = self._token if frame.job == self._now else None
             if token is not None:
                 token.cancel(frame.content.decode())
 
-    def _hang_up(self) -> NoReturn:
-        """The parent closed the pipe. It does so to idle children; a busy one has lost its parent, and nobody waits."""
+    def _end(self) -> NoReturn:
+        """The parent closed the pipe. It does so to idle children; a busy one has lost its parent and its caller."""
         if not self._busy:
             time.sleep(FAREWELL)
         if hasattr(os, "killpg") and os.getpgrp() == os.getpid():
@@ -159,7 +159,7 @@ class _Server:
 
     def _say(self, job: bytes, kind: bytes, content: bytes = b"", *, last: bool = False) -> None:
         # A thread that a tool left behind must not speak into the next job, nor after its own has ended.
-        with self._speaking, suppress(OSError):  # the parent is gone, and the listening thread knows
+        with self._speaking, suppress(OSError):  # the parent has ended, and the listening thread knows
             if job != self._now:
                 return
             if last:

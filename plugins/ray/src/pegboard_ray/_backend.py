@@ -78,7 +78,7 @@ class RayBackend:
         return diagnosis(self._settings)
 
     def close(self) -> None:
-        """End what runs; with its last toolkit a Ray ends that this pack has started. Returns when all that is gone."""
+        """End what runs; the last toolkit also ends a Ray that this pack has started. Returns when all has ended."""
         with self._lock:
             self._closed = True
             dispatcher = self._dispatcher if self._process == os.getpid() else None

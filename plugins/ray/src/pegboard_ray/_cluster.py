@@ -16,7 +16,7 @@ from pegboard_ray._order import NAMESPACE
 __all__ = ["Cluster", "asked_of", "ids", "offered"]
 
 _AHEAD: Final = 16
-"""Pieces of what a tool says that nobody has taken yet; then it waits."""
+"""Chunks of a tool that were not taken yet; at so many the tool waits."""
 _FRESH: Final = 5.0
 """Seconds for which the nodes of a cluster are taken to be the same."""
 _NAMES: Final = {"num_cpus": "CPU", "num_gpus": "GPU", "memory": "memory"}
@@ -71,8 +71,8 @@ class Cluster:
         return max(1, known)
 
     def note(self, task: str) -> str:
-        """Whose time was up in a task, so that its worker ended itself; empty if that is not why it is gone."""
-        with suppress(Exception):  # the cluster may be gone as a whole
+        """Whose time was up in a task, so that its worker ended itself; empty if it ended for another reason."""
+        with suppress(Exception):  # the cluster may have ended as a whole
             self._reach()
             said = _internal_kv_get(task.encode(), namespace=NAMESPACE)
             if said is not None:

@@ -27,7 +27,7 @@ __all__ = ["Dispatcher"]
 
 _CLOSED: Final = "the toolkit was closed"
 _CLOSING: Final = 10.0
-"""Seconds that closing waits for workers to be gone."""
+"""Seconds that closing waits for workers to end."""
 _SOON: Final = 0.02
 """Seconds that short calls wait for room for a whole task; then as many go as there is room for."""
 _LOOKS: Final = 1.0
@@ -235,7 +235,7 @@ class Dispatcher:
                     run.fail(_no_answer(run, error))
 
     def close(self) -> None:
-        """End every call; returns when their workers are gone, and with the last toolkit's Ray too."""
+        """End every call; returns when their workers have ended, and with the last toolkit's Ray too."""
         with self._state:
             self._closed = True
             waiting, flying = list(self._waiting), list(self._flying)

@@ -8,7 +8,7 @@ __all__ = ["MismatchError", "NoResourcesError", "OutOfMemoryError", "WorkerLostE
 
 
 class WorkerLostError(Exception):
-    """The worker of a call, or its whole node, was lost with it; nobody knows how far the tool came."""
+    """The worker of a call, or its whole node, died with it; it is unknown how far the tool came."""
 
     abandoned = True
     """So that only an idempotent tool is tried again."""

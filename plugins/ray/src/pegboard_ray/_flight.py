@@ -116,7 +116,7 @@ class Flight:
         return answers
 
     def _broken(self, error: BaseException) -> None:
-        """Ray has no answer. A lone call is lost; of several nobody knows which, so each begins anew, alone."""
+        """Ray has no answer. A lone call has failed; of several it is unknown which, so each begins anew, alone."""
         noted = self._cluster.note(self._key) if isinstance(error, LOST) else ""
         for run in self._runs:
             if len(self._runs) > 1 and run.begins_anew(noted):

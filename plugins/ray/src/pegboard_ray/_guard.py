@@ -28,7 +28,7 @@ def main(number: str, address: str, namespace: str) -> None:
         deadline, key = PAGE.unpack_from(page)
         left = deadline - time.monotonic()
         if left > 0:
-            # A byte says to look sooner; the end of the file that the worker is gone.
+            # A byte says to look sooner; the end of the file that the worker has ended.
             if select.select([0], [], [], None if left == math.inf else left)[0] and not os.read(0, 64):
                 return
             continue

@@ -46,7 +46,7 @@ _TOKEN: Final = secrets.token_hex(32)
 _lock: Final = threading.Lock()
 _kept: _Keeper | None = None
 _late: _Keeper | None = None
-"""One that nobody waits for any more, while Ray still tries to join a cluster."""
+"""One that no caller waits for any more, while Ray still tries to join a cluster."""
 _SHUT: Final = "the program has shut it down"
 
 
@@ -115,7 +115,7 @@ class _Keeper:
 
     @property
     def is_late(self) -> bool:
-        """Whether it still tries to begin, though nobody waits for it any more."""
+        """Whether it still tries to begin, though no caller waits for it any more."""
         return not self._gone.is_set()
 
     def refuse_other(self, settings: Settings) -> None:
@@ -141,7 +141,7 @@ class _Keeper:
         return f"no Ray at {self._settings.address!r}: {why}; begin one there, or correct the setting"
 
     def end(self) -> None:
-        """End what was begun; returns when it is gone."""
+        """End what was begun; returns when it has ended."""
         self._over.set()
         self._gone.wait()
 
@@ -263,7 +263,7 @@ def _environment() -> Iterator[None]:
     """Around the start of a Ray on this machine, whose processes take it over.
 
     Its token is in there, for else Ray writes one into the home directory, and every cluster asks for it from then on.
-    Workers import from where this program does. Nobody is told that Ray is used.
+    Workers import from where this program does. Ray's usage reports are switched off.
     """
     told = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_TOKEN": _TOKEN, **os.environ}
     told["PYTHONPATH"] = os.pathsep.join(filter(os.path.isdir, sys.path))

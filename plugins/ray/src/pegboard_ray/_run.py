@@ -210,7 +210,7 @@ class Run:
     # Ending ----------------------------------------------------------------------------------------------------
 
     def stop(self, reason: str) -> None:
-        """End it, from any thread; its worker is gone soon after."""
+        """End it, from any thread; its worker ends soon after."""
         self.fail(CancelledError(reason))
 
     def fail(self, error: BaseException | None) -> None:

@@ -1,4 +1,4 @@
-"""Keeps the time of calls where they run: whoever waits for them far away cannot tell when they have begun."""
+"""Keeps the time of calls where they run: a caller that waits on another machine cannot tell when they have begun."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class _Guard:
         # It looks at the page when it wakes, and has to be woken only for what is due sooner.
         if not time.monotonic() < self._wakes <= deadline:
             self._wakes = deadline
-            with suppress(OSError):  # it is gone: the thread has to do without
+            with suppress(OSError):  # it has ended: the thread has to do without
                 self._process.stdin.write(b"!")  # type: ignore[union-attr]
 
     def forget(self) -> None:
@@ -123,7 +123,7 @@ class _Guard:
 
 
 def _note(key: str) -> None:
-    """Write down for the program why this worker is gone: by the key of the task, that of the call."""
+    """Write down for the program why this worker ended: by the key of the task, that of the call."""
     task, _, call = key.partition("/")
     with suppress(Exception):  # then it learns no more than that
         from ray.experimental.internal_kv import _internal_kv_put

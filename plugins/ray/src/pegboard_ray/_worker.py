@@ -36,7 +36,7 @@ _watchdog: Final = Watchdog()
 
 
 def run_calls(parcel: bytes) -> bytes:
-    """Run calls to their ends, one after another: their answers. What the tool reports meanwhile nobody hears."""
+    """Run calls to their ends, one after another: their answers. What the tool reports meanwhile is dropped."""
     told = unpacked(parcel)
     if told is None:
         return _refusal()

@@ -47,7 +47,7 @@ def mount_plan(places: Places, executable: str, bubblewrap: str) -> dict[str, An
 def bubblewrap_arguments(bubblewrap: str, directory: str, executable: str, *, network: bool) -> list[str]:
     """The command line that goes before a command. Of paths it has none that another command could change meanwhile.
 
-    The command gets processes, users and (unless `network`) a network of its own, and dies with whoever started it.
+    The command gets processes, users and (unless `network`) a network of its own. It dies with its starter.
     """
     arguments = [bubblewrap, "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
     arguments += ["--share-net"] if network else []

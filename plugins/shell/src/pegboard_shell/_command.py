@@ -72,13 +72,13 @@ def read_text(command: str) -> str:
     if character:
         raise CommandError(
             f"The command holds the character U+{ord(character):04X}, which is not passed on: "
-            "whoever approves a command must see all of it."
+            "the person who approves a command must see all of it."
         )
     return command
 
 
 def _unreadable(command: str) -> str | None:
-    """The first character that whoever reads a command does not see, or sees in another place."""
+    """The first character that a reader of a command does not see, or sees in another place."""
     found = _CONTROL.search(command)
     if found or command.isascii():
         return found[0] if found else None

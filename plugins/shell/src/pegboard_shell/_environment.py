@@ -1,4 +1,4 @@
-"""Environment: the few variables that a command sees, and none that nobody named."""
+"""Environment: the few variables that a command sees, each of them named."""
 
 from __future__ import annotations
 

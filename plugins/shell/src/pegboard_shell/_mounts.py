@@ -42,7 +42,7 @@ def arrange(plan: dict[str, Any]) -> None:
     shown = [(path, clone(walk(path), READ_ONLY)) for path in plan["shown"]]
     workspace = clone(walk(plan["workspace"])) if plan["workspace"] else None
     change(root, READ_ONLY)
-    # Nobody may mount a writable one where all that there is is read-only; bubblewrap mounts its own.
+    # A writable one cannot be mounted where the existing one is read-only; bubblewrap mounts its own.
     change(walk("/proc"), allowed=READ_ONLY)
     for path in plan["hidden"]:
         try:

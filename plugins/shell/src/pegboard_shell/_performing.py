@@ -40,7 +40,7 @@ async def perform(
     """Run a command for so many seconds at most; `runs` knows it meanwhile. Cancelled, it ends the command first.
 
     A toolkit gets the result of a cancelled call then, with what the command wrote: it sees by itself to it that its
-    caller's cancellation goes on. Anybody else gets the cancellation.
+    caller's cancellation goes on. Any other caller gets the cancellation.
     """
     confined = Confined("none", argv)
 

@@ -26,7 +26,7 @@ _DEEPEST: Final = 8
 
 
 class Verdict(StrEnum):
-    """What becomes of a command: it runs, somebody is asked, it is refused, or it cannot be run by anybody."""
+    """What becomes of a command: it runs, needs approval, is refused, or cannot be run at all."""
 
     ALLOW = "allow"
     ASK = "ask"

@@ -24,4 +24,4 @@ class Process(Protocol):
         """Kill it, now."""
 
     def close(self) -> None:
-        """Give back pipes and handles, whether or not somebody still holds the other ends."""
+        """Give back pipes and handles, whether or not another process still holds the other ends."""

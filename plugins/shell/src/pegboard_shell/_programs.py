@@ -117,7 +117,7 @@ def is_inside(path: str, directory: str) -> bool:
 
 
 def is_below(path: str, place: str) -> bool:
-    """Whether a path names something in a place, or the place; nobody looks where it leads."""
+    """Whether a path names something in a place, or the place; links are not followed."""
     path, place = os.path.normcase(path), os.path.normcase(place)
     return path == place or path.startswith(place if place.endswith(os.sep) else f"{place}{os.sep}")
 

@@ -32,7 +32,7 @@ def confine_files(plan: dict[str, Any]) -> None:
         syscall(LANDLOCK_ADD_RULE, ruleset, 1, struct.pack("=Qi", access, place), 0)
         os.close(place)
     for capability in range(MOST_CAPABILITIES):
-        LIBC.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0)  # fails for whoever has none that could be dropped
+        LIBC.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0)  # fails for a process that has none to drop
     checked(LIBC.capset(struct.pack("=Ii", CAPABILITY_VERSION, 0), bytes(24)))
     forbid_new_rights()
     syscall(LANDLOCK_RESTRICT_SELF, ruleset, 0)

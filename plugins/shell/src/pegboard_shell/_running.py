@@ -66,7 +66,7 @@ class Run:
         def serve() -> None:
             try:
                 future.set_result(context.run(self._serve))
-            except BaseException as error:  # noqa: BLE001 - carried to whoever waits
+            except BaseException as error:  # noqa: BLE001 - carried to the caller that waits
                 future.set_exception(error)
 
         threading.Thread(target=serve, name="pegboard-shell", daemon=True).start()
@@ -119,7 +119,7 @@ class Run:
                 self._take(event, outcome)
         if last is None and self._stopping and outcome.status:
             outcome.stopped = True  # its end was read before this thread learned of the stop
-        for _ in range(_MOST_LATE_READS):  # what was written before the end; nobody is waited for
+        for _ in range(_MOST_LATE_READS):  # what was written before the end, without waiting
             late = process.poll(0)
             if not late:
                 break

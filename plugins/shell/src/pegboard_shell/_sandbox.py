@@ -104,7 +104,7 @@ def _confined(sandbox: str, bubblewrap: str, argv: tuple[str, ...], places: Plac
     machine = platform.machine()
     if sandbox == "bubblewrap":
         before = bubblewrap_arguments(bubblewrap, places.workspace, argv[0], network=network)
-        # Without a network it has one of its own, with nobody in it.
+        # Without a network it has one of its own, with no other process in it.
         calls = call_filter(machine, network=True, files=True)
         plan = {"mounts": mount_plan(places, argv[0], bubblewrap), "calls": calls}
         return Confined(sandbox, (*before, *argv[1:]), plan, monitor=True)

@@ -1,4 +1,4 @@
-"""Streaming: output as it comes, for whoever follows a call."""
+"""Streaming: output as it comes, for listeners of a call."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ _BLOCK: Final = 64 * 1024
 _GOODBYE: Final = 0.1
 """Seconds that a supervisor has to go when all is done."""
 _PATIENCE: Final = 15.0
-"""Seconds that it has otherwise, after which it is killed: then nobody looks for what the command has left."""
+"""Seconds that it has otherwise. Then it is killed, and processes that the command left running are not ended."""
 
 
 @final
@@ -71,7 +71,7 @@ class SupervisedProcess:
         return sorted(events, key=lambda event: event[0] == "ended")
 
     def _heard(self, data: bytes) -> list[Event]:
-        if not data and not self._ended:  # somebody killed the supervisor
+        if not data and not self._ended:  # the supervisor was killed
             self.force()
             return [("ended", b"9 1")]
         *lines, self._said = (self._said + data).split(b"\n")
@@ -97,14 +97,14 @@ class SupervisedProcess:
                     os.killpg(group, number)
 
     def close(self) -> None:
-        """Close our ends of all pipes, whoever may still hold the others, and have the supervisor reaped."""
+        """Close our ends of all pipes, even if other processes still hold theirs, and have the supervisor reaped."""
         self._selector.close()
         for file in (self._supervisor.stdout, self._supervisor.stderr, self._control):
             if file is not None:
                 file.close()
         try:
             self._supervisor.wait(_GOODBYE)
-        except subprocess.TimeoutExpired:  # on a busy machine; whoever waits for the command need not wait for that
+        except subprocess.TimeoutExpired:  # on a busy machine; the caller need not wait for that
             threading.Thread(target=self._see_off, name="pegboard-shell", daemon=True).start()
 
     def _see_off(self) -> None:

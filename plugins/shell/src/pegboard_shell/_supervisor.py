@@ -2,7 +2,7 @@
 
 It sets limits before the command begins, adopts what the command leaves behind, and ends only when nothing of that is
 left. Its standard input is a socket: lines about the command go out, and when the other side is shut down (the program
-said so, or is gone) the command is ended: TERM, `grace` seconds, KILL. Its arguments are the config and those of the
+said so, or has ended) the command is ended: TERM, `grace` seconds, KILL. Its arguments are the config and those of the
 command. The config is a mapping as `marshal` writes it, in hexadecimal digits: `{"grace": 0.5, "limits": {},
 "confinement": {}, "monitor": False}`. The program has the same interpreter, so both know the same form.
 
@@ -45,7 +45,7 @@ else:
 PR_SET_CHILD_SUBREAPER = 36
 PROC = "/proc"
 PATIENCE = 2.0
-"""Seconds after which what cannot be killed (a process of another user, one that hangs in the kernel) is left alone."""
+"""Seconds to wait for what cannot be killed: a process of another user, or one that is blocked in the kernel."""
 
 
 def main() -> None:
@@ -61,7 +61,7 @@ def main() -> None:
         become(config, argv, control)
     signal.pthread_sigmask(signal.SIG_SETMASK, [])  # a program may have blocked any, and that is inherited
     silence = os.open(os.devnull, os.O_RDWR)
-    for descriptor in (0, 1, 2):  # whoever reads the command's output must not wait for this process
+    for descriptor in (0, 1, 2):  # the reader of the command's output must not wait for this process
         os.dup2(silence, descriptor)
     status = wait_for(child, control, wake)
     left, status = end(child, status, config, wake)
@@ -76,7 +76,7 @@ def tell(control: int, line: str) -> None:
 
 
 def awake_on_signals() -> int:
-    """A descriptor that can be read from whenever a child has ended or somebody wants this process to end."""
+    """A descriptor that can be read from whenever a child has ended or this process is asked to end."""
     wake, write = os.pipe()
     for descriptor in (wake, write):
         os.set_blocking(descriptor, False)
@@ -108,7 +108,7 @@ def reaped(child: int) -> tuple[int | None, bool]:
 
 
 def wait_for(child: int, control: int, wake: int) -> int | None:
-    """Wait until the child has ended, and give its wait status, or until somebody wants an end, and give None."""
+    """Wait until the child has ended, and give its wait status, or until an end is requested, and give None."""
     while True:
         status, _ = reaped(child)
         if status is not None:

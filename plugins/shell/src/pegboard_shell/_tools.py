@@ -33,13 +33,13 @@ Seconds = Annotated[float | None, Param(gt=0)]
 
 @final
 class ShellTools:
-    """Runs commands in `base_dir`: those that `allow` lists at once, other ones if somebody approves, `deny` never.
+    """Runs commands in `base_dir`: those that `allow` lists at once, other ones after approval, `deny` never.
 
     Without `shell` no shell sees a command: it is read as words and quotes. With it nothing is read, and every command
     needs approval or a sandbox. `arguments` has predicates by name: whether an allowed program may run with these
     arguments. `approve` answers for commands that are not allowed; left out, the toolkit's approver does, and False
-    means that nobody is asked. `environment` names variables of this process that commands see, `variables` gives more;
-    `path` is where programs are looked up, instead of this process's PATH without what lies in `base_dir`.
+    means that no approval is requested. `environment` names variables of this process that commands see, `variables`
+    gives more; `path` is where programs are looked up, instead of this process's PATH without what lies in `base_dir`.
 
     `sandbox` is `"auto"` (what there is), `"required"` (no sandbox, no command) or `"none"`; `network` opens the
     network to it, `readable` shows more of the private places. `timeout` is in seconds, for commands whose call gives
@@ -107,7 +107,7 @@ class ShellTools:
         self._policy.clear()
 
     def is_command_allowed(self, command: str) -> bool:
-        """Whether this command would run now without asking anybody."""
+        """Whether this command would run now without asking for approval."""
         return self.decide(command).verdict is Verdict.ALLOW
 
     def decide(self, command: str) -> Decision:
@@ -199,7 +199,7 @@ class ShellTools:
             answer = await self._answer(decision, sent)
             if answer.decision == "deny":
                 return _not_run(answer.reason)
-            if answer.arguments is not None:  # what is denied stays denied, whoever edits
+            if answer.arguments is not None:  # what is denied stays denied, even after an edit
                 sent |= answer.arguments
                 command, asked_for = str(sent["command"]), sent.get("timeout")
                 return await self._run(command, asked_for, emitter, in_toolkit=in_toolkit, edited=True)
@@ -214,7 +214,7 @@ class ShellTools:
     async def _answer(self, decision: Decision, arguments: Mapping[str, Any]) -> Approval:
         if not callable(self._approve):
             remedy = "ShellTools(allow=[...]) lists what runs unasked, approve= says who is asked"
-            return Approval.deny(f"{decision.reason}, and nobody can approve it (to allow it: {remedy})")
+            return Approval.deny(f"{decision.reason}, and there is no approver (to allow it: {remedy})")
         tool = Tool.from_function(self._execute, name=NAME)
         return await consent(self._approve, ApprovalRequest(tool, "", dict(arguments), decision.reason))
 

@@ -44,7 +44,7 @@ _CROWD: Final = 80
 _FLOOD: Final = 400, 100_000
 """Chunks, and characters of each: more than pipes hold."""
 _BIG: Final = 8_000_000
-_SECRET: Final = "conformance-secret-0123456789abcdef"  # noqa: S105 - nobody's
+_SECRET: Final = "conformance-secret-0123456789abcdef"  # noqa: S105 - made up
 _STILL: Final = 0.5
 """Seconds in which something that goes on would have been seen to."""
 
@@ -61,7 +61,7 @@ def assert_backend_conforms(
 
     `backend` is a backend, what makes one, or the name of one: a toolkit's own, or that of the plugin of that name or
     of `plugins`. Checked are: results, errors with their type and traceback, chunks in their order and no faster than
-    somebody listens, calls that are stopped while they wait and while they run, timeouts, the death of a worker, big
+    they are taken, calls that are stopped while they wait and while they run, timeouts, the death of a worker, big
     arguments and results, Unicode, context and sessions (there, or refused with a remedy), secrets, closing while a
     call runs, and that nothing is left then; `only` picks from `CHECKS`. `settings` are those of the toolkit;
     `patience` is how many seconds anything may take. All checks together take some ten seconds.
@@ -101,7 +101,7 @@ def backend_conformance(
             toolkit.close()
     left = before.left(patience, files=not suite.is_remote) if "leftovers" in chosen else []
     if left:
-        remedy = "release in close() all that was taken, and wait until it is gone"
+        remedy = "release in close() all that was taken, and wait until it has ended"
         found.append(Finding("leftovers", f"after close() there is still: {', '.join(left)}", remedy))
     return found
 
@@ -151,11 +151,11 @@ class _Suite:
 
     @property
     def is_remote(self) -> bool:
-        """Whether jobs leave this machine: then a library of others speaks to it, whose files are its own."""
+        """Whether jobs leave this machine: then a third-party library speaks to it, whose files are its own."""
         return bool(getattr(self._toolkit_backend(), "remote", False))
 
     def findings(self, only: Iterable[str]) -> Iterator[Finding]:
-        """What is wrong; a check that hangs or raises is wrong too."""
+        """What is wrong; a check that does not return or raises is wrong too."""
         self._here.register(tool(backend="thread")(tools.give))  # marked anew each time
         try:
             self._toolkit.register(*(tool(backend=self._backend)(each) for each in tools.TOOLS))
@@ -167,7 +167,7 @@ class _Suite:
             try:
                 yield from self._bounded(lambda run=run: list(run()))  # type: ignore[misc]
             except TimeoutError:
-                yield Finding(check, f"it hung for {self._patience:g} s", "end every job, and tell its future")
+                yield Finding(check, f"no return after {self._patience:g} s", "end every job, and tell its future")
             except Exception:  # noqa: BLE001 - whatever a backend does is a finding
                 yield Finding(check, f"the check itself failed:\n{traceback.format_exc()}", "see what it says")
         self._here.close()
@@ -260,7 +260,7 @@ class _Suite:
             go.set()
         result = call.result(self._patience)
         if emitted >= number:
-            what = f"a tool emitted {number} chunks of {size} characters while nobody took one"
+            what = f"a tool emitted {number} chunks of {size} characters while none was taken"
             yield Finding("back-pressure", what, "let a tool wait while its chunks are not taken")
         if heard != [str(each) for each in range(number)] or result.data != number:
             yield Finding("back-pressure", f"of {number} chunks {len(heard)} came, or out of order", "lose none")
@@ -343,7 +343,7 @@ class _Suite:
 
     def _crash(self) -> Iterator[Finding]:
         if not self._elsewhere:
-            return  # it would end whoever runs this
+            return  # it would end the process that runs the checks
         policy = ExecutionPolicy(max_attempts=3, initial_backoff=0, retry_on=(BaseException,))
         for idempotent in (False, True):
             name = f"end_process_{idempotent}".lower()
@@ -423,7 +423,7 @@ class _Suite:
 
 
 def _begun(function: Callable[[], Any]) -> Future[Any]:
-    """Run something in a thread of its own, which keeps nobody from going on if it hangs."""
+    """Run something in a thread of its own, so that the checks go on if it does not return."""
     future: Future[Any] = Future()
 
     def run() -> None:

@@ -15,7 +15,7 @@ from pegboard import CancelToken, Emitter, ImageBlock, Injected, Session, ToolEr
 __all__ = ["GIVEN", "TARGETS", "TOOLS", "OddError", "Thing", "use_session"]
 
 _LONGEST: Final = 120.0
-"""Seconds after which a tool ends that nobody ends."""
+"""Seconds after which a tool ends by itself."""
 _BEAT: Final = 0.01
 
 GIVEN: Final[dict[str, Any]] = {
@@ -104,7 +104,7 @@ def touch(place: str) -> str:
 
 
 def beat(place: str, end: str) -> None:
-    """Go on and on, whoever says what, until a file is there."""
+    """Go on, ignoring every request to stop, until a file is there."""
     last = time.monotonic() + _LONGEST
     while time.monotonic() < last and not Path(end).exists():
         _append(place)

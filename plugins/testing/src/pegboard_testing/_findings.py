@@ -25,4 +25,4 @@ def message(label: str, findings: Iterable[Finding]) -> str:
     """All findings in one text."""
     found = list(findings)
     things = "one thing" if len(found) == 1 else f"{len(found)} things"
-    return "\n".join([f"{label} does not conform, {things} to mend:", *(f"  {finding}" for finding in found)])
+    return "\n".join([f"{label} does not conform, {things} to fix:", *(f"  {finding}" for finding in found)])

@@ -34,7 +34,7 @@ class Failing:
 @final
 @frozen
 class Broken:
-    """The server begins to say `said` and hangs up after so many `events` of the stream, after `seconds` of silence."""
+    """The server begins to send `said` and disconnects after `events` chunks of the stream and `seconds` of silence."""
 
     said: Any = ""
     events: int = 0
@@ -82,7 +82,7 @@ class ScriptedServer:
         threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
 
     def close(self) -> None:
-        """Hang up, and stop listening."""
+        """Close every connection, and stop listening."""
         self._http.shutdown()
         self._http.server_close()
 
@@ -128,7 +128,7 @@ class _Http(ThreadingHTTPServer):
                 connection.shutdown(socket.SHUT_RDWR)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that hangs up is no news."""
+        """A client that disconnects is not reported."""
 
 
 @final

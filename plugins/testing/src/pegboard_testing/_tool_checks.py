@@ -44,7 +44,7 @@ def check_documentation(tool: Tool) -> Iterator[Finding]:
             yield Finding("documentation", f"the parameter {name!r} of {tool.name} has no description", remedy)
     hidden = _hidden(json.dumps([tool.description, schema], ensure_ascii=False))
     if hidden:
-        remedy = "remove it: whoever reviews the tool does not see what the model reads"
+        remedy = "remove it: a person who reviews the tool does not see what the model reads"
         yield Finding("documentation", f"the texts of {tool.name} hold the invisible character {hidden}", remedy)
 
 
@@ -70,7 +70,7 @@ def check_schema(tool: Tool) -> Iterator[Finding]:
         if schema is not None:
             problem = _schema_problem(schema)
             if problem:
-                remedy = "mend the schema, or the type handler that makes it"
+                remedy = "fix the schema, or the type handler that makes it"
                 yield Finding("schemas", f"{what} of {tool.name}: {problem}", remedy)
     if tool.parameters.get("type") != "object":
         remedy = 'tools take an object: {"type": "object", "properties": {...}}'
@@ -101,7 +101,7 @@ def check_examples(toolkit: Toolkit, tool: Tool, context: Any) -> Iterator[Findi
             continue
         result = toolkit.call_sync(tool.name, example, context=context)
         if result.is_error:
-            remedy = "mend the example, or give assert_conforms the context= and settings= that it needs"
+            remedy = "fix the example, or give assert_conforms the context= and settings= that it needs"
             yield Finding("examples", f"{what} ends as {result.status.value}: {' '.join(result.text.split())}", remedy)
         yield from _check_result(what, result)
 

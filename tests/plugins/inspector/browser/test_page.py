@@ -1,4 +1,4 @@
-"""What somebody does with the page."""
+"""What a user does with the page."""
 
 import json
 import re
@@ -380,7 +380,7 @@ class TestBoard:
     def test_a_group_is_switched(self, page: Any) -> None:
         page.get_by_role("link", name="Board", exact=True).click()
         page.get_by_label("archive").check()
-        page.locator('#tools [data-name="find_letter"]:not(.away)').wait_for()
+        page.locator('#tools [data-name="find_letter"]:not(.withheld)').wait_for()
 
     def test_packs_are_reloaded_and_problems_shown(
         self, open_page: Callable[..., Any], inspected: Callable[[Any], Client], tmp_path: Path,

@@ -38,7 +38,7 @@ export const post = async (path, body = {}) =>
     }),
   );
 
-/** Everything that the page knows; `on(what, listener)` tells what is new, until the signal says that nobody listens. */
+/** Everything that the page knows; `on(what, listener)` tells what is new, until the signal is aborted. */
 export const state = { board: null, revision: 0, calls: new Map(), approvals: [], held: null };
 const listeners = new EventTarget();
 

@@ -22,7 +22,7 @@ const decoded = (text) => {
   try {
     return decodeURIComponent(text);
   } catch {
-    return text; // nobody but a person has written it
+    return text; // only a person can have written it
   }
 };
 

@@ -63,7 +63,7 @@ export function sidebar(current) {
     const names = new Set(shown.map((tool) => tool.name));
     const held = document.activeElement?.dataset?.name;
     const entry = [focused, held, current()].find((name) => names.has(name)) ?? shown[Math.min(4, first)]?.name;
-    // A row that stays is not touched: somebody may be pressing it.
+    // A row that stays is not touched: the user may be pressing it.
     const wanted = shown.map((tool, number) => row(tool, first + number, tool.name === entry));
     const staying = new Set(wanted);
     for (const each of [...rows.children]) if (!staying.has(each)) each.remove();
@@ -91,7 +91,7 @@ export function sidebar(current) {
   function fresh(tool) {
     const marks = [!tool.offered && "not offered", PERMISSIONS[tool.permission], tool.problem && "broken"].filter(Boolean);
     const said = tool.problem ?? (tool.loaded ? tool.summary : "not loaded yet");
-    return h("li", {}, h("a", { href: `#/tools/${encodeURIComponent(tool.name)}`, "data-name": tool.name, class: tool.offered ? "" : "away" },
+    return h("li", {}, h("a", { href: `#/tools/${encodeURIComponent(tool.name)}`, "data-name": tool.name, class: tool.offered ? "" : "withheld" },
       h("span", { class: "name" }, tool.name), marks.map((mark) => h("span", { class: "mark" }, mark)), h("span", { class: "said" }, said)));
   }
 

@@ -16,7 +16,7 @@ const LIVE = new Set(["pending", "running", "awaiting_approval", "suspended"]);
 const tone = (status) => (GOOD.has(status) ? "good" : LIVE.has(status) ? "live" : "bad");
 const duration = (took) => (took < 1 ? `${(took * 1000).toFixed(took < 0.01 ? 1 : 0)} ms` : `${took.toFixed(1)} s`);
 
-/** Report that something could not be done, where somebody asked for it. */
+/** Report that something could not be done, where the user requested it. */
 export const attempt = async (work, place) => {
   place?.querySelector(":scope > .failed")?.remove(); // of the time before
   try {

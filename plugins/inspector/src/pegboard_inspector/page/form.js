@@ -81,7 +81,7 @@ function field(name, schema, { root, depth, secret, required, plain }) {
   };
   const box = h("div", { class: "control" });
   const lost = h("p", { class: "hint", hidden: true });
-  let held = false; // nobody means to run it with nothing in place of a secret
+  let held = false; // it is not meant to run with nothing in place of a secret
   const withheld = (now, here = false) => {
     lost.hidden = !now;
     lost.textContent = now ? "A secret is not put back: enter it again." : "";
@@ -260,7 +260,7 @@ function union(schema, context) {
     select.value = at;
     const one = resolved(several[Number(at)], context.root);
     const what = context.depth > DEEPEST ? any : CONTROLS[kind(one)] ?? any;
-    // Whoever names a kind means to send a value of it.
+    // A user who chooses a kind means to send a value of it.
     const inner = said ? { required: true, changed() {} } : {};
     branch = what(one, { ...context, depth: context.depth + 1, ...inner });
     place.replaceChildren(branch.element);
@@ -355,7 +355,7 @@ function array(schema, context) {
   };
 }
 
-/** An object that may be left out has its fields only when somebody wants them. */
+/** An object that may be left out has its fields only when the user wants them. */
 function member(schema, context) {
   const inner = h("div", {});
   let made = null;

@@ -23,7 +23,7 @@ const drafts = {
 /** The page of a tool; `signal` ends with it. */
 export async function tool(name, place, signal, moved) {
   let facts = null;
-  // What was there before is gone at once: nobody shall run one tool who means another.
+  // What was there before is removed at once: the user must not run one tool and mean another.
   if (moved) fill(place, back(), h("header", { class: "about" }, h("h1", {}, name)));
   try {
     facts = await get(`tools/${encodeURIComponent(name)}`);

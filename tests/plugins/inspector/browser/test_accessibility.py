@@ -1,4 +1,4 @@
-"""For everybody: axe-core finds nothing, everything goes by keyboard, in the dark, and on a telephone."""
+"""Accessible to all users: axe-core finds nothing, everything goes by keyboard, in the dark, and on a telephone."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -177,8 +177,8 @@ def test_five_thousand_tools_without_a_pause(
         return first * second
 
     toolkit.register(many)
-    hung = toolkit["many"]
-    toolkit.register(*(hung.evolve(name=f"tool_{number}") for number in range(5_000)))
+    registered = toolkit["many"]
+    toolkit.register(*(registered.evolve(name=f"tool_{number}") for number in range(5_000)))
     page = open_page(inspected(toolkit))
     page.add_init_script(PAUSES)
     pauses: list[float] = []
