@@ -76,7 +76,7 @@ def pytest(session: nox.Session, *args: str, success_codes: tuple[int, ...] = (0
     each process and each interpreter that a test starts would compile everything again.
     """
     bytecode = Path(session.virtualenv.location, "bytecode")
-    # What the last run's tests wrote and imported, which nobody will import again.
+    # What the last run's tests wrote and imported, which is not imported again.
     shutil.rmtree(bytecode.joinpath(*Path(tempfile.gettempdir()).parts[1:]), ignore_errors=True)
     environment = {"PYTHONDONTWRITEBYTECODE": None, "PYTHONPYCACHEPREFIX": str(bytecode)}
     session.run("python", "-m", "pytest", *args, env=environment, success_codes=success_codes)
@@ -109,7 +109,7 @@ def slow(session: nox.Session) -> None:
     """Run the tests that `tests` leaves out, and those of properties with more examples."""
     session.install(*editable(*LIGHT), *group("test", "engines", "lint", "types"))
     thorough = ("-m", "slow or network or hypothesis", "--hypothesis-profile", "thorough")
-    # What takes two minutes alone may take ten where others use the machine, and does not hang.
+    # A test that takes two minutes alone may take ten on a busy machine, and is not blocked.
     patient = ("-o", "faulthandler_timeout=900")
     pytest(session, *IN_PARALLEL, *thorough, *patient, *session.posargs)
 
@@ -134,7 +134,7 @@ def coverage(session: nox.Session) -> None:
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Check style; `nox -s lint -- --fix` mends what it can."""
+    """Check style; `nox -s lint -- --fix` fixes what it can."""
     session.install(*group("lint"))
     fix = "--fix" in session.posargs
     session.run("ruff", "check", *(["--fix"] if fix else []))
@@ -192,14 +192,14 @@ def build(session: nox.Session) -> None:
 def build_command(session: nox.Session) -> list[str]:
     """Begin a command: what follows is the output folder and the member. uv is ten times as fast as build."""
     if session.venv_backend == "uv":
-        # Without the workspace's sources: a member builds as it would for a stranger.
+        # Without the workspace's sources: a member builds as it would for a user.
         return ["uv", "build", "--no-sources", "--out-dir"]
     session.install(*group("build"))
     return ["python", "-m", "build", "--outdir"]
 
 
 def published_examples() -> list[str]:
-    """Examples that are distributions of their own, as a stranger would publish them."""
+    """Examples that are distributions of their own, as a third party would publish them."""
     return sorted(str(path.parent) for path in EXAMPLES.glob("*/pyproject.toml"))
 
 

@@ -1,4 +1,4 @@
-"""A tool that may hang or crash runs in a process of its own."""
+"""A tool that may block or crash runs in a process of its own."""
 
 from pegboard import Toolkit, tool
 

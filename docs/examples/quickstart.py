@@ -1,4 +1,4 @@
-"""Pegboard in one file: hang tools on a board, show them to a model, run the calls that it sends back.
+"""Pegboard in one file: put tools on a board, show them to a model, run the calls that it sends back.
 
 Run it with `nox -s demo`, or with `python quickstart.py` wherever pegboard[all] is installed. No model is needed: the
 calls below are written down as a model would send them, and the agent at the end talks to a server on this machine that
@@ -98,7 +98,7 @@ async def main(model: OpenAIChat) -> None:
     """Assemble a toolkit and use it."""
     page = readme()
     settings = {"files": {"base_dir": str(page.parent), "read_only": True}}
-    # Toolkit() hangs up the tools of every installed pack; register() adds the program's own.
+    # Toolkit() registers the tools of every installed pack; register() adds the program's own.
     async with Toolkit(settings=settings, context=User("ada@example.com")) as toolkit:
         toolkit.register(WeatherService(), Calculator(), cost_of)
         toolkit.register(send_email, presets={"api_key": Secret(os.environ.get("EMAIL_API_KEY", "made-up"))})
@@ -125,7 +125,7 @@ async def main(model: OpenAIChat) -> None:
         heading("The API key is a preset, the sender comes from the context; the model sees neither")
         show(await toolkit.call("send_email", {"to": "bob@example.com", "subject": "Lunch?"}))
 
-        heading("A bad call is a result, not an exception; it says what to mend")
+        heading("A bad call is a result, not an exception; it says what to fix")
         show(await toolkit.call("get_forecast", {"town": "Beijing", "days": "three"}))
         show(await toolkit.call("get_wether", {"city": "Beijing"}))
 

@@ -87,9 +87,9 @@ Never repaired: text for a `str` parameter, which is never parsed; `5.7` or `"5.
 `null` for an array; `"1"` or `"yes"` for a boolean, `"1e3"` for an integer, `"None"` for null; `"10:00 AM"`,
 `"5 minutes"`, `"12/05/2025"` (the refusal shows how to write it); malformed JSON for a tool that is not `read_only`.
 
-`Toolkit(repair="off")` repairs nothing, `"safe"` is the default, and `"max"` also mends malformed JSON, for tools that
-are `read_only` alone, if the package `json_repair` is installed (`pip install json_repair`): a truncated path must not
-reach a tool that deletes.
+`Toolkit(repair="off")` repairs nothing, `"safe"` is the default, and `"max"` also repairs malformed JSON, for tools
+that are `read_only` alone, if the package `json_repair` is installed (`pip install json_repair`): a truncated path must
+not reach a tool that deletes.
 
 ### What real models send
 

@@ -179,8 +179,8 @@ class TestWhatCannotBeUsed:
                 assert toolkit.problems == []
 
 
-class TestStrangers:
-    """A fault takes down the operation that has it, and nothing else."""
+class TestFaults:
+    """A fault removes the operation that has it, and nothing else."""
 
     @pytest.mark.parametrize(
         "said",

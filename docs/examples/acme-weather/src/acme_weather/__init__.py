@@ -51,5 +51,5 @@ def settings_type() -> type[Settings]:
 
 @pegboard.hookimpl
 def provide_tools(settings: Settings) -> Iterable[object]:
-    """What hangs on the board."""
+    """The tools of this pack."""
     return [Weather(settings.unit)]
