@@ -162,6 +162,6 @@ class TestGuards:
         ],
     )
     def test_trespass_is_found(self, tmp_path: Path, source: str, trespass: bool) -> None:
-        module = tmp_path / "stranger.py"
+        module = tmp_path / "unrelated.py"
         module.write_text(source, encoding="utf-8")
         assert bool(trespasses(module)) is trespass

@@ -15,7 +15,7 @@ from pegboard import Param, Status, Tool, Toolkit, ToolResult
 pytestmark = pytest.mark.usefixtures("path")
 
 SCREENFUL = 24 * 200
-"""Characters of a message that somebody can take in at once."""
+"""Characters of a message that a reader can take in at once."""
 
 
 @pytest.fixture(scope="module")

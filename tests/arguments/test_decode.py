@@ -161,7 +161,7 @@ class TestFast:
         assert fast_decode(text)[0] == decode(text)
 
 
-def mend(text: str) -> tuple[dict[str, Any], Note]:
+def repaired_text(text: str) -> tuple[dict[str, Any], Note]:
     with pytest.raises(DecodeError) as refused:
         decode(text)
     return repair_text(text, refused.value)
@@ -169,37 +169,37 @@ def mend(text: str) -> tuple[dict[str, Any], Note]:
 
 class TestMalformedText:
     @pytest.fixture
-    def mender(self, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-        """Stands in for json_repair: `mender["answer"]` is what it makes of any text."""
+    def repairer(self, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+        """Stands in for json_repair: `repairer["answer"]` is what it makes of any text."""
         made: dict[str, Any] = {"answer": {"city": "Paris"}}
         module = ModuleType("json_repair")
         module.repair_json = lambda text, *, return_objects: made["answer"]  # type: ignore[attr-defined]
         monkeypatch.setitem(sys.modules, "json_repair", module)
         return made
 
-    def test_is_mended_with_a_note(self, mender: dict[str, Any]) -> None:
-        arguments, note = mend('{"city": "Paris')
+    def test_is_repaired_with_a_note(self, repairer: dict[str, Any]) -> None:
+        arguments, note = repaired_text('{"city": "Paris')
         assert arguments == {"city": "Paris"}
         assert note.kind == "repair"
         assert 'malformed JSON read as {"city": "Paris"}' in note
 
     @pytest.mark.parametrize("answer", ["", [], [{"city": "x"}]])
-    def test_is_refused_where_no_object_comes_of_it(self, mender: dict[str, Any], answer: Any) -> None:
-        mender["answer"] = answer
+    def test_is_refused_where_no_object_comes_of_it(self, repairer: dict[str, Any], answer: Any) -> None:
+        repairer["answer"] = answer
         with pytest.raises(DecodeError, match="not valid JSON"):
-            mend("{city")
+            repaired_text("{city")
 
-    def test_is_held_to_the_bounds(self, mender: dict[str, Any]) -> None:
-        mender["answer"] = {"a": float("inf")}
+    def test_is_held_to_the_bounds(self, repairer: dict[str, Any]) -> None:
+        repairer["answer"] = {"a": float("inf")}
         with pytest.raises(DecodeError, match="inf"):
-            mend("{city")
+            repaired_text("{city")
         with pytest.raises(DecodeError, match="nested"):
-            mend("[" * 10_000)
+            repaired_text("[" * 10_000)
 
     def test_the_package_is_named_where_it_is_missing(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "json_repair", None)
         with pytest.raises(DecodeError, match=r"not valid JSON") as caught:
-            mend("{city")
+            repaired_text("{city")
         assert "pip install json_repair" in caught.value.remedy
         assert "pip" not in str(caught.value)
 

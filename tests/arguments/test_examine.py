@@ -1,4 +1,4 @@
-"""One walk mends and explains: no part is asked twice."""
+"""One walk repairs and explains: no part is checked twice."""
 
 import inspect
 import sys
@@ -82,18 +82,18 @@ def test_what_a_class_raises_is_the_refusal() -> None:
 )
 def test_each_part_is_asked_once(around: Callable[[TypePlan], TypePlan], value: Any) -> None:
     asked = Asked()
-    mended, problems, notes = examine(around(asked.plan), value)
-    assert mended is value
+    repaired, problems, notes = examine(around(asked.plan), value)
+    assert repaired is value
     assert not notes
     assert problems == explain(around(Asked().plan), value)
     assert len(problems) == 2
     assert asked.times == 4
 
 
-def test_a_part_beside_one_that_was_mended_is_not_asked_again() -> None:
+def test_a_part_beside_one_that_was_repaired_is_not_checked_again() -> None:
     asked = Asked()
-    mended, problems, notes = examine(record(odd=asked.plan, number=INTEGER), {"odd": 2, "number": "5"})
-    assert mended == {"odd": 2, "number": 5}
+    repaired, problems, notes = examine(record(odd=asked.plan, number=INTEGER), {"odd": 2, "number": "5"})
+    assert repaired == {"odd": 2, "number": 5}
     assert [note.path for note in notes] == ["number"]
     assert [problem.path for problem in problems] == ["odd"]
     assert asked.times == 1
@@ -106,7 +106,7 @@ def test_the_same_value_under_two_types_is_judged_by_each() -> None:
     assert [problem.path for problem in problems] == ["numbers[1]", "texts[0]"]
 
 
-def test_the_walk_ends_where_nobody_reads_on() -> None:
+def test_the_walk_ends_where_reading_stops() -> None:
     asked = Asked()
     _, problems, _ = examine(array(asked.plan), [0] * (MOST_PROBLEMS + 500))
     assert len(problems) == MOST_PROBLEMS
@@ -155,15 +155,15 @@ def test_a_nested_member_is_looked_into_when_something_is_surplus() -> None:
 )
 def test_what_fits_is_returned_as_it_is(plan: TypePlan) -> None:
     value: Any = {"a": 1} if refusal(plan, {"a": 1}) is None else [1]
-    mended, problems, notes = examine(plan, value)
-    assert mended is value
+    repaired, problems, notes = examine(plan, value)
+    assert repaired is value
     assert (problems, notes) == ([], [])
 
 
-def test_a_problem_under_a_mended_key_has_the_path_that_was_sent() -> None:
+def test_a_problem_under_a_repaired_key_has_the_path_that_was_sent() -> None:
     plan = mapping(INTEGER, key=literal("C"))
-    mended, problems, notes = examine(plan, {"c": "x"})
-    assert mended == {"C": "x"}
+    repaired, problems, notes = examine(plan, {"c": "x"})
+    assert repaired == {"C": "x"}
     assert [note.path for note in notes] == ["c"]
     assert [str(problem) for problem in problems] == ['c: expected integer, got string "x"']
 

@@ -40,7 +40,7 @@ def test_every_problem_is_named(call: Any) -> None:
     assert result.text == f"Error: invalid arguments:\n{problems}"
 
 
-def test_what_can_be_mended_is(call: Any) -> None:
+def test_what_can_be_repaired_is(call: Any) -> None:
     result = call('{"city": "Bern", "days": "3"}')
     assert (result.text, len(result.notes)) == ("Bern 3", 1)
 

@@ -30,7 +30,7 @@ class Letter(enum.Enum):
 
 class TestRungs:
     @pytest.mark.parametrize(
-        ("plan", "sent", "mended", "note"),
+        ("plan", "sent", "repaired", "note"),
         [
             (INTEGER, "3", 3, 'text "3" read as integer 3'),
             (INTEGER, " -3 ", -3, 'text " -3 " read as integer -3'),
@@ -83,23 +83,23 @@ class TestRungs:
             (shapes.either(INTEGER, POINT), '{"x": 1}', {"x": 1}, "JSON text read as object"),
         ],
     )
-    def test_mends_with_a_note(self, plan: TypePlan, sent: Any, mended: Any, note: str) -> None:
+    def test_repairs_with_a_note(self, plan: TypePlan, sent: Any, repaired: Any, note: str) -> None:
         value, notes = repair(plan, sent)
-        assert (value, type(value)) == (mended, type(mended))
+        assert (value, type(value)) == (repaired, type(repaired))
         assert [(str(each), each.kind, each.path) for each in notes] == [(note, "repair", "")]
         assert refusal(plan, value) is None
 
     @pytest.mark.parametrize(
-        ("plan", "sent", "mended"),
+        ("plan", "sent", "repaired"),
         [
             (shapes.array(INTEGER), "3", [3]),
             (shapes.array(BOOLEAN), 0, [False]),
             (shapes.array(POINT), '{"x": 1}', [{"x": 1}]),
         ],
     )
-    def test_two_on_one_value(self, plan: TypePlan, sent: Any, mended: Any) -> None:
+    def test_two_on_one_value(self, plan: TypePlan, sent: Any, repaired: Any) -> None:
         value, notes = repair(plan, sent)
-        assert (value, len(notes)) == (mended, 2)
+        assert (value, len(notes)) == (repaired, 2)
 
     def test_members_of_what_is_wrapped_are_wrapped_too(self) -> None:
         plan = shapes.array(shapes.record(tags=shapes.array(TEXT)))
@@ -276,7 +276,7 @@ class TestLeftAlone:
         sent = {"x": 1}
         assert repair(POINT, sent)[0] is sent
 
-    def test_what_cannot_be_mended_beside_what_can(self) -> None:
+    def test_what_cannot_be_repaired_beside_what_can(self) -> None:
         plan = shapes.record(a=INTEGER, b=INTEGER)
         value, notes = repair(plan, {"a": "1", "b": "x", "c": None})
         assert value == {"a": 1, "b": "x", "c": None}
@@ -326,12 +326,12 @@ JSON = st.recursive(
 @given(sent=JSON)
 def test_promises(plan: TypePlan, sent: Any) -> None:
     before = copy.deepcopy(sent)
-    mended, notes = repair(plan, sent)
+    repaired, notes = repair(plan, sent)
     assert sent == before, "the input is never changed"
-    again, more = repair(plan, mended)
-    assert (again, more) == (mended, []), "mending twice changes nothing more"
+    again, more = repair(plan, repaired)
+    assert (again, more) == (repaired, []), "repairing twice changes nothing more"
     if refusal(plan, sent) is None:
-        assert mended is sent
+        assert repaired is sent
         assert notes == []
-    if mended != sent:
+    if repaired != sent:
         assert notes

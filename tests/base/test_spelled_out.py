@@ -22,7 +22,7 @@ def test_nothing_unseen_is_left() -> None:
 
 
 @pytest.mark.parametrize("blank", ["\u115f", "\u3164", "\uffa0", "\u2800", "\u034f", "\ufe00", "\U000e0100"])
-def test_nor_a_letter_that_nobody_sees(blank: str) -> None:
+def test_nor_an_invisible_letter(blank: str) -> None:
     assert spelled_out(f"a{blank}") == f"a{blank.encode('unicode_escape').decode()}"
 
 

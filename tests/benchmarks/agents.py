@@ -54,7 +54,7 @@ def _served() -> Iterator[str]:
 
 
 async def by_hand(url: str, toolkit: Toolkit, bare: bool) -> str:
-    """The loop of somebody who trusts the server; a `bare` one has no toolkit, and trusts the model too."""
+    """The loop of a program that trusts the server; a `bare` one has no toolkit, and trusts the model too."""
     chat = toolkit.dialect("openai")
     tools = chat.tools()
     messages: list[dict[str, Any]] = [{"role": "user", "content": "Go!"}]

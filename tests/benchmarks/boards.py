@@ -30,7 +30,7 @@ def _schema(function: Callable[..., Any]) -> None:
 
 
 def _against_reflection(template: str, pace: Pace) -> list[float]:
-    """Each round reads functions that nobody has read before."""
+    """Each round reads functions that were not read before."""
     batches = iter([written(template, 1000, start * 1000) for start in range(pace.repeats + 1)])
     current: list[Any] = []
 

@@ -33,7 +33,7 @@ __all__ = ["BENCHMARKS"]
 
 
 def board() -> Toolkit:
-    """What hangs there, made as a program would make it."""
+    """The toolkit, made as a program would make it."""
     toolkit = Toolkit(context=[Client()])
     toolkit.register(forecast, forecast_later, total, refuse)
     toolkit.register(send, presets={"key": "secret enough"})

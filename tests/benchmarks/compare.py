@@ -81,7 +81,7 @@ def commit(revision: str) -> str:
 
 @contextmanager
 def unpacked(commit: str) -> Iterator[Path]:
-    """A folder with the files of a commit, which goes away at the end."""
+    """A folder with the files of a commit, which is removed at the end."""
     with tempfile.TemporaryDirectory(prefix="pegboard-bench-") as folder:
         with tarfile.open(fileobj=BytesIO(_git("archive", commit))) as archive:
             archive.extractall(folder, filter="data")
@@ -158,14 +158,14 @@ def _measured(name: str, place: Path, temporary: Path, quick: bool) -> Any:
     """What `--json` prints for one benchmark, with the packages of a folder; raises CalledProcessError."""
     sources = [place / "core" / "src", *sorted(place.glob("plugins/*/src"))]
     path = os.pathsep.join(map(str, [*sources, ROOT]))
-    # What the benchmarks leave in the folder for temporary files goes away with the unpacked revision.
+    # What the benchmarks leave in the folder for temporary files is removed with the unpacked revision.
     environment = {**os.environ, "PYTHONPATH": path, "TMPDIR": str(temporary)}
     command = [sys.executable, "-c", CHECKED, str(sources[0]), name, "--json", *(["--quick"] if quick else [])]
     run = subprocess.run(command, check=True, capture_output=True, text=True, env=environment, cwd=ROOT)
     return json.loads(run.stdout)
 
 
-# The folder of the core has to be the first argument, so that nobody measures other packages than the table says.
+# The folder of the core has to be the first argument, so that the packages are those that the table names.
 CHECKED = """
 import sys, pegboard
 source = sys.argv.pop(1)

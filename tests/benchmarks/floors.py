@@ -121,7 +121,7 @@ async def later_by_hand() -> Small:
 
 
 def reflect(function: Callable[..., Any]) -> None:
-    """F7: what nobody who reads a signature gets around."""
+    """F7: the least that reading a signature takes."""
     inspect.signature(function)
     typing.get_type_hints(function, include_extras=True)
 
@@ -209,7 +209,7 @@ class Bill{n}:
 
 
 def written(template: str, number: int, start: int = 0) -> list[Callable[..., Any]]:
-    """Distinct functions, as if somebody had written them all."""
+    """Distinct functions, as if each had been written by hand."""
     names = {"Bill": Bill, "dataclass": dataclass, "__name__": __name__}
     for n in range(start, start + number):
         exec(compile(template.replace("{n}", str(n)), f"<tool {n}>", "exec", dont_inherit=True), names)

@@ -15,7 +15,7 @@ from attrs import frozen
 __all__ = ["HEAD", "Imported", "cells", "measure", "own_times"]
 
 FEW = 0.5
-"""Foreign modules below these milliseconds share a row."""
+"""Third-party modules below these milliseconds share a row."""
 
 HEAD = ("module", "import pegboard, ms", "until a first call, ms")
 LINE = re.compile(r"^import time:\s+(\d+) \|\s+\d+ \|\s+(\S+)$", re.MULTILINE)

@@ -129,7 +129,7 @@ def waited(function: Callable[[], Any]) -> float:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """No garbage collection in between: it would hit whoever happens to allocate the thousandth object."""
+    """No garbage collection in between: it would hit the code that happens to allocate the thousandth object."""
     was_enabled = gc.isenabled()
     gc.collect()
     gc.disable()

@@ -112,7 +112,7 @@ def _installed(pace: Pace) -> Iterator[Figure]:
         site = Path(directory, "300")
         for n in range(300):
             scripts = f"[console_scripts]\ntool{n} = module{n}:main\n" if n % 3 else ""
-            fake_distribution(site, f"stranger-{n}", entry_points=scripts, requires=["attrs"])
+            fake_distribution(site, f"unrelated-{n}", entry_points=scripts, requires=["attrs"])
         yield Figure.of(
             "B11", "discovery, 300 distributions", _milliseconds(DISCOVERY, 0, pace, str(site)), 15.0, 8.0, "ms"
         )

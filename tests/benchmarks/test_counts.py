@@ -127,7 +127,7 @@ class TestDispatch:
             assert (await call()).status == "success"
             steps = call().__await__()
             begun = counted(lambda: next(steps).add_done_callback(str, context=copy_context()))
-            with pytest.raises(StopIteration) as ended:  # nobody has cancelled this task, so the call ends in a result
+            with pytest.raises(StopIteration) as ended:  # this task was not cancelled, so the call ends in a result
                 steps.throw(asyncio.CancelledError())
             assert ended.value.value.status == "cancelled"
             return begun

@@ -122,7 +122,7 @@ class TestCoreAlone:
             assert os.environ["PEGBOARD_BLOCK"] == "acme,otel"
         assert os.environ["PEGBOARD_BLOCK"] == "acme"
 
-    def test_variable_goes_away_again(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_variable_is_unset_again(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv("PEGBOARD_BLOCK", raising=False)
         with figures.core_alone():
             assert os.environ["PEGBOARD_BLOCK"] == "otel"

@@ -15,7 +15,7 @@ def test_report_is_read_for_what_was_found() -> None:
     assert imports.own_times(REPORT, {"attr", "attr._make"}) == {"attr._make": 1.5, "attr": 0.25}
 
 
-def test_small_foreign_modules_share_a_row_and_ours_do_not() -> None:
+def test_small_third_party_modules_share_a_row_and_ours_do_not() -> None:
     found = [
         Imported("pegboard", "pegboard", 0.1, 0.1),
         Imported("pegboard", "pegboard._model.tool", None, 0.2),

@@ -1,4 +1,4 @@
-"""Peers: what is found out about a path, how it is measured, and that one that fails stops nobody."""
+"""Peers: what is found out about a path, how it is measured, and that one that fails stops no other."""
 
 import inspect
 import json

@@ -91,7 +91,7 @@ class TestAllowed:
             assert board.call_sync("send", CALL).status is Status.SUCCESS
             assert (len(reasons), board.problems) == (1, [])
 
-    def test_nobody_there_to_ask(self, far: Far) -> None:
+    def test_without_an_approver(self, far: Far) -> None:
         with Toolkit(plugins=()) as toolkit:
             toolkit.register(far)
             toolkit.set_permission("send", "always")

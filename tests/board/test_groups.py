@@ -103,7 +103,7 @@ class TestGroups:
         with pytest.raises(RegistrationError, match="a tool group needs a name"):
             Toolkit(plugins=()).create_group(name)
 
-    def test_are_managed_by_somebody(self) -> None:
+    def test_have_a_known_manager(self) -> None:
         with pytest.raises(RegistrationError, match='"model" or "program", got \'user\''):
             Toolkit(plugins=()).create_group("a", managed_by="user")  # type: ignore[arg-type]
 
@@ -139,7 +139,7 @@ class TestGroups:
         assert names(toolkit.session(groups=["b"])) == ["add"]
         assert names(toolkit.session(groups=[])) == []
 
-    def test_a_pack_names_groups_that_nobody_created(self) -> None:
+    def test_a_pack_names_groups_that_were_not_created(self) -> None:
         @tool(group=["admin", "ops"])
         def wipe() -> str:
             return "wiped"

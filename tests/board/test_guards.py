@@ -61,7 +61,7 @@ class TestVerdicts:
         assert toolkit.permissions == {"wipe": permission, "read": "always"}
         assert toolkit.call_sync("wipe").status == status
 
-    def test_the_reason_is_told_to_whoever_approves(self) -> None:
+    def test_the_reason_is_told_to_the_approver(self) -> None:
         told: list[str] = []
 
         def approve(request: ApprovalRequest) -> bool:

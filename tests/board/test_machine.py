@@ -360,8 +360,8 @@ class Board(RuleBasedStateMachine):
         groups = {group.name: KnownGroup(group.active, group.managed_by) for group in self.toolkit.groups}
         assert groups == self.known.groups
         assert list(groups) == list(self.known.groups)
-        hanging = [(tool.name, tool.groups) for tool in self.toolkit if tool.name != META]
-        assert hanging == [(name, tool.groups) for name, tool in self.known.tools.items()]
+        registered = [(tool.name, tool.groups) for tool in self.toolkit if tool.name != META]
+        assert registered == [(name, tool.groups) for name, tool in self.known.tools.items()]
 
     @invariant()
     def every_session_shows_the_same(self) -> None:
@@ -399,5 +399,5 @@ TestBoard.settings = settings(max_examples=15, stateful_step_count=20)
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(8))
 def test_board_at_length(part: int) -> None:
-    """In parts, so that none comes near the five minutes after which a test is taken for hung."""
+    """In parts, so that none comes near the timeout of five minutes."""
     run_state_machine_as_test(Board, settings=settings(max_examples=125, stateful_step_count=40, database=None))

@@ -71,7 +71,7 @@ class TestPermissionsAreThoseOfTheMoment:
             assert asked == ["delete always asks"]
 
     def test_always_asks_no_more(self) -> None:
-        """Whoever says "always" to the first of several calls is not asked about the others."""
+        """An approver that says "always" to the first of several calls is not asked about the others."""
         asked: list[str] = []
 
         def approver(request: ApprovalRequest) -> bool:
@@ -110,7 +110,7 @@ class TestPermissionsAreThoseOfTheMoment:
 
 
 class TestNamesakes:
-    """A tool that takes the name of one that was taken down."""
+    """A tool that takes the name of one that was removed."""
 
     @pytest.mark.parametrize(("said", "then"), [("always", "prompt"), ("never", "never"), ("prompt", "prompt")])
     def test_what_was_allowed_ends_and_what_was_refused_stays(self, said: Any, then: str) -> None:

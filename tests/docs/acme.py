@@ -1,4 +1,4 @@
-"""What the examples of the hooks import: the library of somebody else."""
+"""What the examples of the hooks import: a third-party library."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def test_names_every_pack_that_another_one_needs() -> None:
 @pytest.mark.network
 @pytest.mark.skipif(sys.platform == "win32", reason="the page's lines are for other shells")
 def test_folders_of_a_checkout_can_be_installed(tmp_path: Path) -> None:
-    """In a fresh environment, from the folders that the page names as those that somebody may want."""
+    """In a fresh environment, from the folders that the page names as optional."""
     named = re.search(r"Name the folders that you want[^`]+`([^`]+)`", PAGE)
     assert named
     venv.create(tmp_path / "venv", with_pip=True)

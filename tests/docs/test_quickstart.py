@@ -46,7 +46,7 @@ def test_shows_this_readme(output: str) -> None:
     assert "MIT licensed.\n" in output
 
 
-def test_bad_call_tells_what_to_mend(output: str) -> None:
+def test_bad_call_tells_what_to_fix(output: str) -> None:
     assert 'days: expected integer >= 1 and <= 14, got string "three"' in output
 
 

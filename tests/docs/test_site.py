@@ -1,4 +1,4 @@
-"""What the site is told to have, and that it asks nobody else for anything."""
+"""What the site must have, and that it loads nothing from other servers."""
 
 import re
 from typing import Any

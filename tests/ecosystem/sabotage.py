@@ -75,8 +75,8 @@ def broken_metadata(site: Path) -> None:
     (info / "METADATA").write_bytes(b"\xff\xfe no header at all")
 
 
-def stranger_not_text(site: Path) -> None:
-    info = fake_distribution(site, "stranger", entry_points="x")
+def unrelated_not_text(site: Path) -> None:
+    info = fake_distribution(site, "unrelated", entry_points="x")
     (info / "entry_points.txt").write_bytes(b"\xff\xfe\x00[pegboard]")
 
 
@@ -137,11 +137,11 @@ CASES: dict[str, Case] = {
         ('the line "half"', "reinstall acme-entries"),
         ("entries_tool",),
     ),
-    "a stranger's malformed entry_points.txt": Case(
-        lambda site: fake_distribution(site, "stranger-lines", entry_points="[console_scripts]\nno equals\n[x\n"), {}
+    "a third-party malformed entry_points.txt": Case(
+        lambda site: fake_distribution(site, "unrelated-lines", entry_points="[console_scripts]\nno equals\n[x\n"), {}
     ),
-    "a stranger's entry_points.txt that is no text": Case(
-        stranger_not_text, {}, ("stranger-1.0.dist-info: entry points cannot be read",)
+    "a third-party entry_points.txt that is no text": Case(
+        unrelated_not_text, {}, ("unrelated-1.0.dist-info: entry points cannot be read",)
     ),
     "malformed METADATA": Case(broken_metadata, {"metadata": "failed"}, ("the METADATA in", "acme_metadata-1.0")),
     "stale empty dist-info": Case(stale, {"stale": "active"}, (), ("stale_tool",)),

@@ -90,7 +90,7 @@ class Role(enum.Enum):
 
 @injectable
 class Plain:
-    """Nobody maps it."""
+    """A class without a mapping."""
 
 
 @dataclass(frozen=True)
@@ -351,7 +351,7 @@ def test_from_cattrs() -> None:
 
 
 class TestDeclaredLater:
-    def test_tools_that_hang_are_read_anew(self) -> None:
+    def test_registered_tools_are_read_anew(self) -> None:
         def f(robot: Robot, count: int = 1) -> str:
             return f"{robot.serial} {count}"
 

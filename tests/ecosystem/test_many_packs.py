@@ -1,4 +1,4 @@
-"""Hundreds of distributions and dozens of packs: nothing is imported that nobody asked for, and order never shows."""
+"""Hundreds of distributions and dozens of packs: nothing is imported unless it is requested, and order never shows."""
 
 import json
 import os
@@ -48,11 +48,11 @@ with Toolkit() as toolkit:
 
 @pytest.fixture(scope="module")
 def crowd(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """300 distributions of strangers and 50 packs of 20 tools, each behind import strings."""
+    """300 third-party distributions and 50 packs of 20 tools, each behind import strings."""
     site = tmp_path_factory.mktemp("crowd")
     for number in range(300):
         scripts = {"console_scripts": {f"tool{number}": "module:main"}} if number % 3 else ""
-        fake_distribution(site, f"stranger-{number}", entry_points=scripts, requires=["attrs"])
+        fake_distribution(site, f"unrelated-{number}", entry_points=scripts, requires=["attrs"])
     for number in range(50):
         names = ", ".join(f"pack_{number}_{tool}" for tool in range(20))
         modules = {
@@ -87,8 +87,8 @@ class TestNothingIsImportedThatWasNotAskedFor:
 
     def test_the_crowd_adds_nothing_but_itself(self, crowd: Path) -> None:
         one = run(crowd, "{'plugins': ['many-7']}")
-        everybody = run(crowd)
-        assert everybody["count"] - one["count"] == 49
+        all_names = run(crowd)
+        assert all_names["count"] - one["count"] == 49
 
 
 def _install_shuffled(site: Path, seed: int) -> None:

@@ -54,7 +54,7 @@ class TestAllAtOnce:
     def test_is_named(self, found: Any, name: str) -> None:
         check(CASES[name], found)
 
-    def test_nobody_else_is_blamed(self, found: Any) -> None:
+    def test_no_other_is_blamed(self, found: Any) -> None:
         known = {name for case in CASES.values() for name in case.states} | set(HARMLESS)
         strange = {name for name, state, _ in found["plugins"] if state != "blocked"} - known
         assert strange == set()

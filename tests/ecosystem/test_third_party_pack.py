@@ -1,4 +1,4 @@
-"""A stranger's pack, as a wheel in a fresh environment: installed it hangs on the board, removed it is gone."""
+"""A third-party pack, as a wheel in a fresh environment: its tools come with its installation and go with it."""
 
 import pytest
 
@@ -26,10 +26,10 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> Environment:
-    return Environment(tmp_path_factory.mktemp("stranger"), SOURCES, "pegboard", "pegboard-files")
+    return Environment(tmp_path_factory.mktemp("unrelated"), SOURCES, "pegboard", "pegboard-files")
 
 
-def test_a_strangers_pack_comes_breaks_and_goes(environment: Environment) -> None:
+def test_a_third_party_pack_is_installed_breaks_and_is_removed(environment: Environment) -> None:
     before = environment.run(BOARD)
     assert "acme_forecast" not in before["tools"]
     assert before["forecast"][0] == "not_found"

@@ -25,7 +25,7 @@ CALLERS = 12
 LAST = 30
 """Calls that are under way when the toolkit is closed."""
 HUNG = 0.2
-"""Seconds for which tools still hang once the toolkit is being closed."""
+"""Seconds for which tools stay blocked once the toolkit is being closed."""
 TOLD = 20
 """How many of the problems are told."""
 
@@ -110,7 +110,7 @@ class Wave:
         self.expect_none([problem for trial in trials for problem in trial.problems()])
 
     def check_abandoned(self) -> None:
-        """Whoever is in a tool now is counted as abandoned; the two that were planted at least."""
+        """Threads that are in a tool now are counted as abandoned; at least the two that were planted."""
         self._settles(lambda: 2 <= self.toolkit.stats["abandoned_threads"] == len(self.zoo.inside))
 
     def check_locks(self) -> None:
@@ -120,7 +120,7 @@ class Wave:
             self.expect_none([] if result.status is Status.SUCCESS else [f"{name} afterwards: {result.text}"])
 
     def check_stats(self) -> None:
-        """When what hung is let go, nothing runs and nothing waits; every call was counted."""
+        """When the blocked tools are released, nothing runs and nothing waits; every call was counted."""
         self.zoo.release.set()
         for name in ("running", "waiting", "abandoned_threads"):
             self._settles(lambda name=name: self.toolkit.stats[name] == 0)  # type: ignore[misc]
@@ -144,7 +144,7 @@ class Wave:
         try:
             if closing_after is not None:
                 await asyncio.sleep(closing_after)
-                asyncio.get_running_loop().call_later(HUNG, self.zoo.release.set)  # closing waits for what hangs
+                asyncio.get_running_loop().call_later(HUNG, self.zoo.release.set)  # closing waits for blocked tools
                 await asyncio.wait_for(asyncio.wrap_future(callers.submit(self.toolkit.close)), self.patience)
             _, late = await asyncio.wait(tasks, timeout=self.patience)
         finally:

@@ -43,7 +43,7 @@ class Plan:
 
 
 def planted() -> list[Plan]:
-    """Two tools that hang until they are abandoned, nested calls that saturate the pool, and a call that is stopped."""
+    """Two tools that block until they are abandoned, nested calls that fill the pool, and a call that is stopped."""
     quick = ExecutionPolicy(timeout=0.01)
     deep = ("down", {"path": ["fan", "down_later"], "leaf": {"name": "nap", "arguments": {"ms": 5}}})
     return [
@@ -73,7 +73,7 @@ def _plan(draw: Random, name: str, *, blocking: bool) -> Plan:
     entry = draw.choice(LOOP_ENTRIES if draw.random() < 0.7 else PLAIN_ENTRIES)
     count = draw.randint(2, 6) if entry.endswith(("batch", "stream")) else 1
     disturbance = draw.choice(_disturbances(entry))
-    # What hangs needs somebody to end it: a deadline, or an event loop that is not blocked itself. A deaf tool in the
+    # What blocks needs something to end it: a deadline, or an event loop that is not blocked itself. A deaf tool in the
     # caller's own thread is ended by nothing but a deadline, which moves it elsewhere.
     stopped = disturbance in ("cancel", "stop") and entry in LOOP_ENTRIES and not blocking
     hanging: Sequence[str] = HANGING if disturbance == "timeout" or stopped else ()

@@ -37,7 +37,7 @@ def spoil(arguments: Any) -> None:
 
 @pytest.mark.parametrize("on_a_loop", [False, True])
 class TestBindsToTheArguments:
-    """What was shown is what runs, whoever changes what in between."""
+    """What was shown is what runs, whatever is changed in between."""
 
     def test_the_callers_own_mapping(self, on_a_loop: bool) -> None:
         with Desk(lambda request: True) as desk:
@@ -161,7 +161,7 @@ WAYS = (at_once, awaited, as_a_call, in_a_batch, streamed, in_a_session, through
 
 @pytest.mark.parametrize("way", WAYS)
 class TestAMappingThatChangesMeanwhile:
-    """What is called at once reads the caller's own mapping, which the caller may change while somebody decides."""
+    """What is called at once reads the caller's own mapping, which the caller may change while the approver decides."""
 
     def test_while_an_approver_looks_at_it(self, way: Any) -> None:
         arguments = sent()
@@ -262,7 +262,7 @@ class TestAnApprover:
             assert desk.ran == []
             assert eventually(lambda: desk.toolkit.stats["abandoned_threads"] == 0)
 
-    def test_that_hangs_on_a_loop_ends_with_the_caller(self) -> None:
+    def test_that_blocks_on_a_loop_ends_with_the_caller(self) -> None:
         ended: list[str] = []
 
         async def approver(request: ApprovalRequest) -> bool:
@@ -457,7 +457,7 @@ class TestAnswers:
             assert (result.status, "extraa" in result.text, desk.ran) == (Status.INVALID, True, [])
 
 
-class TestWhoIsAsked:
+class TestWhichApprover:
     def test_about_what(self) -> None:
         seen: list[ApprovalRequest] = []
         with Desk(noting(seen, True, lambda request: request)) as desk:
@@ -466,7 +466,7 @@ class TestWhoIsAsked:
         assert (request.tool.name, request.call_id, request.arguments) == ("delete", "c1", {"paths": ["/a"]})
         assert request.reason == "delete always asks"
 
-    def test_nobody_is_there(self) -> None:
+    def test_without_an_approver(self) -> None:
         with Desk() as desk:
             result = desk.toolkit.call_sync("delete", sent())
             assert (result.status, desk.ran) == (Status.DENIED, [])

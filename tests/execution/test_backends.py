@@ -230,7 +230,7 @@ class TestBuiltIn:
             assert [job.call.name for job in spy.jobs] == ["where", "each"]
 
     @both
-    def test_tools_that_name_none_run_in_the_threads_of_whoever_overrides_them(self, spy: Spy, call: Call) -> None:
+    def test_tools_that_name_none_run_in_the_threads_of_the_overriding_pack(self, spy: Spy, call: Call) -> None:
         spy.name = "thread"
 
         class Plugin:

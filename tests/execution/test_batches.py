@@ -156,7 +156,7 @@ class TestShapes:
 
 
 class TestSiblings:
-    def test_slow_failing_hanging_cancelled_and_fine(self, toolkit: Toolkit) -> None:
+    def test_slow_failing_blocked_cancelled_and_fine(self, toolkit: Toolkit) -> None:
         go = threading.Event()
 
         async def fails() -> None:

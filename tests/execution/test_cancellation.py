@@ -281,7 +281,7 @@ STATES: Final = [
     "injector",
 ]
 UNTOUCHABLE: Final = {("approval", "sync"), ("middleware", "sync")}
-"""What blocks the caller's own thread: nobody can end that. The call ends as cancelled when it comes back."""
+"""What blocks the caller's own thread: that cannot be ended. The call ends as cancelled when it comes back."""
 
 
 @pytest.fixture
@@ -430,7 +430,7 @@ class TestDeadline:
 
 
 class TestStraightCalls:
-    """Calls without a `ToolCall`: nobody can stop them, but their callers can be cancelled and toolkits closed."""
+    """Calls without a `ToolCall`: they cannot be stopped, but their callers can be cancelled and toolkits closed."""
 
     @pytest.mark.parametrize("state", ["straight"])
     @with_both

@@ -118,7 +118,7 @@ class TestClose:
         assert toolkit.call_sync("thread").is_error
         assert set(threading.enumerate()) <= before
 
-    def test_a_hung_tool_does_not_hold_it_up(self) -> None:
+    def test_a_blocked_tool_does_not_delay_it(self) -> None:
         go = threading.Event()
         toolkit = Toolkit(plugins=())
         toolkit.register(tool(timeout=SHORT)(lambda: go.wait(PATIENCE)), name="hang")
@@ -272,7 +272,7 @@ asyncio.run(toolkit.call_many([("later", {}), ("thread", {}), ("plain", {})]))
     "closed": """
 toolkit.call_sync("later"); toolkit.call_sync("thread"); toolkit.close()
 """,
-    "hung": """
+    "blocked": """
 print(toolkit.call_sync("hang").status.value)
 """,
     "at exit": """
@@ -318,7 +318,7 @@ toolkit.register(lambda: 1, name="plain")
 toolkit.register(tool(timeout=60)(lambda: 1), name="thread")
 toolkit.register(tool(timeout=0.02)(lambda: threading.Event().wait(60)), name="hang")
 """
-PRINTED = {"hung": "timeout", "at exit": "[True, True, True]", "in a late thread": "late"}
+PRINTED = {"blocked": "timeout", "at exit": "[True, True, True]", "in a late thread": "late"}
 
 
 class TestShutdown:
@@ -330,4 +330,4 @@ class TestShutdown:
         done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
         assert complained(done.stderr) == []
         assert (done.returncode, done.stdout.strip()) == (0, PRINTED.get(script, ""))
-        assert time.monotonic() - started < PATIENCE / 2  # what hangs takes all of it
+        assert time.monotonic() - started < PATIENCE / 2  # a blocked tool takes all of it

@@ -81,7 +81,7 @@ def answered(calls: list[dict[str, object]], results: list[ToolResult]) -> None:
     "from_loop", [pytest.param(True, id="loop"), pytest.param(False, id="plain", marks=pytest.mark.slow)]
 )
 @pytest.mark.parametrize("which", CROWDS)
-def test_everybody_is_answered_once_and_in_order(toolkit: Toolkit, which: str, from_loop: bool) -> None:
+def test_every_caller_is_answered_once_and_in_order(toolkit: Toolkit, which: str, from_loop: bool) -> None:
     calls = crowd(**CROWDS[which])
     many = (lambda: asyncio.run(toolkit.call_many(calls))) if from_loop else (lambda: toolkit.call_many_sync(calls))
     answered(calls, within(many))

@@ -38,11 +38,11 @@ def from_plain_code(toolkit: Toolkit, calls: list[Any]) -> list[Any]:
 
 
 def from_threads(toolkit: Toolkit, calls: list[Any]) -> list[Any]:
-    def everybody() -> list[ToolResult]:
+    def run_all() -> list[ToolResult]:
         with ThreadPoolExecutor(len(calls)) as pool:
             return list(pool.map(lambda call: toolkit.call_sync(*call), calls))
 
-    return values(within(everybody))
+    return values(within(run_all))
 
 
 everywhere = pytest.mark.parametrize("many", [from_a_loop, from_plain_code, from_threads])
@@ -340,7 +340,7 @@ def test_a_deadline_on_a_loop_that_waits_for_the_thread() -> None:
 
     @tool(timeout=0.05)
     def hangs() -> None:
-        """Hang."""
+        """Block."""
         release.wait(PATIENCE)
 
     async def blocks() -> Any:

@@ -322,7 +322,7 @@ class TestPresets:
         )
         assert result.text == "work"
 
-    def test_a_parameter_that_nobody_fills_any_more(self) -> None:
+    def test_a_parameter_without_a_value_any_more(self) -> None:
         scene = Held()
 
         @tool(locks=["bench"])

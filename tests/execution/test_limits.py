@@ -1,4 +1,4 @@
-"""Limits: how many calls run at once in all, in a group, under a lock; and that nobody waits in a circle."""
+"""Limits: how many calls run at once in all, in a group, under a lock; and that no calls wait in a circle."""
 
 import asyncio
 import gc
@@ -21,7 +21,7 @@ PARALLEL = 12
 
 
 class Inside:
-    """Counts who is inside at once. Nobody leaves before `most` have come, or nobody else can."""
+    """Counts the calls inside at once. None leaves before `most` have come, or no more can come."""
 
     def __init__(self, expected: int) -> None:
         self.expected = expected
@@ -120,7 +120,7 @@ class TestOfTheToolkit:
         assert {result.status for result in results} == {Status.SUCCESS}
         assert inside.most == 2
 
-    def test_without_one_everybody_runs(self) -> None:
+    def test_without_one_every_call_runs(self) -> None:
         inside = Inside(PARALLEL)
         with Toolkit(plugins=()) as toolkit:
             hang(toolkit, inside, "later")
@@ -203,7 +203,7 @@ class TestOfGroups:
 
 @contextmanager
 def holding() -> Iterator[tuple[Toolkit, threading.Event]]:
-    """A toolkit one of whose calls holds everybody up, until the event is set."""
+    """A toolkit one of whose calls blocks all others, until the event is set."""
     entered, go = threading.Event(), threading.Event()
 
     @tool(exclusive=True)
@@ -323,7 +323,7 @@ def is_in(place: Permit) -> bool:
 class TestOvertaking:
     """The table itself, without tools: who may overtake whom."""
 
-    def test_whoever_waits_for_two_keeps_neither(self) -> None:
+    def test_a_call_that_waits_for_two_keeps_neither(self) -> None:
         limits = ConcurrencyLimits()
         a, b = limits.named("a"), limits.named("b")
         holder = taken(limits.take([a]))
@@ -534,7 +534,7 @@ class TestNested:
         toolkit.close()
 
     def test_a_waiting_call_that_blocks_nothing_is_no_circle(self) -> None:
-        """A tool holds a lock and a background task of its own waits for one that somebody else holds."""
+        """A tool holds a lock and a background task of its own waits for one that another call holds."""
         go, waiting = threading.Event(), threading.Event()
         with Toolkit(plugins=()) as toolkit:
 

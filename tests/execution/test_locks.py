@@ -1,4 +1,4 @@
-"""Locks: which calls wait for each other, and that nobody waits for ever."""
+"""Locks: which calls wait for each other, and that no call waits for ever."""
 
 import asyncio
 import threading

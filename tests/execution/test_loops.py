@@ -149,7 +149,7 @@ def toolkit() -> Iterator[Toolkit]:
 
 @pytest.fixture
 def complaints(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """What loops say of exceptions that nobody fetched, tasks that were destroyed, calls from the wrong thread."""
+    """What loops report: exceptions that were not fetched, tasks that were destroyed, calls from the wrong thread."""
     heard: list[str] = []
     made = asyncio.BaseEventLoop.call_exception_handler
 

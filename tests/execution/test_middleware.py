@@ -322,7 +322,7 @@ class TestMayDoWhatToolsMay:
 
 
 class TestStopping:
-    """Middleware does not stand between a call and whoever stops it."""
+    """Middleware does not stand between a call and the code that stops it."""
 
     @pytest.mark.parametrize("is_async", [False, True])
     @pytest.mark.parametrize("on_a_loop", [False, True])

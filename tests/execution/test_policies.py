@@ -111,7 +111,7 @@ class TestWhoseWordCounts:
             assert (result.status, result.error is not None and result.error.kind) == ("error", "setup")
 
 
-class TestWhatMayBeSaid:
+class TestValidation:
     @pytest.mark.parametrize(
         ("field", "value"),
         [

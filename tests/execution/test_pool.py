@@ -78,10 +78,10 @@ def test_a_lost_thread_has_no_slot_to_lend(go: threading.Event) -> None:
     pool.close()
 
 
-def test_closing_refuses_what_queues_and_counts_what_hangs(go: threading.Event) -> None:
+def test_closing_refuses_what_queues_and_counts_what_is_blocked(go: threading.Event) -> None:
     pool = WorkerPool(1)
-    hung = Job(pool, go)
-    assert hung.begun.wait(PATIENCE)
+    blocked = Job(pool, go)
+    assert blocked.begun.wait(PATIENCE)
     queued = Job(pool, go)
     within(lambda: pool.close(0.02))
     ((value, error),) = queued.outcomes
@@ -91,7 +91,7 @@ def test_closing_refuses_what_queues_and_counts_what_hangs(go: threading.Event) 
     assert not queued.begun.is_set()
     assert (pool.abandoned, pool.queued) == (1, 0)
     go.set()
-    assert eventually(lambda: hung.outcomes == [("done", None)])
+    assert eventually(lambda: blocked.outcomes == [("done", None)])
     assert eventually(lambda: pool.abandoned == 0)
 
 

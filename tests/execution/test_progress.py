@@ -1,4 +1,4 @@
-"""Progress: how far a tool has come reaches whoever listens, as a chunk with numbers and a text, wherever it runs."""
+"""Progress: how far a tool has come reaches its listener, as a chunk with numbers and a text, wherever it runs."""
 
 import asyncio
 from typing import Any
@@ -45,7 +45,7 @@ def test_streams() -> None:
     assert isinstance(result, ToolResult)
 
 
-def test_nobody_listens() -> None:
+def test_without_a_listener() -> None:
     toolkit = Toolkit(plugins=())
     toolkit.register(work)
     assert toolkit.call_sync("work", {"n": 2}).text == "done"

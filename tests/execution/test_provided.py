@@ -164,7 +164,7 @@ def everywhere(toolkit: Toolkit, name: str, policy: ExecutionPolicy) -> Iterator
 
 
 class Hanging:
-    """Injectors of each kind, and a computed preset, that hang until they are let go."""
+    """Injectors of each kind, and a computed preset, that block until they are released."""
 
     def __init__(self) -> None:
         self.go = threading.Event()

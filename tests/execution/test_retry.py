@@ -113,7 +113,7 @@ class TestRetryAfter:
         result = CALLERS[caller](toolkit, "fetch", policy=ExecutionPolicy(max_attempts=6, jitter=False))
         assert (result.value, slept) == ("done", [7, 2, 4, 8, 16])
 
-    def test_with_jitter_nobody_comes_too_early(self, toolkit: Toolkit, slept: list[float]) -> None:
+    def test_with_jitter_no_attempt_comes_too_early(self, toolkit: Toolkit, slept: list[float]) -> None:
         toolkit.register(Failing(Busy(7)).sync(), name="fetch")
         toolkit.call_sync("fetch", policy=ExecutionPolicy(max_attempts=2))
         assert slept == [7]
@@ -158,7 +158,7 @@ class TestBackoff:
         assert slept == [1, 2, 4, 8, 16, 30, 30]
         assert (result.value, result.attempts, failing.ran) == ("done", 8, 8)
 
-    def test_nobody_waits_after_the_last_attempt(self, toolkit: Toolkit, slept: list[float]) -> None:
+    def test_no_wait_follows_the_last_attempt(self, toolkit: Toolkit, slept: list[float]) -> None:
         toolkit.register(Failing(*down(9)).sync(), name="fetch")
         for result in both(toolkit, "fetch", policy=ExecutionPolicy(max_attempts=3, jitter=False)):
             assert (result.status, result.attempts) == (Status.ERROR, 3)
@@ -440,7 +440,9 @@ class TestWhatIsTriedAgain:
         result = toolkit.call_sync("count", policy=policy, on_chunk=lambda chunk: heard.append(chunk.text))
         assert (heard, result.text) == (["1a", "2a", "2b"], "2a2b")
 
-    def test_an_abandoned_attempt_hears_that_nobody_waits_for_it(self, toolkit: Toolkit, slept: list[float]) -> None:
+    def test_an_abandoned_attempt_is_told_that_its_caller_has_gone_on(
+        self, toolkit: Toolkit, slept: list[float]
+    ) -> None:
         tokens: list[CancelToken] = []
 
         @tool(idempotent=True)

@@ -270,7 +270,7 @@ class TestLog:
 
     def board(self, toolkit: Toolkit) -> None:
         def fine() -> str:
-            return "an answer that is nobody's business"
+            return "an answer that is private"
 
         async def later() -> str:
             await asyncio.sleep(0)
@@ -385,7 +385,7 @@ class TestLog:
         assert len(log.records) == 1
 
     @pytest.mark.parametrize("level", [logging.WARNING, logging.INFO])
-    def test_what_nobody_reads_is_not_written(
+    def test_what_is_not_read_is_not_written(
         self, toolkit: Toolkit, monkeypatch: pytest.MonkeyPatch, level: int
     ) -> None:
         self.board(toolkit)

@@ -279,7 +279,7 @@ class TestListeners:
         toolkit.call_sync("emits", on_chunk=got.append)
         assert got[0].content is block
 
-    def test_nobody_listens(self, toolkit: Toolkit) -> None:
+    def test_without_a_listener(self, toolkit: Toolkit) -> None:
         Flood(toolkit, 50)
         for kind in Flood.kinds:
             for result in both(toolkit, kind):

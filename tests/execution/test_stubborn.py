@@ -1,4 +1,4 @@
-"""Tools that cancel themselves, and tools that do not let themselves be cancelled: neither takes anybody down."""
+"""Tools that cancel themselves, and tools that do not let themselves be cancelled: neither affects another call."""
 
 import asyncio
 import threading
@@ -138,7 +138,7 @@ class TestSwallowing:
         assert toolkit.stats["abandoned_tasks"] == 1
 
     def test_what_it_had_open_does_not_reach_the_caller_later(self, toolkit: Toolkit, stubborn: Stubborn) -> None:
-        """`asyncio.timeout` cancels the task that it was entered in, whoever runs there by then."""
+        """`asyncio.timeout` cancels the task that it was entered in, whatever runs there by then."""
 
         async def main() -> str:
             result = await toolkit.call("scoped", policy=SOON)

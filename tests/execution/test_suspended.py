@@ -22,7 +22,7 @@ NOTHING: dict[str, Any] = {"type": "object", "properties": {}}
 @pytest.fixture
 def toolkit() -> Iterator[Toolkit]:
     with Toolkit(plugins=()) as made:
-        made.register(Tool.external("ask", "Ask somebody.", NOTHING))
+        made.register(Tool.external("ask", "Ask a person.", NOTHING))
         yield made
 
 
@@ -72,8 +72,8 @@ class TestSuspended:
 
     def test_resume_with_an_error(self, toolkit: Toolkit) -> None:
         toolkit.call_sync("ask", call_id="c1")
-        result = toolkit.resume("c1", ValueError("nobody answered"))
-        assert (result.status, result.text) == (Status.ERROR, "Error: nobody answered")
+        result = toolkit.resume("c1", ValueError("no answer came"))
+        assert (result.status, result.text) == (Status.ERROR, "Error: no answer came")
 
     def test_unknown_ids_name_what_is_owed(self, toolkit: Toolkit) -> None:
         with pytest.raises(PegboardError, match="'c9'; owed: none"):
@@ -107,7 +107,7 @@ class TestResume:
         assert asyncio.run(main()).text == "there"
         assert toolkit.pending == []
 
-    def test_whoever_waits_for_the_call_has_the_answer(self, toolkit: Toolkit) -> None:
+    def test_the_caller_that_waits_has_the_answer(self, toolkit: Toolkit) -> None:
         call = toolkit.prepare("ask", call_id="c1")
         assert call.execute_sync().status is Status.SUSPENDED
         answer = toolkit.resume("c1", 7)
@@ -173,8 +173,8 @@ class TestResume:
 
     def test_with_a_refusal(self, toolkit: Toolkit) -> None:
         toolkit.call_sync("ask", call_id="c1")
-        result = toolkit.resume("c1", ToolError("Nobody is there before Monday."))
-        assert (result.status, result.text) == (Status.ERROR, "Nobody is there before Monday.")
+        result = toolkit.resume("c1", ToolError("No answer before Monday."))
+        assert (result.status, result.text) == (Status.ERROR, "No answer before Monday.")
         toolkit.call_sync("ask", call_id="c2")
         result = toolkit.resume("c2", ToolResult(status=Status.DENIED, content="The user said no."))
         assert (result.status, result.text, result.call_id) == (Status.DENIED, "The user said no.", "c2")

@@ -128,7 +128,7 @@ def test_queueing_does_not_count() -> None:
     assert given_time(statuses, lambda found: found == enough, 0.3) == enough
 
 
-def test_hung_tools_starve_nobody() -> None:
+def test_blocked_tools_starve_no_other() -> None:
     go = threading.Event()
     with Toolkit(plugins=(), max_threads=4) as toolkit:
         toolkit.register(tool(timeout=SHORT)(lambda: go.wait(PATIENCE)), name="hang")

@@ -31,7 +31,7 @@ class Clock:
         return self.now
 
     def call_soon_threadsafe(self, callback: Callable[..., None], *arguments: Any, context: Any) -> None:
-        """Nobody waits."""
+        """No caller waits."""
 
     def call_at(self, when: float, callback: Callable[..., None], *arguments: Any) -> None:
         self.timers.append((when, callback, arguments))
@@ -227,7 +227,7 @@ def policy(timeout: float) -> Any:
 
 
 def test_calls_one_after_another_share_one_thread() -> None:
-    """A worker counts as idle before anybody hears of its outcome: the next call starts no other thread."""
+    """A worker counts as idle before its outcome is reported: the next call starts no other thread."""
     seen: set[int] = set()
 
     def note() -> None:

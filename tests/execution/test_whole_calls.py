@@ -293,7 +293,7 @@ class TestThatFails:
 
 
 def lambda_free() -> Callable[[], None]:
-    """Make a tool that nobody else has."""
+    """Make a tool of one test alone."""
 
     def nothing() -> None:
         """Do nothing."""

@@ -1,4 +1,4 @@
-"""A zoo of tools: they sleep, hang, flood, fail in every way, call each other and return what nobody expects."""
+"""A zoo of tools: they sleep, block, flood, fail in every way, call each other and return odd values."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ LOCKING = ("lock_a", "lock_ab", "lock_later", "alone")
 
 
 class Zoo:
-    """The tools of one toolkit. `release` lets go of what hangs; `inside` are the threads that are in a sync tool."""
+    """The tools of one toolkit. `release` releases those that block; `inside` are the threads inside of a sync tool."""
 
     def __init__(self, toolkit: Toolkit, patience: float) -> None:
         self.toolkit = toolkit
@@ -142,21 +142,21 @@ class Zoo:
         await asyncio.sleep(ms / 1000)
         return "rested"
 
-    # Those that hang -------------------------------------------------------------------------------------------
+    # Those that block ------------------------------------------------------------------------------------------
 
     def hang(self) -> str:
-        """Hang, deaf to everything."""
+        """Block, deaf to everything."""
         with self._body():
             self.release.wait(self.patience)
             return "released"
 
     async def hang_later(self) -> str:
-        """Hang on the loop."""
+        """Block on the loop."""
         await asyncio.Event().wait()
         return "never"
 
     def poll(self, token: CancelToken) -> str:
-        """Hang until asked to stop."""
+        """Block until asked to stop."""
         with self._body():
             token.wait(self.patience)
             return "stopped" if token.cancelled else "never told"
@@ -171,7 +171,7 @@ class Zoo:
 
     @tool(locks=("a",))
     async def lock_and_hang(self) -> None:
-        """Hang with a lock."""
+        """Block with a lock held."""
         await asyncio.Event().wait()
 
     async def tidy(self, ms: float = 5) -> str:

@@ -686,7 +686,7 @@ class TestInjectors:
         assert told(toolkit.call_sync("g"))["type"] == "User"
         assert toolkit.call_sync("g", context=User("u")).text == "u"
 
-    def test_parameter_that_nobody_provides(self) -> None:
+    def test_parameter_that_is_not_provided(self) -> None:
         def db(path: str) -> Db:
             return Db(path)
 

@@ -60,32 +60,32 @@ def test_several_entry_points_of_one_distribution(site: Site) -> None:
     ]
 
 
-class TestStrangers:
-    """What others have installed must not matter."""
+class TestThirdParties:
+    """Broken third-party distributions must not matter."""
 
     @pytest.fixture(autouse=True)
     def good(self, site: Site) -> None:
         site.add("good")
 
     def test_malformed_entry_points_of_another_group(self, site: Site) -> None:
-        fake_distribution(site.path, "stranger", entry_points="[console_scripts]\nno equals sign\n[unclosed\n= =\n")
+        fake_distribution(site.path, "unrelated", entry_points="[console_scripts]\nno equals sign\n[unclosed\n= =\n")
         assert names(discover()) == ["good"]
 
     def test_a_word_that_is_no_group(self, site: Site) -> None:
-        fake_distribution(site.path, "stranger", entry_points={"console_scripts": {"pegboard": "cli:main"}})
+        fake_distribution(site.path, "unrelated", entry_points={"console_scripts": {"pegboard": "cli:main"}})
         assert names(discover()) == ["good"]
 
     def test_entry_points_that_are_no_text(self, site: Site) -> None:
-        info = fake_distribution(site.path, "stranger", entry_points="x")
+        info = fake_distribution(site.path, "unrelated", entry_points="x")
         (info / "entry_points.txt").write_bytes(b"\xff\xfe\x00[pegboard]")
         discovery = discover()
         assert names(discovery) == ["good"]
         (sentence,) = discovery.unreadable
-        assert "stranger-1.0.dist-info" in sentence
+        assert "unrelated-1.0.dist-info" in sentence
         assert "entry points cannot be read" in sentence
 
     def test_entry_points_that_are_a_directory(self, site: Site) -> None:
-        info = fake_distribution(site.path, "stranger")
+        info = fake_distribution(site.path, "unrelated")
         (info / "entry_points.txt").mkdir()
         assert names(discover()) == ["good"]
 
@@ -270,7 +270,7 @@ def test_names(name: str, installer: str, pack: str) -> None:
 def test_scan_stays_cheap(site: Site) -> None:
     for number in range(300):
         entry_points = {"console_scripts": {"x": "y:z"}} if number % 3 else ""
-        fake_distribution(site.path, f"stranger-{number}", entry_points=entry_points)
+        fake_distribution(site.path, f"unrelated-{number}", entry_points=entry_points)
     site.add("dice")
     discover()
     # Reading the same files by hand is the floor; a scan that parses metadata or calls stat again is far above it.

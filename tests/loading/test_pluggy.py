@@ -141,7 +141,7 @@ class TestWrappers:
         with Toolkit(plugins=[offering("ant"), pack("corp", provide_tools=provide_tools)]) as toolkit:
             assert {tool.name: tool.origin.plugin for tool in toolkit} == {"ant_tool": "ant", "added": "corp"}
 
-    def test_cannot_take_away_what_the_core_brings(self) -> None:
+    def test_cannot_remove_what_the_core_brings(self) -> None:
         def nothing(settings: Any = None, source: Any = None) -> Any:
             yield
             return []

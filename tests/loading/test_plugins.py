@@ -251,7 +251,7 @@ class TestCompatibility:
         with pytest.raises(PluginError, match=r"is incompatible: requires pegboard>=0.5"):
             site.load(on_error="raise")
 
-    def test_unknown_core_version_blocks_nobody(self, site: Site) -> None:
+    def test_unknown_core_version_blocks_no_plugin(self, site: Site) -> None:
         site.add("dice", requires=["pegboard>=99"])
         assert states(site.load()) == {"dice": "active"}
 
@@ -317,7 +317,7 @@ class TestSelection:
         assert states(plugins) == {"ant": "active", "bea": "failed", "bee": "found", "cow": "found"}
         reason = record(plugins, "bea").reason
         assert reason.startswith("not installed. Did you mean 'bee'")
-        # A guessed name is not advised: anybody could register it.
+        # A guessed name is not advised: any third party could register it.
         assert reason.endswith("Install what offers it.")
         ours = record(site.load(selection=["shell"]), "shell").reason
         assert ours.endswith("To install it: pip install pegboard-shell")
@@ -425,12 +425,12 @@ class TestSameName:
         assert sorted(states(site.load()).values()) == ["active", "shadowed"]
 
     @pytest.mark.parametrize("options", [{"block": ["alpha"]}, {"selection": ["zeta"]}])
-    def test_what_is_blocked_shadows_nobody(self, site: Site, options: dict[str, Any]) -> None:
+    def test_what_is_blocked_shadows_nothing(self, site: Site, options: dict[str, Any]) -> None:
         site.add("dice", distribution="alpha")
         site.add("dice", distribution="zeta")
         assert [item.origin.distribution for item in site.load(**options).tools()] == ["zeta"]
 
-    def test_what_fails_at_import_shadows_nobody(self, site: Site) -> None:
+    def test_what_fails_at_import_shadows_nothing(self, site: Site) -> None:
         site.add("dice", distribution="zeta")
         fake_distribution(
             site.path, "alpha", entry_points={"dice": "site_bad"}, modules={"site_bad": "raise ValueError"}
@@ -602,7 +602,7 @@ class TestProblems:
         site.add("same", distribution="acme-a")
         site.add("same", distribution="acme-b")
         site.add("shut")
-        info = fake_distribution(site.path, "stranger", entry_points="x")
+        info = fake_distribution(site.path, "unrelated", entry_points="x")
         (info / "entry_points.txt").write_bytes(b"\xff")
         problems = site.load(block=["shut"]).problems
         assert [problem.partition(": ")[0] for problem in problems] == [
@@ -781,7 +781,7 @@ class TestSettingsOfPlugins:
             ("key", "***", "default"),
         ]
 
-    def test_section_of_nobody(self, site: Site) -> None:
+    def test_section_of_no_pack(self, site: Site) -> None:
         site.add("weather", self.SOURCE)
         with pytest.raises(
             SettingsError, match=r"no plugin 'wether' is installed to be set up. Did you mean 'weather'?"

@@ -112,7 +112,7 @@ class TestSources:
         settings = Settings.read(config=file, environ={"PEGBOARD_CONFIG": "no such file"})
         assert settings.structure("demo", Pack, provide_types()).days == 7
 
-    def test_file_that_nobody_named_is_not_read(self, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_file_that_was_not_named_is_not_read(self, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.chdir(file.parent)
         (file.parent / "pyproject.toml").write_text("[tool.pegboard.demo]\ndays = 9\n", encoding="utf-8")
         assert Settings.read(environ={"PEGBOARD_CONFIG": ""}).structure("demo", Pack, provide_types()) == Pack()

@@ -21,7 +21,7 @@ from tests.mutants.mutate import Mutant
 from tests.workspace.project import ROOT
 
 SECONDS = 120
-"""A mutant that runs longer hangs: the tests would not end, so it is as good as red."""
+"""A mutant that runs longer is blocked: the tests would not end, so it counts as red."""
 TYPES = (
     "test_compile.py",
     "test_battery.py",

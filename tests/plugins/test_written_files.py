@@ -61,7 +61,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def victim(tmp_path: Path) -> Path:
-    """A file that nobody asked to be written."""
+    """A file whose writing was not requested."""
     victim = tmp_path / "victim"
     victim.write_text("precious")
     return victim
@@ -101,7 +101,7 @@ class TestPlaces:
 
     @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs FIFOs")
     @each
-    def test_a_fifo_is_waited_for_by_nobody(self, write: Write, path: Path) -> None:
+    def test_a_fifo_blocks_no_writer(self, write: Write, path: Path) -> None:
         os.mkfifo(path)
         with pytest.raises(REFUSALS):
             within(lambda: write(path), 20)
@@ -148,7 +148,7 @@ class TestWriting:
         write(path)
         assert stat.S_IMODE(path.stat().st_mode) == 0o640
 
-    def test_of_history_is_for_nobody_else_to_read(self, path: Path) -> None:
+    def test_of_history_is_private(self, path: Path) -> None:
         history(path)
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
 

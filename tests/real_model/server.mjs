@@ -89,4 +89,4 @@ const server = http.createServer(async (request, response) => {
     }
 });
 server.listen(0, "127.0.0.1", () => console.log(`http://127.0.0.1:${server.address().port}/v1`));
-process.stdin.on("end", () => process.exit(0)).resume(); // ends with whoever started it
+process.stdin.on("end", () => process.exit(0)).resume(); // ends with its parent

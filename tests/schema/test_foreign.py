@@ -468,10 +468,10 @@ class TestPlans:
 
 
 class TestRepair:
-    """Arguments for hand-written tools are mended as those for typed ones, and the schema has the last word."""
+    """Arguments for hand-written tools are repaired as those for typed ones, and the schema has the last word."""
 
     @pytest.mark.parametrize(
-        ("part", "sent", "mended"),
+        ("part", "sent", "repaired"),
         [
             ({"type": "integer"}, "3", 3),
             ({"type": "integer", "minimum": 3}, "3", 3),
@@ -493,10 +493,10 @@ class TestRepair:
             ({"type": "object", "properties": {"a": {"type": "integer"}}}, {"a": None}, {}),
         ],
     )
-    def test_mends(self, part: dict[str, Any], sent: Any, mended: Any) -> None:
+    def test_repairs(self, part: dict[str, Any], sent: Any, repaired: Any) -> None:
         plan = property_plan(part, SEARCH)
         value, notes = repair(plan, sent)
-        assert (value, type(value)) == (mended, type(mended))
+        assert (value, type(value)) == (repaired, type(repaired))
         assert notes
         assert plan.structure(value) == value
 

@@ -17,6 +17,6 @@ def explain(plan: TypePlan, value: Any, path: str = "", *, redact: Redact | None
 
 
 def repair(plan: TypePlan, value: Any, *, redact: Redact | None = None) -> tuple[Any, list[Note]]:
-    """The value with everything mended that can be mended, and the notes."""
-    mended, _, notes = examine(plan, value, redact=redact)
-    return mended, notes
+    """The value with everything repaired that can be repaired, and the notes."""
+    repaired, _, notes = examine(plan, value, redact=redact)
+    return repaired, notes

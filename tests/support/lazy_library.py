@@ -23,10 +23,10 @@ import sys
 sys.modules["{library}"] = None  # as if it were not installed
 from pegboard import Toolkit
 
-class Stranger:
+class Unrelated:
     {marker} = None
 
-def use(it: Stranger) -> None: ...
+def use(it: Unrelated) -> None: ...
 
 try:
     Toolkit(plugins=["{library}"]).register(use)

@@ -74,7 +74,7 @@ def _with(inner: st.SearchStrategy[Any]) -> dict[str, st.SearchStrategy[Any]]:
 
 
 def _schema(members: dict[str, st.SearchStrategy[Any]]) -> st.SearchStrategy[Any]:
-    # Often the keywords that everybody writes, so that many schemas are plain.
+    # Often the usual keywords, so that many schemas are plain.
     usual = [name for name in ("anyOf", "items", "properties", "required", "type") if name in members]
     names = st.lists(st.sampled_from([*sorted(members), *usual * 4]), unique=True, min_size=1, max_size=3)
     made = names.flatmap(lambda chosen: st.fixed_dictionaries({name: members[name] for name in chosen}))

@@ -1,4 +1,4 @@
-"""Waiting with bounds: nothing that a test starts may hang the run, and nothing is waited for by the clock alone."""
+"""Waiting with bounds: nothing that a test starts may block the run, and nothing is waited for by the clock alone."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["PATIENCE", "HangError", "begin", "eventually", "given_time", "stacks
 T = TypeVar("T")
 
 PATIENCE = 60.0
-"""Seconds after which something is said to hang. Nothing here takes a tenth of it, unless it hangs."""
+"""Seconds after which something counts as blocked. Nothing here takes a tenth of it otherwise."""
 
 
 class HangError(AssertionError):
@@ -26,7 +26,7 @@ class HangError(AssertionError):
 
 
 def begin(function: Callable[[], T]) -> Future[T]:
-    """Run `function` in a thread of its own, which keeps nobody from going on if it hangs."""
+    """Run `function` in a thread of its own; if it does not return, the test goes on all the same."""
     future: Future[T] = Future()
 
     def run() -> None:
@@ -40,7 +40,7 @@ def begin(function: Callable[[], T]) -> Future[T]:
 
 
 def within(function: Callable[[], T], seconds: float = PATIENCE) -> T:
-    """What `function` comes to, in a thread of its own. Raises `HangError`, with every thread's stack, if it hangs."""
+    """What `function` returns, in a thread of its own. Raises `HangError` with all stacks if it does not return."""
     future = begin(function)
     if not wait([future], seconds).done:
         raise HangError(f"nothing came back within {seconds:g} s\n{stacks()}")
@@ -58,7 +58,7 @@ def eventually(condition: Callable[[], object], seconds: float = PATIENCE) -> bo
 
 
 async def until(condition: Callable[[], object], seconds: float = PATIENCE) -> None:
-    """Let the loop go on until a condition comes true, whoever makes it so. Raises `HangError` if nobody does."""
+    """Let the loop go on until a condition comes true, whatever makes it so. Raises `HangError` if it does not."""
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:

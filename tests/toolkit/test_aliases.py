@@ -54,7 +54,7 @@ def test_an_alias_calls_the_tool_that_it_names(way: str, terms: str, kind: str) 
 
 
 def test_what_is_decided_anew_is_the_same_tool() -> None:
-    """While somebody is asked, the program registers another tool: the call goes on with the one that it named."""
+    """While the approver is asked, the program registers another tool: the call goes on with the one that it named."""
     with board("sync", requires_approval=True) as toolkit:
 
         def approver(request: Any) -> bool:

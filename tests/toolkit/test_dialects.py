@@ -1,4 +1,4 @@
-"""Dialects of anybody's pack, bound to a toolkit, a session or a view."""
+"""Dialects of any pack, bound to a toolkit, a session or a view."""
 
 from collections.abc import Iterable, Mapping
 from types import ModuleType
@@ -52,7 +52,7 @@ def answers(results: Iterable[ToolResult]) -> list[str]:
     return [result.text for result in results]
 
 
-class TestOfAStranger:
+class TestOfAThirdParty:
     """Name, definitions, calls and results are enough."""
 
     @pytest.fixture

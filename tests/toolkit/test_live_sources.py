@@ -1,4 +1,4 @@
-"""Live sources: what hangs on the board follows what the source offers."""
+"""Live sources: the registered tools follow what the source offers."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -122,7 +122,7 @@ class TestFollowing:
         assert names(toolkit) == ["one"]
         assert any("'two' is not offered" in problem for problem in toolkit.problems)
 
-    def test_what_the_program_took_down_stays_away(self, toolkit: Toolkit) -> None:
+    def test_what_the_program_removed_stays_removed(self, toolkit: Toolkit) -> None:
         far = Far("one", "two")
         toolkit.register(far)
         toolkit.unregister("one")
@@ -189,7 +189,7 @@ class TestFollowing:
         assert names(toolkit) == ["one", "two"]
 
 
-class TestAway:
+class TestUnavailable:
     @pytest.fixture
     def away(self) -> Far:
         far = Far()
@@ -253,7 +253,7 @@ class TestToolsByHand:
         result = session.call_sync("one", {"text": "x"}, on_chunk=lambda chunk: chunks.append(chunk.text))
         assert (result.value, chunks) == ("ada", ["soon"])
 
-    def test_a_call_of_anybody_else_has_a_mute_emitter(self) -> None:
+    def test_a_call_of_another_caller_has_a_mute_emitter(self) -> None:
         call = ToolCall()
         call.emitter.emit("unheard")
         assert call.session is None

@@ -1,4 +1,4 @@
-"""What packs offer: sources whose tools change, and terms that they hang up under."""
+"""What packs offer: sources whose tools change, and the terms of their registration."""
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
@@ -68,7 +68,7 @@ class Refusing:
 
 
 class TestLiveSources:
-    def test_hang_and_are_followed(self) -> None:
+    def test_are_registered_and_followed(self) -> None:
         far = Far("one", "two")
         with Toolkit(plugins=[pack("acme", near, far)]) as toolkit:
             assert names(toolkit) == ["near", "one", "two"]
@@ -128,7 +128,7 @@ class TestLiveSources:
             assert names(toolkit) == ["near", "one"]
             assert toolkit.problems == ["'near' is not offered: there is another tool named 'near'"]
 
-    def test_what_was_taken_down_stays_down(self) -> None:
+    def test_what_was_removed_stays_removed(self) -> None:
         far = Far("one", "two")
         with Toolkit(plugins=[pack("acme", far)]) as toolkit:
             toolkit.unregister("one")
@@ -173,7 +173,7 @@ class TestTerms:
             assert "'gte'" in problem
             assert "'get'" in problem
 
-    def test_a_preset_that_does_not_fit_keeps_its_tool_away(self) -> None:
+    def test_a_preset_that_does_not_fit_keeps_its_tool_out(self) -> None:
         with Toolkit(plugins=[pack("acme", Offer(Far("get"), presets={"get": {"kye": "k"}}))]) as toolkit:
             assert names(toolkit) == []
             assert "'get' is not offered" in toolkit.problems[0]

@@ -120,8 +120,8 @@ class TestConflicts:
             self.toolkit.register(add)
 
     def test_replace(self) -> None:
-        (hung,) = self.toolkit.register(double, name="add", on_conflict="replace")
-        assert hung.description == "Double."
+        (registered,) = self.toolkit.register(double, name="add", on_conflict="replace")
+        assert registered.description == "Double."
         assert self.toolkit.call_sync("add", {"a": 4}).value == 8
 
     def test_skip(self) -> None:
@@ -130,9 +130,9 @@ class TestConflicts:
         assert self.toolkit.call_sync("add", {"a": 4}).value == 5
 
     def test_rename(self) -> None:
-        hung = self.toolkit.register(double, name="add", on_conflict="rename", presets={"a": 3})
-        hung += self.toolkit.register(add, on_conflict="rename")
-        assert [each.name for each in hung] == ["add_2", "add_3"]
+        registered = self.toolkit.register(double, name="add", on_conflict="rename", presets={"a": 3})
+        registered += self.toolkit.register(add, on_conflict="rename")
+        assert [each.name for each in registered] == ["add_2", "add_3"]
         assert self.toolkit.call_sync("add_2").value == 6
         assert self.toolkit.call_sync("add", {"a": 3}).value == 4
 
@@ -183,7 +183,7 @@ class TestSelection:
 
 
 class TestUnregister:
-    def test_takes_away(self) -> None:
+    def test_removes(self) -> None:
         toolkit = Toolkit(plugins=())
         toolkit.register(add, double, Pair())
         toolkit.unregister("add", "second")
@@ -275,7 +275,7 @@ class TestGroups:
         toolkit.create_group("a")
         assert toolkit.active_groups == ("a",)
 
-    def test_a_pack_may_name_a_group_that_nobody_created(self) -> None:
+    def test_a_pack_may_name_a_group_that_was_not_created(self) -> None:
         @tool(group="admin")
         def wipe() -> str:
             return "wiped"
@@ -379,8 +379,8 @@ class TestPacks:
     def test_the_program_wins(self, site: Site) -> None:
         pack(site, "dice")
         toolkit = Toolkit()
-        (hung,) = toolkit.register(double, name="roll")
-        assert hung.description == "Double."
+        (registered,) = toolkit.register(double, name="roll")
+        assert registered.description == "Double."
         assert toolkit.call_sync("roll", {"a": 2}).value == 4
         assert toolkit.call_sync("dice__roll").text == "dice"
         assert names(toolkit) == ["only_dice", "roll"]
@@ -484,7 +484,7 @@ class TestPacks:
             assert result.error is not None
             assert "no type handler maps complex" in result.error.details["remedy"]
 
-    def test_what_makes_it_readable_hangs_it_up(self, site: Site) -> None:
+    def test_what_makes_it_readable_registers_it(self, site: Site) -> None:
         source = """
         import pegboard
         class Box:
@@ -523,8 +523,10 @@ class TestDisplacing:
         toolkit = Toolkit(plugins=["files"])
         offered = set(names(toolkit))
         assert "view_text_file" in offered
-        hung = toolkit.register(file_tools(tmp_path))
-        assert offered <= set(names(toolkit)) == {each.name for each in hung}  # given a folder, they may write too
+        registered = toolkit.register(file_tools(tmp_path))
+        assert (
+            offered <= set(names(toolkit)) == {each.name for each in registered}
+        )  # given a folder, they may write too
         assert len(toolkit.toolsets) == 1
         path = str(tmp_path / "a.txt")
         argument = next(iter(toolkit["view_text_file"].parameters["properties"]))
@@ -669,7 +671,7 @@ class TestLazy:
         toolkit.register(f"{__name__}:nothing")
         assert toolkit.call_sync("nothing").status == "error"
 
-    def test_hangs_on_another_board(self) -> None:
+    def test_is_registered_on_another_board(self) -> None:
         first = Toolkit(plugins=())
         first.register(f"{__name__}:add")
         second = Toolkit(plugins=())
@@ -733,7 +735,7 @@ class TestSources:
 
 
 class TestRereading:
-    def test_types_of_the_program_reach_tools_that_hang(self) -> None:
+    def test_types_of_the_program_reach_registered_tools(self) -> None:
         class Money:
             def __init__(self, text: str) -> None:
                 self.text = text

@@ -136,5 +136,5 @@ def registered_where_its_class_is_local(toolkit: Toolkit) -> list[str]:
 
 
 def register_from_here(toolkit: Toolkit, function: Any) -> None:
-    """Register for somebody: the class is local to the caller."""
+    """Register for a caller: the class is local to the caller."""
     toolkit.register(function)

@@ -154,7 +154,7 @@ class Calculator:
 
     @property
     def dangerous(self) -> int:
-        raise AssertionError("nobody may look at properties to find tools")
+        raise AssertionError("properties must not be read to find tools")
 
     @tool
     def plus(self, x: int) -> int:
@@ -623,7 +623,7 @@ class TestToolRecord:
         assert repr(found) == "Tool('add', from the program)"
         assert str(found.origin) == "the program"
 
-    def test_a_tool_of_one_board_hangs_on_another(self) -> None:
+    def test_a_tool_of_one_board_is_registered_on_another(self) -> None:
         first = board(Calculator(7))
         second = board(first["plus"], first["later"])
         assert second.call_sync("plus", {"x": 1}).value == 8

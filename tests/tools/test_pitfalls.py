@@ -49,9 +49,9 @@ class TestToolOfAToolkit:
             return a + b
 
         assert plus(1, 1) == 2
-        hanging = toolkit["plus"]
-        assert (hanging.groups, hanging.hints.read_only, hanging.tags) == (("sums",), True, ("math",))
-        assert list(hanging.parameters["properties"]) == ["a"]
+        registered = toolkit["plus"]
+        assert (registered.groups, registered.hints.read_only, registered.tags) == (("sums",), True, ("math",))
+        assert list(registered.parameters["properties"]) == ["a"]
         toolkit.update_groups("sums", active=True)
         assert toolkit.call_sync("plus", {"a": 2}).value == 42
 

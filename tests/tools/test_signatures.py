@@ -423,7 +423,7 @@ class TestStringAnnotations:
         ask, db = strings.local_context()
         assert board(ask).call_sync("ask", {"question": "q"}, context=db).text == "db q"
 
-    def test_local_class_that_nobody_can_see(self) -> None:
+    def test_local_class_that_is_out_of_reach(self) -> None:
         with pytest.raises(RegistrationError) as caught:
             board(strings.local_unseen())
         message = str(caught.value)

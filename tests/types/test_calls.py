@@ -114,7 +114,7 @@ def test_false_as_text_is_not_true(tools: Tools) -> None:
 
 
 @pytest.mark.parametrize(
-    ("annotation", "sent", "mended"),
+    ("annotation", "sent", "repaired"),
     [
         (list[int], "[1, 2]", [1, 2]),
         (dict[str, int], '{"a": 1}', {"a": 1}),
@@ -129,14 +129,14 @@ def test_false_as_text_is_not_true(tools: Tools) -> None:
         (str, 3, "3"),
     ],
 )
-def test_each_rung_in_both_directions(annotation: Any, sent: Any, mended: Any, tools: Tools) -> None:
-    """Mended with a note where repair is on, refused where it is off, and untouched where it was right."""
+def test_each_rung_in_both_directions(annotation: Any, sent: Any, repaired: Any, tools: Tools) -> None:
+    """Repaired with a note where repair is on, refused where it is off, and untouched where it was right."""
     result = tools.of(annotation, "safe").call_sync("keep", {"value": sent})
     assert (result.status, len(result.notes)) == ("success", 1)
-    assert same(tools.arrived.pop(), mended)
+    assert same(tools.arrived.pop(), repaired)
     assert tools.of(annotation, "off").call_sync("keep", {"value": sent}).status == "invalid"
-    assert not tools.of(annotation, "safe").call_sync("keep", {"value": mended}).notes
-    assert same(tools.arrived, [mended])
+    assert not tools.of(annotation, "safe").call_sync("keep", {"value": repaired}).notes
+    assert same(tools.arrived, [repaired])
 
 
 def test_a_list_that_may_hold_itself_is_not_wrapped_without_end(tools: Tools) -> None:

@@ -243,7 +243,7 @@ class TestStrictness:
                 with pytest.raises(ValueError, match="does not fit its schema"):
                     plan.structure(value)
 
-    def test_mistakes_are_mended_and_noted(self) -> None:
+    def test_mistakes_are_repaired_and_noted(self) -> None:
         result = sent(Figure, {"_type": "Circle", "radius": "1.5"})
         assert result.value == Circle(1.5)
         assert [str(note) for note in result.notes] == ['value.radius: text "1.5" read as number 1.5']

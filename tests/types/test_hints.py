@@ -77,7 +77,7 @@ class Thing:
 
     @staticmethod
     def static(a: Any, *, b: Any = 1) -> None:
-        """Of nobody."""
+        """Of no tool."""
 
     def __call__(self, a: Any, *rest: Any) -> None:
         """As a callable object."""

@@ -206,7 +206,7 @@ class TestByAPack:
 
 
 class TestByTheProgram:
-    def test_tools_that_hang_follow_at_once(self) -> None:
+    def test_registered_tools_follow_at_once(self) -> None:
         with Toolkit(plugins=()) as toolkit:
             toolkit.register(next_year)
             assert toolkit.call_sync("next_year", {"moment": NOON}).data == "2025-05-06T12:00:00+00:00"
@@ -300,7 +300,7 @@ class TestForOneParameter:
             toolkit.register(same)
             assert toolkit.call_sync("same", {"moment": "own:2024"}).data == 2024
 
-    def test_maps_a_class_that_nobody_knows(self) -> None:
+    def test_maps_an_unmapped_class(self) -> None:
         class Opaque:
             def __init__(self, text: str) -> None:
                 self.text = text
@@ -413,7 +413,7 @@ class TestReach:
 
 
 class TestAcmeUnits:
-    """The example that everybody copies, beside the pack that maps dataclasses, one of which it maps itself."""
+    """The example that programs copy, beside the pack that maps dataclasses, one of which it maps itself."""
 
     @pytest.fixture
     def toolkit(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[Toolkit]:

@@ -1,4 +1,4 @@
-"""Plain foreign schemas are checked by generated code, which says yes only where jsonschema does."""
+"""Plain third-party schemas are checked by generated code, which says yes only where jsonschema does."""
 
 from __future__ import annotations
 

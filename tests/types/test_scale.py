@@ -50,7 +50,7 @@ from annotated_types import Ge
 
 
 def functions(number: int) -> list[Callable[..., Any]]:
-    """Distinct tools with distinct models, as if somebody had written them all."""
+    """Distinct tools with distinct models, as if each had been written by hand."""
     names: dict[str, Any] = {"__name__": __name__}
     exec(IMPORTS, names)
     for n in range(number):

@@ -177,7 +177,7 @@ class TestEmbed:
         assert rendered["properties"]["nested"]["properties"]["a"] == {"$ref": "#/$defs/A", "description": "x"}
         assert rendered["$defs"] == {"A": {"type": "object", "properties": {"again": {"$ref": "#/$defs/A"}}}}
 
-    def test_two_foreign_schemas_may_use_one_name(self) -> None:
+    def test_two_third_party_schemas_may_use_one_name(self) -> None:
         rendered = render(root(x=embed(self.FOREIGN), y=embed(self.FOREIGN)))
         assert sorted(rendered["$defs"]) == ["A", "A_2"]
 

@@ -543,7 +543,7 @@ class TestMetadata:
         with pytest.raises(RegistrationError, match="example"):
             plan(Annotated[int, Param(examples=[object()])])
 
-    def test_foreign_metadata_is_read_by_its_attributes(self) -> None:
+    def test_third_party_metadata_is_read_by_its_attributes(self) -> None:
         @dataclasses.dataclass
         class Meta:  # as msgspec has it
             ge: int | None = 1

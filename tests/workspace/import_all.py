@@ -17,7 +17,7 @@ def import_all(package_name: str) -> int:
         try:
             importlib.import_module(name)
         except ImportError as error:
-            # What an extra brings is not there; whoever asks for it is told which.
+            # What an extra brings is not there; the error names the extra.
             if f"[{name.rpartition('.')[2]}]" not in str(error):
                 raise
     for name in getattr(package, "__all__", ()):

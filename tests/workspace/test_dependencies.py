@@ -38,7 +38,7 @@ BROUGHT_BY_THE_PROGRAM = {
     "pegboard-openapi": {"pegboard-multimodal": "its guard, for redirects to another host alone: an extra"},
 }
 NEEDS_AN_EXTRA = {"pegboard_bridges": tuple(FRAMEWORKS), "pegboard_testing": ("fixtures", "_snapshot")}
-"""Modules whose own imports an extra brings, for they are imported by whoever has it."""
+"""Modules whose own imports an extra brings, for only programs that have it import them."""
 
 Import = tuple[str, bool]
 """A distribution, and whether the module that imports it cannot be imported without."""

@@ -18,7 +18,7 @@ HOSTS = "|".join(
 FOLDERS = "|".join(["wo" + "rk", "fa" + "rm", "ro" + "ot", "ho" + "me", "Us" + "ers"])
 FORBIDDEN = {
     "a registry's address": re.compile(rf"\b(?:{HOSTS})\b"),
-    "a path on somebody's machine": re.compile(rf"(?<![\w.\-*}}\])])/(?:{FOLDERS})/\w"),
+    "a path on one machine": re.compile(rf"(?<![\w.\-*}}\])])/(?:{FOLDERS})/\w"),
 }
 
 
@@ -54,7 +54,7 @@ def test_nothing_names(what: str) -> None:
     ("what", "text"),
     [
         ("a registry's address", "https://files." + "pythonhosted" + ".org/packages"),
-        ("a path on somebody's machine", "see /" + "home/ada/pegboard"),
+        ("a path on one machine", "see /" + "home/ada/pegboard"),
     ],
 )
 def test_guards_find_what_they_look_for(what: str, text: str) -> None:

@@ -28,7 +28,7 @@ class Scripted(ChatModelBase):
 
 
 def allowed(function: Function) -> FunctionTool:
-    """A tool that nobody has to confirm."""
+    """A tool that needs no confirmation."""
     decision = PermissionDecision(behavior=PermissionBehavior.ALLOW, message="allowed")
     return FunctionTool(function, permission=decision)
 

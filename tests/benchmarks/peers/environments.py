@@ -85,7 +85,7 @@ def _answer(distribution: str, quick: bool) -> Answer:
 
 def _run(python: str, module: str, quick: bool, environment: dict[str, str]) -> Answer:
     command = [python, "-m", f"tests.benchmarks.peers.{module}", *(["--quick"] if quick else [])]
-    # A home that is empty and goes away: no settings of the user, and nothing of a peer left behind.
+    # A home that is empty and removed at the end: no settings of the user, and nothing of a peer left behind.
     with tempfile.TemporaryDirectory(prefix="pegboard-bench-") as home:
         sources = [str(ROOT), str(ROOT / "core" / "src"), *filter(None, [environment.get("PYTHONPATH")])]
         environment |= {"HOME": home, "PYTHONPATH": os.pathsep.join(sources), "TMPDIR": home}

@@ -437,7 +437,7 @@ class TestApproval:
         assert asked == ["pay"]
         assert server.requests[1]["messages"][-1]["content"] == "paid 1"
 
-    def test_nobody_to_ask(self) -> None:
+    def test_without_an_approver(self) -> None:
         @tool(requires_approval=True)
         def pay() -> None:
             """Pay."""
@@ -591,7 +591,7 @@ class TestWaiting:
             asyncio.run(scene(agent_on(server)))
         assert [request["messages"][-1]["content"] for request in server.requests] == ["0", "1", "2", "3"]
 
-    def test_who_is_cancelled_while_it_waits_gives_its_turn_away(self) -> None:
+    def test_a_cancelled_waiter_passes_its_turn_on(self) -> None:
         async def scene(agent: Agent) -> list[str]:
             first = asyncio.create_task(agent.call("1"))
             await asyncio.sleep(0)
@@ -689,7 +689,7 @@ class TestMemory:
     def test_a_program_that_ended_during_a_call(
         self, tmp_path: Any, hints: dict[str, Any], approved: bool | None, told: str
     ) -> None:
-        """What may have run already runs again only if that does no harm, or if somebody is asked about it."""
+        """What may have run already runs again only if that does no harm, or if it is approved."""
         path = tmp_path / "talk.jsonl"
 
         @tool(**hints)

@@ -82,7 +82,7 @@ scripts = st.lists(replies, max_size=5)
 
 
 class Conversation(RuleBasedStateMachine):
-    """Somebody talks to an agent, and it is killed and started anew."""
+    """A user talks to an agent, and it is killed and started anew."""
 
     server: ClassVar[ScriptedServer]
     script: ClassVar[list[Any]]

@@ -181,7 +181,7 @@ class TestTryingAgain:
         assert chunks[2] is RESTARTED
         assert text_of(chunks[3:]) == "Hello there."
 
-    def test_an_end_that_nobody_announced_is_a_break(self) -> None:
+    def test_an_unannounced_end_is_a_break(self) -> None:
         half = Raw('data: {"choices": [{"delta": {"content": "Hel"}}]}\n\n')
         with ScriptedServer(half, "Hello.") as server:
             assert text_of(ask(model_of(server))).endswith("Hello.")
@@ -220,7 +220,7 @@ class TestTryingAgain:
         )
         assert len(server.requests) == 1
 
-    def test_nobody_listens(self) -> None:
+    def test_no_server_listens(self) -> None:
         with socket.create_server(("127.0.0.1", 0)) as free:
             port = free.getsockname()[1]
         model = OpenAIChat("m", base_url=f"http://127.0.0.1:{port}/v1", api_key=KEY, policy=AT_ONCE)
@@ -229,5 +229,5 @@ class TestTryingAgain:
 
     @pytest.mark.parametrize("base_url", ["ftp://example.com", "nonsense", "http://[::1"])
     def test_what_is_no_server(self, base_url: str) -> None:
-        with pytest.raises(ModelError, match="is no URL of a server"):  # which asking again does not mend
+        with pytest.raises(ModelError, match="is no URL of a server"):  # which asking again does not fix
             ask(OpenAIChat("m", base_url=base_url, api_key=KEY, policy=AT_ONCE))

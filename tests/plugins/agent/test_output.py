@@ -96,7 +96,7 @@ class TestOutput:
     def test_a_tool_of_that_name_keeps_it(self) -> None:
         @tool
         def final_answer(text: str) -> str:
-            """Somebody else's."""
+            """Of a third party."""
             return text.upper()
 
         with ScriptedServer(("final_answer", {"text": "a"}), ("final_answer_", {"answer": 1})) as server:

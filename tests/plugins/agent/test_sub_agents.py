@@ -43,10 +43,12 @@ class TestAsTool:
     def test_is_a_tool_with_a_message_and_a_session(self) -> None:
         with ScriptedServer("Hello.") as server:
             toolkit = Toolkit(plugins=())
-            (hung,) = toolkit.register(agent_on(server).as_tool(name="ask_assistant", description="Ask the assistant."))
-            assert (hung.name, hung.description) == ("ask_assistant", "Ask the assistant.")
-            assert list(hung.parameters["properties"]) == ["message", "session_id"]
-            assert hung.parameters["required"] == ["message"]
+            (registered,) = toolkit.register(
+                agent_on(server).as_tool(name="ask_assistant", description="Ask the assistant.")
+            )
+            assert (registered.name, registered.description) == ("ask_assistant", "Ask the assistant.")
+            assert list(registered.parameters["properties"]) == ["message", "session_id"]
+            assert registered.parameters["required"] == ["message"]
             result = toolkit.call_sync("ask_assistant", {"message": "hi"})
         assert re.fullmatch(r"session_id: \S+\n\nHello\.", result.text)
 
@@ -61,8 +63,8 @@ class TestAsTool:
     def test_register_takes_the_agent_itself(self) -> None:
         with ScriptedServer("Hello.") as server:
             toolkit = Toolkit(plugins=())
-            (hung,) = toolkit.register(agent_on(server))
-            assert hung.name == "call_Assistant"
+            (registered,) = toolkit.register(agent_on(server))
+            assert registered.name == "call_Assistant"
             assert toolkit.call_sync("call_Assistant", {"message": "hi"}).text.endswith("Hello.")
 
     def test_names_are_legal_and_no_two_agents_share_one(self) -> None:

@@ -18,7 +18,7 @@ PNG: Final = bytes.fromhex(
 
 @dataclasses.dataclass
 class Place:
-    """Where somebody lives."""
+    """Where a person lives."""
 
     city: str
     zip_code: str = ""
@@ -26,7 +26,7 @@ class Place:
 
 @dataclasses.dataclass
 class Person:
-    """Somebody with two addresses, so that one schema is referred to twice."""
+    """A person with two addresses, so that one schema is referred to twice."""
 
     name: str
     home: Place
@@ -101,7 +101,7 @@ def wipe(disk: str) -> str:
 @tool
 async def measure(what: str) -> str:
     """Measure something; a human does that."""
-    raise Suspend(f"somebody measures {what}")
+    raise Suspend(f"a person measures {what}")
 
 
 TOOLS: Final = (forecast, introduce, mixed, when, picture, sign, count, break_it, wipe, measure)

@@ -75,7 +75,7 @@ class Run:
     answers: Mapping[str, Answer]
     progress: tuple[str, ...] = ()
     asked: tuple[str, ...] = ()
-    """The tools for which the framework asked somebody."""
+    """The tools for which the framework asked for approval."""
 
 
 class Stage(ABC):
@@ -206,7 +206,7 @@ class Cells:
 
     def check_async(self) -> None:
         _, answer = one(self.stage, "measure", {"what": "rain"})
-        assert answer.text == "somebody measures rain"
+        assert answer.text == "a person measures rain"
 
     def check_approval(self) -> None:
         run, answer = one(self.stage, "wipe", {"disk": "a"}, approve=True)
@@ -273,7 +273,7 @@ class FrameworkTests:
                     assert (name, arguments, theirs.text) == (name, arguments, ours.text)
                 assert theirs.is_error is ours.is_error or "status" in self.stage.losses
 
-    def test_native_tools_hang_on_the_board(self) -> None:
+    def test_native_tools_are_registered(self) -> None:
         with Toolkit(plugins=["bridges"]) as toolkit:
             functions: list[Callable[..., Any]] = [native_sum, *([native_later] if self.stage.has_async else [])]
             (tool, *later) = toolkit.register(*self.stage.native(functions))
@@ -385,7 +385,7 @@ def _seconds(stage: Stage, tools: Any, name: str) -> float:
 
 
 def note(stage: Stage, what: str, value: Any) -> None:
-    """Write down what was found out, where somebody asked for it."""
+    """Write down what was found out, if that is requested."""
     folder = os.environ.get(FOLDER)
     if not folder:
         return

@@ -103,7 +103,7 @@ class TestAgentscope(FrameworkTests):
     stage = Stage()
 
 
-def test_toolkits_hang_on_the_board() -> None:
+def test_toolkits_are_registered() -> None:
     async def add(first: int, second: int) -> ToolChunk:
         """Add."""
         return ToolChunk(content=[TextBlock(text=str(first + second))], state="success")

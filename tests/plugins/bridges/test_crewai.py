@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-if find_spec("crewai") is None:  # before the switches below, which are nobody else's business
+if find_spec("crewai") is None:  # before the switches below, which concern no other test
     pytest.skip("could not import 'crewai'", allow_module_level=True)
 os.environ.update(CREWAI_DISABLE_TELEMETRY="true", CREWAI_TRACING_ENABLED="false", OTEL_SDK_DISABLED="true")
 pytest.importorskip("crewai")

@@ -93,7 +93,7 @@ def test_a_client_that_cannot_be_asked_reads_a_denial(mode: Any) -> None:
 
 
 @pytest.mark.parametrize("wrap", [lambda server: server, Client])
-def test_servers_and_clients_hang_on_the_board(wrap: Any) -> None:
+def test_servers_and_clients_are_registered(wrap: Any) -> None:
     server = FastMCP("native", tools=[Tool.from_function(native_sum), Tool.from_function(native_later)])
     with Toolkit(plugins=["bridges"]) as toolkit:
         toolkit.register(wrap(server))

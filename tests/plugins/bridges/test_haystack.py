@@ -40,7 +40,7 @@ class Script:
 
 
 class Decides:
-    """A strategy that asks nobody."""
+    """A strategy that asks for nothing."""
 
     def __init__(self, approve: bool) -> None:
         self.approve = approve
@@ -102,7 +102,7 @@ class TestHaystack(FrameworkTests):
     stage = Stage()
 
 
-def test_without_a_hook_nobody_approves() -> None:
+def test_without_a_hook_nothing_is_approved() -> None:
     script = Script([call_of(0, ("wipe", {"disk": "a"}))])
     with board() as toolkit:
         agent = Agent(chat_generator=MockChatGenerator(response_fn=script), tools=to_haystack(toolkit))
@@ -222,7 +222,7 @@ def test_tools_are_those_of_the_session_at_each_step() -> None:
 
 def test_what_comes_from_the_state_is_nothing_that_a_model_sets() -> None:
     def greet(name: str, user: str = "nobody") -> str:
-        """Greet somebody."""
+        """Greet a person."""
         return f"{name} by {user}"
 
     with Toolkit(plugins=["bridges"]) as toolkit:

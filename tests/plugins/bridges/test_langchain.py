@@ -100,7 +100,7 @@ class TestLangchain(FrameworkTests):
 
     def test_what_langchain_injects_is_nothing_that_a_model_sets(self) -> None:
         def greet(name: str, user: Annotated[str, InjectedToolArg] = "nobody") -> str:
-            """Greet somebody."""
+            """Greet a person."""
             return f"{name} by {user}"
 
         with Toolkit(plugins=["bridges"]) as toolkit:

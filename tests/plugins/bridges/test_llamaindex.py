@@ -95,7 +95,7 @@ class TestLlamaindex(FrameworkTests):
 
     def test_what_the_program_has_filled_in_is_nothing_that_a_model_sets(self) -> None:
         def greet(name: str, user: str = "nobody") -> str:
-            """Greet somebody."""
+            """Greet a person."""
             return f"{name} by {user}"
 
         with Toolkit(plugins=["bridges"]) as toolkit:

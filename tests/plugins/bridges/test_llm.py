@@ -99,7 +99,7 @@ class Desk(llm.Toolbox):
         return str(llm_tool_call.tool_call_id)
 
 
-def test_toolboxes_hang_on_the_board() -> None:
+def test_toolboxes_are_registered() -> None:
     with Toolkit(plugins=["bridges"]) as toolkit:
         toolkit.register(Desk())
         assert toolkit.call_sync("Desk_add", {"first": 2, "second": 3}).text == "5"
@@ -135,7 +135,7 @@ def test_a_parameter_whose_name_is_the_frameworks_own_reaches_the_tool() -> None
         assert Stage().run(toolkit, [call_of(0, ("whose", {"llm_tool_call": "mine"}))]).answers["call_0"].text == "mine"
 
 
-def test_waits_for_nobody_where_the_program_says_so() -> None:
+def test_does_not_wait_where_the_program_says_so() -> None:
     with board() as toolkit:
         model = Scripted([call_of(0, ("wipe", {"disk": "a"}))])
         model.chain("go", tools=to_llm(toolkit, wait=False)).text()

@@ -52,7 +52,7 @@ class Scripted:
         return ModelResponse(parts=list(self.calls) if first else [TextPart("done")])
 
     async def stream(self, messages: list[Any], info: Any) -> Any:
-        """The same in pieces: whoever listens to a run makes the model stream."""
+        """The same in pieces: a listener to a run makes the model stream."""
         for number, part in enumerate(self(messages, info).parts):
             calls = isinstance(part, ToolCallPart)
             yield (
@@ -83,7 +83,7 @@ class Stage(frameworks.Stage):
             while isinstance(result.output, DeferredToolRequests):
                 waiting = result.output
                 asked.extend(each.tool_name for each in waiting.approvals)
-                # The id is the board's too: whoever has the answer gives it there.
+                # The id is the board's too: the program gives the answer there.
                 done = {
                     each.tool_call_id: source.resume(
                         each.tool_call_id, waiting.metadata[each.tool_call_id]["reason"]
@@ -152,13 +152,13 @@ def test_text_that_is_no_json_gets_the_boards_answer() -> None:
         assert said == [toolkit.call_sync("forecast", '{"city": ').text]
 
 
-def test_waits_for_nobody_where_the_program_says_so() -> None:
+def test_does_not_wait_where_the_program_says_so() -> None:
     with board() as toolkit:
         model = Scripted([call_of(0, ("wipe", {"disk": "a"})), call_of(1, ("measure", {"what": "rain"}))])
         toolset = to_pydantic_ai(toolkit, wait=False)
         result = asyncio.run(Agent(FunctionModel(model), toolsets=[toolset]).run("go"))
         said = [p.content for m in result.all_messages() for p in m.parts if isinstance(p, ToolReturnPart)]
-    assert ["nobody is there" in said[0], said[1]] == [True, "somebody measures rain"]
+    assert ["nobody is there" in said[0], said[1]] == [True, "a person measures rain"]
 
 
 def test_approval_that_a_native_tool_asks_for_is_the_approvers() -> None:

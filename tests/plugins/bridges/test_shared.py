@@ -99,7 +99,9 @@ class TestOutwards:
             (None, "nobody is there"),
         ],
     )
-    def test_framework_is_asked_where_the_board_has_nobody(self, answer: bool | Approval | None, text: str) -> None:
+    def test_framework_is_asked_where_the_board_has_no_approver(
+        self, answer: bool | Approval | None, text: str
+    ) -> None:
         import asyncio
 
         with board() as toolkit:

@@ -23,7 +23,7 @@ from tests.support.plugin_site import Site, fresh_site
 
 @pytest.fixture(autouse=True)
 def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No settings of whoever runs the tests."""
+    """No settings of the user who runs the tests."""
     for name in [name for name in os.environ if name.startswith("PEGBOARD") or name in ("NO_COLOR", "COLUMNS")]:
         monkeypatch.delenv(name)
 

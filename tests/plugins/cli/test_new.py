@@ -24,7 +24,7 @@ def in_pack(folder: Path, *command: str) -> None:
     """Run a tool of this environment in the pack's folder; what it printed is in the error if it fails."""
     environ = {name: value for name, value in os.environ.items() if not name.startswith("PEGBOARD")}
     environ |= {"PYTHONPATH": str(folder / "src"), "MYPY_CACHE_DIR": str(folder / ".mypy_cache")}
-    environ["PEGBOARD_PLUGINS"] = "files"  # what somebody has set for his own program changes no test
+    environ["PEGBOARD_PLUGINS"] = "files"  # what a user has set for another program changes no test
     command_line = [sys.executable, "-m", *command]
     done = subprocess.run(command_line, cwd=folder, env=environ, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -245,7 +245,7 @@ class TestTypes:
         assert refused.code == 2
         assert said in refused.complaint
 
-    def test_type_that_nobody_maps(self, run: Run) -> None:
+    def test_type_without_a_mapping(self, run: Run) -> None:
         refused = run("types", "site_money.pegboard.Toolkit")
         assert refused.code == 1
         assert "Toolkit" in refused.complaint

@@ -1,4 +1,4 @@
-"""What somebody sees who sits at a terminal: the real command, and a real shell, behind a pseudo-terminal."""
+"""What a user at a terminal sees: the real command, and a real shell, behind a pseudo-terminal."""
 
 import os
 import re
@@ -62,7 +62,7 @@ class Terminal:
             if select.select([self.master], [], [], 0.1)[0]:
                 try:
                     self.shown += os.read(self.master, 65_536)
-                except OSError:  # everybody has closed it
+                except OSError:  # all processes have closed it
                     assert words in self.text, self.text
 
 

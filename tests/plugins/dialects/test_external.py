@@ -25,8 +25,10 @@ def test_there_and_back(name: str) -> None:
 def test_they_run_elsewhere() -> None:
     toolkit = toolkit_of()
     chat = toolkit.dialect("openai")
-    (hung,) = toolkit.register(chat.external([{"type": "function", "function": {"name": "ask", "parameters": SCHEMA}}]))
-    assert hung.function is None
+    (registered,) = toolkit.register(
+        chat.external([{"type": "function", "function": {"name": "ask", "parameters": SCHEMA}}])
+    )
+    assert registered.function is None
     assert toolkit.call_sync("ask", {}).status is Status.INVALID
     asked = toolkit.call_sync("ask", {"city": "Paris"}, call_id="call_1")
     assert asked.status is Status.SUSPENDED
@@ -51,9 +53,13 @@ def test_what_definitions_say_besides() -> None:
         "annotations": {"readOnlyHint": True, "openWorldHint": False},
     }
     toolkit = toolkit_of()
-    (hung,) = toolkit.register(toolkit.dialect("mcp").external({"tools": [theirs]}))
-    assert hung.returns == theirs["outputSchema"]
-    assert (hung.hints.read_only, hung.hints.destructive, hung.hints.open_world) == (True, None, False)
+    (registered,) = toolkit.register(toolkit.dialect("mcp").external({"tools": [theirs]}))
+    assert registered.returns == theirs["outputSchema"]
+    assert (registered.hints.read_only, registered.hints.destructive, registered.hints.open_world) == (
+        True,
+        None,
+        False,
+    )
 
 
 def test_objects_of_an_sdk() -> None:

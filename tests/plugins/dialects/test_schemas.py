@@ -1,4 +1,4 @@
-"""What is hard in strangers' schemas, as each provider takes it; and what is read back."""
+"""What is hard in third-party schemas, as each provider takes it; and what is read back."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from tests.plugins.dialects.desk import NAMES, bound, definitions, nodes, schema
 
 
 def rendered(schema: dict[str, Any], name: str = "openai", strict: bool = True) -> dict[str, Any]:
-    """The schema of a stranger's tool as a dialect writes it."""
+    """The schema of a third-party tool as a dialect writes it."""
     (definition,) = definitions(toolkit_of(Tool.external("t", "", schema)), name, strict)
     return schema_of(definition)
 
@@ -94,7 +94,7 @@ class TestReferences:
 
 
 class TestForms:
-    """What strangers write, and what becomes of it where a model is held to the schema."""
+    """What third parties write, and what becomes of it where a model is held to the schema."""
 
     @pytest.mark.parametrize(
         ("schema", "openai", "anthropic", "gemini"),
@@ -182,7 +182,7 @@ class TestForms:
                 {"type": "string", "description": '{not: {"const": "a"}, examples: ["b"]}'},
                 {"type": "string", "description": '{not: {"const": "a"}, examples: ["b"]}'},
                 {"type": "string", "description": '{not: {"const": "a"}, examples: ["b"]}'},
-                id="what nobody knows",
+                id="unknown keywords",
             ),
         ],
     )

@@ -163,7 +163,7 @@ def test_a_stream_is_the_response_however_it_is_cut(name: str, calls: list[ToolC
     collector = chat.collector()
     for chunk in stream(calls, cuts):
         collector.feed(chunk)
-        collector.calls()  # whoever looks too early breaks nothing
+        collector.calls()  # an early look breaks nothing
     assert seen(collector.calls()) == wanted
     # What the model said is read once more, as the conversation holds it.
     said = collector.messages()  # none of a message in which there is nothing

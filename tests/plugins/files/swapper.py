@@ -1,6 +1,6 @@
 """Swaps two names as fast as it can, in one call of the kernel (`renameat2` with RENAME_EXCHANGE), until it is killed.
 
-Run as `python swapper.py PLACE LINK TARGET`: LINK is made to lead to TARGET, again whenever somebody has removed it.
+Run as `python swapper.py PLACE LINK TARGET`: LINK is made to lead to TARGET, again whenever it was removed.
 """
 
 import contextlib

@@ -1,4 +1,4 @@
-"""Whatever path a model sends, to whichever tool: nothing outside is touched, nothing hangs, refusals are typed."""
+"""Whatever path a model sends, to whichever tool: nothing outside is touched, no call blocks, refusals are typed."""
 
 import os
 from collections.abc import Callable
@@ -117,7 +117,7 @@ SYSTEM = [
 @pytest.mark.parametrize("engine", sorted(CONFINED))
 @pytest.mark.parametrize("tool", ["view", "view the end", "search"])
 def test_root_of_the_system_as_the_directory(tool: str, make: Make, engine: str) -> None:
-    """Somebody who allows everything: nothing hangs, and no magic link is followed."""
+    """Rules that allow everything: no call blocks, and no magic link is followed."""
     tools = make(Path("/"), read_only=True)
     for path in SYSTEM:
         said, refusal = within(partial(answer, TOOLS[tool], tools, path))

@@ -113,9 +113,7 @@ class TestRecovery:
         assert "pegboard-tmp" not in str(getattr(result, "text", result))
 
     @pytest.mark.parametrize("use", ["list", "find", "write", "edit"])
-    def test_beside_a_file_it_is_removed_by_writes_and_by_whoever_comes_across(
-        self, make: Make, base: Path, use: str
-    ) -> None:
+    def test_beside_a_file_it_is_removed_by_writes_and_by_readers(self, make: Make, base: Path, use: str) -> None:
         leave(base / "sub", 2)
         USES[use](make(base))
         assert left_in(base) == []
@@ -145,7 +143,7 @@ class TestRecovery:
         assert (base / "sub" / "a.txt").read_text() == "new\n"
 
     def test_where_files_have_no_locks(self, make: Make, base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Windows, where a file that is open cannot be removed; elsewhere nobody can tell, and it stays."""
+        """Windows, where a file that is open cannot be removed; elsewhere that is unknown, and it stays."""
         monkeypatch.setattr(_folder, "lock", lambda descriptor, unknown=True: unknown)
         leave(base, 1)
         tools = make(base)
@@ -304,7 +302,7 @@ def test_other_file_systems_below(tmp_path: Path, way: str) -> None:
     command = ["unshare", "--map-root-user", "--mount", "sh", "-c", mount, "sh"]
     trial = subprocess.run([*command, "true"], cwd=tmp_path / "base", capture_output=True, check=False)
     if trial.returncode:
-        pytest.skip("this system lets nobody mount anything")
+        pytest.skip("this system does not allow mounts")
     python = [sys.executable, "-c", MOUNTED, way]
     run = subprocess.run([*command, *python], cwd=tmp_path / "base", capture_output=True, check=False, text=True)
     assert run.stderr == ""

@@ -63,7 +63,7 @@ def offered(*registered: FileTools, **settings: object) -> list[str]:
 
 
 class TestReadOnly:
-    def test_until_somebody_sets_a_directory(self, base: Path) -> None:
+    def test_until_a_directory_is_set(self, base: Path) -> None:
         assert offered() == READERS
         assert offered(base_dir=str(base)) == sorted(READERS + WRITERS)
         assert offered(FileTools()) == READERS
@@ -170,7 +170,7 @@ class TestSettings:
 
 
 class TestVersions:
-    """`version` is the optional check that nobody has changed the file since it was viewed."""
+    """`version` is the optional check that the file is unchanged since it was viewed."""
 
     @pytest.fixture
     def tools(self, base: Path) -> FileTools:

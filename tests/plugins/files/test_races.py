@@ -1,4 +1,4 @@
-"""Somebody swaps a directory, or a file, with a link that leads outside, as fast as the kernel can."""
+"""A process swaps a directory, or a file, with a link that leads outside, as fast as the kernel can."""
 
 import os
 import subprocess
@@ -115,7 +115,7 @@ def test_nothing_outside_is_reached(swap: str, engine: str, root: Path, make: Ma
         # Both have had their turns: where one processor is shared, the swapper may sleep for a while.
         if outcomes[INSIDE] and outcomes["written"] and outcomes["OutsideError"]:
             return
-    pytest.fail(f"nobody raced: {outcomes}")
+    pytest.fail(f"there was no race: {outcomes}")
 
 
 @pytest.mark.slow

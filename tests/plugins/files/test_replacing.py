@@ -128,7 +128,7 @@ class TestFullDisk:
             check=False,
         )
         if mounted.returncode:
-            pytest.skip("this system lets nobody mount a small file system")
+            pytest.skip("this system does not allow a small file system to be mounted")
         (tmp_path / "keep").mkdir()
         shell = 'mount -t tmpfs -o size=1m none "$0"; cp "$1" "$0/a.txt"; shift; "$@"; cat "$0/a.txt" >&2; ls -A "$0"'
         source = tmp_path.parent / "a.txt"
@@ -233,14 +233,14 @@ class TestConcurrent:
         self, tools: FileTools, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def meanwhile(*arguments: Any) -> Iterator[bytes]:
-            (tmp_path / "a.txt").write_text("somebody else's\n")
+            (tmp_path / "a.txt").write_text("another program's\n")
             return real(*arguments)
 
         real = _edits.spliced
         monkeypatch.setattr(_changes, "spliced", meanwhile)
         with pytest.raises(ChangedError, match="meanwhile"):
             tools.insert_text_file("a.txt", "x", 1)
-        assert (tmp_path / "a.txt").read_text() == "somebody else's\n"
+        assert (tmp_path / "a.txt").read_text() == "another program's\n"
         assert names_in(tmp_path) == ["a.txt"]
 
 
@@ -259,7 +259,7 @@ class TestTemporaryNames:
             tools.write_text_file("a.txt", NEW)
             assert names_in(tmp_path) == [temporary_names[5], "a.txt"]
 
-    def test_whatever_has_such_a_name_is_in_nobodys_way(
+    def test_whatever_has_such_a_name_disturbs_no_write(
         self, tools: FileTools, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         for name in temporary_names[:-1]:

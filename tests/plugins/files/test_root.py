@@ -1,4 +1,4 @@
-"""Whatever path a model sends, and whoever moves directories meanwhile: nothing outside the root is opened."""
+"""Whatever path a model sends, and even if directories are moved meanwhile: nothing outside the root is opened."""
 
 import copy
 import errno
@@ -339,7 +339,7 @@ def outcome(root: Root, path: str) -> str:
 
 @pytest.mark.parametrize("swapped", first(1, ["docs", "docs/a.txt"]))
 def test_swapping_with_a_link_wins_nothing(root: Root, tree: Path, swapped: str) -> None:
-    """Somebody puts a link in the place of a directory or file, and takes it away, again and again."""
+    """A process puts a link in the place of a directory or file, and removes it, again and again."""
     (tree.parent / "outside" / "a.txt").write_text(SECRET)
     target = tree.parent / "outside" / ("secret" if swapped.endswith("txt") else "")
     place, aside, link = tree / swapped, tree / "aside", tree / "link"

@@ -1,4 +1,4 @@
-"""A million random paths, and files that are larger than anybody's memory should be for them."""
+"""A million random paths, and files that would not fit into memory."""
 
 import json
 import os
@@ -82,7 +82,7 @@ SPARSE: dict[str, Callable[[FileTools], str | ToolResult]] = {
 
 @pytest.mark.parametrize("use", SPARSE)
 def test_terabyte_without_lines_is_refused(use: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody waits until all of it has been read, or copied."""
+    """No caller waits until all of it has been read, or copied."""
     monkeypatch.setattr(_lines, "_MAX_SCAN", 1 << 24)
     (tmp_path / "huge").touch()
     os.truncate(tmp_path / "huge", 1 << 40)

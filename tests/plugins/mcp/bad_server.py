@@ -166,7 +166,7 @@ def twice(request: dict[str, Any], said: str) -> None:
 
 
 def wrong_id(request: dict[str, Any], said: str) -> None:
-    answer({"id": 987_654}, text("for somebody else"))
+    answer({"id": 987_654}, text("for another client"))
 
 
 def id_as_text(request: dict[str, Any], said: str) -> None:

@@ -27,7 +27,7 @@ def read_stdin() -> str:
 
 @tool
 def hang() -> str:
-    """Hang."""
+    """Block."""
     time.sleep(600)
     return "never"
 

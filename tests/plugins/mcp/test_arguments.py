@@ -1,4 +1,4 @@
-"""Wrong arguments are errors where they are said: nothing hangs later, and no server stands open for a slip."""
+"""Wrong arguments are errors where they are given: no call blocks later, and no server stands open for a slip."""
 
 import asyncio
 import json
@@ -59,7 +59,7 @@ def test_what_a_file_says_of_a_server_is_an_error_of_the_settings(tmp_path: Path
         load_mcp_config(path)
 
 
-def test_an_option_that_nobody_knows_leaves_no_server_open() -> None:
+def test_an_unknown_option_leaves_no_server_open() -> None:
     with pytest.raises(TypeError, match="did you mean 'verify_token'"):
         serve_mcp(Toolkit(plugins=()), http="127.0.0.1:0", verify_tokens=lambda token: None)  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="no option 'http'"):

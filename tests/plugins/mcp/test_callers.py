@@ -138,7 +138,7 @@ class TestTokens:
 
         run(scenario, verify_token=verify, headers=["x-tenant"])
 
-    def test_nobody_in_particular(self, mode: str) -> None:
+    def test_an_unidentified_caller(self, mode: str) -> None:
         async def scenario(url: str, toolkit: Toolkit) -> None:
             async with client(url, mode) as anybody:
                 assert await text(anybody, "whoami") == '["None"]'
@@ -176,7 +176,7 @@ class TestRequests:
         more: dict[str, Any] = {"authorization_server": "https://login.example.com", "required_scopes": ["tools"]}
         run(scenario, verify_token=lambda token: None, **more)
 
-    def test_a_scope_that_everybody_needs(self) -> None:
+    def test_a_scope_that_every_caller_needs(self) -> None:
         async def scenario(url: str, toolkit: Toolkit) -> None:
             async with httpx2.AsyncClient() as http:
                 refused = await http.post(url, json={}, headers={**ACCEPT, "Authorization": "Bearer x"})
@@ -266,7 +266,7 @@ class TestBounds:
 
         run(scenario)
 
-    def test_nothing_is_declared_that_nobody_tells(self) -> None:
+    def test_nothing_is_declared_that_is_not_reported(self) -> None:
         async def scenario(url: str, toolkit: Toolkit) -> None:
             async with client(url, "legacy") as each:
                 assert each.server_capabilities is not None

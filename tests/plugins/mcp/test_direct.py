@@ -1,4 +1,4 @@
-"""Requests that leave from the caller's thread, over the pipe to the server, and answers that wake nobody else."""
+"""Requests that leave from the caller's thread, over the pipe to the server, and answers that wake no other caller."""
 
 import asyncio
 import sys

@@ -1,4 +1,4 @@
-"""A program that is killed leaves no server behind, not even one that hangs while it starts and hears no SIGTERM."""
+"""A program that is killed leaves no server behind, not even one that blocks while it starts and ignores SIGTERM."""
 
 import os
 import signal

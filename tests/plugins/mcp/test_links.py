@@ -76,7 +76,7 @@ class TestLinksOfFarServers:
             async with Toolkit(plugins=()) as toolkit:
                 toolkit.register(McpServer.in_process(far_server()))
                 async with Client(mcp_server(toolkit, all_tools=True), mode=mode) as client:
-                    await refused(client, "far://found")  # nobody has been given it yet
+                    await refused(client, "far://found")  # no caller was given it yet
                     await client.call_tool("find", {})
                     assert await text_of(client, "far://found") == "the text of far://found"
                     assert "no resource" in str(await refused(client, "far://other"))
@@ -143,7 +143,7 @@ class TestLinksOfTheProgram:
     def test_the_reader_may_be_async_and_may_fail(self, mode: str) -> None:
         async def read(uri: str, caller: Caller) -> str:
             if uri == "report://2":
-                raise ValueError("it was thrown away")
+                raise ValueError("it was dropped")
             return "later"
 
         async def scenario() -> None:
@@ -151,7 +151,7 @@ class TestLinksOfTheProgram:
                 for number in (1, 2):
                     await client.call_tool("report", {"number": number})
                 assert await text_of(client, "report://1") == "later"
-                assert "it was thrown away" in str(await refused(client, "report://2"))
+                assert "it was dropped" in str(await refused(client, "report://2"))
 
         run(scenario)
 
@@ -222,7 +222,7 @@ class TestWhoMayRead:
 
         run(scenario)
 
-    def test_nobody_in_particular_reads_for_half_an_hour(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_an_unidentified_caller_reads_for_half_an_hour(self, monkeypatch: pytest.MonkeyPatch) -> None:
         async def scenario() -> None:
             async with self.served() as url, Client(url) as client:
                 await client.call_tool("report", {"number": 1})

@@ -1,4 +1,4 @@
-"""Servers that misbehave: each case ends in a clear result within its timeout, and hurts nobody else."""
+"""Servers that misbehave: each case ends in a clear result within its timeout, and affects no other server."""
 
 import sys
 from pathlib import Path
@@ -175,7 +175,7 @@ def test_reconnects_after_a_death_and_repeats_nothing() -> None:
         assert [result.error.kind for result in results if result.error] == ["connection_lost"] * 2
 
 
-def test_a_server_that_is_away_is_not_asked_all_the_time() -> None:
+def test_an_unavailable_server_is_not_asked_all_the_time() -> None:
     server = bad("exits")
     with Toolkit(plugins=()) as toolkit:
         started = seconds(lambda: toolkit.register(server))

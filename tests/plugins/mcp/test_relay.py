@@ -188,7 +188,7 @@ def test_blocks_of_a_far_board_are_what_they_were() -> None:
                 assert list(near.call_sync("shown").content) == blocks
 
 
-def test_a_text_file_is_text_to_everybody() -> None:
+def test_a_text_file_is_text_to_every_client() -> None:
     async def scenario(client: Client) -> Any:
         (content,) = (await client.call_tool("note", {})).content
         return content.resource  # type: ignore[union-attr]

@@ -158,7 +158,7 @@ class TestPromises:
         found: tuple[Any, types.CallToolResult] = run(scenario, mode, toolkit, all_tools=True)
         return found
 
-    def test_what_admits_null_is_wrapped_for_everybody(self, mode: str) -> None:
+    def test_what_admits_null_is_wrapped_for_every_client(self, mode: str) -> None:
         def nothing() -> None: ...
 
         def maybe() -> str | None: ...
@@ -343,7 +343,7 @@ class TestCalls:
 
         run(scenario, mode, all_tools=True, elicitation_callback=decline)
 
-    def test_without_anybody_to_ask_nothing_is_approved(self, mode: str) -> None:
+    def test_without_an_approver_nothing_is_approved(self, mode: str) -> None:
         async def scenario(client: Client) -> None:
             assert (await client.call_tool("pay", {"amount": 5})).is_error
             if mode == "legacy":

@@ -71,8 +71,8 @@ class TestStdio:
             assert toolkit.call_sync("shout", {"text": '{"jsonrpc": "2.0"}'}).text == '{"jsonrpc": "2.0"}'
             assert toolkit.call_sync("read_stdin").text == ""
             assert "crashed" in toolkit.call_sync("crash").text
-            hung = toolkit.call_sync("hang", policy=ExecutionPolicy(timeout=0.2))
-            assert hung.status is Status.TIMEOUT
+            blocked = toolkit.call_sync("hang", policy=ExecutionPolicy(timeout=0.2))
+            assert blocked.status is Status.TIMEOUT
             assert toolkit.call_sync("add", {"a": 1, "b": 2}).data == 3
 
     @pytest.mark.parametrize(

@@ -29,12 +29,12 @@ def names(toolkit: Toolkit) -> list[str]:
     return [tool.name for tool in toolkit.tools]
 
 
-def test_nothing_is_set_and_nothing_hangs() -> None:
+def test_nothing_is_set_and_nothing_is_registered() -> None:
     with board() as toolkit:
         assert (names(toolkit), toolkit.sources, toolkit.problems) == ([], [], [])
 
 
-def test_servers_hang_under_their_names() -> None:
+def test_servers_are_registered_under_their_names() -> None:
     with board(servers={"one": served(), "two": served("list-pages")}) as toolkit:
         assert names(toolkit) == ["one__echo", *(f"two__echo{page}" for page in range(10))]
         assert toolkit.call_sync("one__echo", {"text": "hello"}).text == "hello"
@@ -64,7 +64,7 @@ def test_a_group_is_the_programs_to_create() -> None:
         assert names(toolkit) == ["one__echo"]
 
 
-def test_secrets_are_presets_that_nobody_sees() -> None:
+def test_secrets_are_presets_that_stay_hidden() -> None:
     with board(servers={"one": served("rpc-error", secrets={"echo": {"text": "the disk"}})}) as toolkit:
         assert toolkit["one__echo"].parameters["properties"] == {}
         assert toolkit.call_sync("one__echo", {"text": "forged"}).text.endswith("*** is full")
@@ -75,7 +75,7 @@ def test_a_disabled_server_is_not_started() -> None:
         assert (names(toolkit), toolkit.sources) == ([], [])
 
 
-def test_a_server_that_is_away_hurts_no_other() -> None:
+def test_an_unavailable_server_affects_no_other() -> None:
     lost = {"command": "no-such-server"}
     with board(servers={"lost": lost, "one": served()}) as toolkit:
         assert names(toolkit) == ["one__echo"]

@@ -98,7 +98,7 @@ class Server:
         class Quiet(ThreadingHTTPServer):
             daemon_threads = True
 
-            def handle_error(self, *_: Any) -> None:  # whoever asked has left
+            def handle_error(self, *_: Any) -> None:  # the client has disconnected
                 pass
 
         self._http = Quiet(("127.0.0.1", 0), Handler)

@@ -315,7 +315,7 @@ class TestJobs:
         assert asyncio.run(main()) is Status.CANCELLED
         assert dashscope.cancelled == ["job-1"]
 
-    def test_a_provider_that_does_not_end_it_holds_nobody(
+    def test_a_provider_that_does_not_end_it_blocks_no_caller(
         self, dashscope: DashScopeServer, toolkit: Toolkit, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(_dashscope, "_ENDING_SECONDS", 0.1)
@@ -452,7 +452,7 @@ class TestFailure:
         assert result.status is Status.ERROR
         assert "DashScope sent an answer that is not understood" in result.text
 
-    def test_nobody_listens(self, tool: str) -> None:
+    def test_no_server_listens(self, tool: str) -> None:
         with Toolkit(plugins=()) as toolkit:
             toolkit.register(DashScopeTools(KEY, base_url="http://127.0.0.1:9/api/v1"))
             assert "DashScope cannot be reached: ConnectError" in toolkit.call_sync(tool, CALLS[tool]).text

@@ -27,7 +27,7 @@ def words(text: str) -> list[str]:
     return text.split()
 
 
-# Addresses that are nobody's, this machine's or its network's, and addresses of the internet beside them.
+# Addresses that are reserved, this machine's or its network's, and addresses of the internet beside them.
 PRIVATE = words("""
 0.0.0.0 0.1.2.3 10.0.0.1 10.255.255.255 100.64.0.1 100.100.100.200 100.127.255.254 127.0.0.1 127.0.0.53 127.1.2.3
 127.255.255.254 168.63.129.16 169.254.0.1 169.254.169.254 169.254.170.2 172.16.0.1 172.31.255.254 192.0.0.1
@@ -312,12 +312,12 @@ class TestConnection:
         assert fetched(guarded(wire, resolver=both), "http://example.com/").content == b"x"
         assert wire.hosts == ["2606:4700:4700::1111", PUBLIC]
 
-    def test_a_name_that_nobody_has(self) -> None:
-        async def nobody(host: str, port: int) -> list[str]:
+    def test_an_unknown_name(self) -> None:
+        async def unknown(host: str, port: int) -> list[str]:
             raise socket.gaierror(socket.EAI_NONAME, "unknown")
 
         with pytest.raises(UrlError, match=r"There is no host nowhere\.example"):
-            fetched(guarded(Wire(), resolver=nobody), "http://nowhere.example/")
+            fetched(guarded(Wire(), resolver=unknown), "http://nowhere.example/")
 
     def test_origins_of_the_program_may_be_private(self) -> None:
         wire = Wire()

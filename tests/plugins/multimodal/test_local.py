@@ -201,7 +201,9 @@ class TestPrograms:
         assert "has no voice" in toolkit.call_sync("local_text_to_audio", {"text": "x"}).text
 
     @pytest.mark.slow
-    def test_a_program_that_hangs_ends_with_the_call(self, toolkit: Toolkit, program: Any, tmp_path: Path) -> None:
+    def test_a_program_that_does_not_return_ends_with_the_call(
+        self, toolkit: Toolkit, program: Any, tmp_path: Path
+    ) -> None:
         program("tesseract", f"echo $$ > {tmp_path}/pid; exec /bin/sleep 60")
         arguments = {"image_urls": [PNG]}
         result = toolkit.call_sync("local_image_to_text", arguments, policy=ExecutionPolicy(timeout=2))
@@ -233,7 +235,7 @@ class TestSpeech:
             samples_in_it = recording.readframes(recording.getnframes())
         loudest = max(abs(each) for each in memoryview(samples_in_it).cast("h"))
         assert 0.5 < result.metadata["duration"] < 3
-        assert loudest > 3000  # somebody speaks
+        assert loudest > 3000  # it holds speech
 
     def test_may_be_slower_or_faster(self, toolkit: Toolkit) -> None:
         def seconds(speed: float) -> float:

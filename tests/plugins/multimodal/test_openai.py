@@ -232,7 +232,7 @@ class TestFailure:
         result = given_time(ended, lambda result: openai.asked, 0.3)  # it would be paid for twice
         assert (result.status, result.attempts, len(openai.asked)) == (Status.TIMEOUT, 1, 1)
 
-    def test_nobody_listens(self, tool: str) -> None:
+    def test_no_server_listens(self, tool: str) -> None:
         with Toolkit(plugins=()) as toolkit:
             toolkit.register(OpenAITools(KEY, base_url="http://127.0.0.1:9/v1"))
             assert "OpenAI cannot be reached: ConnectError" in toolkit.call_sync(tool, CALLS[tool]).text

@@ -233,8 +233,8 @@ class TestWithOthers:
 
         toolkit.register(total)
         assert toolkit.call_sync("total", {"m": [[1, 2], [3, 4]]}).data == 10
-        mended = toolkit.call_sync("total", {"m": "[[1, 2]]"})
-        assert (mended.data, len(mended.notes)) == (3, 1)
+        repaired = toolkit.call_sync("total", {"m": "[[1, 2]]"})
+        assert (repaired.data, len(repaired.notes)) == (3, 1)
 
     def test_mistakes_are_explained_with_their_paths(self, types: TypeTable) -> None:
         assert problems(types, Matrix, [[1, "x"], [2.5, 3]]) == [

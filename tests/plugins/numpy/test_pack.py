@@ -1,4 +1,4 @@
-"""The pack as it hangs on a board, and what it does not import."""
+"""The pack in a toolkit, and what it does not import."""
 
 import pytest
 

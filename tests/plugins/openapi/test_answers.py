@@ -156,7 +156,7 @@ class TestErrors:
         server.answers = [Sent(b"<html>" + b"x" * 100_000, 400, "text/html")]
         assert len(call(server).text) < 2_100
 
-    def test_nobody_is_there(self) -> None:
+    def test_no_server_is_there(self) -> None:
         with running(Server()) as gone:
             pass
         assert "the server cannot be reached (ConnectError)" in call(gone).text

@@ -1,4 +1,4 @@
-"""Settings: installed and named in a file, an API hangs on the board; what is missing is said."""
+"""Settings: installed and named in a file, an API is registered; what is missing is reported."""
 
 import json
 from pathlib import Path
@@ -35,9 +35,7 @@ def test_nothing_is_set_nothing_is_offered() -> None:
         assert (len(toolkit), toolkit.problems) == (0, [])
 
 
-def test_a_file_hangs_tools_on_the_board(
-    document: str, server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_registers_tools(document: str, server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config = tmp_path / "pegboard.toml"
     config.write_text(f"""
 [openapi.apis.shop]

@@ -55,7 +55,7 @@ def refuse() -> None:
 
 
 def suspend() -> None:
-    """Wait for somebody."""
+    """Wait for a person."""
     raise Suspend("later")
 
 

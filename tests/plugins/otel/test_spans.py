@@ -334,7 +334,7 @@ class TestProviders:
         toolkit.call_sync("add", {"a": 1})
         assert collected.one().name == "execute_tool add"
 
-    def test_the_callers_span_is_the_parent_though_nobody_traces(
+    def test_the_callers_span_is_the_parent_without_a_provider(
         self, board: Board, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         provide(monkeypatch, None)

@@ -1,4 +1,4 @@
-"""Tools that change after somebody looked at them: what a file allows, and what a lock file pins."""
+"""Tools that change after they were reviewed: what a file allows, and what a lock file pins."""
 
 import json
 from concurrent.futures import ThreadPoolExecutor

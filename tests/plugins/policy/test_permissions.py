@@ -55,7 +55,7 @@ class TestTheFile:
         assert second.call_sync("c").status is Status.DENIED
         assert second.permissions == {"a": "always", "b": "always", "c": "never"}
 
-    def test_names_that_hang_nowhere_are_kept(self, tmp_path: Path) -> None:
+    def test_names_that_are_not_registered_are_kept(self, tmp_path: Path) -> None:
         path = tmp_path / "permissions.json"
         path.write_text('{"not_here": "never"}', encoding="utf-8")
         self.board(path).set_permission("a", "prompt")
@@ -136,7 +136,7 @@ class TestTheFile:
         assert toolkit.permissions["a"] == "always"
 
     def test_replaced_in_one_step(self, tmp_path: Path) -> None:
-        """Whoever reads meanwhile sees the old permissions or the new ones, and never a part of them."""
+        """A reader meanwhile sees the old permissions or the new ones, and never a part of them."""
         path = tmp_path / "permissions.json"
         toolkit = self.board(path)
         toolkit.set_permission("a", "never")

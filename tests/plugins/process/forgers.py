@@ -146,7 +146,7 @@ def spoil_later(how: str, place: Path) -> int:
 
 @process
 def wedge_later(place: Path) -> int:
-    """Leave a thread behind that lets nobody else run, once it is told."""
+    """Leave a thread behind that lets no other run, once it is told."""
 
     def wedge() -> None:
         while not place.exists():

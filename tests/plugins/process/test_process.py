@@ -85,7 +85,7 @@ sometimes = pytest.mark.parametrize("call", [pytest.param(plain, marks=pytest.ma
 
 
 def is_gone(pid: int) -> bool:
-    """Whether a process has ended; one that nobody has waited for yet has too."""
+    """Whether a process has ended; one that was not waited for yet has too."""
     try:
         return Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0] == "Z"
     except (FileNotFoundError, ProcessLookupError):
@@ -455,7 +455,7 @@ class TestEnding:
             assert resources() != before
         assert eventually(lambda: resources() == before), (before, resources())
 
-    def test_toolkit_that_nobody_closed_leaves_no_process(self) -> None:
+    def test_toolkit_that_was_not_closed_leaves_no_process(self) -> None:
         toolkit = furnished()
         victim = toolkit.call_sync("pid").data
         del toolkit
@@ -545,7 +545,7 @@ class TestErrors:
         assert "raise error" in str(result.error.exception.__cause__)
 
     @pytest.mark.parametrize(("kind", "base"), [("key", KeyError), ("disk", OSError), ("tool", ToolError)])
-    def test_is_of_the_kinds_that_everybody_knows(self, shared: Toolkit, kind: str, base: type[Exception]) -> None:
+    def test_is_of_the_kinds_that_every_process_knows(self, shared: Toolkit, kind: str, base: type[Exception]) -> None:
         result = shared.call_sync("fail", {"kind": kind})
         assert result.error is not None
         assert isinstance(result.error.exception, base)
@@ -809,7 +809,7 @@ def divide(a: int, b: int) -> float:
 
 @tool(backend="process")
 def hang() -> None:
-    "Hang."
+    "Block."
     import subprocess
     helper = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
     print(os.getpid(), helper.pid, flush=True)
@@ -893,19 +893,19 @@ class TestPrograms:
     @pytest.mark.slow
     def test_program_that_closes_nothing_ends_at_once(self, tmp_path: Path) -> None:
         calls = "if __name__ == '__main__':" + CALLS.replace("\n", "\n    ")
-        hanging = (
+        blocked = (
             "\n    import threading; threading.Thread(target=toolkit.call_sync, args=('hang',), daemon=True).start()"
         )
         waiting = "\n    while not os.path.exists(__file__ + '.began'):\n        time.sleep(0.01)"
 
         def end() -> None:
             (tmp_path / "script.py.began").unlink(missing_ok=True)
-            ran = run(script(tmp_path / "script.py", TOOL + calls + hanging + waiting))
+            ran = run(script(tmp_path / "script.py", TOOL + calls + blocked + waiting))
             victims = ran.stdout.splitlines()[-1].split()
             assert (ran.returncode, ran.stderr) == (0, "")
             assert eventually(lambda: all(is_gone(int(victim)) for victim in victims))
 
-        assert least(lambda: seconds(end), enough=9) < 9  # what waits for the one that hangs takes 10
+        assert least(lambda: seconds(end), enough=9) < 9  # what waits for the blocked one takes 10
 
 
 class TestSettings:

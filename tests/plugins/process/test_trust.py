@@ -62,14 +62,14 @@ class TestNothingAnswersForAnother:
         assert (after.status, after.data != first) == (Status.SUCCESS, True)
 
     @pytest.mark.parametrize("how", some(forgers.SPOILED, "an answer of another", "half a frame"))
-    def test_while_a_tool_hangs_time_is_kept(self, shared: Toolkit, how: str) -> None:
+    def test_while_a_tool_is_blocked_time_is_kept(self, shared: Toolkit, how: str) -> None:
         policy = ExecutionPolicy(timeout=0.3)
         result = within(lambda: shared.call_sync("spoil_and_hang", {"how": how}, policy=policy), 20)
         assert result.status in (Status.TIMEOUT, Status.ERROR)
         assert "stolen" not in result.text
 
     @pytest.mark.parametrize("how", some(forgers.SPOILED, "an answer"))
-    def test_while_nobody_called(self, shared: Toolkit, tmp_path: Path, how: str) -> None:
+    def test_between_calls(self, shared: Toolkit, tmp_path: Path, how: str) -> None:
         place = tmp_path / "go"
         spoiled = shared.call_sync("spoil_later", {"how": how, "place": str(place)}).data
         place.touch()
@@ -101,7 +101,7 @@ class TestNothingAnswersForAnother:
 
 
 @pytest.mark.slow
-def test_a_process_that_reads_nothing_keeps_nobody_for_longer_than_patience(tmp_path: Path) -> None:
+def test_a_process_that_reads_nothing_blocks_no_longer_than_patience(tmp_path: Path) -> None:
     place = tmp_path / "go"
     with furnished(patience=15.0) as toolkit:
         wedged = toolkit.call_sync("wedge_later", {"place": str(place)}).data

@@ -37,7 +37,7 @@ class TestSchema:
         assert found["$ref"] == "#/$defs/Node"
         assert found["$defs"]["Node"]["properties"]["next"] == {"$ref": "#/$defs/Node"}
 
-    def test_a_title_that_somebody_wrote_is_kept(self, types: TypeTable) -> None:
+    def test_a_title_that_was_written_is_kept(self, types: TypeTable) -> None:
         class Titled(BaseModel):
             model_config = ConfigDict(title="A title")
 

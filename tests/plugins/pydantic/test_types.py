@@ -98,7 +98,7 @@ class TestAnnotated:
         assert is_refused_by_both(types, UUID4, "f47ac10b-58cc-1372-a567-0e02b2c3d479")
 
 
-class TestStrangers:
+class TestThirdParties:
     def test_a_class_that_only_speaks_to_pydantic(self, types: TypeTable) -> None:
         class Celsius:
             def __init__(self, degrees: float) -> None:

@@ -103,7 +103,7 @@ def span() -> dict[str, str]:
 
 @tool(backend="ray")
 def dawdle(place: str) -> str:
-    """Say that it has begun, and go on until somebody ends it."""
+    """Say that it has begun, and go on until it is ended."""
     return begin(place)
 
 
@@ -182,7 +182,7 @@ def begin(place: str) -> str:
     """Leave a mark and wait."""
     Path(place, f"{os.getpid()}-{time.monotonic_ns()}").touch()
     time.sleep(120)
-    return "nobody ended it"
+    return "it was not ended"
 
 
 def node() -> str:

@@ -211,7 +211,7 @@ class TestOwnership:
         assert not ray.is_initialized()
 
 
-class TestLostNode:
+class TestDeadNode:
     """The last: a node is gone then."""
 
     def test_what_ran_there_is_done_again_or_told(self, board: Board, cluster: Any, tmp_path: Path) -> None:
@@ -250,7 +250,7 @@ def ended(pids: list[str], deadline: float) -> None:
 
 
 def is_running(pid: str) -> bool:
-    """Whether a process has not ended; nobody asks for what has become of it."""
+    """Whether a process has not ended; its status is not fetched."""
     try:
         return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "Z"
     except OSError:

@@ -51,7 +51,7 @@ class TestSharing:
         calls = [("doze", {"number": number, **arguments}) for number in range(10)]
         assert len(tasks(asyncio.run(toolkit.call_many(calls)))) == 10
 
-    def test_calls_that_somebody_listens_to_do_not(self, board: Board) -> None:
+    def test_calls_with_a_listener_do_not(self, board: Board) -> None:
         toolkit = known(board(laborers.task), "task")
         calls = [("task", {"number": number}) for number in range(10)]
         heard: list[Any] = []

@@ -329,7 +329,7 @@ Ground = Callable[..., ShellTools]
 
 @pytest.fixture
 def space(tmp_path: Path) -> Path:
-    """The workspace, with programs in it that nobody listed."""
+    """The workspace, with programs in it that are not listed."""
     space = tmp_path / "space"
     space.mkdir()
     for folder in (space, tmp_path / "bin"):
@@ -376,7 +376,7 @@ def test_no_other_program_runs(table: str, shell: Ground, space: Path, tmp_path:
 
 
 @pytest.mark.parametrize("command", ["evil", "./evil", "env evil", "find . -name names -exec evil \\;", "nice {evil}"])
-def test_somebody_can_still_approve_it(command: str, shell: Ground, space: Path, tmp_path: Path) -> None:
+def test_it_can_still_be_approved(command: str, shell: Ground, space: Path, tmp_path: Path) -> None:
     """And the mark that the other tests look for is there when a program did run."""
     tools = shell(approve=lambda request: True)
     assert run(tools, written(command, space)).status is Status.SUCCESS

@@ -167,7 +167,7 @@ UNSEEN = {
     "blank letters": "\u115f\u1160\u2800\u3164\uffa0",
     "tags and variants": "\U000e0001\U000e0041\U000e007f\ufe00\ufe0e\ufe0f\U000e0100\U000e01ef\u180b",
     "lines": "\x0b\x0c\x1c\x85\u2028\u2029",
-    "nobody's": "\ue000\U0010fffd\ufff0\ufff9\u2065\U000e0fff",
+    "unassigned": "\ue000\U0010fffd\ufff0\ufff9\u2065\U000e0fff",
 }
 
 

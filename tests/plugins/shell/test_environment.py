@@ -1,4 +1,4 @@
-"""A command sees the variables that somebody named, and no others."""
+"""A command sees the variables that are named, and no others."""
 
 import json
 import os

@@ -28,7 +28,7 @@ SECRET = "the-secret-outside"
 # Exchanges two places, in both directions, until it is ended.
 SWAPPER = """
 import ctypes, sys
-ctypes.CDLL(None).prctl(1, 9)  # it ends with whoever started it
+ctypes.CDLL(None).prctl(1, 9)  # it ends with its parent
 exchange = ctypes.CDLL(None).renameat2
 folder, one, other = int(sys.argv[1]), sys.argv[2].encode(), sys.argv[3].encode()
 while True:
@@ -134,7 +134,7 @@ def assert_nothing_got_out(
 
 
 def rounds() -> list[tuple[str, float]]:
-    """Sandboxes and seconds: in parts, since no test may take as long as one that hangs."""
+    """Sandboxes and seconds: in parts, since a test that takes too long counts as blocked."""
     parts = max(1, math.ceil(SECONDS / ROUND))
     return [("bubblewrap", SECONDS / parts)] * parts + [("landlock", min(SECONDS, ROUND) / 5)]
 

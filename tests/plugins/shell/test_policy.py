@@ -1,4 +1,4 @@
-"""The policy: what runs at once, what asks, what never runs, and what nobody can run."""
+"""The policy: what runs at once, what asks, what never runs, and what cannot be run."""
 
 import os
 import sys
@@ -295,7 +295,7 @@ class TestShell:
         assert shell(shell=True, sandbox="none").decide("a\0b").verdict is Verdict.INVALID
 
 
-class TestNobodyIsAsked:
+class TestNoApproval:
     def test_what_would_ask_is_denied(self, shell: Callable[..., ShellTools]) -> None:
         tools = shell(allow=["ls"], approve=False)
         assert tools.decide("ls").verdict is Verdict.ALLOW

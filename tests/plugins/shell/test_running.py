@@ -208,7 +208,7 @@ class TestCancellation:
         """By the command itself, for instance, and at once: its group goes with it, and the call comes back."""
         seconds = unique_seconds()
         result = run(unconfined, script.format(s=seconds), PATIENCE)
-        assert result.data["left_running"] == 1  # nobody can tell
+        assert result.data["left_running"] == 1  # that is unknown
         assert gone(seconds)
 
     def test_supervisor_that_is_stopped(self, unconfined: ShellTools, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -219,7 +219,7 @@ class TestCancellation:
             lambda: given_time(partial(run, unconfined, script), lambda result: result.data["left_running"])
         )
         assert result.status is Status.TIMEOUT
-        assert result.data["left_running"] == 1  # as far as anybody knew when the call came back
+        assert result.data["left_running"] == 1  # as far as was known when the call came back
         assert gone(seconds)
 
 

@@ -48,7 +48,7 @@ def sandbox(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home with something in it that nobody else should read."""
+    """A home with something private in it."""
     home = tmp_path / "ada"
     (home / ".ssh").mkdir(parents=True)
     (home / ".ssh" / "id").write_text("private key", encoding="utf-8")
@@ -120,7 +120,7 @@ class TestConfinement:
         assert not list((space / ".git" / "hooks").iterdir())
         assert (space / "pegboard.toml").read_text(encoding="utf-8") == "[shell]\n"
 
-    def test_places_are_kept_from_whoever_mounts(self, shell: OpenShell, sandbox: str, space: Path) -> None:
+    def test_places_are_kept_from_a_command_that_mounts(self, shell: OpenShell, sandbox: str, space: Path) -> None:
         """In a user namespace of its own a command could detach the mounts that keep a place where it is."""
         if sandbox == "landlock":
             pytest.skip("Landlock knows no exceptions within a writable place")
@@ -131,7 +131,7 @@ class TestConfinement:
         assert not (space / "moved").exists()
 
     @pytest.mark.parametrize("folder", [".", ".git", ".git/hooks"])
-    def test_places_are_kept_from_whoever_closes_a_folder(
+    def test_places_are_kept_from_a_command_that_closes_a_folder(
         self, shell: OpenShell, sandbox: str, space: Path, folder: str
     ) -> None:
         if sandbox == "landlock":
@@ -205,7 +205,7 @@ class TestConfinement:
         assert not {"key", "secret", "credentials.toml", "share"} & set(wrote.split())
 
     def test_program_of_the_workspace_opens_nothing_outside(self, shell: OpenShell, home: Path, space: Path) -> None:
-        """Whoever approves it cannot see what it has become by then."""
+        """The approver cannot see what it has become by then."""
         key = home / "bin" / "key"
         key.parent.mkdir()
         key.write_text("#!/bin/sh\necho private\n", encoding="utf-8")
@@ -315,7 +315,7 @@ class TestChoice:
 
     @pytest.mark.parametrize("missing", ["machine", "supervisor"])
     def test_nothing_is_a_sandbox_without(self, monkeypatch: pytest.MonkeyPatch, missing: str) -> None:
-        """A filter for the calls of this machine, or somebody to put the command into the sandbox."""
+        """A filter for the calls of this machine, or a program that puts the command into the sandbox."""
         _sandbox._works.cache_clear()
         if missing == "machine":
             monkeypatch.setattr(platform, "machine", lambda: "pdp11")
@@ -331,7 +331,7 @@ class TestChoice:
         assert list(bubblewraps(Places("/elsewhere", ()))) == [str(tmp_path / "bwrap")]
         assert list(bubblewraps(Places(str(tmp_path), ()))) == []
 
-    def test_seatbelt_satisfies_nobody_who_requires_a_sandbox(
+    def test_seatbelt_does_not_count_as_a_required_sandbox(
         self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:
         monkeypatch.setattr(_sandbox, "_best", lambda places: "seatbelt")

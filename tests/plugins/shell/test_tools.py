@@ -252,7 +252,7 @@ class TestApproval:
         board = toolkit(lambda request: Approval.edit({"command": "rm x"}), deny=["rm"])
         assert board.call_sync(TOOL, {"command": "printf x"}).status is Status.DENIED
 
-    def test_nobody_approves_what_is_denied(self, toolkit: MakeToolkit) -> None:
+    def test_no_approver_allows_what_is_denied(self, toolkit: MakeToolkit) -> None:
         result = toolkit(lambda request: True, deny=["rm"]).call_sync(TOOL, {"command": "rm x"})
         assert result.status is Status.DENIED
         assert "rm is denied" in result.text

@@ -40,7 +40,7 @@ def at(path):
 def out():
     print(ground["secret"])
 def may_mount():
-    "Become somebody who may mount, in namespaces of its own if need be."
+    "Become a user who may mount, in namespaces of its own if need be."
     if libc.syscall(430, at("tmpfs"), 0) < 0:
         did(libc.unshare(0x10020000))
 def mounted(kind, **options):

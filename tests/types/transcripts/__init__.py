@@ -19,7 +19,7 @@ Outcome = Literal["as meant", "refused", "wrongly"]
 
 
 class Call(NamedTuple):
-    """One call: where it stands, what its tool takes, what was sent, and what was meant (None where nobody knows)."""
+    """One call: where it stands, what its tool takes, what was sent, and what was meant (None: unknown)."""
 
     source: str
     parameters: dict[str, Any]
@@ -100,7 +100,7 @@ def by_pydantic(call: Call, toolkit: Toolkit) -> dict[str, Any] | None:
 
 
 def outcome(call: Call, arrived: dict[str, Any] | None) -> Outcome:
-    """What became of a call. What arrives as the default was left out, whoever filled it in."""
+    """What became of a call. What arrives as the default was left out, even if something filled it in."""
     if arrived is None:
         return "refused"
     if call.meant is None:
@@ -136,7 +136,7 @@ SETS: dict[str, Callable[[], Iterator[Call]]] = {"recorded": recorded, "reported
 
 
 def outcomes(reader: str, calls: Iterator[Call]) -> Iterator[tuple[Call, Outcome]]:
-    """How each call ends. One that nobody can know the meaning of ends as meant where it is refused."""
+    """How each call ends. One whose meaning cannot be known ends as meant where it is refused."""
     with Toolkit(plugins=["dataclasses"]) as toolkit:
         for call in calls:
             ended = outcome(call, READERS[reader](call, toolkit))

@@ -86,7 +86,7 @@ def _told(value: Any, path: str = "") -> set[str]:
 
 
 def _plain(value: Any) -> Any:
-    """Dicts and lists; pydantic reads an Iterable only as somebody draws from it."""
+    """Dicts and lists; pydantic reads an Iterable only as it is iterated."""
     if isinstance(value, Mapping):
         return {key: _plain(inner) for key, inner in value.items()}
     if isinstance(value, Iterator) or (isinstance(value, Iterable) and not isinstance(value, (str, bytes))):

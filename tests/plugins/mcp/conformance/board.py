@@ -173,7 +173,7 @@ def test_input_required_result_multi_round(answers: Answers) -> str:
 
 @tool
 def test_missing_capability() -> dict[str, Any]:
-    """Ask whoever cannot be asked."""
+    """Ask a client that cannot be asked."""
     raise Suspend("Who are you?", form=NAME)
 
 
