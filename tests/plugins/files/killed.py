@@ -1,7 +1,7 @@
 """Kills writers at random moments, and counts what they leave.
 
 Run as `python killed.py DIRECTORY ENGINE KILLS`; prints, as JSON, kills, torn files, how many kills left a temporary
-name, how many names were still there after the next use of a tool (of each tool in turn, by somebody who had been there
+name, how many names were still there after the next use of a tool (of each tool in turn, by a user who had been there
 before the writer), and how many kills came when something had been written.
 """
 
@@ -35,12 +35,12 @@ USES: list[Callable[[FileTools], Any]] = [
 ]
 
 
-def write_for_ever(base: str, ready: int) -> None:
-    """Replace, create, insert into and edit files of one letter each, in several directories."""
+def write_on(base: str, ready: int, parent: int) -> None:
+    """Write, create, insert into and edit files of one letter each, in several directories, while the parent lives."""
     tools = FileTools(base)
     os.write(ready, b"!")
     number = 0
-    while True:
+    while os.getppid() == parent:  # without a parent to kill it, it would fill the disk
         number += 1
         letter, folder = random.choice(LETTERS), random.choice(FOLDERS)
         tools.write_text_file(f"{folder}replaced", letter * SIZE)
@@ -63,9 +63,10 @@ def one_kill(base: Path, latest: float) -> tuple[int, bool]:
     """Start a writer, kill it after so many seconds; the number of torn files, and whether it had written."""
     reader, ready = os.pipe()
     before = {path: path.stat().st_ino for path in files_in(base, "replaced")}
-    child = os.fork()
+    parent, child = os.getpid(), os.fork()
     if not child:
-        write_for_ever(str(base), ready)
+        write_on(str(base), ready, parent)
+        os._exit(0)
     os.read(reader, 1)
     time.sleep(random.uniform(0, latest))
     os.kill(child, signal.SIGKILL)
@@ -91,10 +92,10 @@ def main(base: Path, engine: str, kills: int) -> None:
         tools.write_text_file(f"{folder}edited", "a" * SIZE)
         tools.write_text_file(f"{folder}note", "here")
     # A busy machine gives each writer more time: most of them are to write something before they are killed.
-    latest = min(max(0.05, time.monotonic() - began), 0.2)
+    latest, parent = min(max(0.05, time.monotonic() - began), 0.2), os.getppid()
     torn = before = after = in_time = done = 0
     for use, _ in zip(cycle(USES), range(kills)):
-        if time.monotonic() - began > ENOUGH:
+        if time.monotonic() - began > ENOUGH or os.getppid() != parent:
             break
         done += 1
         torn_now, wrote = one_kill(base, latest)
