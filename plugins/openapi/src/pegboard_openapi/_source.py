@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import math
 import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from fnmatch import fnmatchcase
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import Any, Final, TypeAlias, final
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urlsplit
 
-from attrs import frozen
+from attrs import Factory, evolve, frozen
 
 from pegboard import RegistrationError
 from pegboard_openapi._credentials import Credentials, Given, Signature, credential_names
-from pegboard_openapi._document import METHODS, Document, DocumentError, is_url, read_document
+from pegboard_openapi._document import Document, DocumentError, is_url, read_document
 from pegboard_openapi._names import Names
 from pegboard_openapi._operation import Terms, operation_id, read_operation
 from pegboard_openapi._request import split_path
+from pegboard_openapi._selection import Selection, several
+from pegboard_openapi._server import Server, origin
 from pegboard_openapi._tool import Link, OperationTool
 from pegboard_schemas import judged
 
@@ -36,6 +35,16 @@ MOST_SAID: Final = 20
 
 @final
 @frozen
+class _Found:
+    """The tools of a document, the operations that are left out for want of a credential, and what is wrong."""
+
+    tools: dict[str, OperationTool] = Factory(dict)
+    missing: dict[str, str] = Factory(dict)
+    problems: list[str] = Factory(list)
+
+
+@final
+@frozen
 class _Reading:
     """A document that is being read, and what holds for all its operations, which may be many."""
 
@@ -44,6 +53,7 @@ class _Reading:
     link: Link
     terms: Terms
     unasked: Signature
+    found: _Found = Factory(_Found)
 
 
 @final
@@ -84,56 +94,49 @@ class OpenApi:
         send_always: bool = False,
         slashes: Iterable[str] = (),
     ) -> None:
-        if not (isinstance(document, (str, PathLike, Mapping)) or callable(getattr(document, "openapi", None))):
-            said = type(document).__name__
-            raise ValueError(f"document must be a path, a URL, a mapping or an application, not {said}")
-        if app is not None and not callable(app):
-            raise ValueError(f"app must be an ASGI application, not {type(app).__name__}")
+        is_application = callable(getattr(document, "openapi", None))
+        if not (is_application or isinstance(document, (str, PathLike, Mapping))):
+            got = type(document).__name__
+            raise ValueError(f"document must be a path, a URL, a mapping or an application, not {got}")
         self._source = document
-        self._app = document if app is None and callable(getattr(document, "openapi", None)) else app
-        self._base_url = None if base_url is None else _checked(base_url)
+        self._server = Server(base_url, document if is_application and app is None else app, timeout, max_bytes)
+        self._selection = Selection(tags, methods, paths, operations)
         self.name = name or _name(document)
         self.credentials = Credentials(token, api_key, basic, credentials, headers)
-        self._tags, self._methods = _several(tags), tuple(each.lower() for each in _several(methods))
-        self._paths, self._operations = _several(paths), _several(operations)
-        unknown = sorted(set(self._methods) - set(METHODS))
-        if unknown:
-            raise ValueError(f"methods: there is no {unknown[0]!r}; there are {', '.join(METHODS)}")
-        self._timeout, self._max_bytes = _positive("timeout", timeout), _positive("max_bytes", max_bytes)
-        self._output_schemas, self._send_always = output_schemas, send_always
-        self._slashes = _several(slashes)
+        self._output_schemas, self._send_always, self._slashes = output_schemas, send_always, several(slashes)
         self._lock = threading.RLock()
         self._watchers: list[Callable[[], None]] = []
-        self._read = False
-        self._tools: dict[str, OperationTool] = {}
-        self._problems: tuple[str, ...] = ()
-        self.missing: dict[str, str] = {}
-        """Operations that are left out for want of a credential, and which."""
+        self._found, self._is_read = _Found(), False
         self.has_secrets = bool(self.credentials)
         """Whether requests carry secrets, which go to a server that the program names alone."""
         self.tells_missing = True
-        """Whether these are problems too: not where somebody else says so."""
+        """Whether operations without a credential are problems too; False if another report names them."""
 
     def __repr__(self) -> str:
-        return f"OpenApi({self.name!r}, {len(self._tools)} tools)"
+        return f"OpenApi({self.name!r}, {len(self._found.tools)} tools)"
 
     # A source of tools -------------------------------------------------------------------------------------------
 
     def tools(self) -> list[OperationTool]:
         """The operations; the first time the document is read. Nothing is raised: see `problems`."""
         with self._lock:
-            if not self._read:
+            if not self._is_read:
                 self._adopt()
-            return list(self._tools.values())
+            return list(self._found.tools.values())
 
     @property
     def problems(self) -> Sequence[str]:
         """Why operations are missing, or get no credentials."""
-        problems = [*self._problems, *(self._left_out() if self.tells_missing else ())]
+        problems = [*self._found.problems, *(self._left_out() if self.tells_missing else ())]
         said = [f"the API {self.name!r}: {problem}" for problem in problems[:MOST_SAID]]
         if len(problems) > MOST_SAID:
             said.append(f"the API {self.name!r} has {len(problems) - MOST_SAID} problems more")
         return said
+
+    @property
+    def missing(self) -> Mapping[str, str]:
+        """Operations that are left out for want of a credential, and which."""
+        return self._found.missing
 
     def lacking(self) -> dict[str, list[str]]:
         """The names of `missing`, sorted, by the reason."""
@@ -159,32 +162,25 @@ class OpenApi:
             changed()
 
     def _adopt(self) -> None:
-        self._read = True
+        self._is_read = True
         try:
             reading = self._reading(read_document(self._source))
-        except DocumentError as error:
-            self._problems = (f"its document cannot be used: {error}",)
+        except Exception as error:  # noqa: BLE001 - an application or a third-party mapping may raise anything
+            reason = str(error) if isinstance(error, DocumentError) else type(error).__name__
+            self._found = evolve(self._found, problems=[f"its document cannot be used: {reason}"])
             return
-        except Exception as error:  # noqa: BLE001 - whatever an application or a stranger's mapping comes up with
-            self._problems = (f"its document cannot be used: {type(error).__name__}",)
-            return
-        self._tools, self.missing, problems = {}, {}, []
-        for method, path, item, said in reading.document.operations():
-            if not self._wants(method, path, said):
-                continue
-            try:
-                problem = self._add(reading, (method, path, item, said))
-            except (DocumentError, RegistrationError) as error:
-                problem = f"it is left out: {error}"
-            except Exception as error:  # noqa: BLE001 - a stranger's document may be wrong in any way
-                problem = f"it is left out, it cannot be understood ({type(error).__name__})"
-            if problem:
-                problems.append(f"{method.upper()} {path}: {problem}")
-        if not (self._tools or self.missing or problems):
-            problems.append("no operation of its document is selected")
-        if self._tools and self.credentials.by_scheme and not any(each.is_signed for each in self._tools.values()):
-            problems.append("no operation asks for its credentials, so none gets them; send_always=True sends them")
-        self._problems = tuple(problems)
+        found = reading.found
+        for described in reading.document.operations():
+            method, path, _, operation = described
+            if self._selection.takes(method, path, operation):
+                found.problems.extend(f"{method.upper()} {path}: {each}" for each in self._add(reading, described))
+        if not (found.tools or found.missing or found.problems):
+            found.problems.append("no operation of its document is selected")
+        if found.tools and self.credentials.by_scheme and not any(each.is_signed for each in found.tools.values()):
+            found.problems.append(
+                "no operation asks for its credentials, so none gets them; send_always=True sends them"
+            )
+        self._found = found
 
     def _reading(self, document: Document) -> _Reading:
         return _Reading(
@@ -195,36 +191,36 @@ class OpenApi:
             self.credentials.unasked(document, always=self._send_always),
         )
 
-    def _wants(self, method: str, path: str, said: Mapping[str, Any]) -> bool:
-        tags, own = said.get("tags"), operation_id(method, path, said)
-        return (
-            (not self._methods or method in self._methods)
-            and (not self._tags or (isinstance(tags, list) and any(each in self._tags for each in tags)))
-            and (not self._paths or any(fnmatchcase(path, each) for each in self._paths))
-            and (not self._operations or any(fnmatchcase(own, each) for each in self._operations))
-        )
+    def _add(self, reading: _Reading, described: Described) -> Iterator[str]:
+        """Add the tool of an operation, or what keeps it from being one; give what is wrong with it."""
+        try:
+            yield from self._read(reading, described)
+        except (DocumentError, RegistrationError) as error:
+            yield f"it is left out: {error}"
+        except Exception as error:  # noqa: BLE001 - a third-party document may be wrong in any way
+            yield f"it is left out, it cannot be understood ({type(error).__name__})"
 
-    def _add(self, reading: _Reading, described: Described) -> str:
-        """Add a tool. Returns what is wrong with it, raises for what cannot be one."""
-        method, path, item, said = described
+    def _read(self, reading: _Reading, described: Described) -> Iterator[str]:
+        method, path, item, content = described
         document, name = reading.document, reading.names[method, path]
         try:
-            security = said.get("security", document.content.get("security"))
+            security = content.get("security", document.content.get("security"))
             signature = self.credentials.signature(document, security, reading.unasked)
         except DocumentError as error:
-            self.missing[name] = str(error)
-            return ""
-        base = self._base(document, item, said)
+            reading.found.missing[name] = str(error)
+            return
+        base = self._base(document, item, content)
         operation = read_operation(document, *described, signature.has, reading.terms)
         parameters = judged(operation.parameters, "its schema", is_whole=operation.is_whole, refuses_many=False)
-        returns, check, problem = operation.returns if self._output_schemas else None, None, ""
+        returns, check = operation.returns if self._output_schemas else None, None
         if returns is not None:
             try:
                 whole = operation.returns_is_whole
                 check = judged(returns, "its output schema", is_whole=whole, refuses_many=False).check
             except RegistrationError as error:
-                returns, problem = None, f"it is offered without its output schema: {error}"
-        self._tools[name] = OperationTool(
+                returns = None
+                yield f"it is offered without its output schema: {error}"
+        reading.found.tools[name] = OperationTool(
             name,
             operation,
             parameters.judge,
@@ -233,26 +229,15 @@ class OpenApi:
             signature,
             check,
             reading.link,
-            open_world=self._app is None,
+            open_world=self._server.app is None,
         )
-        return problem
 
-    def _base(self, document: Document, item: Mapping[str, Any], said: Mapping[str, Any]) -> str:
+    def _base(self, document: Document, item: Mapping[str, Any], content: Mapping[str, Any]) -> str:
         """Where the server of an operation is. Raises `DocumentError` for one that is nowhere, or gets no secrets."""
-        if self._base_url is not None or self._app is not None:
-            return self._base_url or "http://localhost"
-        servers = said.get("servers") or item.get("servers") or document.content.get("servers") or [{"url": "/"}]
-        variables = servers[0].get("variables") or {}
-        url = re.sub("{([^{}]*)}", lambda found: str(variables[found[1]]["default"]), servers[0]["url"])
-        url = urljoin(document.url or "", url)
-        if not is_url(url):
-            raise DocumentError("the document does not say where the server is, give base_url=")
-        try:
-            url = _checked(url)
-        except ValueError as error:
-            raise DocumentError(str(error)) from None
+        url = self._server.url(document, item, content)
         # Else what a URL redirects to, and what can be changed there, would decide who gets the credentials.
-        if document.url and self.has_secrets and _origin(url) != _origin(self._source):
+        is_trusted = self._server.is_named or not document.url or origin(url) == origin(self._source)
+        if self.has_secrets and not is_trusted:
             raise DocumentError(f"to send secrets to {urlsplit(url).hostname}, name it by base_url=")
         return url
 
@@ -260,33 +245,7 @@ class OpenApi:
     def _client(self) -> Any:
         from pegboard_openapi._client import Client
 
-        return Client(self.credentials, self._app, self._timeout, self._max_bytes)
-
-
-def _several(said: Iterable[str]) -> tuple[str, ...]:
-    return (said,) if isinstance(said, str) else tuple(said)
-
-
-def _positive(what: str, value: Any) -> Any:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
-        raise ValueError(f"{what} must be a number above 0; it is {value!r}")
-    return value
-
-
-def _checked(url: Any) -> str:
-    """A base URL. Raises ValueError for what is none; whatever else it holds may be secret."""
-    with suppress(ValueError):  # of a port that is none
-        parts = urlsplit(url if isinstance(url, str) else "")
-        is_bare = parts.hostname and "@" not in parts.netloc and not parts.query and parts.port != 0
-        if is_bare and parts.scheme in ("http", "https"):
-            return str(url.partition("#")[0].rstrip("/"))
-    raise ValueError("base_url takes http(s)://host/path, without user, password and query")
-
-
-def _origin(url: str) -> tuple[str, str | None, int | None]:
-    """Scheme, host and port. Raises ValueError for a port that is none."""
-    parts = urlsplit(url)
-    return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+        return Client(self.credentials, self._server.app, self._server.timeout, self._server.max_bytes)
 
 
 def _name(source: Any) -> str:
