@@ -48,16 +48,16 @@ class Answer:
         """The tool as chat completions take it."""
         return {"type": "function", "function": {**self._function, "name": name}}
 
-    def read(self, said: str, *, in_words: bool) -> tuple[str, Any]:
+    def read(self, reply: str, *, in_words: bool) -> tuple[str, Any]:
         """What the tool was called with, or what was said instead: as text, and as its type.
 
         Raises `WrongAnswerError`.
         """
         if in_words and self._is_text:
-            return said, said
-        fenced = _FENCED.fullmatch(said)
+            return reply, reply
+        fenced = _FENCED.fullmatch(reply)
         try:
-            given = json.loads(fenced[1] if fenced else said)
+            given = json.loads(fenced[1] if fenced else reply)
         except (ValueError, RecursionError):
             raise WrongAnswerError("the answer is no JSON") from None
         if self._is_text and isinstance(given, dict) and len(given) == 1:  # whatever a model calls its one text

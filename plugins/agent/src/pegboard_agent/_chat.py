@@ -24,11 +24,11 @@ LONGEST_LINE = 500
 
 def run(arguments: list[str]) -> int:
     """Answer each line of standard input. Returns 0 at its end, 1 for a server that fails, 130 for Ctrl-C."""
-    asked = _parser().parse_args(arguments)
+    options = _parser().parse_args(arguments)
     out = sys.stdout
     try:
         with redirect_stdout(sys.stderr), Toolkit() as toolkit:  # what plugins and tools print is no answer
-            return 0 if _talk(asked, toolkit, out) else 1
+            return 0 if _talk(options, toolkit, out) else 1
     except KeyboardInterrupt:
         _say("pegboard chat: interrupted")
         return 130
@@ -55,15 +55,15 @@ def _parser() -> ArgumentParser:
     return parser
 
 
-def _talk(asked: Namespace, toolkit: Toolkit, out: TextIO) -> bool:
+def _talk(options: Namespace, toolkit: Toolkit, out: TextIO) -> bool:
     """Answer what is asked until its end; False as soon as there is no answer."""
     for problem in toolkit.problems:
         _say(f"pegboard chat: {problem}")
-    _activate(toolkit, [name.strip() for names in asked.group for name in names.split(",") if name.strip()])
-    model = OpenAIChat(asked.model, base_url=asked.base_url)
+    _activate(toolkit, [name.strip() for names in options.group for name in names.split(",") if name.strip()])
+    model = OpenAIChat(options.model, base_url=options.base_url)
     prompt, approver = ("> ", _approve) if sys.stdin.isatty() else ("", None)
-    memory = Memory(asked.session)
-    agent = Agent("chat", model, toolkit, system_prompt=asked.system, memory=memory, approver=approver)
+    memory = Memory(options.session)
+    agent = Agent("chat", model, toolkit, system_prompt=options.system, memory=memory, approver=approver)
     answered = not agent.owed() or asyncio.run(_answer(agent, None, out))  # the last program ended in the middle
     while answered and (line := _read(prompt)):
         answered = not line.strip() or asyncio.run(_answer(agent, line.strip(), out))

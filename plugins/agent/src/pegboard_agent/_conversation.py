@@ -119,8 +119,8 @@ class Conversation:
         images: list[Any] = []
         for number, call in enumerate(self.open["tool_calls"]):
             lost = {"role": "tool", "tool_call_id": call["id"], "content": LOST}
-            told, *after = self._answers.get(number) or [lost]
-            self.messages.append(told)
+            answer, *after = self._answers.get(number) or [lost]
+            self.messages.append(answer)
             for message in after:
                 images += message["content"]
         if images:  # in one message of the user's, after all of the tool messages

@@ -16,7 +16,7 @@ these tools, and you are told its result. Do what was asked and no more. When no
 
 NEXT: Final = """
 
-The request was: {asked}
+The request was: {request}
 If all of it is done now, give the final answer, in whole sentences, with everything that was asked for. Else call the
 tool for what is missing."""
 """Follows the last result: small models forget the question, and do not know when they are done."""
@@ -45,8 +45,8 @@ def in_words(
 def step_in(text: str) -> dict[str, Any] | None:
     """The one call in what a model said, as a message of chat completions; None if there is none."""
     try:
-        said = json.loads(text)
-        function = {"name": str(said["name"]), "arguments": json.dumps(said["arguments"], ensure_ascii=False)}
+        step = json.loads(text)
+        function = {"name": str(step["name"]), "arguments": json.dumps(step["arguments"], ensure_ascii=False)}
     except (ValueError, LookupError, TypeError, RecursionError):
         return None
     call = {"id": new_id(), "type": "function", "function": function}
@@ -71,21 +71,21 @@ def _any_of(functions: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
 def _told(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Messages with calls and results as text, as the model itself has to write them."""
-    told: list[dict[str, Any]] = []
+    texts: list[dict[str, Any]] = []
     names: dict[str, str] = {}
-    asked: Any = None
+    request: Any = None
     for message in messages:
-        role, said = message["role"], message["content"]
+        role, content = message["role"], message["content"]
         if message.get("tool_calls"):
             calls = [call["function"] for call in message["tool_calls"]]
             names = {call["id"]: call["function"]["name"] for call in message["tool_calls"]}
             steps = [f'{{"name": {json.dumps(call["name"])}, "arguments": {call["arguments"]}}}' for call in calls]
-            told.append({"role": "assistant", "content": "\n".join(steps)})
+            texts.append({"role": "assistant", "content": "\n".join(steps)})
         elif role == "tool":
-            told.append({"role": "user", "content": f"Result of {names.get(message['tool_call_id'])}: {said}"})
+            texts.append({"role": "user", "content": f"Result of {names.get(message['tool_call_id'])}: {content}"})
         else:
-            told.append(message)
-            asked = said if role == "user" else asked
-    if messages and messages[-1]["role"] == "tool" and isinstance(asked, str):
-        told[-1]["content"] += NEXT.format(asked=asked)
-    return told
+            texts.append(message)
+            request = content if role == "user" else request
+    if messages and messages[-1]["role"] == "tool" and isinstance(request, str):
+        texts[-1]["content"] += NEXT.format(request=request)
+    return texts

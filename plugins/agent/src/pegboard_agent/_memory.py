@@ -101,10 +101,10 @@ def _is_record(record: Any) -> bool:
         return isinstance(record["begun"], str) and isinstance(record.get("agent"), str)
     if "parked" in record:
         return _is_number(record["parked"]) and isinstance(record.get("reason", ""), str)
-    told = record.get("messages")
-    if not _is_number(record.get("answers")) or not isinstance(told, list) or not told:
+    messages = record.get("messages")
+    if not _is_number(record.get("answers")) or not isinstance(messages, list) or not messages:
         return False
-    return all(map(_is_message, told)) and all(isinstance(each["content"], list) for each in told[1:])
+    return all(map(_is_message, messages)) and all(isinstance(each["content"], list) for each in messages[1:])
 
 
 def _is_message(message: Any) -> bool:

@@ -292,12 +292,12 @@ def _is_choice(choice: Any) -> bool:
 def _message(body: str) -> str:
     """What an error's body says, in whichever of the usual forms."""
     try:
-        said = json.loads(body)
+        content = json.loads(body)
     except (ValueError, RecursionError):
         return body
-    while isinstance(said, dict):
-        said = said.get("error") or said.get("message") or said.get("detail")
-    return said if isinstance(said, str) else body
+    while isinstance(content, dict):
+        content = content.get("error") or content.get("message") or content.get("detail")
+    return content if isinstance(content, str) else body
 
 
 def _seconds(retry_after: str) -> float | None:

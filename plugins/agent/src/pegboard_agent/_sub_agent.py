@@ -30,15 +30,15 @@ class Begun:
         self._agent = agent
         self._by_session: WeakKeyDictionary[Session, set[str]] = WeakKeyDictionary()
 
-    def id_for(self, caller: Conversation | None, session: Session, asked: str | None) -> str:
+    def id_for(self, caller: Conversation | None, session: Session, wanted: str | None) -> str:
         """The id of the conversation that a call goes on with, or of a new one.
 
         Raises `ToolError` for an id that the caller was not given, which says nothing of whether there is such a one.
         """
         given = self._by_session.setdefault(session, set()) if caller is None else set()
-        if asked:
-            if asked in given or (caller is not None and (self._agent, asked) in caller.begun):
-                return asked
+        if wanted:
+            if wanted in given or (caller is not None and (self._agent, wanted) in caller.begun):
+                return wanted
             raise ToolError("you began no session of that session_id; leave session_id out to begin one")
         new = str(uuid4())
         if caller is None:
@@ -66,8 +66,8 @@ def report(event: Event, emitter: Emitter, agent: str) -> None:
         case ChunkEvent():
             emitter.emit(event.chunk.content)
         case CallStarted(call):
-            said = {"call_id": call.id, "name": call.name, "arguments": call.arguments}
-            emitter.emit(DataBlock({"agent": agent, "event": "call_started", **said}))
+            fields = {"call_id": call.id, "name": call.name, "arguments": call.arguments}
+            emitter.emit(DataBlock({"agent": agent, "event": "call_started", **fields}))
         case CallEnded(result):
             ended = {"call_id": result.call_id, "name": result.name, "status": result.status.value}
             emitter.emit(DataBlock({"agent": agent, "event": "call_ended", **ended}))

@@ -22,11 +22,11 @@ _MORE: Final = frozenset(
 
 
 def _of_an_object(schema: Mapping[str, Any] | None) -> dict[str, Any]:
-    said = dict(schema or NOTHING, type="object")
-    if "properties" in said and _MORE.isdisjoint(said):
+    own = dict(schema or NOTHING, type="object")
+    if "properties" in own and _MORE.isdisjoint(own):
         # What a framework fills in is in no schema, and it would take a model's word for it.
-        said["additionalProperties"] = False
-    return said
+        own["additionalProperties"] = False
+    return own
 
 
 @final

@@ -153,9 +153,11 @@ def words_of(block: Block) -> str:
         return json.dumps(block.data, ensure_ascii=False)
     if type(block) in _WORDS:
         return block.text
-    said: Any = block
-    size = "" if said.data is None else f", {len(said.to_bytes()):,} bytes"
-    return f"[{block.kind}: {said.url}]" if said.url else f"[{block.kind}, {said.media_type or 'unknown type'}{size}]"
+    media: Any = block
+    size = "" if media.data is None else f", {len(media.to_bytes()):,} bytes"
+    return (
+        f"[{block.kind}: {media.url}]" if media.url else f"[{block.kind}, {media.media_type or 'unknown type'}{size}]"
+    )
 
 
 _PNG: Final = "image/png"
@@ -173,6 +175,6 @@ def data_url(block: ImageBlock) -> str:
 
 def progress_of(chunk: Chunk) -> dict[str, Any]:
     """A piece of progress as data, for frameworks that have a channel for it but no form."""
-    told = {"call_id": chunk.call_id, "tool": chunk.name, "text": chunk.text}
+    fields = {"call_id": chunk.call_id, "tool": chunk.name, "text": chunk.text}
     done = chunk.progress
-    return told if done is None else {**told, "done": done.done, "total": done.total}
+    return fields if done is None else {**fields, "done": done.done, "total": done.total}

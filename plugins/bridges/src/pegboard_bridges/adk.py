@@ -128,10 +128,10 @@ def _foreign(tool: BaseTool) -> ForeignTool:
             value = await tool.run_async(args=allowed, tool_context=context)
         return _value(call, value)
 
-    said = tool._get_declaration()  # what a model is given; ADK has no other way to it
-    schema = None if said is None else said.parameters_json_schema
-    if schema is None and said is not None and said.parameters is not None:
-        schema = said.parameters.json_schema.model_dump(mode="json", exclude_none=True)
+    declared = tool._get_declaration()  # what a model is given; ADK has no other way to it
+    schema = None if declared is None else declared.parameters_json_schema
+    if schema is None and declared is not None and declared.parameters is not None:
+        schema = declared.parameters.json_schema.model_dump(mode="json", exclude_none=True)
     return ForeignTool(tool.name, tool.description, schema, call, ("adk",))
 
 

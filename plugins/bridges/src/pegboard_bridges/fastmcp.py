@@ -125,8 +125,8 @@ async def _answer(context: Context, request: ApprovalRequest) -> bool | None:
         return bool((await context.elicit(question, bool)).action == "accept")
     except ToolError:  # the newer protocol cannot ask while a call runs
         nothing: Any = {"type": "object", "properties": {}}
-        asked = ElicitRequest(params=ElicitRequestFormParams(message=question, requested_schema=nothing))
-        raise _AskFirst(InputRequiredResult(input_requests={QUESTION: asked})) from None
+        elicited = ElicitRequest(params=ElicitRequestFormParams(message=question, requested_schema=nothing))
+        raise _AskFirst(InputRequiredResult(input_requests={QUESTION: elicited})) from None
     except Exception:  # noqa: BLE001 - a client that cannot be asked says so in its own way
         return None
 

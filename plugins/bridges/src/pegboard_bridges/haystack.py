@@ -169,9 +169,9 @@ def _teller(callback: Callable[[Any], Any]) -> Callable[[Chunk], None]:
 
 def _later_teller(callback: Callable[[Any], Any]) -> Callable[[Chunk], Any]:
     async def tell(chunk: Chunk) -> None:
-        told = callback(StreamingChunk("", meta=progress_of(chunk)))
-        if inspect.isawaitable(told):
-            await told
+        outcome = callback(StreamingChunk("", meta=progress_of(chunk)))
+        if inspect.isawaitable(outcome):
+            await outcome
 
     return tell
 

@@ -104,8 +104,8 @@ def _foreign(tool: BaseTool) -> ForeignTool:
         schema = schema.model_json_schema() if hasattr(schema, "model_json_schema") else schema.schema()
 
     async def call(call: ToolCall) -> Any:
-        asked = {"type": "tool_call", "id": call.id, "name": tool.name, "args": given_arguments(call)}
-        message = await tool.ainvoke(asked)
+        request = {"type": "tool_call", "id": call.id, "name": tool.name, "args": given_arguments(call)}
+        message = await tool.ainvoke(request)
         return _result(call, message)
 
     return ForeignTool(tool.name, tool.description, schema, call, ("langchain",))

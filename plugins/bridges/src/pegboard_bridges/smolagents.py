@@ -102,8 +102,8 @@ def _shown(part: Any, required: bool) -> dict[str, Any]:
     """A parameter's schema with what every input needs: a type, and a description."""
     members = part.get("anyOf") or part.get("oneOf")
     kinds = part.get("type") or ([each.get("type", "object") for each in members] if members else list(TYPES))
-    said = {key: value for key, value in part.items() if key not in ("anyOf", "oneOf")}
-    shown = {**said, "type": kinds, "description": part.get("description", "")}
+    kept = {key: value for key, value in part.items() if key not in ("anyOf", "oneOf")}
+    shown = {**kept, "type": kinds, "description": part.get("description", "")}
     return _Lenient(shown if required else {**shown, "nullable": True})
 
 

@@ -71,8 +71,8 @@ class BoardTool(AgentTool):
             while (chunk := await heard.get()) is not None:
                 yield ToolStreamEvent(tool_use, progress_of(chunk))
             yield ToolResultEvent(_said(tool_use, task.result()))
-        except InterruptException as asked:
-            yield ToolInterruptEvent(tool_use, [asked.interrupt])
+        except InterruptException as interrupted:
+            yield ToolInterruptEvent(tool_use, [interrupted.interrupt])
         finally:
             task.cancel()  # where the agent stopped listening
 

@@ -112,10 +112,10 @@ def _print(result: ToolResult, live: Live) -> None:
         note(f"note: {remark}")
     if result.error is not None:
         # What was shown as it came is not shown again below the error.
-        told = f"Error: {result.error.message}" if live.wrote and "partial" in result.metadata else result.text
-        click.echo(clean(told), err=True)
+        message = f"Error: {result.error.message}" if live.wrote and "partial" in result.metadata else result.text
+        click.echo(clean(message), err=True)
         for kind in ("reason", "remedy"):  # which are for the program alone, and here a person is the program
-            if result.error.details.get(kind, told) not in told:
+            if result.error.details.get(kind, message) not in message:
                 note(f"{kind}: {result.error.details[kind]}")
     elif not live.showed(result.text):
         _print_value(result)

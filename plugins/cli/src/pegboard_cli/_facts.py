@@ -105,8 +105,8 @@ def parameter_words(parameters: list[dict[str, Any]] | None) -> str:
 
 def hint_words(facts: Mapping[str, Any]) -> str:
     """What a tool declares about its effects, and whether it asks for approval."""
-    said = facts["hints"] or {}
-    words = [word for name, word in _HINTS.items() if said.get(name)]
+    hints = facts["hints"] or {}
+    words = [word for name, word in _HINTS.items() if hints.get(name)]
     asks = {"always": ["asks first"], "sometimes": ["may ask first"]}.get(facts["approval"] or "", [])
     return ", ".join([*words, *asks])
 

@@ -61,14 +61,14 @@ class Live:
             sys.stderr.write(f"{clean(chunk.text)}\n")
             sys.stderr.flush()
 
-    def _progress(self, said: str, done: float, total: float | None) -> None:
+    def _progress(self, message: str, done: float, total: float | None) -> None:
         far = f"{done:g}" if total is None else f"{done:g}/{total:g}"
         if self._spinner is not None:
             filled = 0 if not total else round(_BAR * min(max(done / total, 0.0), 1.0))
             bar = f" {'█' * filled}{'░' * (_BAR - filled)}" if total else ""
-            self._spinner.update(text(clean(f"{self._name}{bar} {far} {said}".rstrip())))
+            self._spinner.update(text(clean(f"{self._name}{bar} {far} {message}".rstrip())))
         elif not self._quiet:
-            sys.stderr.write(f"{clean(f'{far} {said}'.rstrip())}\n")
+            sys.stderr.write(f"{clean(f'{far} {message}'.rstrip())}\n")
             sys.stderr.flush()
 
     @property

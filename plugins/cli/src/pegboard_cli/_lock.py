@@ -37,5 +37,5 @@ def command(options: BoardOptions, lock_file: Path, as_json: bool) -> None:
     if as_json:
         print_json({"file": str(lock_file), "tools": len(lock.tools), "distributions": dict(lock.distributions)})
     else:
-        told = f"{lock_file}: {plain(len(lock.tools), 'tool')} of {plain(len(lock.distributions), 'distribution')}"
-        click.echo(clean(told))
+        message = f"{lock_file}: {plain(len(lock.tools), 'tool')} of {plain(len(lock.distributions), 'distribution')}"
+        click.echo(clean(message))

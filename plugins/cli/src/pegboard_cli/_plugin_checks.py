@@ -108,10 +108,12 @@ def check_diagnoses(plugins: Plugins) -> Iterator[Finding]:
     """What backends say of where they run tools, by `diagnosis()`: the level, a sentence and what to do."""
     for each in plugins.contributions("provide_backends"):
         try:
-            said = each.value.diagnosis() if hasattr(each.value, "diagnosis") else []
+            diagnosis = each.value.diagnosis() if hasattr(each.value, "diagnosis") else []
         except PegboardError as error:
-            said = [("error", str(error), f"correct the settings of {each.origin.plugin}, or start what they name")]
-        for level, message, fix in said:
+            diagnosis = [
+                ("error", str(error), f"correct the settings of {each.origin.plugin}, or start what they name")
+            ]
+        for level, message, fix in diagnosis:
             yield Finding(level, "backend", f"the backend {each.value.name}", message, fix)
 
 

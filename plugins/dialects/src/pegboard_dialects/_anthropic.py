@@ -195,10 +195,10 @@ def results(results: Iterable[ToolResult], *, meta: Mapping[str, Mapping[str, An
             "tool_use_id": result.call_id,
             "content": _content(result),
             **({"is_error": True} if result.is_error else {}),
-            **{name: said[name] for name in ("toolset_name",) if name in said},
+            **{name: details[name] for name in ("toolset_name",) if name in details},
         }
         for result in results
-        for said in [(meta or {}).get(result.call_id, {})]
+        for details in [(meta or {}).get(result.call_id, {})]
     ]
     return [{"role": "user", "content": blocks}] if blocks else []
 

@@ -78,28 +78,34 @@ _HINTS: Final = {
 }
 
 
-def _schema(said: Mapping[str, Any]) -> Any:
+def _schema(definition: Mapping[str, Any]) -> Any:
     """The schema of the parameters; None for a tool of the provider's, which runs there."""
-    found = next((said[name] for name in _SCHEMAS if said.get(name) is not None), None)
-    return {"type": "object", "properties": {}} if found is None and said.get("type") in (None, "function") else found
+    found = next((definition[name] for name in _SCHEMAS if definition.get(name) is not None), None)
+    return (
+        {"type": "object", "properties": {}}
+        if found is None and definition.get("type") in (None, "function")
+        else found
+    )
 
 
-def _answer(said: Mapping[str, Any]) -> Mapping[str, Any] | None:
+def _answer(definition: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """The schema of what is returned, in the schema of a function response."""
-    response = said.get("response_json_schema") or said.get("responseJsonSchema") or {}
+    response = definition.get("response_json_schema") or definition.get("responseJsonSchema") or {}
     returns = (response.get("properties") or {}).get("output")
     return {**returns, "$defs": response["$defs"]} if returns and "$defs" in response else returns
 
 
-def _one(said: Mapping[str, Any], schema: Mapping[str, Any]) -> ExternalTool:
-    returns = next((said[name] for name in _RETURNS if isinstance(said.get(name), Mapping)), _answer(said))
-    hints = said.get("annotations") or {}
+def _one(definition: Mapping[str, Any], schema: Mapping[str, Any]) -> ExternalTool:
+    returns = next(
+        (definition[name] for name in _RETURNS if isinstance(definition.get(name), Mapping)), _answer(definition)
+    )
+    hints = definition.get("annotations") or {}
     return ExternalTool(
-        str(said["name"]),
-        said.get("description") or "",
+        str(definition["name"]),
+        definition.get("description") or "",
         schema,
         returns,
-        strict=said.get("strict") or None,
-        defer=said.get("defer_loading") is True,
+        strict=definition.get("strict") or None,
+        defer=definition.get("defer_loading") is True,
         **{ours: hints.get(theirs) for ours, theirs in _HINTS.items()},
     )

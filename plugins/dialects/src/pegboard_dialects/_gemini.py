@@ -238,8 +238,8 @@ _MEMBERS: Final = frozenset({"candidates", "content", "parts", "promptFeedback",
 def _meta(part: Mapping[str, Any], call: Mapping[str, Any]) -> dict[str, Any]:
     """The thought behind a call; and that the provider gave it no id, so that none goes back."""
     signature = _of(part, "thought_signature")
-    said = {} if signature is None else {"thought_signature": signature}
-    return said if text_in(call, "id") else {**said, "id": ""}
+    extra = {} if signature is None else {"thought_signature": signature}
+    return extra if text_in(call, "id") else {**extra, "id": ""}
 
 
 def results(results: Iterable[ToolResult], *, meta: Mapping[str, Mapping[str, Any]] | None = None) -> list[Any]:

@@ -122,10 +122,10 @@ class Message:
             call = {"id": "", "type": "function", "function": {"name": "", "arguments": ""}}
             self._open[index] = call
             self._calls.append((index, call))
-        said, function = object_in(fragment, "function"), call["function"]
-        name, arguments = text_in(said, "name"), text_in(said, "arguments")
-        if isinstance(said.get("arguments"), Mapping):  # some servers do not write them as text
-            arguments = json.dumps(said["arguments"], ensure_ascii=False)
+        sent, function = object_in(fragment, "function"), call["function"]
+        name, arguments = text_in(sent, "name"), text_in(sent, "arguments")
+        if isinstance(sent.get("arguments"), Mapping):  # some servers do not write them as text
+            arguments = json.dumps(sent["arguments"], ensure_ascii=False)
         # Who says the id and the name again in each chunk says all arguments again too.
         again = bool(call_id) and call["id"] == call_id and name == function["name"]
         call["id"] = call["id"] or call_id

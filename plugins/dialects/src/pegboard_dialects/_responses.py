@@ -196,10 +196,10 @@ def results(results: Iterable[ToolResult], *, meta: Mapping[str, Mapping[str, An
             "type": "function_call_output",
             "call_id": result.call_id,
             "output": _output(result),
-            **{name: said[name] for name in ("caller", "namespace") if name in said},
+            **{name: details[name] for name in ("caller", "namespace") if name in details},
         }
         for result in results
-        for said in [(meta or {}).get(result.call_id, {})]
+        for details in [(meta or {}).get(result.call_id, {})]
     ]
 
 

@@ -21,9 +21,9 @@ __all__ = ["run"]
 
 def run(arguments: list[str]) -> int:
     """Serve the page for the installed board, or a program's. Returns 0 when a signal ended it, 1 for an error."""
-    asked = _parser().parse_args(arguments)
+    options = _parser().parse_args(arguments)
     try:
-        serve(partial(_toolkit, asked.toolkit), asked.port, target=asked.toolkit)
+        serve(partial(_toolkit, options.toolkit), options.port, target=options.toolkit)
     except (PegboardError, OSError) as error:
         print(f"pegboard inspect: {spelled_out(str(error))}", file=sys.stderr)  # noqa: T201 - a command says what is wrong
         return 1

@@ -25,13 +25,13 @@ _FILES = ("--config", "--token-file", "--state-key-file", "--mcp")
 
 def run(arguments: list[str]) -> int:
     """Serve the installed board, or a program's. Returns 0 when the client or a signal ended it, 1 for an error."""
-    asked = _parser().parse_args(arguments)
+    options = _parser().parse_args(arguments)
     try:
-        if asked.stdio and asked.http:
+        if options.stdio and options.http:
             raise PegboardError("--stdio and --http exclude each other")
-        if asked.target and asked.config:
+        if options.target and options.config:
             raise PegboardError("--config is for the installed board; a program's toolkit has its own settings")
-        return _install(asked, arguments) if asked.install else _serve(asked)
+        return _install(options, arguments) if options.install else _serve(options)
     except (PegboardError, OSError) as error:
         say(f"pegboard serve: {error}")
         return 1
@@ -65,71 +65,73 @@ def _parser() -> ArgumentParser:
     return parser
 
 
-def _install(asked: Namespace, arguments: list[str]) -> int:
+def _install(options: Namespace, arguments: list[str]) -> int:
     """Say, or write, how a client starts this server.
 
     What cannot be served is an error here: a client shows it in a log, if at all.
     """
-    _check(asked)
-    said = entry(
-        asked.install,
-        _elsewhere(asked, arguments),
-        http=asked.http,
-        imports_from=str(Path.cwd()) if asked.target and not is_file(asked.target) else None,
+    _check(options)
+    value = entry(
+        options.install,
+        _elsewhere(options, arguments),
+        http=options.http,
+        imports_from=str(Path.cwd()) if options.target and not is_file(options.target) else None,
     )
-    if asked.write:
-        say(f"written to {written(asked.install, asked.name, said)}")
+    if options.write:
+        say(f"written to {written(options.install, options.name, value)}")
     else:
-        sys.stdout.write(f"{shown(asked.install, asked.name, said)}\n")
+        sys.stdout.write(f"{shown(options.install, options.name, value)}\n")
     return 0
 
 
-def _check(asked: Namespace) -> None:
+def _check(options: Namespace) -> None:
     """Raises `PegboardError` or `OSError` for what is named and cannot be served; no server of a file is started."""
     from pegboard_mcp._config import load_mcp_config
     from pegboard_mcp._program import program_toolkit
     from pegboard_mcp._selection import Selection
 
-    for path in asked.mcp or ():
+    for path in options.mcp or ():
         load_mcp_config(path)
-    _secrets(asked)
-    if asked.target is None:
+    _secrets(options)
+    if options.target is None:
         return
-    with _stray_output_to_stderr(), program_toolkit(asked.target) as toolkit:
-        if not asked.mcp:  # whose tools may be named as well
-            Selection(toolkit, _names(asked.tools), _names(asked.groups), asked.all)
+    with _stray_output_to_stderr(), program_toolkit(options.target) as toolkit:
+        if not options.mcp:  # whose tools may be named as well
+            Selection(toolkit, _names(options.tools), _names(options.groups), options.all)
 
 
-def _secrets(asked: Namespace) -> tuple[str | None, list[str]]:
+def _secrets(options: Namespace) -> tuple[str | None, list[str]]:
     """The token and the keys, from their files. Raises `OSError` for one that cannot be read."""
-    token = Path(asked.token_file).read_text("utf-8").strip() if asked.token_file else os.environ.get(TOKEN)
-    return token or None, Path(asked.state_key_file).read_text("utf-8").split() if asked.state_key_file else []
+    token = Path(options.token_file).read_text("utf-8").strip() if options.token_file else os.environ.get(TOKEN)
+    return token or None, Path(options.state_key_file).read_text("utf-8").split() if options.state_key_file else []
 
 
-def _elsewhere(asked: Namespace, arguments: list[str]) -> list[str]:
+def _elsewhere(options: Namespace, arguments: list[str]) -> list[str]:
     """The arguments as they are right in any directory, without those about installing."""
-    kept = [each for each in arguments if each not in ("--write", "--install", f"--install={asked.install}")]
+    kept = [each for each in arguments if each not in ("--write", "--install", f"--install={options.install}")]
     if "--install" in arguments:
-        kept.remove(asked.install)
-    files = [asked.config, asked.token_file, asked.state_key_file, *(asked.mcp or ())]
+        kept.remove(options.install)
+    files = [options.config, options.token_file, options.state_key_file, *(options.mcp or ())]
     whole = {each: str(Path(each).resolve()) for each in files if each}
-    if asked.target and is_file(asked.target):
-        path, mark, name = asked.target.rpartition(".py:")
-        whole[asked.target] = f"{Path(path + '.py').resolve()}:{name}" if mark else str(Path(asked.target).resolve())
-    options = {f"{option}={each}": f"{option}={whole[each]}" for each in whole for option in _FILES}
-    return [whole.get(each) or options.get(each, each) for each in kept]
+    if options.target and is_file(options.target):
+        path, mark, name = options.target.rpartition(".py:")
+        whole[options.target] = (
+            f"{Path(path + '.py').resolve()}:{name}" if mark else str(Path(options.target).resolve())
+        )
+    joined = {f"{option}={each}": f"{option}={whole[each]}" for each in whole for option in _FILES}
+    return [whole.get(each) or joined.get(each, each) for each in kept]
 
 
-def _serve(asked: Namespace) -> int:
+def _serve(options: Namespace) -> int:
     from pegboard import Toolkit
     from pegboard_mcp._config import load_mcp_config
     from pegboard_mcp._program import program_toolkit
     from pegboard_mcp._serving import serve_mcp
 
-    token, keys = _secrets(asked)
+    token, keys = _secrets(options)
     with _stray_output_to_stderr():
-        toolkit = Toolkit(config=asked.config) if asked.target is None else program_toolkit(asked.target)
-        for path in asked.mcp or ():
+        toolkit = Toolkit(config=options.config) if options.target is None else program_toolkit(options.target)
+        for path in options.mcp or ():
             for name, server in load_mcp_config(path).items():
                 toolkit.register(server, prefix=f"{name}__")
     with toolkit:
@@ -137,13 +139,13 @@ def _serve(asked: Namespace) -> int:
             say(f"pegboard serve: {problem}")
         serve_mcp(
             toolkit,
-            http=asked.http,
-            tools=_names(asked.tools),
-            groups=_names(asked.groups),
-            all_tools=asked.all,
+            http=options.http,
+            tools=_names(options.tools),
+            groups=_names(options.groups),
+            all_tools=options.all,
             token=token,
-            name=asked.name,
-            stateless=asked.stateless,
+            name=options.name,
+            stateless=options.stateless,
             state_keys=keys,
         )
     return 0

@@ -35,8 +35,8 @@ def client(
     """
 
     async def sending(request: Any) -> None:
-        if said := request.headers.get("authorization"):
-            authorized(said)
+        if credentials := request.headers.get("authorization"):
+            authorized(credentials)
 
     async def note(response: Any) -> None:
         # The SDK says only that there was an error.

@@ -39,12 +39,12 @@ def entry(client: str, arguments: list[str], *, http: str | None, imports_from: 
     return {**found, "env": environment} if environment else found
 
 
-def shown(client: str, name: str, said: Mapping[str, Any]) -> str:
+def shown(client: str, name: str, value: Mapping[str, Any]) -> str:
     """The entry as it stands in the client's file."""
-    return json.dumps({_section(client): {name: said}}, indent=2, ensure_ascii=False)
+    return json.dumps({_section(client): {name: value}}, indent=2, ensure_ascii=False)
 
 
-def written(client: str, name: str, said: Mapping[str, Any]) -> Path:
+def written(client: str, name: str, value: Mapping[str, Any]) -> Path:
     """Put the entry into the client's file, beside all that stands there, and say where that is.
 
     Raises `PegboardError` for a file that cannot be read; it is left as it is.
@@ -59,7 +59,7 @@ def written(client: str, name: str, said: Mapping[str, Any]) -> Path:
     section = content.setdefault(_section(client), {}) if isinstance(content, dict) else None
     if not isinstance(section, dict):
         raise PegboardError(f"{path} has no object {_section(client)!r}, and is left as it is")
-    section[name] = said
+    section[name] = value
     write_file(path, json.dumps(content, indent=2, ensure_ascii=False) + "\n", "the entry")
     return path
 

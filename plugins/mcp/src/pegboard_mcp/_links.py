@@ -105,5 +105,5 @@ def not_found(uri: str, version: str) -> Exception:
     from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
     code = INVALID_PARAMS if version in MODERN_PROTOCOL_VERSIONS else -32002
-    said = f"no resource {uri!r}: what can be read are links that a tool has given out in this session"
-    return MCPError(code=code, message=said, data={"uri": uri})
+    message = f"no resource {uri!r}: what can be read are links that a tool has given out in this session"
+    return MCPError(code=code, message=message, data={"uri": uri})

@@ -160,9 +160,9 @@ class _Door:
         line = (await reader.readline()).decode("latin-1").split()
         writer.write(_PAGE)
         writer.close()
-        said = parse_qs(urlsplit(line[1]).query) if len(line) > 1 else {}
-        if self._came is not None and not self._came.done() and ("code" in said or "error" in said):
-            self._came.set_result(said)
+        answer = parse_qs(urlsplit(line[1]).query) if len(line) > 1 else {}
+        if self._came is not None and not self._came.done() and ("code" in answer or "error" in answer):
+            self._came.set_result(answer)
 
     async def back(self) -> Any:
         """What the browser comes back with. Raises `ConsentError` where that is no consent."""
@@ -171,14 +171,14 @@ class _Door:
         assert self._came is not None  # noqa: S101 - a browser comes back only after it was sent there
         assert self._server is not None  # noqa: S101 - the same
         try:
-            said = await asyncio.wait_for(self._came, PATIENCE)
+            answer = await asyncio.wait_for(self._came, PATIENCE)
         except TimeoutError as error:
             raise ConsentError(f"the user did not answer within {PATIENCE:g} seconds") from error
         finally:
             self._server.close()
-        if "code" not in said:
-            code = said["error"][0]
+        if "code" not in answer:
+            code = answer["error"][0]
             who = "the user said no" if code == "access_denied" else "the authorization server refused"
             # RFC 6749, 4.1.2.1: printable ASCII. Anything may come to this port.
             raise ConsentError(f"{who}: {spelled_out(' '.join(code[:100].split()))}")
-        return AuthorizationCodeResult(**{name: said[name][0] for name in ("code", "state", "iss") if name in said})
+        return AuthorizationCodeResult(**{name: answer[name][0] for name in ("code", "state", "iss") if name in answer})

@@ -30,14 +30,14 @@ def described(tool: Tool, promise: Promise, version: str) -> Any:
     from mcp_types import Tool as Described
 
     remote = remote_of(tool)
-    said = {} if remote is None else dict(remote.said)
+    extra = {} if remote is None else dict(remote.extra)
     return Described(
         name=tool.name,
         description=tool.description,
         input_schema=tool.parameters,
         output_schema=promise.shown(version),
-        annotations=_annotations(tool, said.pop("annotations", {})),
-        **said,
+        annotations=_annotations(tool, extra.pop("annotations", {})),
+        **extra,
     )
 
 
@@ -50,7 +50,7 @@ def answer_of(result: ToolResult, promise: Promise, version: str) -> Any:
 
     far = result.metadata.get("mcp", {})
     extras: Sequence[dict[str, Any]] = far.get("content") or ({},) * len(result.content)
-    content = [_content(block, said) for block, said in zip(result.content, extras, strict=True)]
+    content = [_content(block, extra) for block, extra in zip(result.content, extras, strict=True)]
     content += [_content(block, {}) for block in result.attachments]
     meta = far.get("_meta")
     # A suspended call has no value: what its client gets is the reason, and that it came to nothing.
@@ -58,8 +58,8 @@ def answer_of(result: ToolResult, promise: Promise, version: str) -> Any:
     if not succeeded or promise.schema is None:
         return CallToolResult(content=content, is_error=not succeeded, _meta=meta)
     if problems := promise.broken_by(result.data):
-        said = f"Error: the result of {result.name} does not fit its own output schema: {problems}"
-        return CallToolResult(content=[TextContent(text=said), *content], is_error=True, _meta=meta)
+        message = f"Error: the result of {result.name} does not fit its own output schema: {problems}"
+        return CallToolResult(content=[TextContent(text=message), *content], is_error=True, _meta=meta)
     data = promise.structured(result.data, version)
     return CallToolResult(content=content, structured_content=data, is_error=False, _meta=meta)
 
@@ -75,48 +75,48 @@ def _annotations(tool: Tool, more: dict[str, Any]) -> Any:
     from mcp_types import ToolAnnotations
 
     hints = tool.hints
-    said = {
+    extra = {
         **more,
         "readOnlyHint": hints.read_only,
         "destructiveHint": hints.destructive,
         "idempotentHint": hints.idempotent,
         "openWorldHint": hints.open_world,
     }
-    said = {name: value for name, value in said.items() if value is not None}
-    return ToolAnnotations.model_validate(said) if said else None
+    extra = {name: value for name, value in extra.items() if value is not None}
+    return ToolAnnotations.model_validate(extra) if extra else None
 
 
-def _content(block: Block, said: dict[str, Any]) -> Any:
+def _content(block: Block, extra: dict[str, Any]) -> Any:
     """A block as content; `said` is what a far server said of it besides, which goes on as it came."""
     from mcp_types import AudioContent, ImageContent, TextContent
 
-    more: dict[str, Any] = {key: said[key] for key in ("annotations", "_meta") if key in said}
+    more: dict[str, Any] = {key: extra[key] for key in ("annotations", "_meta") if key in extra}
     match block:
-        case ImageBlock(data=str() as data, media_type=media_type) if "resource" not in said:
+        case ImageBlock(data=str() as data, media_type=media_type) if "resource" not in extra:
             return ImageContent(data=data, mime_type=media_type or "image/png", **more)
         case AudioBlock(data=str() as data, media_type=media_type):
             return AudioContent(data=data, mime_type=media_type or "audio/wav", **more)
         case FileBlock() | VideoBlock() | ImageBlock() | AudioBlock():
-            return _media(block, said, more)
+            return _media(block, extra, more)
         case LinkBlock():
-            return _link(block, said, more)
+            return _link(block, extra, more)
         case DataBlock(data=data):
             import json
 
             more["_meta"] = {BLOCK: {"kind": "data"}, **more.get("_meta", {})}
             return TextContent(text=json.dumps(data, ensure_ascii=False), **more)
-    if "resource" in said:
-        return _embedded({**said["resource"], "text": block.text}, more)
+    if "resource" in extra:
+        return _embedded({**extra["resource"], "text": block.text}, more)
     return TextContent(text=block.text, **more)
 
 
-def _link(block: LinkBlock, said: dict[str, Any], more: dict[str, Any]) -> Any:
+def _link(block: LinkBlock, extra: dict[str, Any], more: dict[str, Any]) -> Any:
     from mcp_types import ResourceLink
 
-    more |= {key: said[key] for key in ("icons", "size") if key in said}
+    more |= {key: extra[key] for key in ("icons", "size") if key in extra}
     return ResourceLink(
         uri=block.url,
-        name=said.get("name") or block.title or block.url,
+        name=extra.get("name") or block.title or block.url,
         title=block.title,
         description=block.description,
         mime_type=block.media_type,
@@ -124,16 +124,16 @@ def _link(block: LinkBlock, said: dict[str, Any], more: dict[str, Any]) -> Any:
     )
 
 
-def _media(block: Any, said: dict[str, Any], more: dict[str, Any]) -> Any:
+def _media(block: Any, extra: dict[str, Any], more: dict[str, Any]) -> Any:
     """Other files: embedded, text as text, or as a link. What they are here another board reads in `_meta`."""
     name, data = getattr(block, "name", None), block.data
     known = {"kind": block.kind, "name": name, "media_type": block.media_type}
     meta = {BLOCK: {key: value for key, value in known.items() if value is not None}}
     if block.url is not None:
         more["_meta"] = meta | more.get("_meta", {})
-        return _link(LinkBlock(block.url, name, None, block.media_type), said, more)
-    if "resource" in said:
-        return _embedded({**said["resource"], "blob": data}, more)
+        return _link(LinkBlock(block.url, name, None, block.media_type), extra, more)
+    if "resource" in extra:
+        return _embedded({**extra["resource"], "blob": data}, more)
     uri = name if name and "://" in name else f"file:///{quote(name or block.kind)}"
     text = _text(block)
     inside = {"blob": data} if text is None else {"text": text}

@@ -33,8 +33,8 @@ def innermost(error: BaseException) -> BaseException:
 
 def is_forgotten(error: BaseException) -> bool:
     """Whether a server says over HTTP that it knows nothing of a session, in the words of the SDKs."""
-    said = str(getattr(error, "message", "")).casefold().removeprefix("bad request: ").rstrip(".")
-    return said in ("session terminated", "session not found", "no valid session id provided")
+    message = str(getattr(error, "message", "")).casefold().removeprefix("bad request: ").rstrip(".")
+    return message in ("session terminated", "session not found", "no valid session id provided")
 
 
 def reason(error: BaseException) -> str:

@@ -69,7 +69,7 @@ class RemoteTool:
     _link: Link = field(repr=False)
     _check: ForeignSchema | None = field(repr=False)
     judge: Judge = field(repr=False)
-    said: dict[str, Any] = field(factory=dict, repr=False)
+    extra: dict[str, Any] = field(factory=dict, repr=False)
     """What the server says of it besides: `title`, `icons`, `_meta` and the title among its annotations."""
     tags: tuple[str, ...] = ("mcp", UNTRUSTED)
 
@@ -110,8 +110,8 @@ class RemoteTool:
         if code == REQUEST_TIMEOUT:
             return self._failed("timeout", f"{server} did not answer in time", Status.TIMEOUT)
         if code == CONNECTION_CLOSED:
-            said = f"the connection to {server} ended during the call; it may have run, and is not repeated"
-            return self._failed("connection_lost", said)
+            message = f"the connection to {server} ended during the call; it may have run, and is not repeated"
+            return self._failed("connection_lost", message)
         return self._failed("protocol", f"{server} answered with an error: {reason(error)}")
 
     def _failed(self, kind: str, message: str, status: Status = Status.ERROR) -> ToolResult:
@@ -172,9 +172,9 @@ def _besides(described: Any) -> dict[str, Any]:
     if not (described.title or described.icons or described.meta or getattr(described.annotations, "title", None)):
         return {}  # nearly always
     dumped = described.model_dump(mode="json", by_alias=True, exclude_none=True)
-    said = {key: dumped[key] for key in ("title", "icons", "_meta") if key in dumped}
+    extra = {key: dumped[key] for key in ("title", "icons", "_meta") if key in dumped}
     title = dumped.get("annotations", {}).get("title")
-    return said if title is None else {**said, "annotations": {"title": title}}
+    return extra if title is None else {**extra, "annotations": {"title": title}}
 
 
 def remote_of(tool: Tool) -> RemoteTool | None:

@@ -24,52 +24,52 @@ class Named:
     """One server of the settings, checked. What it is reached with may hold keys: its repr names the kind alone."""
 
     name: str
-    said: Mapping[str, Any] = attrs.field(repr=False)
+    options: Mapping[str, Any] = attrs.field(repr=False)
 
     def __repr__(self) -> str:
-        kind = "a command" if "command" in self.said else "a URL" if "url" in self.said else "as in the file"
+        kind = "a command" if "command" in self.options else "a URL" if "url" in self.options else "as in the file"
         return f"<{kind}{', disabled' if self.disabled else ''}>"
 
     @property
     def disabled(self) -> bool:
         """Whether it is left out."""
-        return self.said.get("disabled") is True
+        return self.options.get("disabled") is True
 
     @property
     def is_complete(self) -> bool:
         """Whether it says how the server is reached."""
-        return "command" in self.said or "url" in self.said
+        return "command" in self.options or "url" in self.options
 
     def offer(self, entry: Any) -> Offer:
         """The server under its terms; `entry` says how it is reached. Raises `SettingsError` naming the key."""
         from pegboard_mcp._config import seconds_of, server_of, text_of
 
-        where, said = f"servers.{self.name}", self.said
+        where, options = f"servers.{self.name}", self.options
         how: dict[str, Any] = {}
-        if "connect_timeout" in said:
-            how["connect_timeout"] = seconds_of(where, "connect_timeout", said["connect_timeout"])
-        if "mode" in said:
-            how["mode"] = text_of(where, "mode", said["mode"])
+        if "connect_timeout" in options:
+            how["connect_timeout"] = seconds_of(where, "connect_timeout", options["connect_timeout"])
+        if "mode" in options:
+            how["mode"] = text_of(where, "mode", options["mode"])
         if isinstance(entry, Mapping):
-            entry = {**entry, **{key: value for key, value in said.items() if key in _REACHED}}
+            entry = {**entry, **{key: value for key, value in options.items() if key in _REACHED}}
         return Offer(server_of(where, self.name, entry, **how), **self._terms(where))
 
     def _terms(self, where: str) -> dict[str, Any]:
         from pegboard_mcp._config import texts_of
 
-        said = self.said
-        group = said.get("group", [])
-        prefix = said.get("prefix", f"{self.name}__")
+        options = self.options
+        group = options.get("group", [])
+        prefix = options.get("prefix", f"{self.name}__")
         if not isinstance(prefix, str):
             raise SettingsError(f"{where}.prefix must be a text")
-        if not isinstance(said.get("disabled", False), bool):
+        if not isinstance(options.get("disabled", False), bool):
             raise SettingsError(f"{where}.disabled must be true or false")
-        rename = _table(f"{where}.rename", said.get("rename", {}))
+        rename = _table(f"{where}.rename", options.get("rename", {}))
         if not all(isinstance(each, str) for each in rename.values()):
             raise SettingsError(f"{where}.rename must be a table of texts")
         return {
-            "enable": texts_of(where, "enable", said["enable"]) if "enable" in said else None,
-            "disable": texts_of(where, "disable", said.get("disable", [])),
+            "enable": texts_of(where, "enable", options["enable"]) if "enable" in options else None,
+            "disable": texts_of(where, "disable", options.get("disable", [])),
             "group": group if isinstance(group, str) else texts_of(where, "group", group),
             "prefix": prefix,
             "rename": rename,
@@ -80,7 +80,7 @@ class Named:
         """By tool and parameter. What the settings preset no model overrides."""
         found: dict[str, dict[str, Any]] = {}
         for key, kind in (("presets", Locked), ("secrets", Secret)):
-            for tool, values in _table(f"{where}.{key}", self.said.get(key, {})).items():
+            for tool, values in _table(f"{where}.{key}", self.options.get(key, {})).items():
                 for parameter, value in _table(f"{where}.{key}.{tool}", values).items():
                     found.setdefault(tool, {})[parameter] = kind(value)
         return found
@@ -93,19 +93,19 @@ def _table(where: str, value: Any) -> Mapping[str, Any]:
 
 
 def _named(servers: Mapping[str, Any]) -> dict[str, Named]:
-    return {name: _checked(name, said) for name, said in sorted(servers.items())}
+    return {name: _checked(name, options) for name, options in sorted(servers.items())}
 
 
-def _checked(name: str, said: Any) -> Named:
+def _checked(name: str, options: Any) -> Named:
     where = f"servers.{name}"
-    for key in _table(where, said):
+    for key in _table(where, options):
         if key not in _KEYS:
             close = get_close_matches(key, sorted(_KEYS), 1)
             hint = f"Did you mean {close[0]!r}?" if close else f"Known keys: {', '.join(sorted(_KEYS))}."
             raise SettingsError(f"{where}: unknown key {key!r}. {hint}")
-    named = Named(name, said)
+    named = Named(name, options)
     # Made to be checked, and discarded: nothing is started by that.
-    named.offer(said if named.is_complete else {"command": "checked when it is known"})
+    named.offer(options if named.is_complete else {"command": "checked when it is known"})
     return named
 
 
@@ -135,7 +135,7 @@ class Settings:
                 raise SettingsError(
                     f'servers.{name} needs a "command" or a "url", or to be a server of the file that config names'
                 )
-        own = {name: named.said for name, named in self.servers.items() if named.is_complete}
+        own = {name: named.options for name, named in self.servers.items() if named.is_complete}
         return {**from_file, **own}
 
 

@@ -82,8 +82,8 @@ class DashScopeTools(ProviderTools):
             return await finish(await self._generate(model, _message({"text": prompt}), parameters))
         by_text = _IMAGES_BY_TEXT.match(model)
         path = "text2image/image-synthesis" if by_text else "image-generation/generation"
-        asked = {"prompt": prompt} if by_text else _message({"text": prompt})
-        return await self._job(f"/services/aigc/{path}", model, asked, parameters, finish, emitter)
+        inputs = {"prompt": prompt} if by_text else _message({"text": prompt})
+        return await self._job(f"/services/aigc/{path}", model, inputs, parameters, finish, emitter)
 
     @pegboard.tool(read_only=True)
     async def dashscope_image_to_text(
@@ -114,14 +114,14 @@ class DashScopeTools(ProviderTools):
             language: The language of the text, such as Chinese, English or German
         """
         model = self.models["text_to_audio"]
-        said: dict[str, Any] = {"text": text, "voice": voice}
+        inputs: dict[str, Any] = {"text": text, "voice": voice}
         if model.startswith("cosyvoice"):
-            said |= {"format": "wav", "sample_rate": sample_rate}
-            body = {"model": model, "input": said}
+            inputs |= {"format": "wav", "sample_rate": sample_rate}
+            body = {"model": model, "input": inputs}
             output = self._output(await self._ask("POST", "/services/audio/tts/SpeechSynthesizer", json=body))
         else:
             rate = {} if sample_rate == 24000 else {"sample_rate": sample_rate}
-            output = await self._generate(model, said | {"language_type": language}, rate)
+            output = await self._generate(model, inputs | {"language_type": language}, rate)
         return await self._media("dashscope_text_to_audio", "audio", output)
 
     @pegboard.tool(read_only=True)
@@ -159,12 +159,12 @@ class DashScopeTools(ProviderTools):
             prompt: What is to be seen and to happen
         """
         model = self.models["text_to_video"]
-        asked = {"prompt": prompt, "negative_prompt": negative_prompt}
-        asked["audio_url"] = await self._named(audio_url, "audio", model) if audio_url else None
+        inputs = {"prompt": prompt, "negative_prompt": negative_prompt}
+        inputs["audio_url"] = await self._named(audio_url, "audio", model) if audio_url else None
         parameters = {"size": size.replace("x", "*"), "duration": duration, "shot_type": shot_type}
         parameters |= {"prompt_extend": prompt_extend, "watermark": watermark, "seed": seed}
         finish = partial(self._media, "dashscope_text_to_video", "video")
-        return await self._job(_VIDEO, model, asked, parameters, finish, emitter)
+        return await self._job(_VIDEO, model, inputs, parameters, finish, emitter)
 
     @pegboard.tool
     async def dashscope_image_to_video(
@@ -189,13 +189,13 @@ class DashScopeTools(ProviderTools):
             prompt: What is to happen
         """
         model = self.models["image_to_video"]
-        asked = {"prompt": prompt, "img_url": await self._named(image_url, "image", model)}
-        asked |= {"negative_prompt": negative_prompt, "template": template}
-        asked["audio_url"] = await self._named(audio_url, "audio", model) if audio_url else None
+        inputs = {"prompt": prompt, "img_url": await self._named(image_url, "image", model)}
+        inputs |= {"negative_prompt": negative_prompt, "template": template}
+        inputs["audio_url"] = await self._named(audio_url, "audio", model) if audio_url else None
         parameters = {"resolution": resolution, "duration": duration, "shot_type": shot_type, "audio": audio}
         parameters |= {"prompt_extend": prompt_extend, "watermark": watermark, "seed": seed}
         finish = partial(self._media, "dashscope_image_to_video", "video")
-        return await self._job(_VIDEO, model, asked, parameters, finish, emitter)
+        return await self._job(_VIDEO, model, inputs, parameters, finish, emitter)
 
     @pegboard.tool
     async def dashscope_first_and_last_frame_image_to_video(
@@ -217,12 +217,12 @@ class DashScopeTools(ProviderTools):
             prompt: What is to happen in between
         """
         model = self.models["first_and_last_frame_image_to_video"]
-        asked = {"prompt": prompt, "negative_prompt": negative_prompt, "template": template}
-        asked["first_frame_url"] = await self._named(first_frame_url, "image", model)
-        asked["last_frame_url"] = await self._named(last_frame_url, "image", model)
+        inputs = {"prompt": prompt, "negative_prompt": negative_prompt, "template": template}
+        inputs["first_frame_url"] = await self._named(first_frame_url, "image", model)
+        inputs["last_frame_url"] = await self._named(last_frame_url, "image", model)
         parameters = {"resolution": resolution, "prompt_extend": prompt_extend, "watermark": watermark, "seed": seed}
         finish = partial(self._media, "dashscope_first_and_last_frame_image_to_video", "video")
-        return await self._job(_FRAMES, model, asked, parameters, finish, emitter)
+        return await self._job(_FRAMES, model, inputs, parameters, finish, emitter)
 
     @pegboard.tool(read_only=True)
     async def dashscope_video_to_text(
@@ -244,17 +244,17 @@ class DashScopeTools(ProviderTools):
     # Requests ----------------------------------------------------------------------------------------------------
 
     async def _generate(
-        self, model: str, asked: Mapping[str, Any], parameters: Mapping[str, Any] | None = None
+        self, model: str, inputs: Mapping[str, Any], parameters: Mapping[str, Any] | None = None
     ) -> dict[str, Any]:
         """What is answered at once."""
-        body = _body(model, asked, parameters or {})
-        return self._output(await self._ask("POST", _MULTIMODAL, json=body, headers=_resolving(asked)))
+        body = _body(model, inputs, parameters or {})
+        return self._output(await self._ask("POST", _MULTIMODAL, json=body, headers=_resolving(inputs)))
 
     async def _job(
         self,
         path: str,
         model: str,
-        asked: Mapping[str, Any],
+        inputs: Mapping[str, Any],
         parameters: Mapping[str, Any],
         finish: Callable[[dict[str, Any]], Awaitable[T]],
         emitter: Emitter | None,
@@ -265,8 +265,8 @@ class DashScopeTools(ProviderTools):
         """
         import asyncio
 
-        headers = {"X-DashScope-Async": "enable", **_resolving(asked)}
-        answer = await self._ask("POST", path, json=_body(model, asked, parameters), headers=headers)
+        headers = {"X-DashScope-Async": "enable", **_resolving(inputs)}
+        answer = await self._ask("POST", path, json=_body(model, inputs, parameters), headers=headers)
         job = str(self._part(self._output(answer), "task_id"))
         runs = True
         try:
@@ -390,16 +390,16 @@ def _message(*content: Mapping[str, Any]) -> dict[str, Any]:
     return {"messages": [{"role": "user", "content": list(content)}]}
 
 
-def _body(model: str, asked: Mapping[str, Any], parameters: Mapping[str, Any]) -> dict[str, Any]:
+def _body(model: str, inputs: Mapping[str, Any], parameters: Mapping[str, Any]) -> dict[str, Any]:
     """The body of a request, without values that are None."""
     given = {name: value for name, value in parameters.items() if value is not None}
-    said = {name: value for name, value in asked.items() if value is not None}
-    return {"model": model, "input": said, **({"parameters": given} if given else {})}
+    filled = {name: value for name, value in inputs.items() if value is not None}
+    return {"model": model, "input": filled, **({"parameters": given} if given else {})}
 
 
-def _resolving(asked: Mapping[str, Any]) -> dict[str, str]:
+def _resolving(inputs: Mapping[str, Any]) -> dict[str, str]:
     """The header that lets the provider look into its own storage, where something was put there."""
-    return {"X-DashScope-OssResourceResolve": "enable"} if "oss://" in json.dumps(asked) else {}
+    return {"X-DashScope-OssResourceResolve": "enable"} if "oss://" in json.dumps(inputs) else {}
 
 
 def _media_in(output: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

@@ -246,8 +246,8 @@ async def _run(program: str, *arguments: str, given: bytes) -> bytes:
             process.kill()
             await process.wait()
     if process.returncode != 0:
-        said = " ".join(complaint.decode("utf-8", "replace").split())[:500]
-        raise ToolError(f"{Path(program).name} failed: {said or f'it ended with {process.returncode}'}")
+        message = " ".join(complaint.decode("utf-8", "replace").split())[:500]
+        raise ToolError(f"{Path(program).name} failed: {message or f'it ended with {process.returncode}'}")
     return written
 
 

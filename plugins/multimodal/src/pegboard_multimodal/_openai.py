@@ -85,8 +85,8 @@ class OpenAITools(ProviderTools):
         images = [await self._inputs.read(each, "image") for each in image_urls]
         content: list[Any] = [{"type": "text", "text": prompt}]
         content += [{"type": "image_url", "image_url": {"url": image.data_url}} for image in images]
-        asked = {"model": self.models["image_to_text"], "messages": [{"role": "user", "content": content}]}
-        answer = await self._ask("POST", "/chat/completions", json=asked)
+        request = {"model": self.models["image_to_text"], "messages": [{"role": "user", "content": content}]}
+        answer = await self._ask("POST", "/chat/completions", json=request)
         choice = self._part(answer, "choices", 0, kind=dict)
         message = self._part(choice, "message", kind=dict)
         if message.get("refusal") or choice.get("finish_reason") == "content_filter":

@@ -323,8 +323,8 @@ class Outputs:
             blocks.append(medium.block())
             facts.append(known)
         saved = [str(each["path"]) for each in facts if "path" in each]
-        said = [TextBlock(f"Saved as {', '.join(saved)}")] if saved else []
-        return ToolOutput([*blocks, *said], {**facts[0], "media": facts, **more})
+        notes = [TextBlock(f"Saved as {', '.join(saved)}")] if saved else []
+        return ToolOutput([*blocks, *notes], {**facts[0], "media": facts, **more})
 
     async def _medium(self, made: Made, kind: Kind) -> Medium:
         if made.content is not None:

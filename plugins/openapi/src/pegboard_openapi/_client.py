@@ -157,15 +157,15 @@ class _Sending:
         answer = Answer(response.status_code, response.headers.get("content-type", ""), body, headers)
         if response.is_success or response.status_code == 304:
             return answer
-        said = self._client.shown(answer.text)
+        details = self._client.shown(answer.text)
         phrase = httpx2.codes.get_reason_phrase(response.status_code)
         message = f"{self._label} answered {response.status_code} {phrase}".rstrip()
-        message += f": {said}" if said else ""
+        message += f": {details}" if details else ""
         seconds = _retry_after(response.headers.get("retry-after", ""))
         message += f" (it asks to wait {seconds:g} seconds)" if seconds else ""
         if response.status_code in _BUSY and self._again:
-            raise BusyError(message, seconds, response.status_code, said)
-        raise AnswerError(message, response.status_code, said)
+            raise BusyError(message, seconds, response.status_code, details)
+        raise AnswerError(message, response.status_code, details)
 
     def fail(self, what: str, error: Exception) -> NoReturn:
         """The server may have heard the request: only what may be done twice is to be sent again unasked."""
@@ -215,11 +215,11 @@ def _proxy(url: str) -> str | None:
     return None if proxy_bypass(parts.hostname or "") else proxies.get(parts.scheme) or proxies.get("all")
 
 
-def _retry_after(said: str) -> float | None:
+def _retry_after(header: str) -> float | None:
     """The seconds to wait, given as such or as a date."""
-    if re.fullmatch(r"\d{1,9}(\.\d+)?", said.strip()):
-        return float(said)
+    if re.fullmatch(r"\d{1,9}(\.\d+)?", header.strip()):
+        return float(header)
     try:
-        return max(parsedate_to_datetime(said).timestamp() - time.time(), 0.0)
+        return max(parsedate_to_datetime(header).timestamp() - time.time(), 0.0)
     except (ValueError, OverflowError):
         return None

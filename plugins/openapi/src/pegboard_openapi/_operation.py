@@ -114,13 +114,13 @@ class Operation:
 
 
 def read_operation(
-    document: Document, method: str, path: str, item: Any, said: Any, hidden: Hidden, terms: Terms
+    document: Document, method: str, path: str, item: Any, described: Any, hidden: Hidden, terms: Terms
 ) -> Operation:
     """An operation of a document. `hidden(where, field)` tells places that are not the model's to fill.
 
     Raises `DocumentError` for one that cannot be called as it is described.
     """
-    return _Reader(document, hidden, terms).operation(method, path, item, said)
+    return _Reader(document, hidden, terms).operation(method, path, item, described)
 
 
 class _Reader:
@@ -133,19 +133,19 @@ class _Reader:
         self._wanted: list[tuple[Place, Any, bool]] = []
         self._looks = 200
 
-    def operation(self, method: str, path: str, item: Mapping[str, Any], said: Mapping[str, Any]) -> Operation:
-        self._read_parameters(path, item, said)
-        has_body = "requestBody" in said and method not in ("get", "head", "trace")
-        body = self._read_body(self._document.follow(said["requestBody"])) if has_body else None
+    def operation(self, method: str, path: str, item: Mapping[str, Any], described: Mapping[str, Any]) -> Operation:
+        self._read_parameters(path, item, described)
+        has_body = "requestBody" in described and method not in ("get", "head", "trace")
+        body = self._read_body(self._document.follow(described["requestBody"])) if has_body else None
         parameters, places = self._placed()
         answers = Schemas(self._document, "response")
-        returns = self._returned(said, answers) if method != "head" else None
+        returns = self._returned(described, answers) if method != "head" else None
         return Operation(
             method,
             path,
-            operation_id(method, path, said),
-            _description(method, path, said),
-            tuple(each for each in said.get("tags") or () if isinstance(each, str)),
+            operation_id(method, path, described),
+            _description(method, path, described),
+            tuple(each for each in described.get("tags") or () if isinstance(each, str)),
             parameters,
             self._schemas.is_whole,
             returns,
@@ -157,10 +157,10 @@ class _Reader:
 
     # Parameters --------------------------------------------------------------------------------------------------
 
-    def _read_parameters(self, path: str, item: Mapping[str, Any], said: Mapping[str, Any]) -> None:
+    def _read_parameters(self, path: str, item: Mapping[str, Any], described: Mapping[str, Any]) -> None:
         """The parameters of the path and of the operation, whose own count where both have one."""
         found: dict[tuple[str, str], Mapping[str, Any]] = {}
-        for part in (*(item.get("parameters") or ()), *(said.get("parameters") or ())):
+        for part in (*(item.get("parameters") or ()), *(described.get("parameters") or ())):
             each = self._document.follow(part)
             found[str(each.get("in")), str(each.get("name"))] = each
         for (where, name), each in found.items():
@@ -171,29 +171,29 @@ class _Reader:
         if missing:
             raise DocumentError(f"nothing says what {min(missing)!r} in its path is")
 
-    def _read_parameter(self, where: str, name: str, said: Mapping[str, Any]) -> None:
-        style, schema, is_json = str(said.get("style", _STYLES[where])), said.get("schema", {}), False
-        if isinstance(said.get("content"), Mapping) and said["content"]:
-            media_type, media = next(iter(said["content"].items()))
+    def _read_parameter(self, where: str, name: str, described: Mapping[str, Any]) -> None:
+        style, schema, is_json = str(described.get("style", _STYLES[where])), described.get("schema", {}), False
+        if isinstance(described.get("content"), Mapping) and described["content"]:
+            media_type, media = next(iter(described["content"].items()))
             schema, is_json = _media(media).get("schema", {}), _kind(media_type) == "json"
         converted = self._schemas.convert(schema)
         if isinstance(converted, dict):
-            converted |= {key: said[key] for key in ("description", "deprecated") if said.get(key)}
-            if "example" in said:
-                converted.setdefault("examples", [said["example"]])
-        explode = said.get("explode", style == "form") is True
-        slash = "/" if said.get("x-multi-segment") is True else "%2F" if name in self._terms.slashes else ""
+            converted |= {key: described[key] for key in ("description", "deprecated") if described.get(key)}
+            if "example" in described:
+                converted.setdefault("examples", [described["example"]])
+        explode = described.get("explode", style == "form") is True
+        slash = "/" if described.get("x-multi-segment") is True else "%2F" if name in self._terms.slashes else ""
         place = Place("", name, where, style, explode, is_json, slash)
-        self._wanted.append((place, converted, where == "path" or said.get("required") is True))
+        self._wanted.append((place, converted, where == "path" or described.get("required") is True))
 
     # The body ----------------------------------------------------------------------------------------------------
 
-    def _read_body(self, said: Mapping[str, Any]) -> Body | None:
-        content = said.get("content")
+    def _read_body(self, described: Mapping[str, Any]) -> Body | None:
+        content = described.get("content")
         if not isinstance(content, Mapping) or not content:
             return None
         media_type = min(content, key=lambda each: _RANKS[_kind(each)])
-        kind, media, required = _kind(media_type), _media(content[media_type]), said.get("required") is True
+        kind, media, required = _kind(media_type), _media(content[media_type]), described.get("required") is True
         schema = media.get("schema", {})
         properties, needed = self._fields(schema) if kind in ("json", "form", "multipart") else ({}, [])
         files: list[str] = []
@@ -205,8 +205,8 @@ class _Reader:
                 files += [name] if self._is_file(each) or self._are_files(each) else []
         else:
             converted = self._content(schema, kind)
-            if isinstance(converted, dict) and said.get("description"):
-                converted.setdefault("description", said["description"])
+            if isinstance(converted, dict) and described.get("description"):
+                converted.setdefault("description", described["description"])
             self._wanted.append((Place("", "", "body"), converted, required))
         encoding = {name: each for name, each in _media(media.get("encoding")).items() if isinstance(each, Mapping)}
         return Body(_concrete(media_type), kind, required, encoding, frozenset(files))
@@ -252,8 +252,8 @@ class _Reader:
         ):
             return None, []
         properties: dict[str, Any] = {}
-        said = schema.get("required")
-        needed = [each for each in said if isinstance(each, str)] if isinstance(said, list) else []
+        described = schema.get("required")
+        needed = [each for each in described if isinstance(each, str)] if isinstance(described, list) else []
         for part, more in ((schema.get("properties") or {}, ()), *map(self._flat, branches)):
             if part is None:
                 return None, []
@@ -278,9 +278,9 @@ class _Reader:
 
     # Answers -----------------------------------------------------------------------------------------------------
 
-    def _returned(self, said: Mapping[str, Any], schemas: Schemas) -> JsonSchema | None:
+    def _returned(self, described: Mapping[str, Any], schemas: Schemas) -> JsonSchema | None:
         """What a successful answer surely is; None where that is not said, or where it may be no JSON."""
-        responses = said.get("responses")
+        responses = described.get("responses")
         found = []
         try:
             for status, response in responses.items() if isinstance(responses, Mapping) else ():
@@ -298,8 +298,8 @@ class _Reader:
         return schemas.whole(schema)
 
 
-def _media(said: Any) -> Mapping[str, Any]:
-    return said if isinstance(said, Mapping) else {}
+def _media(described: Any) -> Mapping[str, Any]:
+    return described if isinstance(described, Mapping) else {}
 
 
 def _kind(media_type: str) -> str:
@@ -334,17 +334,17 @@ def _legal(name: str) -> str:
     return (clean if clean == name else clean.strip("_"))[:64] or "value"
 
 
-def operation_id(method: str, path: str, said: Mapping[str, Any]) -> str:
+def operation_id(method: str, path: str, described: Mapping[str, Any]) -> str:
     """The name of an operation: its `operationId`, or its method and path."""
-    own = said.get("operationId")
+    own = described.get("operationId")
     return own if isinstance(own, str) and own.strip() else f"{method}{re.sub('[^A-Za-z0-9]+', '_', path)}".rstrip("_")
 
 
-def _description(method: str, path: str, said: Mapping[str, Any]) -> str:
-    told = [str(said[key]).strip() for key in ("summary", "description") if said.get(key)]
-    if len(told) == 2 and told[1].startswith(told[0].rstrip(".")):
-        del told[0]
-    if said.get("deprecated") is True:
-        told.insert(0, "Deprecated.")
-    text = "\n\n".join(told) or f"{method.upper()} {path}"
+def _description(method: str, path: str, described: Mapping[str, Any]) -> str:
+    texts = [str(described[key]).strip() for key in ("summary", "description") if described.get(key)]
+    if len(texts) == 2 and texts[1].startswith(texts[0].rstrip(".")):
+        del texts[0]
+    if described.get("deprecated") is True:
+        texts.insert(0, "Deprecated.")
+    text = "\n\n".join(texts) or f"{method.upper()} {path}"
     return text if len(text) <= LONGEST_DESCRIPTION else f"{text[: LONGEST_DESCRIPTION - 3]}..."

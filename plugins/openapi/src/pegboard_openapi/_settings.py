@@ -25,36 +25,36 @@ class Named:
     """One API of the settings, checked. What it is reached with may be secret: its repr names nothing."""
 
     name: str
-    said: Mapping[str, Any] = attrs.field(repr=False)
+    given: Mapping[str, Any] = attrs.field(repr=False)
 
     def __repr__(self) -> str:
-        return "<disabled>" if self.said.get("disabled") else "<a document>"
+        return "<disabled>" if self.given.get("disabled") else "<a document>"
 
     @property
     def prefix(self) -> str:
         """What its tools' names begin with."""
-        return str(self.said.get("prefix", f"{self.name}__"))
+        return str(self.given.get("prefix", f"{self.name}__"))
 
     def api(self) -> Any:
         """The API. Raises ValueError for a base URL or a credential that is none."""
         from pegboard_openapi._source import OpenApi
 
-        said = self.said
+        given = self.given
         same = ("base_url", "credentials", "headers", "methods", "operations", "paths", "slashes", "tags")
-        options = {key: said[key] for key in (*same, "output_schemas", "send_always", *_NUMBERS) if key in said}
+        options = {key: given[key] for key in (*same, "output_schemas", "send_always", *_NUMBERS) if key in given}
         # An empty one is none: a variable that is set to nothing.
-        options |= {key: said[key] for key in ("api_key", "token") if said.get(key)}
-        if said.get("password"):
-            options["basic"] = (said.get("username", ""), said["password"])
-        api = OpenApi(said["document"], name=self.name, **options)
-        api.has_secrets = api.has_secrets or bool(said.get("secrets"))
+        options |= {key: given[key] for key in ("api_key", "token") if given.get(key)}
+        if given.get("password"):
+            options["basic"] = (given.get("username", ""), given["password"])
+        api = OpenApi(given["document"], name=self.name, **options)
+        api.has_secrets = api.has_secrets or bool(given.get("secrets"))
         return api
 
     def offers(self) -> Iterator[Any]:
         """The operations under their terms, and why others are not offered."""
-        api, said = self.api(), self.said
+        api, given = self.api(), self.given
         api.tells_missing = False  # what follows the offer does
-        terms = {key: said[key] for key in ("disable", "enable", "group", "rename") if key in said}
+        terms = {key: given[key] for key in ("disable", "enable", "group", "rename") if key in given}
         yield Offer(api, prefix=self.prefix, presets=self._presets(), **terms)
         api.tools()
         for reason, names in api.lacking().items():
@@ -66,30 +66,30 @@ class Named:
         """By tool and parameter. What the settings preset no model overrides."""
         found: dict[str, dict[str, Any]] = {}
         for key, kind in (("presets", Locked), ("secrets", Secret)):
-            for tool, values in self.said.get(key, {}).items():
+            for tool, values in self.given.get(key, {}).items():
                 for parameter, value in values.items():
                     found.setdefault(tool, {})[parameter] = kind(value)
         return found
 
 
 def _named(apis: Mapping[str, Any]) -> dict[str, Named]:
-    return {name: _checked(name, said) for name, said in sorted(apis.items())}
+    return {name: _checked(name, given) for name, given in sorted(apis.items())}
 
 
-def _checked(name: str, said: Any) -> Named:
+def _checked(name: str, given: Any) -> Named:
     where = f"apis.{name}"
-    if not isinstance(said, Mapping):
+    if not isinstance(given, Mapping):
         raise SettingsError(f"{where} must be a table")
-    for key, value in said.items():
+    for key, value in given.items():
         if key not in _KEYS:
             close = get_close_matches(key, sorted(_KEYS), 1)
             hint = f"Did you mean {close[0]!r}?" if close else f"Known keys: {', '.join(sorted(_KEYS))}."
             raise SettingsError(f"{where}: unknown key {key!r}. {hint}")
         if not _fits(key, value):
             raise SettingsError(f"{where}.{key} must be {_wanted(key)}")
-    if "document" not in said:
+    if "document" not in given:
         raise SettingsError(f'{where} needs a "document", a path or a URL')
-    named = Named(name, said)
+    named = Named(name, given)
     try:
         named.api()
     except ValueError as error:
@@ -117,7 +117,7 @@ def _wanted(key: str) -> str:
         _NUMBERS: "a number above 0",
         _FLAGS: "true or false",
     }
-    return next((told for keys, told in kinds.items() if key in keys), "a text")
+    return next((words for keys, words in kinds.items() if key in keys), "a text")
 
 
 @attrs.frozen
@@ -131,5 +131,5 @@ class Settings:
 def offers(settings: Settings) -> Iterator[Any]:
     """What the APIs that are not disabled offer, in the order of their names."""
     for named in settings.apis.values():
-        if not named.said.get("disabled"):
+        if not named.given.get("disabled"):
             yield from named.offers()

@@ -38,19 +38,19 @@ def explain(session: Session | Toolkit) -> list[Explanation]:
 
 def _reason(session: Session | Toolkit, name: str, permission: str) -> str:
     """The guards that decide; else the program or the tool itself does."""
-    said = verdicts_of(session, name)
-    kept_back = [each for each in said if not each[1].offered]
-    deciding = kept_back or [each for each in said if each[1].permission == permission]
+    verdicts = verdicts_of(session, name)
+    kept_back = [each for each in verdicts if not each[1].offered]
+    deciding = kept_back or [each for each in verdicts if each[1].permission == permission]
     reasons = [f"{label}: {verdict.reason}" if verdict.reason else label for label, verdict in deciding]
     return "; ".join(reasons) or "no guard: the program and the tool decide"
 
 
 def run(arguments: list[str]) -> int:
     """`pegboard policy check`; returns 0, or 1 where the board cannot be made."""
-    asked = _parser().parse_args(arguments)
+    options = _parser().parse_args(arguments)
     with Toolkit() as toolkit:
         found = explain(toolkit)
-    if asked.json:
+    if options.json:
         print(json.dumps([attrs.asdict(each) for each in found], indent=2, ensure_ascii=False))  # noqa: T201
         return 0
     for each in found:

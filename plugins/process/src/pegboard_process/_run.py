@@ -273,10 +273,10 @@ class Run:
 
     def _look(self, child: Child) -> None:
         """Whether the function has been called: then its time runs since."""
-        said = child.begun(self._id)
-        if said is not None:
+        reported = child.begun(self._id)
+        if reported is not None:
             self._begun, timeout = True, self._job.timeout
-            since = said if self._sent <= said <= time.monotonic() else self._sent
+            since = reported if self._sent <= reported <= time.monotonic() else self._sent
             self._deadline = None if timeout is None else since + timeout
 
     def _has_time(self, child: Child) -> bool:

@@ -156,10 +156,10 @@ def opened(content: bytes) -> Any:
 
 def pass_on(job: Job, content: bytes) -> None:
     """Report a chunk: a block, and how far the work has come, if that was told."""
-    said = opened(content)
-    block, *far = said if isinstance(said, list) and said else (None,)
-    told = len(far) in (0, 2) and all(isinstance(each, int | float | None) for each in far)
-    if not (told and isinstance(block, Block)):
+    answer = opened(content)
+    block, *far = answer if isinstance(answer, list) and answer else (None,)
+    has_progress = len(far) in (0, 2) and all(isinstance(each, int | float | None) for each in far)
+    if not (has_progress and isinstance(block, Block)):
         raise UnexpectedAnswerError
     if far:
         job.emitter.progress(far[0], far[1], block.text)
@@ -169,15 +169,15 @@ def pass_on(job: Job, content: bytes) -> None:
 
 def unpack(kind: bytes, content: bytes, job: Job) -> Any:
     """What a tool returned in its process; raises what it raised there, and `TransferError` for what cannot travel."""
-    said = opened(content)
+    answer = opened(content)
     try:
         if kind == LOST:
-            raise TransferError("this tool cannot be called in its process", _details(_text(said), _FUNCTION))
+            raise TransferError("this tool cannot be called in its process", _details(_text(answer), _FUNCTION))
         if kind == STUCK:
-            what, cls, reason = map(_text, said)
+            what, cls, reason = map(_text, answer)
             message = f"what this tool gave ({what}) cannot be sent back from its process"
             raise TransferError(message, {"type": cls, **_details(reason, _RETURNED)})
-        outcome, logs, attachments = said
+        outcome, logs, attachments = answer
         error = _raised(job, *outcome) if kind == RAISED else None
         job.call.logs.extend(list(map(_text, logs)))
         job.call.attachments.extend([each for each in attachments if _is(each, Block)])

@@ -74,10 +74,10 @@ class Cluster:
         """Whose time was up in a task, so that its worker ended itself; empty if it ended for another reason."""
         with suppress(Exception):  # the cluster may have ended as a whole
             self._reach()
-            said = _internal_kv_get(task.encode(), namespace=NAMESPACE)
-            if said is not None:
+            note = _internal_kv_get(task.encode(), namespace=NAMESPACE)
+            if note is not None:
                 _internal_kv_del(task.encode(), namespace=NAMESPACE)
-                return str(said.decode())
+                return str(note.decode())
         return ""
 
 

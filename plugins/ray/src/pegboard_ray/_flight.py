@@ -48,8 +48,8 @@ class Flight:
             return
         streamed = self._runs[0].is_streamed
         try:
-            said = parcel(known.wanted, [order for _, order in boarded])
-            self._ref = self._cluster.start(said, known.shape, known.options, streamed=streamed)
+            data = parcel(known.wanted, [order for _, order in boarded])
+            self._ref = self._cluster.start(data, known.shape, known.options, streamed=streamed)
         except BaseException as error:  # noqa: BLE001 - whatever Ray says to it
             for run in self._runs:
                 run.end(error=error)
@@ -62,15 +62,15 @@ class Flight:
     def _hear(self) -> None:
         """Wait for the answer."""
         try:
-            said = self._got()
+            data = self._got()
         except KeyboardInterrupt:
             self._listen()
             raise
         except Exception as error:  # noqa: BLE001 - whatever Ray has instead of an answer
             self._broken(error)
         else:
-            if said is not None:
-                self._answered(said)
+            if data is not None:
+                self._answered(data)
 
     def _got(self) -> bytes | None:
         """What Ray has; None if the call has ended otherwise meanwhile: a Ray that is lost may never answer."""
@@ -92,9 +92,9 @@ class Flight:
         else:
             threading.Thread(target=self._broken, args=(error,), name="pegboard-ray-lost", daemon=True).start()
 
-    def _answered(self, said: bytes) -> None:
+    def _answered(self, data: bytes) -> None:
         try:
-            answers = self._read(said)
+            answers = self._read(data)
         except (ValueError, UnexpectedAnswerError) as error:
             for run in self._runs:
                 run.end(error=error)
@@ -105,9 +105,9 @@ class Flight:
             else:
                 run.answered(kind, content)
 
-    def _read(self, said: bytes) -> list[Frame]:
+    def _read(self, data: bytes) -> list[Frame]:
         """An answer each. Raises ValueError and `UnexpectedAnswerError` for what is nothing of the kind."""
-        *answers, last = frames(said)
+        *answers, last = frames(data)
         if last[0] != TOOK:  # a refusal of the task as a whole
             return [last] * len(self._runs)
         if len(answers) != len(self._runs):

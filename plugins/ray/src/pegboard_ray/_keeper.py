@@ -236,7 +236,7 @@ def _connect(address: str) -> None:
 
 
 def _begin(settings: Settings) -> None:
-    said: dict[str, Any] = {
+    arguments: dict[str, Any] = {
         "configure_logging": False,
         "log_to_driver": False,
         "runtime_env": settings.runtime_env or None,
@@ -250,10 +250,10 @@ def _begin(settings: Settings) -> None:
             address = _resolved(str(settings.address))
             if ":" in address and "://" not in address:
                 _connect(address)  # where nothing listens, Ray itself tries for seven minutes
-            ray.init(address=settings.address, **said)
+            ray.init(address=settings.address, **arguments)
             return
         with _environment():
-            ray.init(address="local", include_dashboard=False, **said)
+            ray.init(address="local", include_dashboard=False, **arguments)
     finally:
         logger.setLevel(level)
 

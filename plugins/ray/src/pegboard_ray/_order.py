@@ -87,10 +87,10 @@ def parcel(wanted: str, orders: Iterable[bytes]) -> bytes:
     return framed(PROTOCOL, wanted.encode()) + b"".join([framed(_ORDER, order) for order in orders])
 
 
-def unpacked(said: bytes) -> tuple[str, list[Order]] | None:
+def unpacked(data: bytes) -> tuple[str, list[Order]] | None:
     """The other way; None for one that another release has written."""
     with suppress(ValueError):
-        (protocol, wanted), *orders = frames(said)
+        (protocol, wanted), *orders = frames(data)
         if protocol == PROTOCOL:
             return wanted.decode(), [Order(*decoded(order)) for _, order in orders]
     return None
@@ -101,18 +101,18 @@ def framed(kind: bytes, content: bytes) -> bytes:
     return _HEAD.pack(kind, len(content)) + content
 
 
-def frames(said: bytes) -> Iterator[Frame]:
+def frames(data: bytes) -> Iterator[Frame]:
     """What was said, one after another. Raises ValueError for what is nothing of the kind."""
     start = 0
-    while start < len(said):
+    while start < len(data):
         try:
-            kind, size = _HEAD.unpack_from(said, start)
+            kind, size = _HEAD.unpack_from(data, start)
         except struct.error:
             raise ValueError("a frame has no head") from None
         start += _HEAD.size + size
-        if start > len(said):
+        if start > len(data):
             raise ValueError("a frame has no end")
-        yield kind, said[start - size : start]
+        yield kind, data[start - size : start]
 
 
 def schema_digest(tool: Tool) -> str:

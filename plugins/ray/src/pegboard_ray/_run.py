@@ -152,50 +152,50 @@ class Run:
     # What it says while it runs --------------------------------------------------------------------------------
 
     def _mind(self) -> None:
-        said = self._said()
+        stream = self._stream()
         try:
-            value = self._heard(said)
+            value = self._heard(stream)
         except lost.RayError as error:
             self._lose(error)
         except CancelledError as error:
             self.stop(str(error))  # drawing heard of it sooner, and a worker is still at it
             with suppress(BaseException):
-                deque(said, maxlen=0)
+                deque(stream, maxlen=0)
             self.end(error=error)
         except BaseException as error:  # noqa: BLE001 - what the tool raised, mostly
             self.end(error=error)
         else:
             self.end(value)
 
-    def _heard(self, said: Iterator[Frame]) -> Any:
+    def _heard(self, stream: Iterator[Frame]) -> Any:
         """What the call comes to, while what the tool reports is passed on."""
         with ExitStack() as around:
-            kind, content = self._next(said)
+            kind, content = self._next(stream)
             if kind == BEGUN:
                 self._set_clock(around)
-                kind, content = self._next(said)
+                kind, content = self._next(stream)
             if kind == ITEM:
-                return self.job.result(self.job.draw(self._relayed(content, said)))
+                return self.job.result(self.job.draw(self._relayed(content, stream)))
             return self._outcome(kind, content)
 
-    def _next(self, said: Iterator[Frame]) -> Frame:
+    def _next(self, stream: Iterator[Frame]) -> Frame:
         """The next that is not a chunk."""
-        for kind, content in said:
+        for kind, content in stream:
             if kind != CHUNK:
                 return kind, content
             pass_on(self.job, content)
         raise UnexpectedAnswerError
 
-    def _said(self) -> Iterator[Frame]:
+    def _stream(self) -> Iterator[Frame]:
         for ref in self._ref:
             yield from frames(ray.get(ref))
 
-    def _relayed(self, item: bytes, said: Iterator[Frame]) -> Generator[Any, None, Any]:
+    def _relayed(self, item: bytes, stream: Iterator[Frame]) -> Generator[Any, None, Any]:
         """What the tool yields in its worker, and then what it returns."""
         kind, content = ITEM, item
         while kind == ITEM:
             yield opened(content)
-            kind, content = self._next(said)
+            kind, content = self._next(stream)
         return self._unpacked(kind, content)
 
     def _set_clock(self, around: ExitStack) -> None:

@@ -59,19 +59,19 @@ def stream_call(parcel: bytes) -> Iterator[bytes]:
         yield _refusal()
         return
     wanted, (order,) = told
-    said: queue.Queue[bytes | None] = queue.Queue(_ROOM)
-    work = _Work(wanted, order, lambda kind, content: said.put(framed(kind, content)))
+    outgoing: queue.Queue[bytes | None] = queue.Queue(_ROOM)
+    work = _Work(wanted, order, lambda kind, content: outgoing.put(framed(kind, content)))
 
     def run() -> None:
-        said.put(work.run())
-        said.put(None)
+        outgoing.put(work.run())
+        outgoing.put(None)
 
     # In a thread of its own, so that it can say something while it runs.
     threading.Thread(target=run, name="pegboard-ray", daemon=True).start()
     more = True
     while more:
         try:
-            piece, more = _piece(said)
+            piece, more = _piece(outgoing)
         except KeyboardInterrupt:  # so Ray tells that the call was cancelled; if that is not enough, it kills
             work.stop("the call was cancelled")
             continue
@@ -79,17 +79,17 @@ def stream_call(parcel: bytes) -> Iterator[bytes]:
             yield piece
 
 
-def _piece(said: queue.Queue[bytes | None]) -> tuple[bytes, bool]:
+def _piece(outgoing: queue.Queue[bytes | None]) -> tuple[bytes, bool]:
     """What there is to send now, and whether more may come."""
     piece = b""
     with suppress(queue.Empty):
         # Not for ever: a main thread that waits for a lock hears of no interrupt.
-        next_one = said.get(timeout=0.1)
+        next_one = outgoing.get(timeout=0.1)
         while next_one is not None:
             piece += next_one
             if len(piece) >= _PIECE:
                 return piece, True
-            next_one = said.get_nowait()
+            next_one = outgoing.get_nowait()
         return piece, False
     return piece, True
 
@@ -102,8 +102,8 @@ def release_of(distribution: str | None) -> str:
 
 
 def _refusal() -> bytes:
-    said = f"its worker has pegboard {version('pegboard')}, whose pegboard-ray speaks otherwise"
-    return framed(MISMATCH, said.encode())
+    message = f"its worker has pegboard {version('pegboard')}, whose pegboard-ray speaks otherwise"
+    return framed(MISMATCH, message.encode())
 
 
 @final

@@ -77,8 +77,8 @@ class Places:
                 shown.append(found.end)
                 links |= found.links
         outer = _outermost(path for path in shown if _is_below(path, self.private))
-        seen = (path for path in links if _is_below(path, self.private) and not _is_below(path, outer))
-        return outer, [(path, links[path]) for path in seen]
+        visible = (path for path in links if _is_below(path, self.private) and not _is_below(path, outer))
+        return outer, [(path, links[path]) for path in visible]
 
 
 def _outermost(paths: Iterable[str]) -> list[str]:

@@ -78,18 +78,18 @@ def way(path: str, workspace: str | None) -> Way | None:
         if workspace is not None and is_below(following, workspace):
             return None
         try:
-            said = os.readlink(following)  # noqa: PTH115 - as it is written
+            target = os.readlink(following)  # noqa: PTH115 - as it is written
         except (OSError, ValueError):  # it is no link, or nothing
             at = following
             continue
         count += 1
         if count > _MOST_LINKS:
             return None
-        links[following] = said
-        pending += Path(said).parts[::-1]
-        if Path(said).is_absolute():
+        links[following] = target
+        pending += Path(target).parts[::-1]
+        if Path(target).is_absolute():
             pending.pop()
-            at = Path(said).anchor
+            at = Path(target).anchor
     return Way(at, links)
 
 

@@ -43,8 +43,8 @@ def filter_calls(program: bytes) -> None:
     """Take on a filter for calls of the system. Raises OSError: then nothing may run."""
     forbid_new_rights()
     code = ctypes.create_string_buffer(program, len(program))
-    told = struct.pack("@HP", len(program) // 8, ctypes.addressof(code))
-    checked(LIBC.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, told, 0, 0))
+    packed = struct.pack("@HP", len(program) // 8, ctypes.addressof(code))
+    checked(LIBC.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, packed, 0, 0))
 
 
 def forbid_new_rights() -> None:

@@ -128,7 +128,7 @@ def end(child: int, status: int | None, config: dict[str, Any], wake: int) -> tu
     That the system knows no child any more is the proof that there is none.
     """
     began = time.monotonic()
-    told: set[int] = set()
+    notified: set[int] = set()
     while True:
         found, any_left = reaped(child)
         status = status if found is None else found
@@ -140,11 +140,11 @@ def end(child: int, status: int | None, config: dict[str, Any], wake: int) -> tu
         left = descendants(child)
         if elapsed > config["grace"] + PATIENCE:
             return len(left), -1 if status is None else status
-        for pid in left - told if patient else left:
+        for pid in left - notified if patient else left:
             # The monitor of a sandbox hands no signal on; it ends when what it watches has ended.
             if not (patient and config.get("monitor") and pid == child):
                 kill(pid, signal.SIGTERM if patient else signal.SIGKILL)
-        told |= left
+        notified |= left
         select.select([wake], [], [], 0.01)
         signalled(wake)
 

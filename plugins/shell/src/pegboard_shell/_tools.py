@@ -73,12 +73,12 @@ class ShellTools:
         os.scandir(base_dir).close()  # raises for what is no directory
         self.base_dir = os.path.realpath(base_dir)
         directories = trusted_directories(os.environ.get("PATH", os.defpath) if path is None else path, self.base_dir)
-        seen = minimal_environment(os.environ, directories, passed=environment, variables=variables)
+        visible = minimal_environment(os.environ, directories, passed=environment, variables=variables)
         places = Places.of(self.base_dir, os.environ.get("HOME"), readable)
-        programs, started_by = Programs(directories, self.base_dir), shell_arguments(seen) if shell else ()
+        programs, started_by = Programs(directories, self.base_dir), shell_arguments(visible) if shell else ()
         held = limits if isinstance(limits, Limits) else Limits(**(limits or {}))
         self._policy = Policy(programs, allow=allow, deny=deny, arguments=arguments, shell=started_by)
-        self._around = Surroundings(self.base_dir, seen, places, sandbox, network, held, grace, max_output)
+        self._around = Surroundings(self.base_dir, visible, places, sandbox, network, held, grace, max_output)
         self._shell = shell
         self._approve = approve
         self._timeout, self._max_timeout = min(timeout, max_timeout), max_timeout
