@@ -1,5 +1,5 @@
 """A module that fails when it is imported, behind an import string."""
 
-from tests.ecosystem.places import boom
+from tests.support.failing import boom
 
 boom()

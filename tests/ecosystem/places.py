@@ -26,8 +26,9 @@ from pegboard import (
     tool,
 )
 from pegboard.inspection import plugins_of
+from tests.support.failing import OfClass, boom, pack
 
-__all__ = ["ERRORS", "PLACES", "Place", "boom", "pack"]
+__all__ = ["ERRORS", "PLACES", "Place"]
 
 
 class Odd(BaseException):
@@ -51,28 +52,8 @@ class Unwritable(Exception):
 ERRORS: tuple[type[BaseException], ...] = (ValueError, SystemExit, RecursionError, Odd, Unwritable, MemoryError)
 
 
-class Boom:
-    """Raises what the test chooses, whatever it is called with."""
-
-    error: type[BaseException] = ValueError
-
-    def __call__(self, *given: Any, **named: Any) -> NoReturn:
-        raise self.error("of the pack's own")
-
-
-boom = Boom()
-
-
 def failing() -> NoReturn:
     boom()
-
-
-def pack(name: str, **hooks: Any) -> ModuleType:
-    """A plugin; its hooks are functions, marked or not."""
-    made = ModuleType(name)
-    for hook, function in hooks.items():
-        setattr(made, hook, function if hasattr(function, "pegboard_impl") else hookimpl(function))
-    return made
 
 
 def guilty_plain(text: str = "x") -> str:
@@ -523,15 +504,6 @@ class Source:
     def tools(self) -> Any:
         yield guilty_used
         boom()
-
-
-class OfClass:
-    def __init__(self) -> None:
-        boom()
-
-    @tool
-    def of_class(self) -> str:
-        return ""
 
 
 class WithProperty:

@@ -11,7 +11,8 @@ import pytest
 from attrs import Factory, define
 
 from pegboard import Injected, Injector, Job, Toolkit
-from tests.ecosystem.places import ERRORS, PLACES, Place, boom, pack
+from tests.ecosystem.places import ERRORS, PLACES, Place
+from tests.support.failing import boom, pack
 from tests.support.thinning import one_in
 
 

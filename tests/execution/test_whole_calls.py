@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from pegboard import Computed, EnteredCall, Middleware, Secret, Status, Suspend, Toolkit, ToolResult, hookimpl, tool
+from tests.support.calls import call_and_cancel
 
 
 class Watching:
@@ -263,16 +264,9 @@ class TestThatFails:
             assert toolkit.stats["running"] == 0
 
     def test_the_callers_own_cancellation_leaves(self) -> None:
-        async def main() -> None:
-            toolkit = Toolkit(plugins=[Failing("after")])
-            toolkit.register(later)
-            task = asyncio.create_task(toolkit.call("later", {"seconds": 60}))
-            await asyncio.sleep(0.01)
-            task.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await task
-
-        asyncio.run(main())
+        toolkit = Toolkit(plugins=[Failing("after")])
+        toolkit.register(later)
+        call_and_cancel(toolkit, "later", {"seconds": 60})
 
     def test_shows_no_more_than_other_errors(self) -> None:
         toolkit = Toolkit(plugins=[Failing("before")], expose_errors="redacted")

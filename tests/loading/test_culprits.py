@@ -1,7 +1,6 @@
 """No code of a pack leaves `Toolkit()`, and what fails costs the smallest thing, wherever it was asked."""
 
 import asyncio
-import types
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -17,9 +16,8 @@ from pegboard import (
     Toolkit,
     TypeHandler,
     TypePlan,
-    hookimpl,
-    tool,
 )
+from tests.support.failing import OfClass, boom, pack
 
 ERRORS: tuple[type[BaseException], ...] = (
     SystemExit,
@@ -30,18 +28,6 @@ ERRORS: tuple[type[BaseException], ...] = (
     RecursionError,
     ValueError,
 )
-raised: type[BaseException] = SystemExit
-
-
-def boom(*args: Any, **options: Any) -> NoReturn:
-    raise raised("of the pack's own")
-
-
-def pack(name: str, **hooks: Callable[..., Any]) -> Any:
-    module = types.ModuleType(name)
-    for hook, function in hooks.items():
-        setattr(module, hook, hookimpl(function))
-    return module
 
 
 def innocent(name: str) -> Any:
@@ -50,15 +36,6 @@ def innocent(name: str) -> Any:
 
     offered.__name__ = f"{name}_tool"
     return pack(name, provide_tools=lambda settings: [offered])
-
-
-class OfClass:
-    def __init__(self) -> None:
-        boom()
-
-    @tool
-    def of_class(self) -> str:
-        return ""
 
 
 class AskedFor:
@@ -164,9 +141,14 @@ def in_a_circle(other: int) -> int:
     return other
 
 
+@pytest.fixture(autouse=True)
+def _system_exit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(boom, "error", SystemExit)
+
+
 @pytest.fixture(params=ERRORS, ids=lambda error: error.__name__)
 def error(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> type[BaseException]:
-    monkeypatch.setitem(globals(), "raised", request.param)
+    monkeypatch.setattr(boom, "error", request.param)
     return request.param  # type: ignore[no-any-return]
 
 

@@ -58,6 +58,22 @@ def toolkit() -> Iterator[Toolkit]:
         yield made
 
 
+def waiting(toolkit: Toolkit) -> list[int]:
+    """Register `wait`, which waits until it is cancelled; it notes each time that it was."""
+    cancelled: list[int] = []
+
+    @tool
+    async def wait() -> None:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            cancelled.append(1)
+            raise
+
+    toolkit.register(wait)
+    return cancelled
+
+
 class TestArguments:
     @pytest.mark.parametrize("name", ["add", "add_later"])
     @pytest.mark.parametrize(
@@ -422,17 +438,7 @@ class TestStream:
         assert asyncio.run(main()) == [0, 1, 2]
 
     def test_leaving_early_cancels_the_rest(self, toolkit: Toolkit) -> None:
-        cancelled = []
-
-        @tool
-        async def wait() -> None:
-            try:
-                await asyncio.Event().wait()
-            except asyncio.CancelledError:
-                cancelled.append(1)
-                raise
-
-        toolkit.register(wait)
+        cancelled = waiting(toolkit)
 
         async def main() -> None:
             events: Any = toolkit.stream([("wait", {}), ("add", {"a": 1})])
@@ -654,17 +660,7 @@ class TestStop:
         assert call.status is Status.SUCCESS
 
     def test_an_async_tool_on_the_loop(self, toolkit: Toolkit) -> None:
-        cancelled = []
-
-        @tool
-        async def wait() -> None:
-            try:
-                await asyncio.Event().wait()
-            except asyncio.CancelledError:
-                cancelled.append(1)
-                raise
-
-        toolkit.register(wait)
+        cancelled = waiting(toolkit)
 
         async def main() -> tuple[ToolResult, int]:
             call = toolkit.prepare("wait")

@@ -68,7 +68,10 @@ ENDING = [
     ("gemini", "STOP"),
     ("dashscope", "tool_calls"),
 ]
-ARGUMENTS = [{}, {"folder": "/tmp"}]
+whole_and_streamed = pytest.mark.parametrize("streamed", [False, True], ids=["whole", "stream"])
+with_and_without_arguments = pytest.mark.parametrize(
+    "arguments", [{}, {"folder": "/tmp"}], ids=["without arguments", "with arguments"]
+)
 
 
 class Disk:
@@ -113,6 +116,13 @@ def response_of(name: str, calls: list[ToolCall], reason: str, streamed: bool) -
     return [*stream(calls, []), LASTS[name](reason)] if streamed else WHOLES[name](whole(calls), reason)
 
 
+def one_call(disk: Disk, name: str, reason: str, arguments: dict[str, str], streamed: bool) -> ToolCall:
+    """The call of a response that ends for this reason."""
+    response = response_of(name, [ToolCall("call_1", "wipe", arguments)], reason, streamed)
+    (call,) = read(disk, name, response, streamed)
+    return call
+
+
 def check_refused(disk: Disk, name: str, call: ToolCall) -> None:
     (result,) = disk.toolkit.call_many_sync([call])
     assert (result.status, result.call_id, disk.wiped) == (Status.INVALID, call.id, [])
@@ -123,31 +133,27 @@ def check_refused(disk: Disk, name: str, call: ToolCall) -> None:
     assert "was not run" in json.dumps(message)
 
 
-@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "stream"])
-@pytest.mark.parametrize("arguments", ARGUMENTS, ids=["without arguments", "with arguments"])
+@whole_and_streamed
+@with_and_without_arguments
 @pytest.mark.parametrize(("name", "reason"), CUTTING)
 def test_the_last_call_of_a_response_that_was_cut(
     disk: Disk, name: str, reason: str, arguments: dict[str, str], streamed: bool
 ) -> None:
-    response = response_of(name, [ToolCall("call_1", "wipe", arguments)], reason, streamed)
-    (call,) = read(disk, name, response, streamed)
-    check_refused(disk, name, call)
+    check_refused(disk, name, one_call(disk, name, reason, arguments, streamed))
 
 
-@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "stream"])
-@pytest.mark.parametrize("arguments", ARGUMENTS, ids=["without arguments", "with arguments"])
+@whole_and_streamed
+@with_and_without_arguments
 @pytest.mark.parametrize(("name", "reason"), ENDING)
 def test_a_call_of_a_response_that_came_to_its_end(
     disk: Disk, name: str, reason: str, arguments: dict[str, str], streamed: bool
 ) -> None:
-    response = response_of(name, [ToolCall("call_1", "wipe", arguments)], reason, streamed)
-    assert [result.status for result in disk.toolkit.call_many_sync(read(disk, name, response, streamed))] == [
-        Status.SUCCESS
-    ]
+    (result,) = disk.toolkit.call_many_sync([one_call(disk, name, reason, arguments, streamed)])
+    assert result.status is Status.SUCCESS
     assert disk.wiped == [arguments.get("folder", "/")]
 
 
-@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "stream"])
+@whole_and_streamed
 @pytest.mark.parametrize(("name", "reason"), CUTTING)
 def test_the_calls_before_it_run(disk: Disk, name: str, reason: str, streamed: bool) -> None:
     calls = [ToolCall("call_1", "wipe", {"folder": "/old"}), ToolCall("call_2", "wipe", {})]

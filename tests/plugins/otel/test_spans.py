@@ -14,6 +14,7 @@ import pegboard_otel
 from pegboard import Approval, Computed, ExecutionPolicy, Secret, Suspend, ToolError, Toolkit, tool
 from tests.plugins.otel import conventions
 from tests.plugins.otel.conftest import Collected, provide
+from tests.support.calls import call_and_cancel
 
 Board = Callable[..., Toolkit]
 
@@ -146,16 +147,7 @@ class TestSpans:
         assert all(span.parent is None for span in collected.spans)
 
     def test_cancelled_caller(self, board: Board, collected: Collected) -> None:
-        toolkit = board(later)
-
-        async def leave() -> None:
-            task = asyncio.create_task(toolkit.call("later", {"seconds": 60}))
-            await asyncio.sleep(0.05)
-            task.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await task
-
-        asyncio.run(leave())
+        call_and_cancel(board(later), "later", {"seconds": 60})
         assert dict(collected.one().attributes or {})["error.type"] == "cancelled"
         assert [point.count for _, point in collected.points] == [1]
 
