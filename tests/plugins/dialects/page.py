@@ -137,7 +137,7 @@ def block_cell(name: str, block: Block) -> str:
             if any(each in said for each in contents):
                 return "its text"
         elif any(each in said for each in payloads | contents):
-            return f"`{holder}`{', said by the user afterwards' if name == 'openai' and later else ''}"
+            return f"`{holder}`{', in a user message afterwards' if name == 'openai' and later else ''}"
     return "text" if block.text else "in words"
 
 
