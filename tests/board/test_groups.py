@@ -353,7 +353,7 @@ class TestLookup:
 
 
 class TestNamesakes:
-    """What was said of a tool or a group that is gone is not said of another one of its name."""
+    """What was set for a removed tool or group does not hold for another one of its name."""
 
     @pytest.mark.parametrize("again", [add, double])
     def test_presets_of_a_live_session(self, again: Callable[..., int]) -> None:

@@ -1,6 +1,6 @@
 """Wild tools, disturbed at random: every call is answered, and nothing is left. `PEGBOARD_CHAOS_SEED=n` replays a wave.
 
-The last tests take away what makes this so, one thing after another, and see that chaos notices.
+The last tests remove what makes this so, one thing after another, and check that chaos notices.
 """
 
 import gc

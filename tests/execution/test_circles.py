@@ -1,4 +1,4 @@
-"""A call that has ended is gone: nothing of it waits for the garbage collector."""
+"""A call that has ended is freed at once: nothing of it waits for the garbage collector."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator

@@ -121,7 +121,7 @@ def growth(once: Callable[[], object], enough: float) -> float:
 
 
 def growth_for_each(toolkit: Toolkit, calls: list[dict[str, object]], *, from_loop: bool) -> float:
-    """Bytes for each call that stay after all of them, results included, are gone."""
+    """Bytes for each call that stay after all of them, results included, are freed."""
 
     def once() -> None:
         if from_loop:

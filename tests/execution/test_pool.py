@@ -1,4 +1,4 @@
-"""The pool of worker threads: slots that are lent, threads that are lost, jobs that queue when it is closed."""
+"""The pool of worker threads: slots that are lent, abandoned threads, jobs that queue when it is closed."""
 
 import threading
 from collections.abc import Iterator

@@ -79,7 +79,7 @@ def board(*sources: Any, **options: Any) -> Toolkit:
 
 
 def told(result: ToolResult) -> dict[str, Any]:
-    """The details for the program of a call that missed a context object; the model's text gives nothing away."""
+    """The details for the program of a call that missed a context object; the model's text reveals nothing."""
     assert result.status == "invalid"
     assert result.error is not None
     assert (result.error.kind, result.text) == (

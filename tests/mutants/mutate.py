@@ -142,7 +142,7 @@ def _shortened(node: ast.BoolOp) -> Iterator[str]:
 
 
 def _changed_text(node: ast.Constant | ast.JoinedStr) -> Iterator[str]:
-    """Generated code with one operator changed or one operand gone; a pattern without one of its anchors."""
+    """Generated code with one operator changed or one operand removed; a pattern without one of its anchors."""
     text = ast.unparse(node)
     if isinstance(node, ast.Constant):
         if not isinstance(node.value, str):

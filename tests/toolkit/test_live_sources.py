@@ -191,20 +191,20 @@ class TestFollowing:
 
 class TestUnavailable:
     @pytest.fixture
-    def away(self) -> Far:
+    def unavailable(self) -> Far:
         far = Far()
-        far.problems = ("far is away: no answer",)
+        far.problems = ("far is unavailable: no answer",)
         return far
 
-    def test_registers_nothing_and_says_why(self, toolkit: Toolkit, away: Far) -> None:
-        assert toolkit.register(away, enable=["one"], presets={"one": {"key": "k"}}) == []
-        assert "far is away: no answer" in toolkit.problems
-        assert "far is away: no answer" in toolkit.call_sync("one", {}).text
+    def test_registers_nothing_and_says_why(self, toolkit: Toolkit, unavailable: Far) -> None:
+        assert toolkit.register(unavailable, enable=["one"], presets={"one": {"key": "k"}}) == []
+        assert "far is unavailable: no answer" in toolkit.problems
+        assert "far is unavailable: no answer" in toolkit.call_sync("one", {}).text
 
-    def test_comes_back_as_it_was_registered(self, toolkit: Toolkit, away: Far) -> None:
-        toolkit.register(away, enable=["one"], presets={"one": {"key": "k"}})
-        away.problems = ()
-        away.offer("one", "two")
+    def test_comes_back_as_it_was_registered(self, toolkit: Toolkit, unavailable: Far) -> None:
+        toolkit.register(unavailable, enable=["one"], presets={"one": {"key": "k"}})
+        unavailable.problems = ()
+        unavailable.offer("one", "two")
         assert names(toolkit) == ["one"]
         assert toolkit.call_sync("one", {"text": "x"}).value["key"] == "k"
 

@@ -82,10 +82,10 @@ class TestLiveSources:
 
     def test_explain_themselves(self) -> None:
         far = Far()
-        far.problems = ["the far end is away"]
+        far.problems = ["the far end is unavailable"]
         with Toolkit(plugins=[pack("acme", far)]) as toolkit:
-            assert toolkit.problems == ["the far end is away"]
-            assert "the far end is away" in toolkit.call_sync("one").text
+            assert toolkit.problems == ["the far end is unavailable"]
+            assert "the far end is unavailable" in toolkit.call_sync("one").text
             far.problems = ()
             far.offer("one")
             assert names(toolkit) == ["one"]

@@ -121,7 +121,7 @@ class TestArguments:
 
 class TestOutcomes:
     @pytest.mark.parametrize(
-        ("arguments", "code", "said"),
+        ("arguments", "code", "message"),
         [
             (["fail"], 1, "Error: kaboom"),
             (["add", '{"a": "two"}'], 3, "a: expected integer"),
@@ -132,11 +132,11 @@ class TestOutcomes:
         ],
     )
     def test_failure_has_its_exit_code_and_leaves_standard_output_alone(
-        self, zoo: Site, run: Run, arguments: list[str], code: int, said: str
+        self, zoo: Site, run: Run, arguments: list[str], code: int, message: str
     ) -> None:
         called = run("call", *arguments)
         assert (called.code, called.out) == (code, "")
-        assert said in called.err
+        assert message in called.err
         assert "\x1b" not in called.err
 
     def test_suspended(self, zoo: Site, run: Run) -> None:
@@ -244,13 +244,13 @@ def provide_tools(settings):
 
 
 class TestTerminal:
-    @pytest.mark.parametrize(("key", "code", "said"), [("y", 0, "wiped /x"), ("n", 6, "the user said no")])
-    def test_asks_for_approval(self, installation: Installation, key: str, code: int, said: str) -> None:
+    @pytest.mark.parametrize(("key", "code", "message"), [("y", 0, "wiped /x"), ("n", 6, "the user said no")])
+    def test_asks_for_approval(self, installation: Installation, key: str, code: int, message: str) -> None:
         installation.add("zoo", ZOO)
         ended, seen = at_terminal(installation, "call", "wipe", "--arg", "path=/x", keys=f"{key}\n", until="Run it?")
         assert "wipe asks for approval" in seen
         assert '"/x"' in seen.replace("\x1b[32m", "").replace("\x1b[0m", "")
-        assert said in seen.partition("Run it?")[2]
+        assert message in seen.partition("Run it?")[2]
         assert ended == code
 
     def test_a_prompt_hides_and_turns_nothing(self, installation: Installation) -> None:

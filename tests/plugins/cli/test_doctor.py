@@ -27,8 +27,8 @@ class TestDoctor:
         assert run("doctor", "--json").data == []
 
     def test_what_is_not_offered_is_a_note_and_a_reason(self, site: Site, run: Run) -> None:
-        said = "return [pegboard.NotOffered(['cheat', 'bribe'], 'needs a key, set DICE_KEY')]"
-        site.add("dice", f"import pegboard\n@hookimpl\ndef provide_tools(): {said}")
+        body = "return [pegboard.NotOffered(['cheat', 'bribe'], 'needs a key, set DICE_KEY')]"
+        site.add("dice", f"import pegboard\n@hookimpl\ndef provide_tools(): {body}")
         told = run("doctor", "--strict", "--json")
         (note,) = told.data
         assert (told.code, note["level"], note["code"], note["fix"]) == (
@@ -43,7 +43,7 @@ class TestDoctor:
         assert listed["reason"] == "cheat, bribe: needs a key, set DICE_KEY"
 
     @pytest.mark.parametrize(
-        ("source", "options", "code", "level", "said", "fix"),
+        ("source", "options", "code", "level", "message", "fix"),
         [
             (
                 "raise RuntimeError('oh')",
@@ -124,7 +124,7 @@ class TestDoctor:
         options: dict[str, Any],
         code: str,
         level: str,
-        said: str,
+        message: str,
         fix: str,
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
@@ -133,7 +133,7 @@ class TestDoctor:
         told = run("doctor", "--json")
         found = findings(told)[code]
         assert found["level"] == level
-        assert said in json.dumps(found["message"])
+        assert message in json.dumps(found["message"])
         assert fix in found["fix"]
         assert told.code == (1 if level == "error" else 0)
 
@@ -349,7 +349,7 @@ class TestDistributions:
 
 class TestProviderLimits:
     @pytest.mark.parametrize(
-        ("annotation", "said"),
+        ("annotation", "message"),
         [
             ("Literal[*range(1001)]", "1,001 choices"),
             ("Literal[True, 'yes']", "neither text nor numbers"),
@@ -357,10 +357,10 @@ class TestProviderLimits:
             (f"Literal[{', '.join(repr(f'{i}' * 200) for i in range(900))}]", "characters"),
         ],
     )
-    def test_schema_that_a_provider_refuses(self, site: Site, run: Run, annotation: str, said: str) -> None:
+    def test_schema_that_a_provider_refuses(self, site: Site, run: Run, annotation: str, message: str) -> None:
         source = tool("roll").replace("import pegboard", "import pegboard\nfrom typing import Literal")
         site.add("dice", source.replace("text: str", f"text: {annotation}"))
-        assert said in findings(run("doctor", "--json"))["provider-schema"]["message"]
+        assert message in findings(run("doctor", "--json"))["provider-schema"]["message"]
 
     def test_a_name_that_a_clash_makes_too_long_is_shortened(self, site: Site, run: Run) -> None:
         for name in ("dice", "drum"):

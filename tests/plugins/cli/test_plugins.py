@@ -231,7 +231,7 @@ class TestTypes:
         assert within(schema, found["schema"])
 
     @pytest.mark.parametrize(
-        ("annotation", "said"),
+        ("annotation", "message"),
         [
             ("Monney", "'Monney' is no builtin type; write it with its module, such as acme.Monney"),
             ("site_money.Monney", "the module 'site_money' has no 'Monney'"),
@@ -240,10 +240,10 @@ class TestTypes:
             ("print(1)", "'print(1)' is no part of an annotation"),
         ],
     )
-    def test_what_stands_for_nothing_is_named(self, run: Run, annotation: str, said: str) -> None:
+    def test_what_stands_for_nothing_is_named(self, run: Run, annotation: str, message: str) -> None:
         refused = run("types", annotation)
         assert refused.code == 2
-        assert said in refused.complaint
+        assert message in refused.complaint
 
     def test_type_without_a_mapping(self, run: Run) -> None:
         refused = run("types", "site_money.pegboard.Toolkit")

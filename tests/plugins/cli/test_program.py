@@ -315,13 +315,13 @@ class TestCommandsOfPacks:
         site.add("near")
         site.add("agent", distribution="pegboard-agent")
         (here / "pegboard.toml").write_text('plugins = ["near"]\n', encoding="utf-8")
-        said = run("chat").err
-        assert "It is a command of agent (pegboard-agent 1.0), which is installed, but not selected: " in said
-        assert "pegboard.toml" in said.splitlines()[-1]
+        message = run("chat").err
+        assert "It is a command of agent (pegboard-agent 1.0), which is installed, but not selected: " in message
+        assert "pegboard.toml" in message.splitlines()[-1]
 
     def test_one_of_a_known_pack_that_is_not_installed(self, site: Site, run: Run) -> None:
-        said = run("inspect").complaint
-        assert "It comes with pegboard-inspector: pip install pegboard-inspector" in said
+        message = run("inspect").complaint
+        assert "It comes with pegboard-inspector: pip install pegboard-inspector" in message
 
     def test_get_the_options_before_their_name(self, run: Run) -> None:
         assert "('broken', 'blocked')" in run("--block", "broken", "board").out

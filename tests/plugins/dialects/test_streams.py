@@ -45,11 +45,11 @@ def text_of(call: ToolCall) -> str:
 
 
 def openai(calls: list[ToolCall]) -> dict[str, Any]:
-    said = [
+    written = [
         {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": text_of(call)}}
         for call in calls
     ]
-    return {"choices": [{"index": 0, "message": {"role": "assistant", "content": "Hello", "tool_calls": said}}]}
+    return {"choices": [{"index": 0, "message": {"role": "assistant", "content": "Hello", "tool_calls": written}}]}
 
 
 def openai_stream(calls: list[ToolCall], cuts: list[int]) -> Events:
@@ -86,8 +86,8 @@ def responses_stream(calls: list[ToolCall], cuts: list[int]) -> Events:
 
 
 def anthropic(calls: list[ToolCall]) -> dict[str, Any]:
-    said = [{"type": "tool_use", "id": call.id, "name": call.name, "input": call.arguments} for call in calls]
-    return {"type": "message", "role": "assistant", "content": said}
+    written = [{"type": "tool_use", "id": call.id, "name": call.name, "input": call.arguments} for call in calls]
+    return {"type": "message", "role": "assistant", "content": written}
 
 
 def anthropic_stream(calls: list[ToolCall], cuts: list[int]) -> Events:
@@ -101,8 +101,8 @@ def anthropic_stream(calls: list[ToolCall], cuts: list[int]) -> Events:
 
 
 def gemini(calls: list[ToolCall]) -> dict[str, Any]:
-    said = [{"function_call": {"id": call.id, "name": call.name, "args": call.arguments}} for call in calls]
-    return {"candidates": [{"content": {"role": "model", "parts": said}}]}
+    written = [{"function_call": {"id": call.id, "name": call.name, "args": call.arguments}} for call in calls]
+    return {"candidates": [{"content": {"role": "model", "parts": written}}]}
 
 
 def gemini_stream(calls: list[ToolCall], cuts: list[int]) -> Events:
@@ -166,5 +166,5 @@ def test_a_stream_is_the_response_however_it_is_cut(name: str, calls: list[ToolC
         collector.calls()  # an early look breaks nothing
     assert seen(collector.calls()) == wanted
     # What the model said is read once more, as the conversation holds it.
-    said = collector.messages()  # none of a message in which there is nothing
-    assert seen(chat.calls(said if name == "openai-responses" or not said else said[0])) == wanted
+    messages = collector.messages()  # none of a message in which there is nothing
+    assert seen(chat.calls(messages if name == "openai-responses" or not messages else messages[0])) == wanted

@@ -36,10 +36,10 @@ PLACEHOLDER = Path("/placeholder")
 def answer(tool: Callable[[FileTools, str], str | ToolResult], tools: FileTools, path: str) -> tuple[str, str]:
     """What the tool says, and the name of its refusal or "". Any other exception goes on, and fails the test."""
     try:
-        said = tool(tools, path)
+        reply = tool(tools, path)
     except FileToolError as refusal:
         return str(refusal), type(refusal).__name__
-    return (said if isinstance(said, str) else f"{said.text}\n{said.data}"), ""
+    return (reply if isinstance(reply, str) else f"{reply.text}\n{reply.data}"), ""
 
 
 def test_there_are_enough_attacks() -> None:
@@ -54,11 +54,11 @@ def test_no_tool_leaves_the_directory(tool: str, tmp_path: Path, make: Make) -> 
     for kind, paths in hostile.attacks(tmp_path).items():
         before = hostile.protected(tmp_path)
         for path in paths:
-            said, _ = within(partial(answer, TOOLS[tool], tools, path))
-            assert hostile.SECRET not in said, path
-            assert str(tmp_path) not in said.replace(path, ""), path
-            assert "\0" not in said, path
-            said.encode()  # whole text, no half characters
+            reply, _ = within(partial(answer, TOOLS[tool], tools, path))
+            assert hostile.SECRET not in reply, path
+            assert str(tmp_path) not in reply.replace(path, ""), path
+            assert "\0" not in reply, path
+            reply.encode()  # whole text, no half characters
         after = hostile.protected(tmp_path)
         assert {name for name, what in before.items() if after.get(name) != what} == set(), kind
     assert [name for name in names_in(root) if name.startswith(".pegboard")] == []
@@ -71,9 +71,9 @@ def test_refusals_say_why(tmp_path: Path, make: Make, engine: str) -> None:
     for kind, paths in hostile.attacks(tmp_path).items():
         expected = {"inside": ("",), "Windows": ("MissingError", "OutsideError", "DeniedError")}.get(kind, (kind,))
         for path in paths:
-            said, refusal = answer(TOOLS["view"], tools, path)
-            if refusal not in expected or (hostile.INSIDE in said) != (not refusal):
-                wrong.append((path, expected, said))
+            reply, refusal = answer(TOOLS["view"], tools, path)
+            if refusal not in expected or (hostile.INSIDE in reply) != (not refusal):
+                wrong.append((path, expected, reply))
     assert wrong == []
 
 
@@ -89,8 +89,8 @@ def test_engines_agree_on_every_attack_and_tool(tmp_path: Path, monkeypatch: pyt
         for name, tool in TOOLS.items():
             answers = set()
             for (parent, tools), path in zip(sides, twins, strict=True):
-                said, refusal = answer(tool, tools, path)
-                answers.add((said.replace(str(parent), ""), refusal))
+                reply, refusal = answer(tool, tools, path)
+                answers.add((reply.replace(str(parent), ""), refusal))
             assert len(answers) == 1, (twins, name, answers)
 
 
@@ -120,5 +120,5 @@ def test_root_of_the_system_as_the_directory(tool: str, make: Make, engine: str)
     """Rules that allow everything: no call blocks, and no magic link is followed."""
     tools = make(Path("/"), read_only=True)
     for path in SYSTEM:
-        said, refusal = within(partial(answer, TOOLS[tool], tools, path))
-        assert refusal or said.startswith("0 lines found"), (path, said)
+        reply, refusal = within(partial(answer, TOOLS[tool], tools, path))
+        assert refusal or reply.startswith("0 lines found"), (path, reply)

@@ -77,12 +77,12 @@ Act: TypeAlias = Callable[[FileTools, str], str]
 def attempt(act: Act, tools: FileTools, path: str) -> str:
     """What an act says, or the name of its refusal."""
     try:
-        said = act(tools, path)
+        outcome = act(tools, path)
     except FileToolError as refusal:
-        said = type(refusal).__name__
-    assert f" {SECRET}" not in said
-    assert said != SECRET
-    return "looked around" if act is look_around else said
+        outcome = type(refusal).__name__
+    assert f" {SECRET}" not in outcome
+    assert outcome != SECRET
+    return "looked around" if act is look_around else outcome
 
 
 def check(tools: FileTools, root: Path, swap: str, reads: int, writes: int) -> Counter[str]:

@@ -122,7 +122,7 @@ more = (FLOOD + "\\n") * 1000
 for request in requests():
     while request["params"]["arguments"]["text"] == "flood":
         write(more)
-    write(said(request) + "\\n")
+    write(answer_to(request) + "\\n")
 """
 
 
@@ -170,7 +170,7 @@ def test_many_answers_are_no_flood(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_flood, "AT_ONCE", 20)
     monkeypatch.setattr(_flood, "A_SECOND", 0)
     with Toolkit(plugins=()) as toolkit:
-        toolkit.register(server("for request in requests():\n    write(said(request) + '\\n')"))
+        toolkit.register(server("for request in requests():\n    write(answer_to(request) + '\\n')"))
         assert {toolkit.call_sync("echo", {"text": "x"}).text for _ in range(60)} == {"x"}
 
 
@@ -236,7 +236,7 @@ for request in requests():
     if request["params"]["arguments"]["text"] == "long":
         write(line(request, {"content": [{"type": "text", "text": "x" * 3_000_000}]}) + "\\n")
     else:
-        write(said(request) + "\\n")
+        write(answer_to(request) + "\\n")
 """
     with Toolkit(plugins=()) as toolkit:
         toolkit.register(server(script, call_timeout=1.0, max_message=MEGABYTE))

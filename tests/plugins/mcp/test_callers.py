@@ -140,8 +140,8 @@ class TestTokens:
 
     def test_an_unidentified_caller(self, mode: str) -> None:
         async def scenario(url: str, toolkit: Toolkit) -> None:
-            async with client(url, mode) as anybody:
-                assert await text(anybody, "whoami") == '["None"]'
+            async with client(url, mode) as unverified:
+                assert await text(unverified, "whoami") == '["None"]'
 
         run(scenario)
 

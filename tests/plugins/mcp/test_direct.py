@@ -41,7 +41,7 @@ def server(script: str, *arguments: object, **options: Any) -> McpServer:
 def test_callers_on_many_loops_get_their_own_answers() -> None:
     texts: list[list[str]] = []
     with Toolkit(plugins=()) as toolkit:
-        toolkit.register(server("for request in requests():\n    write(said(request) + '\\n')"))
+        toolkit.register(server("for request in requests():\n    write(answer_to(request) + '\\n')"))
 
         async def calls(who: int) -> list[str]:
             each = (toolkit.call("echo", {"text": f"{who} {number}"}) for number in range(10))
@@ -88,7 +88,7 @@ def test_an_id_may_come_back_as_text() -> None:
     script = """
 for request in requests():
     request["id"] = str(request["id"])
-    write(said({**request, "id": "9" * 5000}) + '\\n' + said(request) + '\\n')
+    write(answer_to({**request, "id": "9" * 5000}) + '\\n' + answer_to(request) + '\\n')
 """
     with Toolkit(plugins=()) as toolkit:
         toolkit.register(server(script, call_timeout=60))
@@ -99,7 +99,7 @@ def test_who_is_cancelled_tells_the_server_if_it_has_heard_of_him(tmp_path: Path
     script = """
 for request in requests():
     if request["params"]["arguments"]["text"] == "now":
-        write(said(request) + '\\n')
+        write(answer_to(request) + '\\n')
 """
     seen = tmp_path / "seen"
 

@@ -24,7 +24,7 @@ TEXT = {"type": "object", "properties": {"text": {"type": "string"}}}
 def line(request, result):
     return json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": result})
 
-def said(request):
+def answer_to(request):
     return line(request, {"content": [{"type": "text", "text": request["params"]["arguments"]["text"][:99]}]})
 
 def write(text):
@@ -61,7 +61,7 @@ for request in requests():
     waiting.append(request)
     if len(waiting) == 20:
         junk = b"\n\r\n{}\n[]\nnull\n\xff\xfe\n" + b"x" * 100_000 + b"\n"
-        write(junk.join(said(each).encode().replace(b"?", b"\xff") + b"\r\n" for each in waiting))
+        write(junk.join(answer_to(each).encode().replace(b"?", b"\xff") + b"\r\n" for each in waiting))
         waiting.clear()
 """
 
@@ -79,7 +79,7 @@ for request in requests():
 
 def test_an_answer_counts_though_the_server_is_gone() -> None:
     with Toolkit(plugins=()) as toolkit:
-        toolkit.register(server("for request in requests():\n    write(said(request) + '\\n')\n    os._exit(0)"))
+        toolkit.register(server("for request in requests():\n    write(answer_to(request) + '\\n')\n    os._exit(0)"))
         assert toolkit.call_sync("echo", {"text": "last words"}).text == "last words"
 
 
@@ -89,7 +89,7 @@ def test_a_server_that_closes_its_stdin_is_started_again() -> None:
 for request in requests():
     os.close(0)
     request["params"]["arguments"]["text"] = str(os.getpid())
-    write(said(request) + '\\n')
+    write(answer_to(request) + '\\n')
     time.sleep(600)
 """
     with Toolkit(plugins=()) as toolkit:
@@ -112,9 +112,9 @@ def test_a_line_has_an_end() -> None:
     script = """
 for request in requests():
     if request["params"]["arguments"]["text"] == "long":
-        write(said(request)[:-1] + " " * 2_000_000 + "}\\n")
+        write(answer_to(request)[:-1] + " " * 2_000_000 + "}\\n")
     else:
-        write(said(request) + "\\n")
+        write(answer_to(request) + "\\n")
 """
     with Toolkit(plugins=()) as toolkit:
         toolkit.register(server(script, call_timeout=0.5, max_message=100_000))
@@ -134,7 +134,7 @@ def test_a_server_that_does_not_read_ends_in_timeouts() -> None:
 
 def test_text_that_cannot_be_written_fails_alone() -> None:
     with Toolkit(plugins=()) as toolkit:
-        toolkit.register(server("for request in requests():\n    write(said(request) + '\\n')"))
+        toolkit.register(server("for request in requests():\n    write(answer_to(request) + '\\n')"))
         assert toolkit.call_sync("echo", {"text": "\ud800"}).is_error
         assert toolkit.call_sync("echo", {"text": "still here"}).text == "still here"
 
@@ -145,7 +145,7 @@ def test_the_environment_is_what_was_given(tmp_path: Path, monkeypatch: pytest.M
 for request in requests():
     seen = [os.environ.get("A"), os.environ.get("PEGBOARD_SECRET")]
     request["params"]["arguments"]["text"] = os.getcwd() + repr(seen)
-    write(said(request) + "\\n")
+    write(answer_to(request) + "\\n")
 """
     with Toolkit(plugins=()) as toolkit:
         toolkit.register(server(script, env={"A": "1"}, cwd=str(tmp_path)))

@@ -32,11 +32,11 @@ class _Refusing(BaseHTTPRequestHandler):
     status = 401
 
     def _refuse(self) -> None:
-        said = json.dumps({"url": self.path, "headers": dict(self.headers)}).encode()
+        body = json.dumps({"url": self.path, "headers": dict(self.headers)}).encode()
         self.send_response(self.status, f"no {quote(ASCII)} please")
-        self.send_header("Content-Length", str(len(said)))
+        self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        self.wfile.write(said)
+        self.wfile.write(body)
 
     do_GET = do_POST = do_DELETE = _refuse
 
@@ -84,10 +84,10 @@ def test_an_address_that_refuses(
         make: Callable[..., McpServer] = getattr(McpServer, kind)
         server = make(url.replace("HOST", host), mode="legacy", connect_timeout=60.0, **options)
         toolkit.register(server)
-        said = f"{toolkit.problems} {server.problems} {toolkit.sources} {server!r} {server.transport!r}"
-        said += f" {server.stderr()} {caplog.text}"
-    assert str(code) in said
-    assert leaked(said, ASCII) == []
+        shown = f"{toolkit.problems} {server.problems} {toolkit.sources} {server!r} {server.transport!r}"
+        shown += f" {server.stderr()} {caplog.text}"
+    assert str(code) in shown
+    assert leaked(shown, ASCII) == []
 
 
 def server(script: str, **options: Any) -> McpServer:
@@ -130,8 +130,8 @@ def test_a_server_that_quotes_its_key(channel: str, caplog: pytest.LogCaptureFix
             result = toolkit.call_sync("echo", {"text": form})
             assert result.status is Status.ERROR
             error = result.error
-            said = f"{result.to_dict()} {result!r} {error and (error.message, error.details)} {quoting.problems}"
-            assert (form, leaked(said)) == (form, [])
+            shown = f"{result.to_dict()} {result!r} {error and (error.message, error.details)} {quoting.problems}"
+            assert (form, leaked(shown)) == (form, [])
             quoting.refresh()
         assert leaked(caplog.text) == []
 
@@ -165,7 +165,7 @@ for request in requests():
     asked = {"message": f"May I use {os.environ['KEY']}?", "requestedSchema": form}
     write(json.dumps({"jsonrpc": "2.0", "id": 77, "method": "elicitation/create", "params": asked}) + "\\n")
     sys.stdin.readline()
-    write(said(request) + "\\n")
+    write(answer_to(request) + "\\n")
 """
     asked: list[ApprovalRequest] = []
 

@@ -156,8 +156,8 @@ class OpenAIServer(Server):
 
     def answer(self, asked: Asked) -> Answer:
         if asked.headers.get("Authorization") != f"Bearer {KEY}":
-            said = f"Incorrect API key provided: {asked.headers.get('Authorization')}."
-            error = {"message": said, "type": "invalid_request_error", "param": None, "code": "invalid_api_key"}
+            message = f"Incorrect API key provided: {asked.headers.get('Authorization')}."
+            error = {"message": message, "type": "invalid_request_error", "param": None, "code": "invalid_api_key"}
             return Answer({"error": error}, 401)
         endpoints = {
             "POST /v1/images/generations": self.generate,
@@ -244,8 +244,8 @@ class DashScopeServer(Server):
             needs("Authorization" not in asked.headers, "the key does not belong here")
             return Answer(b"")
         if asked.headers.get("Authorization") != f"Bearer {KEY}":
-            said = {"code": "InvalidApiKey", "message": f"Invalid key {asked.headers.get('Authorization')}."}
-            return Answer({**said, "request_id": "r-1"}, 401)
+            message = {"code": "InvalidApiKey", "message": f"Invalid key {asked.headers.get('Authorization')}."}
+            return Answer({**message, "request_id": "r-1"}, 401)
         try:
             output = self.output(path, asked)
         except (Refused, KeyError) as error:

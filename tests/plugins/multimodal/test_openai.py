@@ -201,11 +201,11 @@ MALFORMED: dict[str, Answer] = {
 class TestFailure:
     @pytest.mark.parametrize("failure", FAILURES)
     def test_is_said(self, openai: OpenAIServer, toolkit: Toolkit, tool: str, failure: str) -> None:
-        answer, said = FAILURES[failure]
+        answer, message = FAILURES[failure]
         openai.faults = [answer]
         result = toolkit.call_sync(tool, CALLS[tool])
         assert (result.status, result.attempts, len(openai.asked)) == (Status.ERROR, 1, 1)
-        assert said in result.text
+        assert message in result.text
         assert KEY not in f"{result!r} {result.to_dict()}"
 
     @pytest.mark.parametrize("malformed", MALFORMED)
@@ -265,15 +265,15 @@ class TestRetryAfter:
         openai.faults = [Answer(error("rate_limit_exceeded"), 429, {"Retry-After": "500"})]
         assert "(to be asked again in 500 s)" in toolkit.call_sync("openai_text_to_image", {"prompt": "a cat"}).text
 
-    @pytest.mark.parametrize("said", ["31", "Fri, 31 Dec 2100 23:59:59 GMT"])
-    def test_beyond_the_longest_backoff_is_not(self, openai: OpenAIServer, toolkit: Toolkit, said: str) -> None:
-        openai.faults = [Answer(b"", 429, {"Retry-After": said})]
+    @pytest.mark.parametrize("header", ["31", "Fri, 31 Dec 2100 23:59:59 GMT"])
+    def test_beyond_the_longest_backoff_is_not(self, openai: OpenAIServer, toolkit: Toolkit, header: str) -> None:
+        openai.faults = [Answer(b"", 429, {"Retry-After": header})]
         result = toolkit.call_sync("openai_text_to_image", {"prompt": "a cat"}, policy=ExecutionPolicy(max_attempts=3))
         assert (result.status, len(openai.asked)) == (Status.ERROR, 1)
 
-    @pytest.mark.parametrize("said", ["soon", "-1", "1e3", "Thu, 01 Jan 1970 00:00:00 GMT"])
-    def test_what_says_nothing_is_the_usual_backoff(self, openai: OpenAIServer, toolkit: Toolkit, said: str) -> None:
-        openai.faults = [Answer(b"", 429, {"Retry-After": said})]
+    @pytest.mark.parametrize("header", ["soon", "-1", "1e3", "Thu, 01 Jan 1970 00:00:00 GMT"])
+    def test_what_says_nothing_is_the_usual_backoff(self, openai: OpenAIServer, toolkit: Toolkit, header: str) -> None:
+        openai.faults = [Answer(b"", 429, {"Retry-After": header})]
         policy = ExecutionPolicy(max_attempts=2, initial_backoff=0.01)
         assert not toolkit.call_sync("openai_text_to_image", {"prompt": "a cat"}, policy=policy).is_error
 
@@ -304,7 +304,7 @@ class TestRefusals:
         assert toolkit.call_sync("openai_text_to_audio", {"text": "Hi", "speed": speed}).status is Status.INVALID
 
     @pytest.mark.parametrize(
-        ("source", "said"),
+        ("source", "message"),
         [
             ("http://127.0.0.1:8000/cat.png", "is not at a public address"),
             ("http://169.254.169.254/latest/meta-data", "is not at a public address"),
@@ -320,7 +320,7 @@ class TestRefusals:
             ("data:;base64," + base64.b64encode(samples.jpeg()[:12]).decode(), "is a damaged image"),
         ],
     )
-    def test_of_inputs(self, openai: OpenAIServer, toolkit: Toolkit, source: str, said: str) -> None:
+    def test_of_inputs(self, openai: OpenAIServer, toolkit: Toolkit, source: str, message: str) -> None:
         for tool, arguments in [
             ("openai_edit_image", {"image_url": source, "prompt": "x"}),
             ("openai_create_image_variation", {"image_url": source}),
@@ -328,7 +328,7 @@ class TestRefusals:
         ]:
             result = toolkit.call_sync(tool, arguments)
             assert result.status is Status.ERROR
-            assert said in result.text
+            assert message in result.text
         assert openai.asked == []
 
     @pytest.mark.parametrize("path", ["missing.png", "folder", "missing/cat.png"])

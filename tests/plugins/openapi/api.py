@@ -28,10 +28,10 @@ def answering(schema: Any, status: str = "200") -> dict[str, Any]:
 
 
 def one(
-    method: str = "get", path: str = "/things", version: str = "3.1.0", more: Any = None, **said: Any
+    method: str = "get", path: str = "/things", version: str = "3.1.0", more: Any = None, **content: Any
 ) -> dict[str, Any]:
     """A document of one operation, which is called `do`."""
-    operation = {"operationId": "do", "summary": "Do it.", "responses": OK, **said}
+    operation = {"operationId": "do", "summary": "Do it.", "responses": OK, **content}
     return documented({path: {method: operation}}, version, **(more or {}))
 
 

@@ -82,7 +82,7 @@ def _handler(server: Server) -> type[BaseHTTPRequestHandler]:
             for name, value in sent.headers:
                 self.send_header(name, value)
             self.send_header("Content-Length", str(len(content)))
-            with suppress(ConnectionError):  # who asked may have gone
+            with suppress(ConnectionError):  # the client may have disconnected
                 self.end_headers()
                 self.wfile.write(b"" if self.command == "HEAD" else content)
 
@@ -98,7 +98,7 @@ class _Http(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        if not isinstance(sys.exception(), ConnectionError):  # who asked may have gone
+        if not isinstance(sys.exception(), ConnectionError):  # the client may have disconnected
             super().handle_error(request, client_address)
 
 

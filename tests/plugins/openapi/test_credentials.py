@@ -24,9 +24,9 @@ SCHEMES = {
 }
 
 
-def secured(*names: str, security: Any = None, **said: Any) -> Any:
+def secured(*names: str, security: Any = None, **content: Any) -> Any:
     wanted = [{name: []} for name in names] if security is None else security
-    return one(security=wanted, more={"components": {"securitySchemes": SCHEMES}}, **said)
+    return one(security=wanted, more={"components": {"securitySchemes": SCHEMES}}, **content)
 
 
 def sent(server: Server, document: Any, **options: Any) -> Asked:
@@ -76,20 +76,20 @@ class TestWhereTheyGo:
         document = one(more={"components": {"securitySchemes": SCHEMES}, "security": [{"header": []}]})
         assert sent(server, document, api_key=KEY).headers["X-Key"] == KEY
 
-    @pytest.mark.parametrize("said", [{}, {"security": []}, {"security": [{}]}, {"security": None}, {"security": 3}])
-    def test_an_operation_that_does_not_ask_gets_none(self, server: Server, said: Any) -> None:
+    @pytest.mark.parametrize("content", [{}, {"security": []}, {"security": [{}]}, {"security": None}, {"security": 3}])
+    def test_an_operation_that_does_not_ask_gets_none(self, server: Server, content: Any) -> None:
         asking = {"get": {"operationId": "ask", "responses": OK, "security": [{"header": []}]}}
-        document = one(more={"components": {"securitySchemes": SCHEMES}}, **said)
+        document = one(more={"components": {"securitySchemes": SCHEMES}}, **content)
         document["paths"]["/asking"] = asking
         asked = sent(server, document, token=KEY, api_key=KEY, basic=("ada", KEY), credentials={"digest": KEY})
         assert (asked.headers["Authorization"], asked.headers["X-Key"], asked.headers["Cookie"]) == (None, None, None)
         assert asked.query == []
 
     def test_send_always_sends_what_has_a_place(self, server: Server) -> None:
-        said: Any
-        for said in ({}, {"security": []}, {"security": [{}]}):
-            assert sent(server, one(**said), token=KEY, send_always=True).headers["Authorization"] == f"Bearer {KEY}"
-            document = one(more={"components": {"securitySchemes": {"header": SCHEMES["header"]}}}, **said)
+        content: Any
+        for content in ({}, {"security": []}, {"security": [{}]}):
+            assert sent(server, one(**content), token=KEY, send_always=True).headers["Authorization"] == f"Bearer {KEY}"
+            document = one(more={"components": {"securitySchemes": {"header": SCHEMES["header"]}}}, **content)
             assert sent(server, document, api_key=KEY, send_always=True).headers["X-Key"] == KEY
         # What asks gets what it asks for, and nothing else.
         asked = sent(server, secured("header"), token=KEY, api_key=KEY, send_always=True)
@@ -182,7 +182,7 @@ class TestWhatIsMissing:
             OpenApi(one(), BASE, **option)
 
     @pytest.mark.parametrize(
-        ("option", "said"),
+        ("option", "message"),
         [
             ({"token": 5}, "token must be a text, not int"),
             ({"basic": ("ada",)}, "basic must be a user and a password, not 1 values"),
@@ -190,8 +190,8 @@ class TestWhatIsMissing:
             ({"headers": {"X\nY": "made-up"}}, r"'X\\nY' is no name of a header"),
         ],
     )
-    def test_what_is_none_is_refused(self, option: Any, said: str) -> None:
-        with pytest.raises(ValueError, match=f"^{said}$"):
+    def test_what_is_none_is_refused(self, option: Any, message: str) -> None:
+        with pytest.raises(ValueError, match=f"^{message}$"):
             OpenApi(one(), BASE, **option)
 
     def test_one_with_odd_characters_is_refused_and_not_shown(self) -> None:

@@ -183,7 +183,7 @@ class TestFaults:
     """A fault removes the operation that has it, and nothing else."""
 
     @pytest.mark.parametrize(
-        "said",
+        "content",
         [
             {"parameters": 3},
             {"parameters": [3]},
@@ -195,9 +195,9 @@ class TestFaults:
             {"servers": 3},
         ],
     )
-    def test_one_operation(self, said: Any) -> None:
+    def test_one_operation(self, content: Any) -> None:
         paths = {
-            "/bad": {"post": {"operationId": "bad", **said}},
+            "/bad": {"post": {"operationId": "bad", **content}},
             "/good": {"get": {"operationId": "good", "responses": OK}},
         }
         api = OpenApi(documented(paths, servers=[{"url": BASE}]), name="shop")

@@ -82,7 +82,7 @@ class TestDescriptions:
             assert toolkit["listPets"].tags == ("openapi", "read")
 
     @pytest.mark.parametrize(
-        ("said", "shown"),
+        ("content", "shown"),
         [
             ({"summary": "Short.", "description": "Longer."}, "Short.\n\nLonger."),
             ({"summary": "The same.", "description": "The same. And more."}, "The same. And more."),
@@ -91,8 +91,8 @@ class TestDescriptions:
             ({"summary": "a" * 5000}, "a" * 1021 + "..."),
         ],
     )
-    def test_descriptions(self, said: dict[str, Any], shown: str) -> None:
-        with board(one(**said)) as toolkit:
+    def test_descriptions(self, content: dict[str, Any], shown: str) -> None:
+        with board(one(**content)) as toolkit:
             assert toolkit["do"].description == shown
 
 

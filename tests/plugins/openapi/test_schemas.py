@@ -19,7 +19,7 @@ def converted(schema: Any, version: str = "3.0.3", **schemas: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("said", "meant"),
+    ("given", "meant"),
     [
         ({"type": "string", "nullable": True}, {"type": ["string", "null"]}),
         ({"type": "string", "enum": ["a"], "nullable": True}, {"type": ["string", "null"], "enum": ["a", None]}),
@@ -32,8 +32,8 @@ def converted(schema: Any, version: str = "3.0.3", **schemas: Any) -> Any:
         ({"type": "object", "required": True}, {"type": "object"}),
     ],
 )  # fmt: skip
-def test_3_0(said: Any, meant: Any) -> None:
-    assert converted(said) == meant
+def test_3_0(given: Any, meant: Any) -> None:
+    assert converted(given) == meant
 
 
 @pytest.mark.parametrize(
@@ -78,11 +78,11 @@ def test_nullable_is_nothing_in_3_1() -> None:
 
 
 def test_beside_a_reference_3_0_has_nothing_but_a_description() -> None:
-    said = {"$ref": f"{Q}A", "description": "one", "maxLength": 1}
-    assert converted(said, A={"type": "string"}) == {
+    given = {"$ref": f"{Q}A", "description": "one", "maxLength": 1}
+    assert converted(given, A={"type": "string"}) == {
         "$ref": "#/$defs/A", "description": "one", "$defs": {"A": {"type": "string"}},
     }  # fmt: skip
-    assert converted(said, "3.1.0", A={"type": "string"})["maxLength"] == 1
+    assert converted(given, "3.1.0", A={"type": "string"})["maxLength"] == 1
 
 
 def test_references_are_definitions_recursive_ones_too() -> None:
@@ -95,8 +95,8 @@ def test_references_are_definitions_recursive_ones_too() -> None:
 
 def test_references_may_lead_anywhere_in_the_document() -> None:
     pet = {"type": "object", "properties": {"a/b": {"type": "integer"}}}
-    said = {"type": "array", "items": {"$ref": f"{Q}Pet/properties/a~1b"}}
-    assert converted(said, Pet=pet)["$defs"] == {"a_1b": {"type": "integer"}}
+    given = {"type": "array", "items": {"$ref": f"{Q}Pet/properties/a~1b"}}
+    assert converted(given, Pet=pet)["$defs"] == {"a_1b": {"type": "integer"}}
 
 
 def test_what_is_read_only_is_not_sent_and_what_is_write_only_not_awaited() -> None:
@@ -195,8 +195,10 @@ class TestPatterns:
         with board(document) as toolkit:
             fitting, rest = (spaces, others) if is_space else (others, spaces)
             assert toolkit.call_sync("do", {"body": fitting}).status is Status.ERROR  # there is no server
-            said = [toolkit.call_sync("do", {"body": [each]}).status for each in rest]
-        assert set(said) == {Status.ERROR if "[^\\S" in pattern else Status.INVALID}  # which the server has to check
+            statuses = [toolkit.call_sync("do", {"body": [each]}).status for each in rest]
+        assert set(statuses) == {
+            Status.ERROR if "[^\\S" in pattern else Status.INVALID
+        }  # which the server has to check
 
     def test_one_that_cannot_be_read_is_for_the_server(self) -> None:
         strong = {"type": "string", "pattern": "^(?=.*[A-Z])(?=.*[0-9]).{8,}$", "minLength": 8}
@@ -209,8 +211,8 @@ class TestPatterns:
             assert "cannot be reached" in toolkit.call_sync("do", {"body": ["long enough"]}).text
 
     def test_names_that_match_patterns_are_for_the_server(self) -> None:
-        said = {"type": "object", "patternProperties": {"^(a+)+$": {"type": "string"}}, "additionalProperties": False}
-        assert converted(said) == {"type": "object"}
+        given = {"type": "object", "patternProperties": {"^(a+)+$": {"type": "string"}}, "additionalProperties": False}
+        assert converted(given) == {"type": "object"}
 
 
 def test_an_answer_that_refers_to_itself_keeps_its_definition() -> None:

@@ -57,11 +57,11 @@ presets = {{ do = {{ tenant = "acme" }} }}
 def test_what_lacks_a_credential_is_not_offered(document: str, empty: dict[str, str]) -> None:
     with board(document=document, base_url="http://127.0.0.1:1", **empty) as toolkit:
         assert "shop__do" not in toolkit
-        said = toolkit.call_sync("shop__do", {}).text
+        message = toolkit.call_sync("shop__do", {}).text
         (record,) = [each for each in toolkit.plugins if each.name == "openapi"]
         assert toolkit.problems == []  # `pegboard doctor` says it once
     reason = "it needs a credential for 'key' (api_key=), set it in openapi.apis.shop"
-    assert reason in said
+    assert reason in message
     assert [(each.names, each.reason) for each in record.not_offered] == [(("shop__do",), reason)]
 
 

@@ -23,16 +23,16 @@ _TYPES: Final = {"string": str, "any": str, None: str}
 
 def names(kind: Any, level: str) -> set[str]:
     """The attributes of a span or a metric that have one level."""
-    return {name for name, said in kind["attributes"].items() if said["level"] == level}
+    return {name for name, described in kind["attributes"].items() if described["level"] == level}
 
 
 def check(kind: Any, attributes: Mapping[str, Any], *, failed: bool, content: bool = False) -> None:
     """Check by names, types and levels what a span or a point says: no more than the conventions have, no less."""
     for name, value in attributes.items():
-        said = kind["attributes"][name]
-        assert type(value) is _TYPES[said["type"]]
-        assert value in said.get("members", [value])
-        assert said["level"] != "opt_in" or content
+        described = kind["attributes"][name]
+        assert type(value) is _TYPES[described["type"]]
+        assert value in described.get("members", [value])
+        assert described["level"] != "opt_in" or content
     assert names(kind, "required") <= attributes.keys()
     assert attributes["gen_ai.tool.type"] in TOOL_TYPES
     assert failed is ("error.type" in attributes)

@@ -41,15 +41,15 @@ def extracted(checkout: str, commit: str) -> dict[str, Any]:
                 yield each
 
     def attributes(holder: Any) -> dict[str, Any]:
-        said: dict[str, Any] = {}
+        known: dict[str, Any] = {}
         for each in references(holder):  # a later one refines what the groups say
             level = each.get("requirement_level")
-            found = said.setdefault(each["ref"], _typed(types.get(each["ref"])))
+            found = known.setdefault(each["ref"], _typed(types.get(each["ref"])))
             if level is not None:
                 found["level"] = level if isinstance(level, str) else next(iter(level))
             if each.get("sampling_relevant"):
                 found["sampling_relevant"] = True
-        return dict(sorted(said.items()))
+        return dict(sorted(known.items()))
 
     (span,) = (each for each in spans["spans"] if each["type"] == SPAN)
     (metric,) = (each for each in metrics["metrics"] if each["name"] == METRIC)

@@ -53,8 +53,8 @@ class TestBackends:
             results = [run(toolkit.call(name)) if run else toolkit.call_sync(name) for _ in range(2)]
         finally:
             detach(token)
-        said = [(result.data["trace"], result.data["span"]) for result in results]
-        assert said == [ids(span) for span in collected.spans]
+        traced = [(result.data["trace"], result.data["span"]) for result in results]
+        assert traced == [ids(span) for span in collected.spans]
         assert [result.data["user"] for result in results] == ["ann", "ann"]
 
     def test_nothing_stays_in_the_process(self, board: Board, collected: Collected) -> None:
@@ -83,14 +83,14 @@ class TestMcp:
         far = board(laborers.thread)
         near = board(McpServer.in_process(mcp_server(far, all_tools=True)))
         with trace.get_tracer("test").start_as_current_span("caller"):
-            said = near.call_sync("thread").data
+            traced = near.call_sync("thread").data
         spans = {ids(span)[1]: span for span in collected.spans}
-        chain, at = [], said["span"]
+        chain, at = [], traced["span"]
         while at in spans:
             chain.append(spans[at].name)
             parent = spans[at].parent
             at = "" if parent is None else f"{parent.span_id:016x}"
-        assert len({ids(span)[0] for span in collected.spans} & {said["trace"]}) == 1
+        assert len({ids(span)[0] for span in collected.spans} & {traced["trace"]}) == 1
         # The server's span, ours; between them are those of the SDK, of the client and of the server.
         assert (chain[0], chain[-2:]) == ("execute_tool thread", ["execute_tool thread", "caller"])
         assert [name for name in chain if name.startswith("tools/call")] == ["tools/call thread"] * (len(chain) - 3)

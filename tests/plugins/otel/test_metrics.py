@@ -145,10 +145,10 @@ def by_metric(collected: Collected) -> Counted:
 
 def by_stats(toolkit: Toolkit) -> Counted:
     found = Counted(Counter(), Counter(), Counter())
-    for name, said in toolkit.stats["tools"].items():
-        found.calls[name] += said["calls"]
-        found.seconds[name] += said["seconds"]
-        for status, number in said["statuses"].items():
+    for name, counted in toolkit.stats["tools"].items():
+        found.calls[name] += counted["calls"]
+        found.seconds[name] += counted["seconds"]
+        for status, number in counted["statuses"].items():
             if status not in ("success", "suspended"):
                 found.statuses[name, status] += number
     return found

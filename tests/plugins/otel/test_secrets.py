@@ -118,17 +118,17 @@ def test_random_calls(
             asyncio.run(toolkit.call(name, sent))
     traces.shutdown()
     metrics.force_flush()
-    said = [
+    exported = [
         printed.getvalue(),
         *(span.to_json() for span in memory.get_finished_spans()),
         str(reader.get_metrics_data()),
     ]
-    said += [body.decode("utf-8", "replace") for _, body in receiver.bodies]
-    said += [receiver.spans_as_json(), receiver.metrics_as_json(), page := scraped.text()]
+    exported += [body.decode("utf-8", "replace") for _, body in receiver.bodies]
+    exported += [receiver.spans_as_json(), receiver.metrics_as_json(), page := scraped.text()]
     metrics.shutdown()
     assert len(memory.get_finished_spans()) == len(receiver.spans) == number
     assert receiver.metrics
     assert "gen_ai_execute_tool_duration_seconds_count{" in page
-    everything = "\n".join(said)
+    everything = "\n".join(exported)
     assert not [form for secret in SECRETS for form in forms(secret) if form in everything]
     assert ("gen_ai.tool.call.result" in everything) is content

@@ -83,8 +83,8 @@ class TestConventions:
         assert len(collected.spans) == 3 * len(calls)
         for span in collected.spans:
             check(span)
-        said = {(span.name, (span.attributes or {}).get("error.type")) for span in collected.spans}
-        assert said == {
+        named = {(span.name, (span.attributes or {}).get("error.type")) for span in collected.spans}
+        assert named == {
             ("execute_tool add", None),
             ("execute_tool add", "invalid"),
             ("execute_tool fail", "ValueError"),
@@ -114,8 +114,8 @@ class TestConventions:
 
         provide(monkeypatch, TracerProvider(sampler=Sampling()))
         assert board(add, content=True).call_sync("add", {"a": 1}).value == 1
-        said = conventions.SPAN["attributes"]
-        assert seen[0].keys() >= {name for name, each in said.items() if each.get("sampling_relevant")}
+        described = conventions.SPAN["attributes"]
+        assert seen[0].keys() >= {name for name, each in described.items() if each.get("sampling_relevant")}
 
 
 class TestSpans:
@@ -197,16 +197,16 @@ class TestEvents:
         toolkit = board(fetch)
         result = run(toolkit.call("fetch")) if run else toolkit.call_sync("fetch")
         assert result.text == "here"
-        said = [(event.name, dict(event.attributes or {})) for event in collected.one().events]
-        assert [(name, each["error.type"], each["pegboard.retry.attempt"]) for name, each in said] == [
+        events = [(event.name, dict(event.attributes or {})) for event in collected.one().events]
+        assert [(name, each["error.type"], each["pegboard.retry.attempt"]) for name, each in events] == [
             ("pegboard.retry", "ValueError", 1),
             ("pegboard.retry", "ToolError", 2),
         ]
 
     @pytest.mark.parametrize(
-        ("answer", "said"), [(True, "approved"), (False, "denied"), (Approval.edit({"a": "x"}), "invalid")]
+        ("answer", "expected"), [(True, "approved"), (False, "denied"), (Approval.edit({"a": "x"}), "invalid")]
     )
-    def test_approval(self, board: Board, collected: Collected, answer: Any, said: str) -> None:
+    def test_approval(self, board: Board, collected: Collected, answer: Any, expected: str) -> None:
         @tool(requires_approval=True)
         def ask(a: int) -> int:
             return a
@@ -214,7 +214,10 @@ class TestEvents:
         toolkit = board(ask, approver=lambda request: answer)
         toolkit.call_sync("ask", {"a": 1})
         (event,) = collected.one().events
-        assert (event.name, dict(event.attributes or {})) == ("pegboard.approval", {"pegboard.approval.answer": said})
+        assert (event.name, dict(event.attributes or {})) == (
+            "pegboard.approval",
+            {"pegboard.approval.answer": expected},
+        )
 
 
 class TestContent:
@@ -292,11 +295,11 @@ class TestLongTexts:
         toolkit.call_sync("repeat", {"text": "x" * 5_000_000, "times": 1})
         toolkit.call_sync("repeat", {"text": "x" * 5_000_000, "times": -1})
         toolkit.call_sync("tell", {"times": 10_000})
-        said, failed, secret = collected.spans
-        attributes = dict(said.attributes or {})
+        span, failed, secret = collected.spans
+        attributes = dict(span.attributes or {})
         assert str(attributes["gen_ai.tool.call.arguments"]).endswith("... (5,000,024 characters, cut after 32,768)")
         assert len(str(attributes["gen_ai.tool.call.result"])) < 33_000
-        assert len(said.to_json()) < 100_000
+        assert len(span.to_json()) < 100_000
         assert len(failed.status.description or "") < 40_000
         assert "s3cr3t" not in secret.to_json()
 

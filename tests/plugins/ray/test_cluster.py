@@ -1,4 +1,4 @@
-"""Two nodes: tools land where their resources are, and what is lost is told, or done again."""
+"""Two nodes: tools land where their resources are, and calls of a dead node are reported, or done again."""
 
 import asyncio
 import time
@@ -212,7 +212,7 @@ class TestOwnership:
 
 
 class TestDeadNode:
-    """The last: a node is gone then."""
+    """The last test: it kills a node."""
 
     def test_what_ran_there_is_done_again_or_told(self, board: Board, cluster: Any, tmp_path: Path) -> None:
         toolkit = board(laborers.wait_anywhere, laborers.wait_for_good)
@@ -244,7 +244,7 @@ class TestDeadNode:
 
 
 def ended(pids: list[str], deadline: float) -> None:
-    """Wait until these processes are gone."""
+    """Wait until these processes have ended."""
     while any(map(is_running, pids)) and time.monotonic() < deadline:
         time.sleep(0.05)
 

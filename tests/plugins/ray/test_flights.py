@@ -1,4 +1,4 @@
-"""Short calls of a tool that may run twice share a task; what becomes of the others when it is lost."""
+"""Short calls of a tool that may run twice share a task; what becomes of the others when it fails."""
 
 import asyncio
 import time

@@ -84,9 +84,9 @@ class TestPatterns:
             "required": ["n"],
             "additionalProperties": False,
         }
-        found, (said,) = judged(schema).check, judged(schema).unchecked
-        assert said.startswith("pattern at #/properties/x: ")
-        assert why in said
+        found, (message,) = judged(schema).check, judged(schema).unchecked
+        assert message.startswith("pattern at #/properties/x: ")
+        assert why in message
         assert found.problems({"x": "b", "n": 1}) == []
         assert len(found.problems({"x": 1, "y": 2})) == 3
 
@@ -188,7 +188,7 @@ def test_what_cannot_be_read_refuses_nothing_that_fits() -> None:
 
 class TestSurvey:
     @pytest.mark.parametrize(
-        ("schema", "said"),
+        ("schema", "message"),
         [
             ({"$ref": "#"}, "leads back to itself"),
             (
@@ -204,11 +204,11 @@ class TestSurvey:
             ({"type": "objekt"}, "is not valid JSON Schema"),
         ],
     )
-    def test_what_cannot_be_used_is_refused(self, schema: dict[str, Any], said: str) -> None:
+    def test_what_cannot_be_used_is_refused(self, schema: dict[str, Any], message: str) -> None:
         with pytest.raises(RegistrationError) as caught:
             judged(schema, "the schema of a server")
         assert str(caught.value).startswith("the schema of a server: ")
-        assert said in str(caught.value)
+        assert message in str(caught.value)
 
     @pytest.mark.parametrize("keyword", ["anyOf", "allOf", "oneOf"])
     def test_alternatives_that_double(self, keyword: str) -> None:
@@ -266,8 +266,8 @@ class TestWork:
 
     def test_says_what_and_what_next(self) -> None:
         schema = {"properties": {"x": {"items": {"oneOf": [{"const": number} for number in range(900)]}}}}
-        (said,) = problems(schema, {"x": [-1] * 900})
-        assert said == (
+        (message,) = problems(schema, {"x": [-1] * 900})
+        assert message == (
             "cannot be checked against its schema: the value is too large for so much schema; "
             "send less, or simpler data"
         )

@@ -146,8 +146,8 @@ def test_what_is_read_is_what_a_shell_reads(tmp_path_factory: pytest.TempPathFac
     folder = tmp_path_factory.getbasetemp() / "empty"
     folder.mkdir(exist_ok=True)
     script = f"set -f; printf '%s\\0' {text}"  # without file name patterns, which are left as they are
-    said = subprocess.run(["sh", "-c", script], capture_output=True, check=True, cwd=folder).stdout
-    assert said.decode().split("\0")[:-1] == list(words)
+    output = subprocess.run(["sh", "-c", script], capture_output=True, check=True, cwd=folder).stdout
+    assert output.decode().split("\0")[:-1] == list(words)
     assert not list(Path(folder).iterdir())
 
 

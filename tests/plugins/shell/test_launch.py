@@ -110,7 +110,7 @@ class TestDirect:
         assert outcome.error == 2
 
     def test_windows_kills_the_tree_at_once(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """As far as can be shown here: what is told to the system, and that the command itself is gone."""
+        """As far as can be shown here: what is passed to the system, and that the command itself has ended."""
         told: list[list[str]] = []
         monkeypatch.setattr(subprocess, "run", lambda command, **options: told.append(command))
         process = DirectProcess(launch(tmp_path, "/bin/sh", "-c", "exec sleep 597"), windows=True)

@@ -64,15 +64,15 @@ def numbers(machine: str) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("machine", ARCHITECTURES)
-@pytest.mark.parametrize(("files", "said"), [(True, ALLOW), (False, "EPERM")])
-def test_being_traced_by_the_program_that_started_it(machine: str, files: bool, said: str) -> None:
+@pytest.mark.parametrize(("files", "expected"), [(True, ALLOW), (False, "EPERM")])
+def test_being_traced_by_the_program_that_started_it(machine: str, files: bool, expected: str) -> None:
     program = call_filter(machine, network=False, files=files)
     assert program is not None
     ptrace = numbers(machine)["ptrace"]
     trace_me, attach, seize = (
         verdict(program, ptrace, (request,), ARCHITECTURES[machine]) for request in (0, 16, 0x4206)
     )
-    assert (trace_me, attach, seize) == (said, ALLOW, ALLOW)
+    assert (trace_me, attach, seize) == (expected, ALLOW, ALLOW)
 
 
 @pytest.mark.parametrize("machine", ARCHITECTURES)
@@ -100,25 +100,27 @@ def test_what_depends_on_arguments(machine: str) -> None:
         program = call_filter(machine, network=network, files=False)
         assert program is not None
 
-        def said(name: str, *arguments: int, filter_: bytes = program) -> str:
+        def outcome(name: str, *arguments: int, filter_: bytes = program) -> str:
             return verdict(filter_, calls[name], arguments, ARCHITECTURES[machine])
 
         for family in (2, 10, 16):  # IPv4, IPv6, netlink
-            assert said("socket", family, 1) == (ALLOW if network else "EACCES")
+            assert outcome("socket", family, 1) == (ALLOW if network else "EACCES")
         for family in (0, 1, 17, 38, 40):  # UNIX, packets, the kernel's ciphers, the machine below
-            assert said("socket", family, 1) == "EACCES"
+            assert outcome("socket", family, 1) == "EACCES"
         for kind in (1, 5, 1 | 0o2000000, 5 | 0o4000):  # connected, whatever flags
-            assert said("socketpair", 1, kind) == ALLOW
-        assert said("socketpair", 1, 2) == "EACCES"
-        assert said("socketpair", 30, 1) == "EACCES"
-        assert said("ioctl", 3, 0x5401) == ALLOW
+            assert outcome("socketpair", 1, kind) == ALLOW
+        assert outcome("socketpair", 1, 2) == "EACCES"
+        assert outcome("socketpair", 30, 1) == "EACCES"
+        assert outcome("ioctl", 3, 0x5401) == ALLOW
         for request in (0x40086602, 0x40046602, 0x401C5820, 0x80086601, 0x40049409):
-            assert said("ioctl", 3, request) == "ENOTTY"
+            assert outcome("ioctl", 3, request) == "ENOTTY"
         for call in ("clone", "unshare"):
-            assert said(call, 0x10020000) == said(call, 0x10000011) == "EPERM"
-            assert said(call, 0x00020011) == ALLOW
-        assert said("prlimit64", 0, 7) == said("setpriority", 0, 0, 5) == said("sched_setaffinity", 0) == ALLOW
-        assert said("prlimit64", 7, 7) == said("setpriority", 0, 7, 5) == said("sched_setaffinity", 7) == "EPERM"
+            assert outcome(call, 0x10020000) == outcome(call, 0x10000011) == "EPERM"
+            assert outcome(call, 0x00020011) == ALLOW
+        assert outcome("prlimit64", 0, 7) == outcome("setpriority", 0, 0, 5) == outcome("sched_setaffinity", 0) == ALLOW
+        assert (
+            outcome("prlimit64", 7, 7) == outcome("setpriority", 0, 7, 5) == outcome("sched_setaffinity", 7) == "EPERM"
+        )
 
 
 @pytest.mark.parametrize("machine", ARCHITECTURES)

@@ -226,7 +226,7 @@ class TestDashScope:
         assert form == expected
 
     @pytest.mark.parametrize(
-        ("tool", "arguments", "model", "said"),
+        ("tool", "arguments", "model", "given"),
         [
             (
                 "text_to_video",
@@ -249,10 +249,10 @@ class TestDashScope:
         ],
     )
     def test_videos(
-        self, dashscope: DashScopeServer, tool: str, arguments: dict[str, Any], model: str, said: dict[str, Any]
+        self, dashscope: DashScopeServer, tool: str, arguments: dict[str, Any], model: str, given: dict[str, Any]
     ) -> None:
         theirs = {{"image_url": "img_url"}.get(name, name): value for name, value in arguments.items()}
-        answer = dashscope_sdk.VideoSynthesis.call(model=model, **theirs, **said)
+        answer = dashscope_sdk.VideoSynthesis.call(model=model, **theirs, **given)
         assert answer.output.video_url == f"{dashscope.origin}/files/made.mp4"
         self.ask(dashscope, f"dashscope_{tool}", arguments)
         self.same(dashscope)
