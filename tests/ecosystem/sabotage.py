@@ -126,7 +126,9 @@ CASES: dict[str, Case] = {
         "settings", f"@hookimpl\ndef settings_type(): return int{HOOK}return []", "return an attrs class"
     ),
     "misspelt hook": failing("misspelt", "@hookimpl\ndef provide_tool(settings): ...", "Did you mean 'provide_tools'"),
-    "wrong signature": failing("signature", "@hookimpl\ndef provide_tools(config): ...", "provide_tools(settings)"),
+    "wrong signature": failing(
+        "signature", "@hookimpl\ndef provide_tools(config): ...", "provide_tools(settings, toolkit)"
+    ),
     "no hooks": failing("hookless", "x = 1", "implements no hook"),
     "not a module": failing("object", "x = 42", "the int implements no hook", entry_points={"object": "bad_object:x"}),
     "entry point to nothing": failing("nowhere", "", "leads to no module", entry_points={"nowhere": "bad_gone"}),

@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 import pytest
 
-from pegboard import hookspecs
+from pegboard import Toolkit, hookspecs
 from pegboard._base.errors import PluginError
 from pegboard._plugins.hooks import HookName
 from pegboard._plugins.manager import Plugins
@@ -102,6 +102,38 @@ def {hook}(settings):
         source = "@hookimpl\ndef provide_tools(settings): return [print, 'acme.tools:roll']"
         assert provided("provide_tools", source) == [print, "acme.tools:roll"]
 
+    @pytest.mark.parametrize("takes", ["", "settings", "toolkit", "settings, toolkit", "toolkit, settings"])
+    def test_provide_tools_takes_the_toolkit_too(self, takes: str) -> None:
+        plugin = module(f"""
+asked = {{}}
+
+@attrs.frozen
+class S:
+    unit: str = "c"
+
+@hookimpl
+def settings_type():
+    return S
+
+@hookimpl
+def provide_tools({takes}):
+    asked.update(locals())
+    return [len]
+""")
+        with Toolkit(plugins=[plugin]) as toolkit:
+            assert ("len" in toolkit, toolkit.problems) == (True, [])
+            given = {"settings": plugin.S(), "toolkit": toolkit}
+            assert plugin.asked == {name: given[name] for name in takes.split(", ") if name}
+
+    def test_a_wrapper_of_provide_tools_takes_the_toolkit_too(self) -> None:
+        wrapper = "@hookimpl(wrapper=True)\ndef provide_tools(toolkit):\n    asked.append(toolkit)\n    return (yield)"
+        plugin = module(f"asked = []\n{wrapper}")
+        with Toolkit(plugins=[plugin]) as toolkit:
+            assert plugin.asked == [toolkit]
+
+    def test_no_other_hook_takes_the_toolkit(self) -> None:
+        assert "an argument 'toolkit'" in refused("@hookimpl\ndef provide_types(settings, toolkit): ...")
+
     def test_tools_from(self) -> None:
         plugins = loaded("@hookimpl\ndef tools_from(source):\n    if source == 1:\n        return [len]")
         answer = plugins.tools_from(1)
@@ -168,7 +200,7 @@ class TestRefusedAtRegistration:
             ("@hookimpl\ndef zzz(): ...", ["no hook 'zzz'", "Known hooks: provide_backends, "]),
             (
                 "@hookimpl\ndef provide_tools(setings): ...",
-                ["an argument 'setings'", "write it as provide_tools(settings)"],
+                ["an argument 'setings'", "write it as provide_tools(settings, toolkit)"],
             ),
             (
                 "@hookimpl\ndef provide_types(table, other): ...",

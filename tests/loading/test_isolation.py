@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pegboard._base.errors import traceback_text
-from pegboard._plugins.loading import IsolatedRun, isolated
+from pegboard._plugins.candidates import IsolatedRun, isolated
 
 
 def test_value() -> None:

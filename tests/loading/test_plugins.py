@@ -100,7 +100,7 @@ SABOTAGE = {
     "recursion": ("def f(): f()\nf()", ["raised RecursionError at import"]),
     "nothing": ("x = 1", ["implements no hook", "@pegboard.hookimpl"]),
     "misspelt": ("@hookimpl\ndef provide_tool(settings): ...", ["Did you mean 'provide_tools'"]),
-    "signature": ("@hookimpl\ndef provide_tools(config): ...", ["'config'", "provide_tools(settings)"]),
+    "signature": ("@hookimpl\ndef provide_tools(config): ...", ["'config'", "provide_tools(settings, toolkit)"]),
     "in_hook": ("@hookimpl\ndef provide_tools(): 1 // 0", ["raised ZeroDivisionError in provide_tools: integer"]),
     "exit_in_hook": ("@hookimpl\ndef provide_tools(): raise SystemExit", ["raised SystemExit in provide_tools"]),
     "settings_error_in_hook": (
@@ -323,6 +323,26 @@ class TestSelection:
         assert ours.endswith("To install it: pip install pegboard-shell")
         with pytest.raises(PluginError, match="the plugin bea is failed: not installed"):
             site.load(selection=["bea"], on_error="raise")
+
+    @pytest.mark.parametrize("selection", ["installed", ["ant", "bee", "cow"]])
+    def test_a_name_to_block_that_is_not_installed(self, site: Site, selection: Any) -> None:
+        with Toolkit(plugins=selection, block=["bea", "acme-ant", "no-*"]) as toolkit:
+            assert toolkit.problems == ["bea: not installed. Did you mean 'bee'?"]
+            assert sorted(tool.name for tool in toolkit) == ["bee_tool", "cow_tool"]
+        with pytest.raises(PluginError, match="the plugin bea is failed: not installed"):
+            Toolkit(block="bea", on_plugin_error="raise")
+
+    def test_a_name_in_a_file_that_is_not_installed(self, site: Site, tmp_path: Path) -> None:
+        config = tmp_path / "pegboard.toml"
+        config.write_text('plugins = ["ant", "bea"]\nblock = ["cov"]\n', encoding="utf-8")
+        assert [text.partition("?")[0] for text in site.load(config=config).problems] == [
+            "bea: not installed. Did you mean 'bee'",
+            "cov: not installed. Did you mean 'cow'",
+        ]
+
+    def test_the_environment_may_name_what_is_not_installed(self, site: Site) -> None:
+        environ = {"PEGBOARD_PLUGINS": "ant,bea", "PEGBOARD_BLOCK": "cov"}
+        assert (site.load(environ=environ).problems, site.load(selection=(), block=["bea"]).problems) == ((), ())
 
     def test_the_distribution_to_install_is_not_prefixed_twice(self, site: Site) -> None:
         plugins = site.load(selection=["pegboard-shell"])

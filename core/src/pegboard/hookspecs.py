@@ -45,12 +45,14 @@ def settings_type() -> type | None:
 
 
 @hookspec
-def provide_tools(settings: Any) -> Iterable[Any] | None:
+def provide_tools(settings: Any, toolkit: Any) -> Iterable[Any] | None:
     """The pack's tools: functions, `Tool`s, objects or classes with `@tool` methods, tool sources, or import strings.
 
-    `settings` is an instance of what `settings_type` returned, else None. An import string `"pkg.module:attribute"`
-    is imported on the tool's first use only. A live source is followed; an `Offer` is a source with terms; a
-    `NotOffered` names tools that are not offered here, and says why.
+    `settings` is an instance of what `settings_type` returned, else None. `toolkit` is the one that is being put
+    together, None where plugins are loaded without one: keep it for what runs later, such as tools; before
+    `Toolkit(...)` has returned it can do nothing. An import string `"pkg.module:attribute"` is imported on the tool's
+    first use only. A live source is followed; an `Offer` is a source with terms; a `NotOffered` names tools that are
+    not offered here, and says why.
 
         import pegboard
 
@@ -61,7 +63,7 @@ def provide_tools(settings: Any) -> Iterable[Any] | None:
             return random.randint(1, sides)
 
         @pegboard.hookimpl
-        def provide_tools(settings):
+        def provide_tools(settings, toolkit):
             return [roll]
     """
 

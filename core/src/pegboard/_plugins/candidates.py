@@ -1,56 +1,62 @@
-"""Candidates: what is to become of each installed plugin, decided from facts before anything is imported.
+"""Candidates: what is to become of each plugin, decided from facts, and how one is loaded and run.
 
-By argument, environment and settings file: all of them must allow it.
+Argument, environment and settings file must all allow a plugin before it is imported. Nothing that its code does then
+reaches the host; what it did is noted.
 """
 
 from __future__ import annotations
 
+import re
+import sys
+import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import redirect_stdout
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from attrs import evolve
 
-from pegboard._base.errors import suggestion
+from pegboard._base.effects import pass_interrupt, tried
+from pegboard._base.errors import PluginError, describe_exception, suggestion
+from pegboard._base.known_packs import how_to_install, known_pack
 from pegboard._base.names import normalise, pack_name
 from pegboard._model.plugin_record import PluginRecord, PluginState
+from pegboard._plugins.settings import MissingSettingsError
 
 if TYPE_CHECKING:
     from pegboard._plugins.discovery import FoundPlugin
 
 INSTALLED = "installed"
 _WILDCARDS = frozenset("*?[")
+_LONGEST_REASON = 400
 
 
 class Rule:
     """Names that one source allows or blocks: entry-point or distribution names, `*` stands for anything."""
 
-    def __init__(self, source: str, names: tuple[str, ...]) -> None:
+    def __init__(self, source: str, names: Iterable[str]) -> None:
         self.source = source
-        self.names = names
-        meant = {normalise(name) for name in names}
-        self._patterns = {name for name in meant if not _WILDCARDS.isdisjoint(name)}
-        self._plain = meant - self._patterns
+        self.names = tuple(names)
 
     def matches(self, *candidates: str | None) -> bool:
         """Whether one of the candidates' names is meant."""
         from fnmatch import fnmatchcase
 
         asked = {normalise(name) for name in candidates if name}
-        return any(name in self._plain or any(fnmatchcase(name, each) for each in self._patterns) for name in asked)
+        return any(fnmatchcase(name, normalise(each)) for name in asked for each in self.names)
 
     def __str__(self) -> str:
         return f"{self.source}={','.join(self.names)}"
 
 
 class Selection(NamedTuple):
-    """What was asked for: rules over names, plugin objects, and the names that have to be there."""
+    """What was asked for: rules over names, and plugin objects. What `named` rules name has to be installed."""
 
     allow: tuple[Rule, ...]
     block: tuple[Rule, ...]
+    named: tuple[Rule, ...]
     objects: tuple[Any, ...]
-    requested: tuple[str, ...]
     # Whether installed plugins are wanted at all.
     scan: bool
 
@@ -64,20 +70,18 @@ class Selection(NamedTuple):
     ) -> Selection:
         """Combine the arguments with `PEGBOARD_PLUGINS`, `PEGBOARD_BLOCK` and a file's (key, source, names)."""
         items = [selection] if isinstance(selection, str) else list(selection)
-        names = tuple(item for item in items if isinstance(item, str) and item != INSTALLED)
+        names = [item for item in items if isinstance(item, str)]
+        everything = INSTALLED in names
+        own = Rule("plugins", (name for name in names if name != INSTALLED))
+        allow, blocked = [] if everything else [own], [Rule("block", (block,) if isinstance(block, str) else block)]
+        for key, source, chosen in configured:
+            (allow if key == "plugins" else blocked).append(Rule(source, chosen))
+        named = (own, *allow, *blocked)
+        for rules, variable in ((allow, "PEGBOARD_PLUGINS"), (blocked, "PEGBOARD_BLOCK")):
+            if environ and variable in environ:
+                rules.append(Rule(variable, filter(None, map(str.strip, environ[variable].split(",")))))
         objects = tuple(item for item in items if not isinstance(item, str))
-        everything = INSTALLED in [item for item in items if isinstance(item, str)]
-        allow = [] if everything else [Rule("plugins", names)]
-        blocked = [Rule("block", (block,) if isinstance(block, str) else tuple(block))]
-        for key, source, listed in (*configured, *_from_environment(environ or {})):
-            (allow if key == "plugins" else blocked).append(Rule(source, listed))
-        return cls(
-            allow=tuple(allow),
-            block=tuple(rule for rule in blocked if rule.names),
-            objects=objects,
-            requested=tuple(sorted({name for name in names if _WILDCARDS.isdisjoint(name)})),
-            scan=everything or bool(names),
-        )
+        return cls(tuple(allow), tuple(blocked), named, objects, scan=bool(names))
 
     def blocks(self, *names: str | None) -> str:
         """Why none of these names may be loaded; empty if nothing blocks them."""
@@ -89,20 +93,19 @@ class Selection(NamedTuple):
         return next((f"not selected: {rule} does not name it" for rule in rules if not rule.matches(*names)), "")
 
 
-def _from_environment(environ: Mapping[str, str]) -> Iterator[tuple[str, str, tuple[str, ...]]]:
-    for key, variable in (("plugins", "PEGBOARD_PLUGINS"), ("block", "PEGBOARD_BLOCK")):
-        if variable in environ:
-            yield key, variable, tuple(name.strip() for name in environ[variable].split(",") if name.strip())
-
-
 class Candidate:
-    """A plugin and what has become of it. `plugin` is the object behind it, None until it is imported."""
+    """A plugin and what has become of it. `plugin` is the object behind it, None until it is imported.
+
+    `pack` is the prefix of its tools' names, empty for one of the core's own.
+    """
 
     def __init__(self, record: PluginRecord, pack: str, plugin: Any = None) -> None:
         self.record = record
         self.pack = pack
         self.plugin = plugin
         self.guard: Any = None  # what pluggy has of it, once it is imported
+        self.settings: Any = None  # its own, once it is configured
+        self.is_configured = False
         self.exception: BaseException | None = None
         self.traceback = ""
         self.notes: list[str] = []
@@ -113,6 +116,11 @@ class Candidate:
         """Move on to another state."""
         self.record = evolve(self.record, state=state, reason=reason)
         self.loadable = False
+
+    @property
+    def is_active(self) -> bool:
+        """Whether it was loaded and has not failed since."""
+        return self.record.state is PluginState.ACTIVE
 
     @property
     def order(self) -> tuple[str, str, str]:
@@ -204,15 +212,116 @@ def _decide(slot: Candidate, blocked: str, left_out: str) -> None:
 
 
 def _missing(selection: Selection, slots: list[Candidate]) -> Iterator[Candidate]:
-    known = {(slot.record.name, slot.record.distribution) for slot in slots}
-    names = {name for pair in known for name in pair if name}
-    meant = set(map(normalise, names))
-    for name in selection.requested:
-        if normalise(name) not in meant:
-            hint = suggestion(name, names, noun="installed plugins")
-            from pegboard._base.known_packs import how_to_install
-
-            advice = how_to_install(name) or "Install what offers it."
+    """Names that nothing has, but for those in the environment, which may be that of several programs."""
+    known = sorted({name for slot in slots for name in (slot.record.name, slot.record.distribution) if name})
+    named = {name: rule for rule in selection.named for name in rule.names if _WILDCARDS.isdisjoint(name)}
+    for name, rule in named.items() if selection.scan else ():
+        if not Rule(rule.source, (name,)).matches(*known):
+            reason = f"not installed. {suggestion(name, known, noun='installed plugins')}"
+            advice = "" if rule in selection.block else f" {how_to_install(name) or 'Install what offers it.'}"
             slot = Candidate(PluginRecord(name), pack_name(name))
-            slot.become(PluginState.FAILED, f"not installed. {hint} {advice}")
+            slot.become(PluginState.FAILED, reason + advice)
             yield slot
+
+
+# Loading and running --------------------------------------------------------------------------------------------
+
+
+class IsolatedRun(NamedTuple):
+    """How plugin code ended: a value or an error; `notes` say what else it did; `seconds` is its wall time."""
+
+    value: Any = None
+    error: BaseException | None = None
+    notes: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+
+def isolated(action: Callable[[], Any]) -> IsolatedRun:
+    """Run `action`; whatever it raises is in the outcome, SystemExit included. Only a real Ctrl-C passes through.
+
+    What it prints goes to standard error, for a host may speak a protocol on standard output; `sys.path` is restored.
+    """
+    spill = _Spill()
+    path, entries = sys.path, list(sys.path)
+    value, error = None, None
+    started = time.perf_counter()
+    try:
+        with redirect_stdout(spill):
+            value = action()
+    except BaseException as raised:  # noqa: BLE001 - a plugin may raise anything, and must take nobody down
+        pass_interrupt(raised)
+        error = raised
+    seconds = time.perf_counter() - started
+    notes = ["printed to standard output (shown on standard error instead)"] if spill.used else []
+    if sys.path is not path or sys.path != entries:
+        notes.append("changed sys.path (restored)")
+        sys.path = path
+        path[:] = entries
+    return IsolatedRun(value, error, tuple(notes), seconds)
+
+
+class _Spill:
+    """Stands in for standard output: standard error that remembers whether it was written to."""
+
+    used = False
+
+    def write(self, text: str) -> int:
+        """Write to standard error, where there is one."""
+        self.used = True
+        return len(text) if sys.stderr is None else sys.stderr.write(text)
+
+    def close(self) -> None:
+        """Do nothing: standard error is everybody's."""
+
+    def __getattr__(self, name: str) -> Any:
+        # For code that wants `buffer`, `encoding`, `reconfigure`; without a console (pythonw) there is none of them.
+        return getattr(sys.stderr, name)
+
+
+def load_plugin(entry_point: str) -> Any:
+    """Import what an entry point names. Raises what the import raises."""
+    from importlib import import_module
+
+    path = entry_point.partition("[")[0]
+    module, _, attributes = (part.strip() for part in path.partition(":"))
+    try:
+        plugin: Any = import_module(module)
+    except ModuleNotFoundError as error:
+        # Also a package on the way to it; anything else that is missing is missed by the plugin.
+        if error.name and f"{module}.".startswith(f"{error.name}."):
+            reason = f"its entry point leads to no module: there is no {error.name!r}; reinstall it"
+            raise PluginError(reason) from error
+        raise
+    for attribute in filter(None, attributes.split(".")):
+        try:
+            plugin = getattr(plugin, attribute)
+        except AttributeError as error:
+            raise PluginError(f"its entry point leads to nothing: {module!r} has no {attributes!r}") from error
+    return plugin
+
+
+def _remedy(module: str, distribution: str | None) -> str:
+    """What to install for a module that is missing: what the pack itself requires, or a pack of ours; never a guess."""
+    from importlib_metadata import distribution as installed
+    from importlib_metadata import requires
+
+    required = {line: re.split(r"[^\w.-]", line, maxsplit=1)[0] for line in tried(requires, distribution or "") or ()}
+    absent = {line: name for line, name in required.items() if name != "pegboard" and not tried(installed, name)}
+    named = [name for name in absent.values() if normalise(name) == normalise(module)]
+    known = known_pack(module) if module.startswith("pegboard_") else None
+    wanted = named or ([known.distribution] if known else [name for line, name in absent.items() if ";" not in line])
+    return f"; pip install {' '.join(sorted(wanted))}" if wanted else ""
+
+
+def failure(error: BaseException, where: str, record: PluginRecord) -> str:
+    """A plugin's failure as a sentence on one line."""
+    if isinstance(error, PluginError | MissingSettingsError):
+        return str(error)
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        missing = error.name.partition(".")[0]
+        return f"needs the module {missing!r} {where}, which is not installed{_remedy(missing, record.distribution)}"
+    name = type(error).__name__
+    message = " ".join(describe_exception(error).removeprefix(f"{name}: ").split())
+    if len(message) > _LONGEST_REASON:
+        message = f"{message[:_LONGEST_REASON]}..."
+    return f"raised {name} {where}" + ("" if message == name else f": {message}")

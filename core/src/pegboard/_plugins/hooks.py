@@ -8,7 +8,7 @@ from copy import copy
 from functools import partial, wraps
 from inspect import Parameter, isasyncgenfunction, iscoroutinefunction, isgeneratorfunction
 from types import FunctionType, MethodType, ModuleType
-from typing import Any, Literal, Protocol, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias
 
 import pluggy
 
@@ -16,10 +16,10 @@ from pegboard import hookspecs
 from pegboard._base.errors import PegboardError, PluginError, suggestion
 from pegboard._base.markers import MISSING
 from pegboard._model.tool import Origin
+from pegboard._plugins.candidates import Candidate
 from pegboard._types.hints import read_parameters
 from pegboard.extension import Command, Converter, Dialect, Guard, Injector, Middleware, TypeHandler
 
-T = TypeVar("T")
 HookName: TypeAlias = Literal[
     "provide_backends",
     "provide_commands",
@@ -43,6 +43,8 @@ _KINDS: Mapping[str, type] = {
     "provide_middleware": Middleware,
     "provide_types": TypeHandler,
 }
+# Runs an implementation, or a part of a wrapper, by its hook; None where that fails, or its plugin has failed.
+Run: TypeAlias = Callable[[str, Callable[[], Any]], Any]
 # More than any pack has; a generator that never ends must not hang the assembly.
 _MOST = 100_000
 _IMPLEMENTATION = f"{hookspecs.GROUP}_impl"
@@ -68,36 +70,16 @@ class Answer(list[Any]):
         self.refusal = refusal
 
 
-class Host(Protocol):
-    """What a guard knows of the plugin that it stands for."""
-
-    @property
-    def origin(self) -> Origin:
-        """The plugin."""
-
-    @property
-    def pack(self) -> str | None:
-        """The prefix of its tools' names."""
-
-    @property
-    def settings(self) -> Any:
-        """The plugin's own settings."""
-
-    def run(self, hook: str, action: Callable[[], T]) -> T | None:
-        """Run an implementation; None where the plugin has failed, or fails now."""
-
-    def wrap(self, hook: str, action: Callable[[], T]) -> T | None:
-        """Run a part of a wrapper; None where it fails and is passed over."""
-
-
 class PluginGuard:
     """Stands for one plugin in pluggy. Its functions never raise, but for the core's own.
 
     Raises `PluginError`, saying what to change, for a plugin that implements no hook rightly.
     """
 
-    def __init__(self, plugin: Any, host: Host) -> None:
-        self._host = host
+    def __init__(self, plugin: Any, slot: Candidate, run: Run, wrap: Run) -> None:
+        self._slot = slot
+        self._run = run
+        self._wrap = wrap
         self.options: dict[str, Any] = {}
         for name in sorted(vars(plugin)) if type(plugin) is ModuleType else dir(plugin):
             options = _PARSER.parse_hookimpl_opts(plugin, name)
@@ -117,35 +99,38 @@ class PluginGuard:
         attribute = f"{hook}.{name}"  # which no name of this class can be
         setattr(self, attribute, made)
         # The core's own are called last.
-        self.options[attribute] = options | {"specname": hook, "trylast": options["trylast"] or self._host.pack is None}
+        self.options[attribute] = options | {"specname": hook, "trylast": options["trylast"] or not self._slot.pack}
 
     def __dir__(self) -> list[str]:
         return list(self.options)
 
-    def _given(self, hook: str, function: Any, given: tuple[Any, ...], named: dict[str, Any]) -> Callable[[], Any]:
-        """The plugin's function with what it asked for: where pluggy hands out None, its own settings."""
-        if hook.startswith("provide_"):  # which have no other argument
-            own = self._host.settings
-            given, named = (own,) * len(given), dict.fromkeys(named, own)
-        return partial(function, *given, **named)
+    def _given(self, function: Any, given: tuple[Any, ...], named: Mapping[str, Any]) -> Callable[[], Any]:
+        """The plugin's function with what it asks for; instead of pluggy's `settings=None` it gets its own."""
+        names = [name for name, _, _ in read_parameters(function)]
+        own = {"settings": self._slot.settings}
+        by_position = [own.get(name, value) for name, value in zip(names, given, strict=False)]
+        return partial(function, *by_position, **{name: own.get(name, value) for name, value in named.items()})
 
     def _answering(self, hook: str, function: Any) -> Any:
         @wraps(function)
         def answering(*given: Any, **named: Any) -> Answer | None:
-            ask = self._given(hook, function, given, named)
-            return self._host.run(hook, partial(self._answer, hook, ask))
+            ask = self._given(function, given, named)
+            answer: Answer | None = self._run(hook, partial(self._answer, hook, ask))
+            return answer
 
         return answering
 
     def _answer(self, hook: str, ask: Callable[[], Any]) -> Answer | None:
-        host = self._host
         try:
             answer = ask()
         except PegboardError as error:
             if hook != "tools_from" or isinstance(error, PluginError):
                 raise
-            return Answer((), host.origin, host.pack, error)  # which goes to the caller, past all wrappers
-        return None if answer is None else Answer(checked(hook, answer), host.origin, host.pack)
+            return self._own((), error)  # which goes to the caller, past all wrappers
+        return None if answer is None else self._own(checked(hook, answer))
+
+    def _own(self, items: Iterable[Any], refusal: BaseException | None = None) -> Answer:
+        return Answer(items, self._slot.record.origin, self._slot.pack or None, refusal)
 
     def _wrapping(self, hook: str, function: Any, options: dict[str, Any]) -> Any:
         is_old_style = options["hookwrapper"]
@@ -153,8 +138,7 @@ class PluginGuard:
 
         @wraps(function)
         def wrapping(*given: Any, **named: Any) -> Generator[None, Any, Any]:
-            host, begin = self._host, self._given(hook, function, given, named)
-            begun = host.wrap(hook, partial(_begun, hook, begin))
+            begun = self._wrap(hook, partial(_begun, hook, self._given(function, given, named)))
             outcome = yield
             if begun is None:
                 return outcome
@@ -163,7 +147,7 @@ class PluginGuard:
             core = [each for each in outcome if each.pack is None] if several else []
             shown = [copy(each) for each in outcome if each.pack is not None] if several else copy(outcome)
             sent = pluggy.Result.from_call(lambda: shown) if is_old_style else shown
-            ended = host.wrap(hook, lambda: (self._checked(hook, _ended(hook, begun, sent)),))
+            ended = self._wrap(hook, lambda: (self._checked(hook, _ended(hook, begun, sent)),))
             if ended is None:
                 return outcome
             return [*ended[0], *core] if several else ended[0]
@@ -173,15 +157,15 @@ class PluginGuard:
     def _checked(self, hook: str, result: Any) -> Any:
         """What a wrapper gives back, made of answers; those that are new are its own plugin's."""
         if hook == "tools_from":
-            return None if result is None else self._own(hook, result)
+            return None if result is None else self._kept(hook, result)
         if not isinstance(result, list) or isinstance(result, Answer):
             raise PluginError(f"it returned {_a(result)}; return the list that `yield` gave, changed or not")
-        return [self._own(hook, each) for each in result]
+        return [self._kept(hook, each) for each in result]
 
-    def _own(self, hook: str, answer: Any) -> Answer:
+    def _kept(self, hook: str, answer: Any) -> Answer:
         items = checked(hook, answer[0] if hook == "settings_type" and isinstance(answer, list) else answer)
-        known = answer if isinstance(answer, Answer) else self._host
-        return Answer(items, known.origin, known.pack, getattr(answer, "refusal", None))
+        known = answer if isinstance(answer, Answer) else self._own(())
+        return Answer(items, known.origin, known.pack, known.refusal)
 
 
 def _begun(hook: str, begin: Callable[[], Any]) -> Generator[Any, Any, Any]:

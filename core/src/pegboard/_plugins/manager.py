@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, TypeVar, cast, get_args
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from attrs import evolve
 
@@ -15,16 +15,27 @@ from pegboard._base.known_packs import how_to_install, known_pack
 from pegboard._base.names import OWN, pack_name
 from pegboard._model.plugin_record import Contribution, NotOffered, PluginRecord, PluginState
 from pegboard._model.tool import Origin
-from pegboard._plugins.candidates import INSTALLED, Candidate, Rule, Selection, groups, roster, shadow
+from pegboard._plugins.candidates import (
+    INSTALLED,
+    Candidate,
+    IsolatedRun,
+    Rule,
+    Selection,
+    failure,
+    groups,
+    isolated,
+    load_plugin,
+    roster,
+    shadow,
+)
 from pegboard._plugins.hooks import Answer, HookName, Manager, PluginGuard
-from pegboard._plugins.loading import IsolatedRun, failure, isolated, load_plugin
 from pegboard._plugins.settings import MissingSettingsError, Settings
 
 if TYPE_CHECKING:
     from pegboard._model.program import PluginFailure
+    from pegboard._plugins.discovery import FoundPlugin
 
 OnError = Literal["collect", "raise"]
-T = TypeVar("T")
 
 _PROBLEMS = (PluginState.FAILED, PluginState.INCOMPATIBLE, PluginState.SHADOWED)
 # A toolkit needs no commands.
@@ -56,11 +67,8 @@ class Plugins:
         self.manager.add_hookspecs(hookspecs)
         self._slots = slots
         self._on_error: OnError = on_error
+        self._toolkit: Any = None  # that is put together
         self._answers: dict[HookName, list[Answer]] = {}
-        self._settings_types: dict[str | None, type] | None = None
-        self._configured: dict[str, Any] = {}
-        self._passed_over: list[PluginError] = []
-        self._refused: SettingsError | None = None  # by a policy that cannot be loaded, and must not be left out
         # Whether a plugin, other than the core's own, wants to be asked how something becomes tools.
         self.asks = False
 
@@ -90,20 +98,22 @@ class Plugins:
         environment = os.environ if environ is None else environ
         read = Settings.read(settings, config, environment)
         chosen = Selection.read(selection, block, environment, read.rules)
-        slots, unreadable = _rostered(chosen)
+        found, unreadable, release = _discovered() if chosen.scan else ((), (), None)
+        slots = roster(found, chosen, release)
         read.check_sections((OWN, *(slot.pack for slot in slots)), only_argument=not chosen.scan)
         plugins = cls(read, unreadable, slots, on_error, environment)
         if imports and slots:
             plugins._import_all()
         for module in builtin:  # whose hooks come last, and in this order
-            plugins.manager.register(PluginGuard(module, _Core(Origin(module.__name__))), module.__name__)
+            slot = Candidate(PluginRecord(module.__name__, state=PluginState.ACTIVE), "", module)
+            plugins.manager.register(plugins._guarded(slot), module.__name__)
         return plugins
 
     def check_required(self) -> None:
         """Raise `PluginError` for a plugin that `PEGBOARD_REQUIRE` names and that is not active, with the reason."""
         for name in filter(None, map(str.strip, self._environ.get("PEGBOARD_REQUIRE", "").split(","))):
             wanted = Rule("PEGBOARD_REQUIRE", (name,))
-            named = [slot.record for slot in self._slots if wanted.matches(slot.record.name, slot.record.distribution)]
+            named = [each for each in self.records if wanted.matches(each.name, each.distribution)]
             if not any(record.state is PluginState.ACTIVE for record in named):
                 why = f"is {named[0].state}: {named[0].reason}" if named else "is not installed, or not looked for"
                 raise PluginError(f"PEGBOARD_REQUIRE names {name!r}, which {why}")
@@ -117,7 +127,7 @@ class Plugins:
     def packs(self) -> dict[str, PluginRecord]:
         """The plugins that were asked for, by the prefix of their tools' names; of several those that are active."""
         asked = [slot for slot in self._slots if slot.record.state is not PluginState.FOUND]
-        asked.sort(key=lambda slot: slot.record.state is PluginState.ACTIVE)
+        asked.sort(key=lambda slot: slot.is_active)
         return {slot.pack: slot.record for slot in asked}
 
     @property
@@ -148,19 +158,20 @@ class Plugins:
         Then those of the distributions that could not be read.
         """
         found = [record for record in self.records if record.state in (*_PROBLEMS, PluginState.ACTIVE)]
-        said = [(record.label, text) for record in found for text in (record.reason, *record.faults.values()) if text]
-        return (*(f"{label}: {text}" for label, text in said), *self.unreadable)
+        texts = ((each.label, text) for each in found for text in (each.reason, *each.faults.values()) if text)
+        return (*(f"{label}: {text}" for label, text in texts), *self.unreadable)
 
     @property
     def import_seconds(self) -> dict[str, float]:
         """How long the import of each plugin took, by its name."""
         return {slot.record.name: slot.seconds for slot in self._slots if slot.seconds}
 
-    def ask_all(self) -> None:
+    def ask_all(self, toolkit: Any = None) -> None:
         """Ask what a toolkit is made of, so that one that fails at the last hook contributes nothing to the first.
 
         Raises `PluginError` where the environment names a policy and no active pack holds tools to it.
         """
+        self._toolkit = toolkit
         for hook in _ASSEMBLED:
             self.contributions(hook)
         for variable in _POLICIES:
@@ -175,16 +186,7 @@ class Plugins:
         `on_error="raise"`.
         """
         if hook not in self._answers:
-            call = getattr(self.manager.hook, hook)
-            asking = {impl.plugin for impl in call.get_hookimpls() if "settings" in impl.argnames}
-            for slot in self._active():
-                # Of those, too, that ask for none: a section for them is a mistake. A command line works all the same.
-                if hook != "provide_commands" or slot.guard in asking:
-                    self._settings_of(slot)
-            self._answers[hook] = call(settings=None)
-            if self._refused is not None:
-                raise self._refused
-            self._note_not_offered(self._answers[hook])
+            self._answers[hook] = self._ask(hook)
             self._check()
         active = self.active_packs
         return tuple(
@@ -195,12 +197,20 @@ class Plugins:
             if not isinstance(item, NotOffered)
         )
 
-    def _note_not_offered(self, answers: Iterable[Answer]) -> None:
-        slots = {slot.pack: slot for slot in self._active()}
+    def _ask(self, hook: HookName) -> list[Answer]:
+        call = getattr(self.manager.hook, hook)
+        asking = {impl.plugin for impl in call.get_hookimpls() if "settings" in impl.argnames}
+        for slot in self._active():
+            # Of those, too, that ask for none: a section for them is a mistake. A command line works all the same.
+            if hook != "provide_commands" or slot.guard in asking:
+                self._configure(slot)
+        answers: list[Answer] = call(settings=None, **({"toolkit": self._toolkit} if hook == "provide_tools" else {}))
+        by_pack = {slot.pack: slot for slot in self._active()}
         for answer in answers:
-            slot, found = slots.get(answer.pack or ""), tuple(item for item in answer if isinstance(item, NotOffered))
-            if slot is not None and found:
-                slot.record = evolve(slot.record, not_offered=(*slot.record.not_offered, *found))
+            owner, found = by_pack.get(answer.pack or ""), [item for item in answer if isinstance(item, NotOffered)]
+            if owner is not None and found:
+                owner.record = evolve(owner.record, not_offered=(*owner.record.not_offered, *found))
+        return answers
 
     def tools(self) -> tuple[Contribution, ...]:
         """What the active plugins answer to `provide_tools`, each asked with its own settings.
@@ -211,13 +221,19 @@ class Plugins:
 
     def settings_type(self, pack: str) -> type | None:
         """The attrs class of an active plugin's settings; None if it has none."""
-        if self._settings_types is None:
-            self._settings_types = {answer.pack: answer[0] for answer in self.manager.hook.settings_type()}
         return self._settings_types.get(pack)
+
+    @cached_property
+    def _settings_types(self) -> dict[str | None, type]:
+        return {answer.pack: answer[0] for answer in self.manager.hook.settings_type()}
 
     def settings_of(self, pack: str) -> Any:
         """An active plugin's settings; None if it has none. Raises `SettingsError` as `contributions` does."""
-        return next((self._settings_of(slot) for slot in self._active() if slot.pack == pack), None)
+        for slot in self._active():
+            if slot.pack == pack:
+                self._configure(slot)
+                return slot.settings
+        return None
 
     def tools_from(self, source: Any, passed: Collection[str] = ()) -> Contribution | None:
         """The first answer to how `source` becomes tools; its value is a tuple. None if every plugin passes.
@@ -241,23 +257,22 @@ class Plugins:
         for slot in self._active():
             if slot.record.name == plugin.plugin:
                 self._pass_over(slot, reason, cause)
-        self._check()
 
     def _pass_over(self, slot: Candidate, reason: str, cause: BaseException | None) -> None:
         note = self.settings.redact(reason)
         self._note(slot, note)
-        error = PluginError(f"the plugin {slot.record.label}: {note}")
-        error.__cause__ = cause
-        self._passed_over.append(error)
+        if self._on_error == "raise":
+            raise PluginError(f"the plugin {slot.record.label}: {note}") from cause
 
     def find_faults(self, plugin: Origin, faults: Mapping[str, str]) -> None:
         """Say what is wrong with tools of an active plugin that cannot be tools. Raises as `pass_over` does."""
-        said = {name: fault if repr(name) in fault else f"tool {name!r}: {fault}" for name, fault in faults.items()}
+        redact = self.settings.redact
+        told = {name: redact(text if repr(name) in text else f"tool {name!r}: {text}") for name, text in faults.items()}
         for slot in self._active():
             if slot.record.name == plugin.plugin:
-                slot.record = evolve(slot.record, faults={name: self.settings.redact(said[name]) for name in said})
-                if self._on_error == "raise" and said:
-                    raise PluginError(f"the plugin {slot.record.label}: {'; '.join(slot.record.faults.values())}")
+                slot.record = evolve(slot.record, faults=told)
+                if self._on_error == "raise" and told:
+                    raise PluginError(f"the plugin {slot.record.label}: {'; '.join(told.values())}")
 
     def explain_absent(self, name: str, *, brief: bool = False) -> str | None:
         """A sentence for the message that there is no tool `name`, if a plugin may be why that is so.
@@ -265,18 +280,17 @@ class Plugins:
         A `brief` one is for a model, which can change nothing of it.
         """
         for slot in self._active():
-            own, broken = name.removeprefix(f"{slot.pack}__"), slot.record.faults
-            unfit = [NotOffered(own, "it cannot be used here", broken[own])] if own in broken else []
-            for each in (*slot.record.not_offered, *unfit):
+            own, record = name.removeprefix(f"{slot.pack}__"), slot.record
+            unfit = (NotOffered(tool, "it cannot be used here", fault) for tool, fault in record.faults.items())
+            for each in (*record.not_offered, *unfit):
                 if own in each.names:
-                    return f"The plugin {slot.record.label} does not offer it: {each.reason if brief else each}."
-        absent = [slot for slot in self._slots if slot.record.state is not PluginState.ACTIVE]
+                    return f"The plugin {record.label} does not offer it: {each.reason if brief else each}."
+        absent = [slot for slot in self._slots if not slot.is_active]
         pack, separator, _ = name.partition("__")
         for slot in absent:
             if separator and slot.pack == pack_name(pack):
-                record = slot.record
-                why = "." if brief else f": {record.reason}"
-                return f"The plugin {record.label}, whose tool this may be, is {_state(record)}{why}"
+                why = "." if brief else f": {slot.record.reason}"
+                return f"The plugin {slot.record.label}, whose tool this may be, is {_state(slot.record)}{why}"
         # One that nobody asked for is not missed.
         missed = [slot.record for slot in absent if slot.record.state is not PluginState.FOUND]
         # Who was blocked on purpose is the least likely reason.
@@ -287,7 +301,7 @@ class Plugins:
         return f"It may belong to a plugin that is not active: {shown}{' and more' if len(missed) > 5 else ''}."
 
     def _active(self) -> list[Candidate]:
-        return [slot for slot in self._slots if slot.record.state is PluginState.ACTIVE]
+        return [slot for slot in self._slots if slot.is_active]
 
     def _import_all(self) -> None:
         for claimants in groups(self._slots):
@@ -301,14 +315,14 @@ class Plugins:
         self._check()
 
     def _import(self, slot: Candidate) -> bool:
-        outcome = self._run(slot, lambda: self._load(slot))
+        outcome = self._isolated(slot, lambda: self._load(slot))
         slot.seconds = outcome.seconds
         if outcome.seconds > _LONG_IMPORT:
             slot.notes.append(f"took {outcome.seconds:.1f} s to import; put what is heavy behind an import string")
         if outcome.error is None:
             slot.become(PluginState.ACTIVE, "; ".join(slot.notes))
             return True
-        self._set_failed(slot, failure(outcome.error, "at import", slot.record), outcome.error)
+        self._fail(slot, outcome.error, "at import")
         return False
 
     def _load(self, slot: Candidate) -> None:
@@ -317,27 +331,52 @@ class Plugins:
         twin = next((each for each in self._active() if each.plugin is slot.plugin), None)
         if twin is not None:
             raise PluginError(f"it is the plugin {twin.record.name!r}; register it once")
-        slot.guard = PluginGuard(slot.plugin, _Pack(self, slot))
+        slot.guard = self._guarded(slot)
 
-    def _settings_of(self, slot: Candidate) -> Any:
-        if slot.pack not in self._configured:
-            self._configured[slot.pack] = self._read_settings(slot)
-        return self._configured[slot.pack]
+    def _guarded(self, slot: Candidate) -> PluginGuard:
+        return PluginGuard(slot.plugin, slot, partial(self._run, slot), partial(self._wrap, slot))
 
-    def _read_settings(self, slot: Candidate) -> Any:
-        cls = self.settings_type(slot.pack)
-        if slot.record.state is not PluginState.ACTIVE:  # as the question has shown
+    def _run(self, slot: Candidate, hook: str, action: Callable[[], Any]) -> Any:
+        """Run an implementation; None where its plugin has failed, or fails now."""
+        if not slot.pack:
+            return action()  # what one of the core's own raises is a fault of the core, and must be visible
+        if not slot.is_active:
             return None
+        outcome = self._isolated(slot, action)
+        if hook == "provide_guards" and isinstance(outcome.error, SettingsError):
+            raise outcome.error  # a policy that cannot be loaded must not be left out
+        if outcome.error is not None:
+            self._fail(slot, outcome.error, f"in {hook}")
+        return outcome.value
+
+    def _wrap(self, slot: Candidate, hook: str, action: Callable[[], Any]) -> Any:
+        """Run a part of a wrapper; None where it fails and is passed over."""
+        if not slot.is_active:
+            return None
+        outcome = self._isolated(slot, action)
+        if outcome.error is not None:
+            reason = failure(outcome.error, f"in {hook}", slot.record)
+            self._pass_over(slot, f"its wrapper of {hook} was passed over: {reason}", outcome.error)
+        return outcome.value
+
+    def _configure(self, slot: Candidate) -> None:
+        """Read a plugin's settings, once."""
+        if slot.is_configured:
+            return
+        cls = self.settings_type(slot.pack)
+        if not slot.is_active:  # as the question has shown
+            return
         if cls is None:
             self.settings.refuse_section(slot.pack)
-            return None
-        outcome = self._run(slot, lambda: self.settings.structure(slot.pack, cls, self._own_types))
-        if isinstance(outcome.error, SettingsError) and not isinstance(outcome.error, MissingSettingsError):
-            raise outcome.error
-        if outcome.error is not None:
-            self._set_failed(slot, failure(outcome.error, "in settings_type", slot.record), outcome.error)
-            self._check()
-        return outcome.value
+        else:
+            outcome = self._isolated(slot, lambda: self.settings.structure(slot.pack, cls, self._own_types))
+            if isinstance(outcome.error, SettingsError) and not isinstance(outcome.error, MissingSettingsError):
+                raise outcome.error
+            if outcome.error is not None:
+                self._fail(slot, outcome.error, "in settings_type")
+                self._check()
+            slot.settings = outcome.value
+        slot.is_configured = True
 
     @cached_property
     def _own_types(self) -> list[Any]:
@@ -345,7 +384,7 @@ class Plugins:
         answers = self.manager.subset_hook_caller("provide_types", packs)(settings=None)
         return [handler for answer in answers for handler in answer]
 
-    def _run(self, slot: Candidate, action: Callable[[], Any]) -> IsolatedRun:
+    def _isolated(self, slot: Candidate, action: Callable[[], Any]) -> IsolatedRun:
         outcome = isolated(action)
         self._note(slot, *outcome.notes)
         return outcome
@@ -353,22 +392,20 @@ class Plugins:
     def _note(self, slot: Candidate, *notes: str) -> None:
         new = [note for note in notes if note not in slot.notes]
         slot.notes.extend(new)
-        if new and slot.record.state is PluginState.ACTIVE:
+        if new and slot.is_active:
             slot.record = evolve(slot.record, reason="; ".join(slot.notes))
 
     def _check(self) -> None:
-        """Raises `PluginError` for what is wrong by now, where it has to raise."""
-        if self._on_error == "raise":
-            for slot in self._slots:
-                if slot.record.state in _PROBLEMS:
-                    _refuse(slot)
-            if self._passed_over:
-                raise self._passed_over[0]
+        """Raises `PluginError` for the first plugin, by name, that is not fit to be used, where it has to raise."""
+        for slot in self._slots if self._on_error == "raise" else ():
+            record = slot.record
+            if record.state in _PROBLEMS:
+                raise PluginError(f"the plugin {record.label} is {record.state}: {record.reason}") from slot.exception
 
-    def _set_failed(self, slot: Candidate, reason: str, error: BaseException | None) -> None:
-        slot.exception = error
-        slot.traceback = self.settings.redact(traceback_text(error)) if error else ""
-        slot.become(PluginState.FAILED, self.settings.redact(reason))
+    def _fail(self, slot: Candidate, error: BaseException, where: str) -> None:
+        redact = self.settings.redact
+        slot.exception, slot.traceback = error, redact(traceback_text(error))
+        slot.become(PluginState.FAILED, redact(failure(error, where, slot.record)))
         if self.manager.has_plugin(slot.pack) and self.manager.get_plugin(slot.pack) is slot.guard:
             self.manager.unregister(slot.guard)
 
@@ -377,74 +414,11 @@ class Plugins:
         return f"Plugins({', '.join(count for count in counts if not count.startswith('0 '))})"
 
 
-class _Pack(NamedTuple):
-    """A plugin behind its guard: what it raises is its own end, or that of its wrapper."""
+def _discovered() -> tuple[Iterable[FoundPlugin], tuple[str, ...], str | None]:
+    from pegboard._plugins.discovery import discover  # the program may want none of what is installed
 
-    plugins: Plugins
-    slot: Candidate
-
-    @property
-    def origin(self) -> Origin:
-        return self.slot.record.origin
-
-    @property
-    def pack(self) -> str:
-        return self.slot.pack
-
-    @property
-    def settings(self) -> Any:
-        return self.plugins._configured.get(self.slot.pack)
-
-    def run(self, hook: str, action: Callable[[], T]) -> T | None:
-        slot = self.slot
-        if slot.record.state is not PluginState.ACTIVE:
-            return None
-        outcome = self.plugins._run(slot, action)
-        if hook == "provide_guards" and isinstance(outcome.error, SettingsError):
-            self.plugins._refused = outcome.error
-        if outcome.error is not None:
-            self.plugins._set_failed(slot, failure(outcome.error, f"in {hook}", slot.record), outcome.error)
-        return cast("T | None", outcome.value)
-
-    def wrap(self, hook: str, action: Callable[[], T]) -> T | None:
-        slot, plugins = self.slot, self.plugins
-        if slot.record.state is not PluginState.ACTIVE:
-            return None
-        outcome = plugins._run(slot, action)
-        if outcome.error is not None:
-            reason = failure(outcome.error, f"in {hook}", slot.record)
-            plugins._pass_over(slot, f"its wrapper of {hook} was passed over: {reason}", outcome.error)
-        return cast("T | None", outcome.value)
-
-
-class _Core(NamedTuple):
-    """One of the core's own plugins: what it raises is a fault of the core, and must be visible."""
-
-    origin: Origin
-    pack: None = None
-    settings: None = None
-
-    def run(self, hook: str, action: Callable[[], T]) -> T | None:
-        return action()
-
-    def wrap(self, hook: str, action: Callable[[], T]) -> T | None:
-        return action()
-
-
-def _rostered(chosen: Selection) -> tuple[list[Candidate], tuple[str, ...]]:
-    """A slot for each plugin, and what could not be read; nobody looks at what is installed unless it is wanted."""
-    if not chosen.scan:
-        return roster((), chosen, None) if chosen.objects else [], ()
-    from pegboard._plugins.discovery import discover
-
-    discovery = discover()
-    return roster(discovery.found, chosen, discovery.core), discovery.unreadable
+    return discover()
 
 
 def _state(record: PluginRecord) -> str:
     return "not selected" if record.state is PluginState.FOUND else str(record.state)
-
-
-def _refuse(slot: Candidate) -> NoReturn:
-    record = slot.record
-    raise PluginError(f"the plugin {record.label} is {record.state}: {record.reason}") from slot.exception

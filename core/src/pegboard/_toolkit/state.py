@@ -109,7 +109,7 @@ class ToolkitState:
         self.options = options
         self.toolkit = toolkit
         self.plugins = plugins
-        plugins.ask_all()
+        plugins.ask_all(toolkit)
         self.assembly = tables(plugins)
         own = {each.value.name: each.value for each in plugins.contributions("provide_backends") if each.builtin}
         own["thread"].size = options.max_threads
@@ -159,7 +159,7 @@ class ToolkitState:
 
     def own_tool(self, name: str) -> Tool:
         """A tool of the core itself, from the built-in plugin that provides it."""
-        from pegboard._plugins.loading import load_plugin
+        from pegboard._plugins.candidates import load_plugin
 
         offered = (each.value for each in self.plugins.tools() if each.builtin)
         function = load_plugin(next(target for target in offered if target.endswith(f":{name}")))
