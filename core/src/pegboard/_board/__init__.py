@@ -1,4 +1,4 @@
-"""What hangs there: the board, groups, views and permissions.
+"""What is registered: the board, groups, and what each session says of both and shows of them.
 
 Tools enter; immutable snapshots leave.
 """

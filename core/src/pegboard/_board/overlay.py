@@ -1,22 +1,24 @@
-"""Overlays: what one session says of tools and groups, with the wider session behind it; how the meta tool tells it."""
+"""Overlays: what one session says of tools and groups, with the wider session behind it, and what it shows of them."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 from weakref import WeakKeyDictionary
 
-from pegboard._base.names import SEARCH_TOOL
+from pegboard._base.errors import ConflictError, RegistrationError, UnknownNameError, suggestion
+from pegboard._base.names import OWN, SEARCH_TOOL, Names, Rename, check_name, listed, renamed
 from pegboard._board.board import Board, Groups, View, groups_of
-from pegboard._board.guards import Guards, strictest
+from pegboard._board.permissions import Guards, fingerprint, strictest
 from pegboard._model.policy import DEFAULT_POLICY, ExecutionPolicy, Permission
 from pegboard._model.tool import Entry, Tool
 
 if TYPE_CHECKING:
-    from pegboard._board.views import ViewRules
     from pegboard._model.program import Group, Manager
 
+_WILD: Final = frozenset("*?[")
 META_TOOL: Final = "reset_equipped_tools"
 PARAMETER: Final = "to_activate"
 
@@ -28,13 +30,18 @@ _NONE: Final = "There are no groups yet."
 
 Fact: TypeAlias = Literal["active", "found", "presets"]
 
-_Said: TypeAlias = Mapping[Fact, WeakKeyDictionary[Entry, Any]]
 
-_Permissions: TypeAlias = Mapping[str, tuple[Permission, object]]
+class _Decision(NamedTuple):
+    """The permission of a tool, None once the tool was removed; its hash when that was decided, and where it was."""
 
-# What is said is replaced, never changed: whoever looks meanwhile sees all of it or nothing.
-_NOTHING_SAID: Final[_Said] = {}
-_NOT_SAID: Final[_Permissions] = {}
+    permission: Permission | None
+    fingerprint: str
+    place: object
+
+
+# What is said is replaced, never changed: a reader sees all of it or nothing.
+_NOTHING_SAID: Final[Mapping[Fact, WeakKeyDictionary[Entry, Any]]] = {}
+_NOTHING_DECIDED: Final[Mapping[str, _Decision]] = {}
 
 
 class Overlay:
@@ -58,8 +65,7 @@ class Overlay:
         self._policy = policy
         self._rules = rules
         self._said = _NOTHING_SAID
-        self._permissions = _NOT_SAID
-        self._allowed: dict[str, str] = {}  # hashes of tools as they were when they were allowed, by name
+        self._decisions = _NOTHING_DECIDED
         self._closed = False
         self._view: View | None = None
         self.is_parent = False
@@ -158,42 +164,38 @@ class Overlay:
         What a session allowed ends when the tool is removed, so that a later namesake has to ask.
         """
         for overlay in self.chain():
-            permission, place = overlay._permissions.get(tool.name, (None, None))
-            if permission in (Permission.PROMPT, Permission.NEVER):
-                return permission, ""
-            if (before := overlay._allowed.get(tool.name)) is not None:
-                from pegboard._board.permissions import fingerprint
-
-                if before != fingerprint(tool):
-                    return Permission.PROMPT, f"{tool.name} has changed since it was allowed"
-            if permission is not None and place in (None, tool.entry.place):
-                return permission, ""
+            decision = overlay._decisions.get(tool.name)
+            if decision is None:
+                continue
+            if decision.permission in (Permission.PROMPT, Permission.NEVER):
+                return decision.permission, ""
+            if decision.fingerprint != fingerprint(tool):
+                return Permission.PROMPT, f"{tool.name} has changed since it was allowed"
+            if decision.permission is not None and decision.place in (None, tool.entry.place):
+                return decision.permission, ""
         return None, ""
 
     def set_permission(self, tool: Tool, permission: Permission, read: Tool) -> None:
         """Set it for the tool as it was `read`. Raises what a guard raises: nothing has changed then."""
-        from pegboard._board.permissions import fingerprint
-
         kept = bool(self.guards) and self.guards.hear(read.evolve(name=tool.name), permission, keep=self.parent is None)
         # The toolkit is told when a tool goes (`forget_allowed`), its sessions are not.
         place = None if self.parent is None else tool.entry.place
+        decided = {} if kept else {tool.name: _Decision(permission, fingerprint(read), place)}
         with self._lock:
-            said, allowed = dict(self._permissions), dict(self._allowed)
-            said.pop(tool.name, None)
-            allowed.pop(tool.name, None)
-            if not kept:
-                said[tool.name], allowed[tool.name] = (permission, place), fingerprint(read)
-            self._permissions, self._allowed = said, allowed
+            others = {name: each for name, each in self._decisions.items() if name != tool.name}
+            self._decisions = {**others, **decided}
 
     def forget_allowed(self, tools: Iterable[Tool]) -> None:
         """Drop what tools that are removed were allowed; one that comes back changed has to ask all the same."""
-        gone = list(tools)
+        gone = {tool.name: tool for tool in tools}
         if self.guards:
-            for tool in gone:
+            for tool in gone.values():
                 self.guards.hear(tool, None, keep=True)
-        names = {tool.name for tool in gone if self._permissions.get(tool.name, (None,))[0] is Permission.ALWAYS}
         with self._lock:
-            self._permissions = {name: said for name, said in self._permissions.items() if name not in names}
+            self._decisions = {
+                name: each._replace(permission=None) if name in gone and each.permission is Permission.ALWAYS else each
+                for name, each in self._decisions.items()
+            }
 
     # Groups ----------------------------------------------------------------------------------------------------
 
@@ -241,6 +243,84 @@ class Overlay:
         self._say("active", {group.entry: group.name in wanted for group in self.groups.all(managed_by)})
         if managed_by is None and self.parent is not None:
             self._closed = True
+
+
+class ViewRules:
+    """What a session shows of the wider view: a tool that fits everything that is asked, under its new name.
+
+    The tool that pages through long output is always there and keeps its name: results speak of it.
+    """
+
+    def __init__(
+        self,
+        include: Names | None,
+        exclude: Names,
+        tags: Names,
+        prefix: str,
+        rename: Rename | None,
+        where: Callable[[Tool], bool] | None,
+    ) -> None:
+        self.include = None if include is None else listed(include)
+        self.exclude = listed(exclude)
+        self.tags = listed(tags)
+        self.prefix = prefix
+        self.rename = rename
+        self.where = where
+
+    def check(self, wider: View, view: View) -> None:
+        """Raise `UnknownNameError` for a name that names nothing, and the error of names that cannot be given."""
+        known = {name for each, tool in wider.tools.items() for name in _names(wider, each, tool)}
+        others = list(self.rename) if isinstance(self.rename, Mapping) else []
+        for name in (*(self.include or ()), *self.exclude, *others):
+            if name not in known and (name in others or not _WILD & set(name)):
+                hint = suggestion(name, wider.tools, noun="tools")
+                raise UnknownNameError(f"the view cannot find a tool {name!r}. {hint}")
+        for error in view.refused.values():
+            raise error
+
+    def applied(self, wider: View) -> View:
+        """What these rules show of a wider view."""
+        by_name: dict[str, list[tuple[str, Tool]]] = {}
+        for name, tool in wider.tools.items():
+            if tool.pack is None and tool.origin.plugin == OWN:
+                by_name.setdefault(name, []).append((name, tool))
+            elif self._shows(_names(wider, name, tool), name, tool):
+                by_name.setdefault(renamed(name, self.rename, self.prefix, name), []).append((name, tool))
+        refused: dict[str, RegistrationError] = {}
+        for name, candidates in by_name.items():
+            error = _refusal(name, [wide for wide, _ in candidates])
+            if error is not None:
+                refused[name] = error
+        tools = {name: candidates[0][1] for name, candidates in by_name.items() if name not in refused}
+        return View(wider.board, tools, {tool.entry: name for name, tool in tools.items()}, refused)
+
+    def _shows(self, names: tuple[str, ...], name: str, tool: Tool) -> bool:
+        return (
+            (self.include is None or _fits(names, self.include))
+            and not _fits(names, self.exclude)
+            and (not self.tags or not set(self.tags).isdisjoint(tool.tags))
+            and (self.where is None or bool(self.where(tool if name == tool.name else tool.evolve(name=name))))
+        )
+
+
+def _names(wider: View, name: str, tool: Tool) -> tuple[str, ...]:
+    """What a tool goes by: on the board also by its pack's name, in a view only by the name shown there."""
+    return (name, tool.qualified_name) if wider.names is None else (name,)
+
+
+def _fits(names: tuple[str, ...], patterns: tuple[str, ...]) -> bool:
+    return any(fnmatchcase(name, pattern) for name in names for pattern in patterns)
+
+
+def _refusal(name: str, candidates: list[str]) -> RegistrationError | None:
+    if len(candidates) > 1:
+        both = " and ".join(map(repr, candidates))
+        return ConflictError(f"{both} would both be called {name!r} in this view; rename one of them, or leave it out")
+    try:
+        check_name(name)
+    except RegistrationError as error:
+        return RegistrationError(f"{candidates[0]!r} cannot be called that in this view: {error}")
+    return None
 
 
 class GroupFace:

@@ -1,15 +1,94 @@
-"""Tools as they were when somebody allowed them: what a permission goes by."""
+"""Permissions: what guards decide about tools, the strictest of all, and what a tool was when somebody allowed it."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, Final
+from weakref import WeakKeyDictionary
 
 from attrs import asdict
 
-from pegboard._base.errors import PegboardError
+from pegboard._base.effects import pass_interrupt
+from pegboard._base.errors import PegboardError, describe_exception
 from pegboard._base.jsonable import digest
 from pegboard._base.names import OWN
-from pegboard._model.tool import Tool
+from pegboard._model.policy import Permission
+from pegboard._model.tool import Origin, Tool
+from pegboard.extension import Guard, Verdict
+
+_ORDER: Final = (None, Permission.ALWAYS, Permission.PROMPT, Permission.NEVER)
+_SILENT: Final = Verdict()
+
+
+def strictest(*permissions: Permission | None) -> Permission | None:
+    """The strictest of several: never, prompt, always, nothing."""
+    return max(permissions, key=_ORDER.index)
+
+
+class Guards:
+    """The guards of one toolkit. Each is asked once about a tool; one that fails keeps the tool back."""
+
+    def __init__(self, guards: Iterable[tuple[Guard, Origin]] = ()) -> None:
+        self._guards = list(guards)
+        self._said: WeakKeyDictionary[Tool, list[tuple[Guard, str, Verdict]]] = WeakKeyDictionary()
+
+    def __bool__(self) -> bool:
+        return bool(self._guards)
+
+    def verdict(self, tool: Tool) -> Verdict:
+        """What holds for a tool by its name on the board; the reason is that of the strictest guard."""
+        said = self._all(tool) if self._guards else []
+        if not said:
+            return _SILENT
+        _, _, hard = max(said, key=lambda each: _weight(each[2]))
+        return hard
+
+    def _all(self, tool: Tool) -> list[tuple[Guard, str, Verdict]]:
+        said = self._said.get(tool)
+        if said is None:
+            said = self._said[tool] = [(guard, *self._asked(guard, origin, tool)) for guard, origin in self._guards]
+        return said
+
+    def _asked(self, guard: Guard, origin: Origin, tool: Tool) -> tuple[str, Verdict]:
+        label = f"the guard {guard.name!r} of {origin}" if guard.name else f"the guard of {origin}"
+        try:
+            verdict: Any = guard.judge(tool)
+            if verdict is None or isinstance(verdict, Verdict):
+                return label, _SILENT if verdict is None else verdict
+            reason = f"{label} gave {type(verdict).__name__!r} for {tool.name!r}, not a Verdict"
+        except BaseException as error:  # noqa: BLE001 - what cannot be judged is kept back, whatever was raised
+            pass_interrupt(error)
+            reason = f"{label} failed for {tool.name!r}: {describe_exception(error)}"
+        return label, Verdict(offered=False, reason=f"{reason}; the tool is kept back")
+
+    def verdicts(self, tool: Tool) -> list[tuple[str, Verdict]]:
+        """What each guard says, with the guard as messages name it."""
+        return [(label, verdict) for _, label, verdict in self._all(tool)]
+
+    def asks_again(self, tool: Tool) -> str:
+        """Why a guard that keeps decisions asks about a tool; empty if none does, or has no reason."""
+        said = self._all(tool) if self._guards else []
+        kept = [each for guard, _, each in said if guard.decided is not None]
+        return next((each.reason for each in kept if each.permission is Permission.PROMPT and each.reason), "")
+
+    def hear(self, tool: Tool, permission: Permission | None, *, keep: bool) -> bool:
+        """Tell the guards of a decision before anything changes; whether one of them keeps it.
+
+        Raises `PegboardError` naming a guard that holds the tool more strictly and hears of no decision, and what a
+        guard raises that does. Without `keep` none is told: the decision is that of a session alone.
+        """
+        for guard, label, verdict in self._all(tool) if permission is not None else ():
+            holds = not verdict.offered or _ORDER.index(verdict.permission) > _ORDER.index(permission)
+            if holds and guard.decided is None:
+                state = "back" if not verdict.offered else f"at {str(verdict.permission)!r}"
+                raise PegboardError(f"{label} holds {tool.name!r} {state}: {verdict.reason or 'it gives no reason'}")
+        kept = [guard.decided(tool, permission) for guard, _ in self._guards if keep and guard.decided is not None]
+        self._said.clear()
+        return any(kept)
+
+
+def _weight(verdict: Verdict) -> tuple[bool, int]:
+    return not verdict.offered, _ORDER.index(verdict.permission)
 
 
 def facts_of(tool: Tool) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from attrs import evolve
 from pegboard._base.effects import ClosedError
 from pegboard._base.errors import ToolError
 from pegboard._base.names import check_name
-from pegboard._board.overlay import Overlay
+from pegboard._board.overlay import Overlay, ViewRules
 from pegboard._execution.bound import BoundTool
 from pegboard._execution.runner import NOTHING_GIVEN
 from pegboard._injection.context import Scope
@@ -95,8 +95,6 @@ class Session(Catalog):
         fit do not exist in the view. It follows the board. Raises `UnknownNameError` for a name that nothing has,
         `ConflictError` for two tools of one name, and `RegistrationError` for a name that providers refuse.
         """
-        from pegboard._board.views import ViewRules
-
         rules = ViewRules(include, exclude, tags, prefix, rename, where)
         overlay = Overlay(self._core.groups, self._overlay, rules=rules)
         session = Session(self._core, overlay, self.scope, self.agent, self.subject, self.id)

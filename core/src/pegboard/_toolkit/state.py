@@ -15,8 +15,8 @@ from pegboard._base.effects import tried
 from pegboard._base.errors import UnknownNameError, suggestion
 from pegboard._base.names import OWN, SEARCH_TOOL
 from pegboard._board.board import Registry
-from pegboard._board.guards import Guards
 from pegboard._board.overlay import Overlay
+from pegboard._board.permissions import Guards
 from pegboard._execution.concurrency import Limit
 from pegboard._execution.engine import Engine
 from pegboard._execution.prepared import CallRunner

@@ -7,6 +7,6 @@ from types import ModuleType
 
 def plugins() -> tuple[ModuleType, ...]:
     """The built-in plugins, each a module with hook implementations."""
-    from pegboard.builtin import backends, converters, injectors, sources, tools, types
+    from pegboard.builtin import backends, sources, tools, types, values
 
-    return backends, converters, injectors, sources, tools, types
+    return backends, sources, tools, types, values

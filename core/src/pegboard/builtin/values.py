@@ -1,13 +1,56 @@
-"""Built-in converters: bytes become images, audio, video or files, by how they begin."""
+"""Built-in injectors and converters: what every tool may ask for by type, and what bytes that one returns become."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
+from typing import Any, Final
 
+from pegboard import Session, Toolkit
+from pegboard._base.markers import MISSING
+from pegboard._injection.invocation import Invocation
+from pegboard._model.call import Agent, CancelToken, Emitter, ToolCall
 from pegboard._model.result import Block
-from pegboard.extension import Converter
+from pegboard.extension import Converter, Injector
 from pegboard.hookspecs import hookimpl
+
+
+def emitter(invocation: Invocation) -> Emitter:
+    """Reports progress."""
+    return invocation.emitter
+
+
+def agent(invocation: Invocation) -> Any:
+    """The object passed as `agent=` to the call, else to the session."""
+    found = invocation.session.agent if invocation.agent is None else invocation.agent
+    return MISSING if found is None else found
+
+
+def call(invocation: Invocation) -> ToolCall:
+    """The running call."""
+    return invocation.call
+
+
+def token(invocation: Invocation) -> CancelToken:
+    """Set when the call should stop."""
+    return invocation.token
+
+
+def session(invocation: Invocation) -> Any:
+    """The session in whose name the call is made."""
+    return invocation.session
+
+
+def toolkit(invocation: Invocation) -> Any:
+    """The toolkit of that session."""
+    return invocation.session.toolkit
+
+
+@hookimpl
+def provide_injectors() -> Iterable[Injector]:
+    """The specials."""
+    resolvers = {Emitter: emitter, Agent: agent, ToolCall: call, CancelToken: token, Session: session, Toolkit: toolkit}
+    return [Injector(cls, resolve) for cls, resolve in resolvers.items()]
+
 
 # Magic numbers: the WHATWG MIME Sniffing Standard, section 6.
 _SIGNATURES: Final[tuple[tuple[bytes, bytes, str], ...]] = (
