@@ -9,8 +9,8 @@ from types import ModuleType
 
 import pytest
 
-from pegboard import Dialect, RegistrationError, Toolkit, UnknownNameError, hookimpl, tool
-from pegboard._base.known_packs import KNOWN_PACKS, known_pack, pack_for_class, to_install
+from pegboard import Dialect, PluginError, RegistrationError, Toolkit, UnknownNameError, hookimpl, tool
+from pegboard._base.known_packs import KNOWN_PACKS, how_to_get, known_pack, pack_for_class
 from tests.workspace.project import CORE, PACKS
 
 TABLE = CORE.path / "src/pegboard/_base/known_packs.py"
@@ -53,11 +53,12 @@ class TestLookup:
         assert found is not None
         assert found.name == "pydantic"
 
-    def test_nothing_to_install_where_all_of_it_is_there(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_nothing_to_install_where_it_is_there(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("pegboard._base.known_packs.find_spec", lambda name: None)
-        assert to_install("dialects") == "Install one with: pip install pegboard-dialects"
+        assert how_to_get(known_pack("dialects")) == "To install it: pip install pegboard-dialects"
         monkeypatch.setattr("pegboard._base.known_packs.find_spec", lambda name: ModuleSpec(name, None))
-        assert to_install("dialects") == ""
+        assert how_to_get(known_pack("dialects")).startswith("pegboard-dialects is installed, but not selected here")
+        assert how_to_get(None) == ""
 
 
 class TestMessages:
@@ -65,13 +66,35 @@ class TestMessages:
         ("backend", "remedy"),
         [("ray", r"To install it: pip install pegboard-ray$"), ("treads", r"Did you mean 'thread'\?")],
     )
-    def test_unknown_backend(self, toolkit: Toolkit, backend: str, remedy: str) -> None:
+    def test_unknown_backend(
+        self, toolkit: Toolkit, backend: str, remedy: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("pegboard._base.known_packs.find_spec", lambda name: None)
+
         @tool(backend=backend)
         def far(x: int) -> int:
             return x
 
         with pytest.raises(RegistrationError, match=rf"no backend '{backend}'\. {remedy}"):
             toolkit.register(far)
+
+    def test_of_packs_that_are_installed_but_not_selected(self) -> None:
+        @tool(backend="process")
+        def far(x: int) -> int:
+            return x
+
+        with Toolkit(plugins=["cli"]) as toolkit, pytest.raises(RegistrationError) as backend:
+            toolkit.register(far)
+        with Toolkit(plugins=()) as toolkit, pytest.raises(UnknownNameError) as dialect:
+            toolkit.schemas("openai")
+        for text in (str(backend.value), str(dialect.value)):
+            assert "is installed, but not selected" in text
+            assert "pip install" not in text
+
+    def test_of_a_policy_that_is_installed_but_not_selected(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("PEGBOARD_LOCK", "pegboard.lock")
+        with pytest.raises(PluginError, match=r"PEGBOARD_LOCK is set.*pegboard-policy is installed, but not selected"):
+            Toolkit(plugins=())
 
     def test_unknown_dialect_where_the_pack_is_installed(self) -> None:
         @hookimpl

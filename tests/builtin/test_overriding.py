@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from pegboard import Injector, Session, Status, Toolkit, hookimpl, tool
+from pegboard import Injector, PegboardError, Session, Status, Toolkit, hookimpl, tool
 from pegboard.inspection import plugins_of
 from tests.support.board_tools import named, names
 
@@ -59,6 +59,43 @@ class TestTools:
         assert names(session) == ["search_tools", "ant", "asp", "plain"]
         assert session.found_tools == ("ant", "asp")
         assert toolkit.found_tools == ()
+
+    @pytest.mark.parametrize("parameters", ["first: str", "limit: int, query: str", "query: str, limit: int = 9"])
+    @pytest.mark.parametrize(
+        "answer", ["found", "[session[each].schema().to_dict() for each in found]", "'listed ' + ', '.join(found)"]
+    )
+    def test_the_search_of_the_program_asks_it_too(self, parameters: str, answer: str) -> None:
+        source = f"""
+def search_tools(session: Session, {parameters}):
+    "Find tools by their first letters."
+    asked.append({{name: each for name, each in locals().items() if name != "session"}})
+    wanted = {"first" if "first" in parameters else "query"}
+    found = [each.name for each in session.deferred_tools if each.name.startswith(wanted)]
+    session.add_found_tools(*found)
+    return {answer}
+"""
+        made: dict[str, Any] = {"Session": Session, "asked": []}
+        exec(source, made)
+        own = tool(replaces="pegboard__search_tools")(made["search_tools"])
+        toolkit = Toolkit(plugins=[pack(provide_tools=[own])], defer_threshold=2)
+        toolkit.register(*(tool(defer=True)(named(name)) for name in ("ant", "asp", "bee")))
+        session = toolkit.session()
+        assert [each.name for each in session.search("a", 2)] == ["ant", "asp"]
+        assert (session.found_tools, toolkit.found_tools) == (("ant", "asp"), ())
+        limit = {"limit": 2} if "limit" in parameters else {}
+        assert made["asked"] == [{"first" if "first" in parameters else "query": "a", **limit}]
+        view = toolkit.view(prefix="v_")
+        assert [each.name for each in view.search("v_b")] == ["v_bee"]
+
+    def test_a_search_that_fails_raises(self) -> None:
+        @tool(replaces="pegboard__search_tools")
+        def search_tools(query: str) -> list[str]:
+            """Find nothing."""
+            raise ValueError("the index is gone")
+
+        toolkit = Toolkit(plugins=[pack(provide_tools=[search_tools])])
+        with pytest.raises(PegboardError, match="the index is gone"):
+            toolkit.search("a")
 
     def test_the_tool_that_reads_on(self) -> None:
         @tool(replaces="pegboard__read_output")

@@ -324,6 +324,12 @@ class TestSelection:
         with pytest.raises(PluginError, match="the plugin bea is failed: not installed"):
             site.load(selection=["bea"], on_error="raise")
 
+    def test_names_that_are_not_near_are_not_suggested(self, site: Site) -> None:
+        for name in ("openapi", "otel"):
+            site.add(name)
+        reason = record(site.load(selection=["nope"]), "nope").reason
+        assert reason.startswith("not installed. Known installed plugins: acme-ant, ")
+
     @pytest.mark.parametrize("selection", ["installed", ["ant", "bee", "cow"]])
     def test_a_name_to_block_that_is_not_installed(self, site: Site, selection: Any) -> None:
         with Toolkit(plugins=selection, block=["bea", "acme-ant", "no-*"]) as toolkit:

@@ -521,8 +521,11 @@ class TestRefusals:
         with pytest.raises(RegistrationError, match="parameter 'b'"):
             Tool.from_function(f)
 
-    def test_record_without_its_pack(self) -> None:
+    def test_record_without_its_pack(self, monkeypatch: pytest.MonkeyPatch) -> None:
         toolkit = Toolkit(plugins=())
+        with pytest.raises(RegistrationError, match="pegboard-dataclasses is installed, but not selected"):
+            toolkit.register(_record)
+        monkeypatch.setattr("pegboard._base.known_packs.find_spec", lambda name: None)
         with pytest.raises(RegistrationError, match="pip install pegboard-dataclasses"):
             toolkit.register(_record)
 

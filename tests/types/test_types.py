@@ -628,6 +628,11 @@ class TestMetadata:
 
 
 class TestRefusals:
+    @pytest.fixture(autouse=True)
+    def no_packs(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Here the packs that map records are installed."""
+        monkeypatch.setattr("pegboard._base.known_packs.find_spec", lambda name: None)
+
     @pytest.mark.parametrize(
         ("annotation", "says"),
         [

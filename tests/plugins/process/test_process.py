@@ -940,6 +940,12 @@ def test_listener_may_call_another_tool_of_the_kind() -> None:
         assert heard == [11, 11]
 
 
-def test_without_the_pack_a_tool_says_what_to_install() -> None:
+def test_without_the_pack_a_tool_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    toolkit = Toolkit(plugins=())
+    with pytest.raises(
+        RegistrationError, match=r"no backend 'process'.*pegboard-process is installed, but not selected"
+    ):
+        toolkit.register(laborers.add)
+    monkeypatch.setattr("pegboard._base.known_packs.find_spec", lambda name: None)
     with pytest.raises(RegistrationError, match=r"no backend 'process'.*pip install pegboard-process"):
-        Toolkit(plugins=()).register(laborers.add)
+        toolkit.register(laborers.add)

@@ -156,7 +156,7 @@ def nearest(name: str, known: Iterable[str], limit: int = 3) -> list[str]:
     import difflib
 
     folded = {candidate.casefold(): candidate for candidate in sorted(known, reverse=True)}
-    return [folded[key] for key in difflib.get_close_matches(str(name).casefold(), sorted(folded), n=limit, cutoff=0.5)]
+    return [folded[key] for key in difflib.get_close_matches(str(name).casefold(), sorted(folded), n=limit, cutoff=0.6)]
 
 
 def suggestion(name: str, known: Iterable[str], *, noun: str = "names") -> str:

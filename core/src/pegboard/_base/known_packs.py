@@ -31,6 +31,11 @@ class KnownPack(NamedTuple):
         """What to install."""
         return f"pegboard-{self.name}"
 
+    @property
+    def module(self) -> str:
+        """What to import."""
+        return f"pegboard_{self.name}"
+
 
 # Of the packs that give types the one for one library comes first: its classes may be dataclasses too.
 KNOWN_PACKS: Final = (
@@ -73,10 +78,16 @@ def pack_that_gives(what: str) -> KnownPack | None:
     return next((pack for pack in KNOWN_PACKS if what in pack.gives), None)
 
 
-def how_to_install(name: str, gives: str | None = None) -> str:
-    """The advice to somebody who misses a pack of ours, or what it gives; empty for what is not ours."""
-    pack = known_pack(name, gives)
+def how_to_install(pack: KnownPack | None) -> str:
+    """The advice to install a pack of ours that is surely not there; empty for what is not ours."""
     return f"To install it: pip install {pack.distribution}" if pack else ""
+
+
+def how_to_get(pack: KnownPack | None) -> str:
+    """The advice to a program that misses a pack of ours: to install it, or to select it where it is installed."""
+    if pack is None or find_spec(pack.module) is None:
+        return how_to_install(pack)
+    return f"{pack.distribution} is installed, but not selected here, or has failed: toolkit.plugins says which"
 
 
 def pack_for_class(cls: type) -> KnownPack | None:
@@ -88,23 +99,10 @@ def pack_for_class(cls: type) -> KnownPack | None:
     return next((pack for pack in KNOWN_PACKS if not signs.isdisjoint(pack.signs)), None)
 
 
-def to_install(gives: str) -> str:
-    """The advice to somebody who looks for more of a kind; empty if every pack that gives it is installed."""
-    packs = (pack for pack in KNOWN_PACKS if gives in pack.gives)
-    missing = [pack.distribution for pack in packs if find_spec(f"pegboard_{pack.name}") is None]
-    return f"Install one with: pip install {' or '.join(missing)}" if missing else ""
-
-
-def provider(gives: str, absence: str) -> Any:
-    """The module of the pack that gives something. Raises `PegboardError`, with what its absence means, without it."""
-    name = getattr(pack_that_gives(gives), "name", "")
-    try:
-        return import_module(f"pegboard_{name}")
-    except ModuleNotFoundError:
-        raise PegboardError(f"{absence} {how_to_install(name)}".strip()) from None
-
-
 def write_schema(schema: dict[str, Any], dialect: str) -> dict[str, Any]:
     """A schema in another dialect, as the pack that gives it writes it. Raises `PegboardError` without that pack."""
-    absence = f"nothing here writes schemas in the dialect {dialect!r}. It is 2020-12 or openapi-3.0."
-    return dict(provider(dialect, absence).write_schema(schema, dialect))
+    pack = pack_that_gives(dialect)
+    if pack is None or find_spec(pack.module) is None:
+        absence = f"nothing here writes schemas in the dialect {dialect!r}. It is 2020-12 or openapi-3.0."
+        raise PegboardError(f"{absence} {how_to_install(pack)}".strip())
+    return dict(import_module(pack.module).write_schema(schema, dialect))

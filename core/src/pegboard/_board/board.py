@@ -223,7 +223,7 @@ class Registry:
             # What the program's tools cover is gone: if it hangs there once more, it begins afresh.
             if covered:
                 self.update({tool.entry: tool.evolve(entry=Entry()) for tool in covered.values()})
-            own.update(pending)
+            self._hung[None].update(pending)
             self._sets[None].extend(toolsets)
             self._changed()
             return added
@@ -280,41 +280,44 @@ class Registry:
         return [name for name, groups in of_tools if groups and gone.issuperset(groups)]
 
     def leave_groups(self, groups: Iterable[str]) -> None:
-        """Take away the tools that belong to no other group than `groups`, and the others out of these groups."""
+        """Take tools out of groups, and away those that belong to no other one."""
         gone = set(groups)
-        with self._lock:
-            staying = {
-                tool.entry: tool.evolve(groups=left)
-                for tool in self.board.tools.values()
-                if (left := tuple(group for group in groups_of(tool) if group not in gone)) != groups_of(tool) and left
-            }
-            self.remove(self.only_in(gone))
-            self.update(staying)
+
+        def without(tool: Tool) -> Tool | None:
+            named = groups_of(tool)
+            left = tuple(group for group in named if group not in gone)
+            return tool if left == named else tool.evolve(groups=left) if left else None
+
+        self._rewrite(without)
+        self._removed()
 
     def remove(self, names: Iterable[str]) -> None:
-        """Take tools down, all or none. Raises `UnknownNameError` for a name that does not hang there."""
+        """Remove tools, all or none. Raises `UnknownNameError` for a name that none has."""
         with self._lock:
             tools = self.board.tools
             gone = {tools[name].entry for name in self.resolve(names)}
-            self._hung = {
-                pack: {name: tool for name, tool in tools.items() if tool.entry not in gone}
-                for pack, tools in self._hung.items()
-            }
-            self._changed()
+            self._rewrite(lambda tool: None if tool.entry in gone else tool)
         self._removed()
 
     def update(self, fresh: Mapping[Entry, Tool]) -> None:
-        """Put other versions of tools, by the entries of those that hang, in their places, under the same names."""
+        """Put other versions of tools, by the entries of those that are registered, in their places and names."""
 
         def newest(tool: Tool) -> Tool:
             found = fresh.get(tool.entry)
             return tool if found is None else found.evolve(name=tool.name)
 
+        self._rewrite(newest)
+
+    def _rewrite(self, change: Callable[[Tool], Tool | None]) -> None:
+        """Put what `change` makes of each tool in its place; None removes it."""
         with self._lock:
-            for tools in self._hung.values():
-                tools.update({name: newest(tool) for name, tool in tools.items()})
+            self._hung = {
+                pack: {name: new for name, tool in tools.items() if (new := change(tool)) is not None}
+                for pack, tools in self._hung.items()
+            }
             for toolsets in self._sets.values():
-                toolsets[:] = [evolve(each, tools=tuple(map(newest, each.tools))) for each in toolsets]
+                changed = [[new for tool in each.tools if (new := change(tool))] for each in toolsets]
+                toolsets[:] = [evolve(each, tools=tuple(new)) for each, new in zip(toolsets, changed, strict=True)]
             self._changed()
 
     def _build(self) -> Board:

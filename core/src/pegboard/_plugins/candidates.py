@@ -218,7 +218,9 @@ def _missing(selection: Selection, slots: list[Candidate]) -> Iterator[Candidate
     for name, rule in named.items() if selection.scan else ():
         if not Rule(rule.source, (name,)).matches(*known):
             reason = f"not installed. {suggestion(name, known, noun='installed plugins')}"
-            advice = "" if rule in selection.block else f" {how_to_install(name) or 'Install what offers it.'}"
+            advice = (
+                "" if rule in selection.block else f" {how_to_install(known_pack(name)) or 'Install what offers it.'}"
+            )
             slot = Candidate(PluginRecord(name), pack_name(name))
             slot.become(PluginState.FAILED, reason + advice)
             yield slot

@@ -11,7 +11,7 @@ from attrs import evolve
 
 from pegboard import hookspecs
 from pegboard._base.errors import PluginError, SettingsError, traceback_text
-from pegboard._base.known_packs import how_to_install, known_pack
+from pegboard._base.known_packs import how_to_get, known_pack, pack_that_gives
 from pegboard._base.names import OWN, pack_name
 from pegboard._model.plugin_record import Contribution, NotOffered, PluginRecord, PluginState
 from pegboard._model.tool import Origin
@@ -176,7 +176,7 @@ class Plugins:
             self.contributions(hook)
         for variable in _POLICIES:
             if self._environ.get(variable) and not any(known_pack(slot.pack, "policy") for slot in self._active()):
-                remedy = how_to_install("policy", "policy")
+                remedy = how_to_get(pack_that_gives("policy"))
                 raise PluginError(f"{variable} is set, and no active pack holds tools to it. {remedy}")
 
     def contributions(self, hook: HookName) -> tuple[Contribution, ...]:

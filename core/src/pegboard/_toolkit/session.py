@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, overload
 from attrs import evolve
 
 from pegboard._base.effects import ClosedError
-from pegboard._base.errors import ToolError
-from pegboard._base.names import check_name
+from pegboard._base.errors import PegboardError, ToolError
+from pegboard._base.names import SEARCH_TOOL, check_name
 from pegboard._board.overlay import Overlay, ViewRules
 from pegboard._execution.bound import BoundTool
 from pegboard._execution.runner import NOTHING_GIVEN
@@ -21,6 +21,7 @@ from pegboard._model.policy import ExecutionPolicy, Permission
 from pegboard._model.result import ToolResult
 from pegboard._model.tool import Tool, ToolSchema
 from pegboard._toolkit.catalog import Catalog
+from pegboard._toolkit.state import replaces
 from pegboard.extension import BoundDialect
 
 if TYPE_CHECKING:
@@ -161,12 +162,31 @@ class Session(Catalog):
     def search(self, query: str, limit: int = 5) -> list[Tool]:
         """The deferred tools that fit best, best first; they are listed in this session from now on.
 
-        Tools that are not permitted are left out. This is what the tool `search_tools` does.
+        Tools that are not permitted are left out. This is what the tool `search_tools` does; where a pack or the
+        program replaces that tool, it is called, and what its result names was found. Raises `PegboardError` with its
+        text where it ends as an error.
         """
         from pegboard.builtin.search import Index, tool_index
 
+        search = self._find(self._overlay.search_name)
+        if search is not None and replaces(search, SEARCH_TOOL):
+            return self._found_by(self.seen(search), query, limit)
         index: Index = self._remember("index", lambda: tool_index(self.deferred_tools))
         found = [self[name] for name in index.search(query, limit)]
+        self._find_tools(found)
+        return found
+
+    def _found_by(self, search: Tool, query: str, limit: int) -> list[Tool]:
+        """What another search finds: it names or describes tools in its result, or only lists them from now on."""
+        takes, before = list(search.parameters["properties"]), self.found_tools
+        arguments = {"query" if "query" in takes else "".join(takes[:1]): query, "limit": limit}
+        result = self.call_sync(search.name, {name: arguments[name] for name in takes if name in arguments})
+        if result.is_error:
+            raise PegboardError(result.text)
+        listed = result.data if isinstance(result.data, list) else []
+        names = [each.get("name") if isinstance(each, dict) else each for each in listed]
+        new = [name for name in self.found_tools if name not in before]
+        found = [self[str(name)] for name in dict.fromkeys([*names, *new]) if name in self]
         self._find_tools(found)
         return found
 

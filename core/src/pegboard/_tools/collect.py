@@ -103,9 +103,9 @@ class Collector(NamedTuple):
             return
         wanted = tool.options.backend or "thread"
         if wanted not in self.backends:
-            from pegboard._base.known_packs import how_to_install
+            from pegboard._base.known_packs import how_to_get, known_pack
 
-            remedy = how_to_install(wanted, "backends") or suggestion(wanted, self.backends, noun="backends")
+            remedy = how_to_get(known_pack(wanted, "backends")) or suggestion(wanted, self.backends, noun="backends")
             raise RegistrationError(f"tool {tool.name!r}: there is no backend {wanted!r}. {remedy}")
         check = getattr(self.backends[wanted], "check", None)
         if check is not None:

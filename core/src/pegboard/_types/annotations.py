@@ -287,11 +287,11 @@ def _remedy(annotation: Any) -> str:
     origin = get_origin(annotation) or annotation
     if not isinstance(origin, type):
         return _special(annotation)
-    from pegboard._base.known_packs import pack_for_class
+    from pegboard._base.known_packs import how_to_get, pack_for_class
 
     pack = pack_for_class(origin)
     if pack is not None:
-        return f"pip install {pack.distribution}"
+        return how_to_get(pack)
     if getattr(origin, "_is_protocol", False):
         return f"a protocol says nothing about data; {_HANDLER}"
     if origin in (types.FunctionType, type) or origin.__name__ == "Callable":
