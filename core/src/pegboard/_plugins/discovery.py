@@ -13,6 +13,7 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 from pegboard._base.effects import tried
@@ -50,12 +51,41 @@ class Discovery(NamedTuple):
     core: str | None = None
 
 
-class _Copy(NamedTuple):
-    """A distribution in one place; one name may be installed in several. `entry_points` is the text of that file."""
+class _Copy:
+    """A distribution in one place; one name may be installed in several. `unreadable` is told what is of it."""
 
-    distribution: Any
-    place: str
-    entry_points: str
+    def __init__(self, distribution: Any, unreadable: set[str]) -> None:
+        self._distribution = distribution
+        # Only the distribution knows where it lies, and only under this name; without it the folder has to do.
+        place = tried(lambda: str(getattr(distribution, "_path", None) or distribution.locate_file("")))
+        self.place = place or "a distribution of unknown place"
+        # The library's own name for this purpose; `name` would open and parse a file for each distribution. Without a
+        # readable name it is a copy of nothing.
+        self.name = tried(lambda: str(distribution._normalized_name)) or self.place
+        self.entry_points = ""
+        try:
+            self.entry_points = distribution.read_text("entry_points.txt") or ""
+        except Exception as error:  # noqa: BLE001 - a third party's damaged metadata may raise anything
+            unreadable.add(f"{self.place}: entry points cannot be read: {describe_exception(error)}")
+
+    @cached_property
+    def facts(self) -> _Facts | None:
+        """What the metadata says; None where it cannot be read or names no distribution."""
+        distribution = self._distribution
+        try:
+            # Not the library's `metadata`: loading the email package takes longer than everything else here.
+            headers = _headers(distribution.read_text("METADATA") or distribution.read_text("PKG-INFO") or "")
+            lists_them = "requires-dist" in headers or self.place.endswith(_INFO)
+            requires = headers.get("requires-dist") if lists_them else distribution.requires
+        except Exception:  # noqa: BLE001 - the entry points are known, so the plugin is listed, as one that cannot load
+            return None
+        version = headers.get("version", [None])[0]
+        return _Facts(headers["name"][0], version, tuple(requires or ())) if "name" in headers else None
+
+    @property
+    def release(self) -> tuple[int, ...]:
+        """The numbers of its version."""
+        return release((self.facts and self.facts.version) or "")
 
 
 class _Facts(NamedTuple):
@@ -76,16 +106,14 @@ def discover() -> Discovery:
     copies: dict[str, list[_Copy]] = {}
     mentioned: list[str] = []
     for distribution in _installed(unreadable):
-        place = _place(distribution)
-        copy = _Copy(distribution, place, _entry_points(distribution, place, unreadable))
-        name = _folder_name(distribution, place)
-        copies.setdefault(name, []).append(copy)
+        copy = _Copy(distribution, unreadable)
+        copies.setdefault(copy.name, []).append(copy)
         if GROUP in copy.entry_points:
-            mentioned.append(name)
+            mentioned.append(copy.name)
     found = [entry for name in dict.fromkeys(mentioned) for entry in _settle(copies[name])]
     # Directory order must not show in names, order or schemas.
     ordered = sorted(found, key=lambda entry: (entry.name, entry.distribution or "", entry.entry_point))
-    core = _facts(_counting(copies[_CORE])[0]) if _CORE in copies else None
+    core = _counting(copies[_CORE])[0].facts if _CORE in copies else None
     return Discovery(tuple(ordered), tuple(sorted(unreadable)), core and core.version)
 
 
@@ -107,39 +135,6 @@ def _installed(unreadable: set[str]) -> Iterator[Any]:
             unreadable.add(f"the import hook {name} stopped listing its distributions early: {reason}")
 
 
-def _folder_name(distribution: Any, place: str) -> str:
-    # The library's own name for this purpose; `name` would open and parse a file for each distribution. Without a
-    # readable name it is a copy of nothing.
-    return tried(lambda: str(distribution._normalized_name)) or place
-
-
-def _place(distribution: Any) -> str:
-    # Only the distribution knows where it lies, and only under this name; without it the folder has to do.
-    place = tried(lambda: str(getattr(distribution, "_path", None) or distribution.locate_file("")))
-    return place or "a distribution of unknown place"
-
-
-def _entry_points(distribution: Any, place: str, unreadable: set[str]) -> str:
-    try:
-        return distribution.read_text("entry_points.txt") or ""
-    except Exception as error:  # noqa: BLE001 - a stranger's damaged metadata may raise anything
-        unreadable.add(f"{place}: entry points cannot be read: {describe_exception(error)}")
-        return ""
-
-
-def _facts(copy: _Copy) -> _Facts | None:
-    """What the metadata says; None where it cannot be read or names no distribution."""
-    read = copy.distribution.read_text
-    try:
-        # Not the library's `metadata`: loading the email package takes longer than everything else here.
-        headers = _headers(read("METADATA") or read("PKG-INFO") or "")
-        requires = headers.get("requires-dist") or (not copy.place.endswith(_INFO) and copy.distribution.requires) or ()
-    except Exception:  # noqa: BLE001 - the entry points are known, so the plugin is listed, as one that cannot load
-        return None
-    version = headers.get("version", [None])[0]
-    return _Facts(headers["name"][0], version, tuple(requires)) if "name" in headers else None
-
-
 def _headers(text: str) -> dict[str, list[Any]]:
     headers: dict[str, list[Any]] = {}
     for line in itertools.takewhile(str.strip, text.splitlines()):
@@ -156,11 +151,9 @@ def _settle(copies: list[_Copy]) -> Iterator[FoundPlugin]:
     for copy in counting:
         hides = f"the copy in {first} comes first on the path and hides the one in {copy.place}"
         hidden = "" if copy.place == first else hides
-        facts = _facts(copy)
         for name, value in _section(copy.entry_points):
-            problem = _problem(name, value, facts, copy.place)
-            distribution, version, requires = facts or (None, None, ())
-            yield FoundPlugin(name, value, distribution, version, requires, problem, hidden)
+            distribution, version, requires = copy.facts or (None, None, ())
+            yield FoundPlugin(name, value, distribution, version, requires, _problem(name, value, copy), hidden)
 
 
 def _counting(copies: list[_Copy]) -> list[_Copy]:
@@ -173,17 +166,12 @@ def _counting(copies: list[_Copy]) -> list[_Copy]:
     # One folder may be on the path under several spellings: `""`, `.`, a link.
     places: dict[str, _Copy] = {}
     for copy in copies:
-        if _facts(copy):
+        if copy.facts:
             places.setdefault(os.path.realpath(copy.place), copy)
-    folders = list(dict.fromkeys(place.rpartition(os.sep)[0] for place in places))
-    newest = sorted(places, key=lambda place: _version(places[place]), reverse=True)
-    ordered = sorted(newest, key=lambda place: folders.index(place.rpartition(os.sep)[0]))
+    folders = [os.path.dirname(place) for place in places]  # noqa: PTH120 - text
+    newest = sorted(places, key=lambda place: places[place].release, reverse=True)
+    ordered = sorted(newest, key=lambda place: folders.index(os.path.dirname(place)))  # noqa: PTH120 - text
     return [places[place] for place in ordered] or copies[:1]
-
-
-def _version(copy: _Copy) -> tuple[int, ...]:
-    facts = _facts(copy)
-    return release(facts.version or "") if facts else ()
 
 
 def _section(text: str) -> Iterator[tuple[str, str]]:
@@ -197,13 +185,13 @@ def _section(text: str) -> Iterator[tuple[str, str]]:
             yield name.strip(), value.strip()
 
 
-def _problem(name: str, value: str, facts: _Facts | None, place: str) -> str:
-    if facts is None:
+def _problem(name: str, value: str, copy: _Copy) -> str:
+    if copy.facts is None:
         remedy = "remove the directory or reinstall"
-        return f"the METADATA in {place} cannot be read or names no distribution; {remedy}"
+        return f"the METADATA in {copy.place} cannot be read or names no distribution; {remedy}"
     if not re.fullmatch(r"[\w.]+\s*(:\s*[\w.]+)?\s*(\[.*\])?", value):
         line = f"{name} = {value}" if value else name
-        remedy = f"reinstall {facts.name}, or tell its author"
+        remedy = f"reinstall {copy.facts.name}, or tell its author"
         return f'entry_points.txt has the line "{line}" where `name = module` is expected; {remedy}'
     if not pack_name(name):
         return f"the entry-point name {name!r} holds no letter a-z and no digit; its author has to rename it"

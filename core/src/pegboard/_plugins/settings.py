@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, get_type_hints
 
 from pegboard._base.errors import PluginError, SettingsError, describe_exception, suggestion
@@ -29,9 +29,12 @@ NamesRule: TypeAlias = tuple[str, str, tuple[str, ...]]
 class Given(NamedTuple):
     """One value as it was given; `source` is how messages name the place. The value may be secret: never shown.
 
-    In the environment everything `is_text`, and names have no case of their own.
+    In the environment everything `is_text`, and names have no case of their own. A section that is empty has the key
+    None.
     """
 
+    section: str
+    key: str | None
     value: Any
     source: str
     is_text: bool = False
@@ -41,11 +44,10 @@ class MissingSettingsError(SettingsError):
     """A plugin cannot load without settings that nothing gives: a failure of this plugin, no mistake in a source."""
 
 
-# All that one source says, by pack and key.
-Sections: TypeAlias = dict[str, dict[str, Given]]
+_ARGUMENT = "the settings= argument"
 
 
-def _from_file(named: str | os.PathLike[str], named_by: str) -> tuple[Sections, list[NamesRule]]:
+def _from_file(named: str | os.PathLike[str], named_by: str) -> tuple[list[Given], list[NamesRule]]:
     import tomllib
     from pathlib import Path
 
@@ -69,36 +71,28 @@ def _from_file(named: str | os.PathLike[str], named_by: str) -> tuple[Sections, 
             if not all(isinstance(name, str) for name in names):
                 raise SettingsError(f'{path}: {key!r} is a list of plugin names, such as ["files"]')
             rules.append((key, f"{key} in {path}", tuple(content.pop(key))))
-    return _sections(content, str(path)), rules
+    return list(_sections(content, str(path))), rules
 
 
-def _from_argument(settings: Mapping[str, Any]) -> Sections:
-    if not isinstance(settings, Mapping):
-        raise SettingsError(f"settings= takes a mapping such as {{'files': {{...}}}}, not {type(settings).__name__}")
-    return _sections(settings, "the settings= argument")
-
-
-def _sections(content: Mapping[str, Any], source: str) -> Sections:
-    sections: Sections = {}
+def _sections(content: Any, source: str) -> Iterator[Given]:
+    if not isinstance(content, Mapping):
+        raise SettingsError(f"settings= takes a mapping such as {{'files': {{...}}}}, not {type(content).__name__}")
     for name, section in content.items():
         if not isinstance(section, Mapping):
             hint = f"such as {name}.key. {suggestion(name, ('block', 'plugins'), noun='lists')}"
             raise SettingsError(f"{source}: {name!r} is a section; give it keys of its own, {hint}")
-        values = {str(key): Given(value, source) for key, value in section.items()}
-        sections.setdefault(pack_name(str(name)), {}).update(values)
-    return sections
+        for key, value in section.items() or [(None, None)]:
+            yield Given(pack_name(str(name)), None if key is None else str(key), value, source)
 
 
-def _from_environment(environ: Mapping[str, str]) -> Sections:
-    sections: Sections = {}
+def _from_environment(environ: Mapping[str, str]) -> Iterator[Given]:
     for variable in sorted(environ):
         if variable.startswith(_PREFIX):
             section, _, key = variable.removeprefix(_PREFIX).partition("__")
             if not (section and key):
                 raise SettingsError(f"environment variable {variable} names no key; write PEGBOARD__<PACK>__<KEY>")
-            given = Given(environ[variable], f"environment variable {variable}", is_text=True)
-            sections.setdefault(pack_name(section), {})[key.lower()] = given
-    return sections
+            source = f"environment variable {variable}"
+            yield Given(pack_name(section), key.lower(), environ[variable], source, is_text=True)
 
 
 _REFERENCE = r"(?a)(\$?)\$\{([A-Za-z_]\w*)\}"
@@ -108,9 +102,9 @@ class Settings:
     """All sources, low to high; `structure` turns a pack's section into its class."""
 
     def __init__(
-        self, sources: list[Sections], rules: list[NamesRule], environ: Mapping[str, str], file: str = "pegboard.toml"
+        self, given: list[Given], rules: list[NamesRule], environ: Mapping[str, str], file: str = "pegboard.toml"
     ) -> None:
-        self._sources = sources
+        self._given = given
         self.rules = rules  # the lists of the file
         self._file = file  # as messages name it
         self._environ = environ
@@ -134,26 +128,24 @@ class Settings:
             return cls([], [], environment)
         path = config if config is not None else environment.get("PEGBOARD_CONFIG") or None
         named_by = "config=" if config is not None else "PEGBOARD_CONFIG"
-        said, rules = ({}, []) if path is None else _from_file(path, named_by)
-        sources = [said, _from_environment(environment), _from_argument(settings or {})]
-        return cls(sources, rules, environment, *([] if path is None else [str(path)]))
+        given, rules = ([], []) if path is None else _from_file(path, named_by)
+        given += [*_from_environment(environment), *_sections(settings or {}, _ARGUMENT)]
+        return cls(given, rules, environment, *([] if path is None else [str(path)]))
 
     def check_sections(self, known: Iterable[str], *, only_argument: bool = False) -> None:
         """Raises `SettingsError` for a section of a plugin that is not installed, naming the nearest one that is."""
         names = set(known)
-        for sections in self._sources[-1:] if only_argument else self._sources:
-            for section, values in sorted(sections.items()):
-                if section not in names:
-                    source = next((given.source for given in values.values()), "the settings= argument")
-                    hint = suggestion(section, names, noun="installed plugins")
-                    raise SettingsError(f"{source}: no plugin {section!r} is installed to be set up. {hint}")
+        for given in self._given:
+            if given.section not in names and (given.source == _ARGUMENT or not only_argument):
+                hint = suggestion(given.section, names, noun="installed plugins")
+                raise SettingsError(f"{given.source}: no plugin {given.section!r} is installed to be set up. {hint}")
 
     def chosen_packs(self, handlers: Iterable[TypeHandler]) -> dict[str, str]:
         """The pack that maps a type, by the type's full name: `types` in the section of Pegboard itself.
 
         Raises `SettingsError` as `structure` does.
         """
-        if not any(OWN in sections for sections in self._sources):
+        if not any(given.section == OWN for given in self._given):
             return {}
         from pegboard._plugins.settings_values import OwnSettings
 
@@ -222,13 +214,14 @@ class Settings:
         """The winning value of each key. With `fields`, an unknown key raises."""
         folded = {key.lower(): key for key in fields or ()}
         merged: dict[str, Given] = {}
-        for sections in self._sources:
-            for name, given in sections.get(section, {}).items():
-                key = folded.get(name, name) if given.is_text else name
-                if fields is not None and key not in fields:
-                    hint = suggestion(key, fields, noun="keys")
-                    raise SettingsError(f"{given.source}: unknown key {key!r} in the settings of {section!r}. {hint}")
-                merged[key] = given
+        for given in self._given:
+            if given.section != section or given.key is None:
+                continue
+            key = folded.get(given.key, given.key) if given.is_text else given.key
+            if fields is not None and key not in fields:
+                hint = suggestion(key, fields, noun="keys")
+                raise SettingsError(f"{given.source}: unknown key {key!r} in the settings of {section!r}. {hint}")
+            merged[key] = given
         return merged
 
     def _value(self, path: str, annotation: Any, given: Given, converter: cattrs.Converter) -> Any:
