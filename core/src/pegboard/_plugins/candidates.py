@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import redirect_stdout
@@ -83,14 +82,17 @@ class Selection(NamedTuple):
         objects = tuple(item for item in items if not isinstance(item, str))
         return cls(tuple(allow), tuple(blocked), named, objects, scan=bool(names))
 
-    def blocks(self, *names: str | None) -> str:
-        """Why none of these names may be loaded; empty if nothing blocks them."""
-        return next((f"blocked by {rule}" for rule in self.block if rule.matches(*names)), "")
-
-    def leaves_out(self, *names: str | None, by_object: bool = False) -> str:
-        """Why none of these names was asked for; empty if they were. An object in `plugins=` asks for itself."""
-        rules = [rule for rule in self.allow if not (by_object and rule.source == "plugins")]
-        return next((f"not selected: {rule} does not name it" for rule in rules if not rule.matches(*names)), "")
+    def leave_out(self, slot: Candidate) -> None:
+        """Say of a plugin that it is blocked, or was not asked for. An object in `plugins=` asks for itself."""
+        names = (slot.record.name, slot.record.distribution)
+        for rule in self.block:
+            if rule.matches(*names):
+                slot.become(PluginState.BLOCKED, f"blocked by {rule}")
+                return
+        for rule in self.allow:
+            if not (rule.matches(*names) or (slot.plugin is not None and rule.source == "plugins")):
+                slot.become(PluginState.FOUND, f"not selected: {rule} does not name it")
+                return
 
 
 class Candidate:
@@ -110,12 +112,15 @@ class Candidate:
         self.traceback = ""
         self.notes: list[str] = []
         self.seconds = 0.0
-        self.loadable = False
 
     def become(self, state: PluginState, reason: str = "") -> None:
         """Move on to another state."""
         self.record = evolve(self.record, state=state, reason=reason)
-        self.loadable = False
+
+    @property
+    def is_loadable(self) -> bool:
+        """Whether nothing speaks against loading it."""
+        return self.record.state is PluginState.FOUND and not self.record.reason
 
     @property
     def is_active(self) -> bool:
@@ -143,7 +148,7 @@ def groups(slots: Iterable[Candidate]) -> list[list[Candidate]]:
     """
     by_pack: dict[str, list[Candidate]] = {}
     for slot in slots:
-        if slot.loadable:
+        if slot.is_loadable:
             by_pack.setdefault(slot.pack, []).append(slot)
     return [sorted(claimants, key=_preference) for _, claimants in sorted(by_pack.items())]
 
@@ -172,7 +177,7 @@ def _objects(selection: Selection) -> Iterator[Candidate]:
         if seen[name] > 1:
             name = f"{name}_{seen[name]}"
         slot = Candidate(PluginRecord(name), pack_name(name) or "plugin", plugin)
-        _decide(slot, selection.blocks(name), selection.leaves_out(name, by_object=True))
+        selection.leave_out(slot)
         yield slot
 
 
@@ -185,9 +190,8 @@ def _name(plugin: Any) -> str:
 def _installed(found: FoundPlugin, selection: Selection, core: str | None) -> Candidate:
     record = PluginRecord(found.name, found.distribution, found.version, found.entry_point)
     slot = Candidate(record, pack_name(found.name))
-    names = (found.name, found.distribution)
-    _decide(slot, selection.blocks(*names), selection.leaves_out(*names))
-    if not slot.loadable:
+    selection.leave_out(slot)
+    if not slot.is_loadable:
         return slot
     from pegboard._plugins.discovery import conflict  # which has found it
 
@@ -200,15 +204,6 @@ def _installed(found: FoundPlugin, selection: Selection, core: str | None) -> Ca
         remedy = f"install a release of {found.distribution} that fits"
         slot.become(PluginState.INCOMPATIBLE, f"{asked}; {remedy}")
     return slot
-
-
-def _decide(slot: Candidate, blocked: str, left_out: str) -> None:
-    if blocked:
-        slot.become(PluginState.BLOCKED, blocked)
-    elif left_out:
-        slot.become(PluginState.FOUND, left_out)
-    else:
-        slot.loadable = True
 
 
 def _missing(selection: Selection, slots: list[Candidate]) -> Iterator[Candidate]:
@@ -230,12 +225,11 @@ def _missing(selection: Selection, slots: list[Candidate]) -> Iterator[Candidate
 
 
 class IsolatedRun(NamedTuple):
-    """How plugin code ended: a value or an error; `notes` say what else it did; `seconds` is its wall time."""
+    """How plugin code ended: a value or an error; `notes` say what else it did."""
 
     value: Any = None
     error: BaseException | None = None
     notes: tuple[str, ...] = ()
-    seconds: float = 0.0
 
 
 def isolated(action: Callable[[], Any]) -> IsolatedRun:
@@ -246,20 +240,18 @@ def isolated(action: Callable[[], Any]) -> IsolatedRun:
     spill = _Spill()
     path, entries = sys.path, list(sys.path)
     value, error = None, None
-    started = time.perf_counter()
     try:
         with redirect_stdout(spill):
             value = action()
     except BaseException as raised:  # noqa: BLE001 - a plugin may raise anything, and must take nobody down
         pass_interrupt(raised)
         error = raised
-    seconds = time.perf_counter() - started
     notes = ["printed to standard output (shown on standard error instead)"] if spill.used else []
     if sys.path is not path or sys.path != entries:
         notes.append("changed sys.path (restored)")
         sys.path = path
         path[:] = entries
-    return IsolatedRun(value, error, tuple(notes), seconds)
+    return IsolatedRun(value, error, tuple(notes))
 
 
 class _Spill:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -33,7 +34,7 @@ from pegboard._plugins.settings import MissingSettingsError, Settings
 
 if TYPE_CHECKING:
     from pegboard._model.program import PluginFailure
-    from pegboard._plugins.discovery import FoundPlugin
+    from pegboard._plugins.discovery import Discovery
 
 OnError = Literal["collect", "raise"]
 
@@ -98,7 +99,12 @@ class Plugins:
         environment = os.environ if environ is None else environ
         read = Settings.read(settings, config, environment)
         chosen = Selection.read(selection, block, environment, read.rules)
-        found, unreadable, release = _discovered() if chosen.scan else ((), (), None)
+        installed: Discovery | tuple[()] = ()
+        if chosen.scan:
+            from pegboard._plugins.discovery import discover
+
+            installed = discover()
+        found, unreadable, release = installed or ((), (), None)
         slots = roster(found, chosen, release)
         read.check_sections((OWN, *(slot.pack for slot in slots)), only_argument=not chosen.scan)
         plugins = cls(read, unreadable, slots, on_error, environment)
@@ -254,9 +260,8 @@ class Plugins:
 
     def pass_over(self, plugin: Origin, reason: str, cause: BaseException | None = None) -> None:
         """Say of an active plugin that something of it does not count. Raises `PluginError` with `on_error="raise"`."""
-        for slot in self._active():
-            if slot.record.name == plugin.plugin:
-                self._pass_over(slot, reason, cause)
+        for slot in self._active(plugin):
+            self._pass_over(slot, reason, cause)
 
     def _pass_over(self, slot: Candidate, reason: str, cause: BaseException | None) -> None:
         note = self.settings.redact(reason)
@@ -268,11 +273,10 @@ class Plugins:
         """Say what is wrong with tools of an active plugin that cannot be tools. Raises as `pass_over` does."""
         redact = self.settings.redact
         told = {name: redact(text if repr(name) in text else f"tool {name!r}: {text}") for name, text in faults.items()}
-        for slot in self._active():
-            if slot.record.name == plugin.plugin:
-                slot.record = evolve(slot.record, faults=told)
-                if self._on_error == "raise" and told:
-                    raise PluginError(f"the plugin {slot.record.label}: {'; '.join(told.values())}")
+        for slot in self._active(plugin):
+            slot.record = evolve(slot.record, faults=told)
+            if self._on_error == "raise" and told:
+                raise PluginError(f"the plugin {slot.record.label}: {'; '.join(told.values())}")
 
     def explain_absent(self, name: str, *, brief: bool = False) -> str | None:
         """A sentence for the message that there is no tool `name`, if a plugin may be why that is so.
@@ -300,14 +304,14 @@ class Plugins:
         shown = ", ".join(f"{record.name} ({_state(record)})" for record in missed[:5])
         return f"It may belong to a plugin that is not active: {shown}{' and more' if len(missed) > 5 else ''}."
 
-    def _active(self) -> list[Candidate]:
-        return [slot for slot in self._slots if slot.is_active]
+    def _active(self, of: Origin | None = None) -> list[Candidate]:
+        return [slot for slot in self._slots if slot.is_active and (of is None or slot.record.name == of.plugin)]
 
     def _import_all(self) -> None:
         for claimants in groups(self._slots):
             active = next((slot for slot in claimants if self._import(slot)), None)
             for slot in claimants:
-                if slot.loadable and active is not None:
+                if slot.is_loadable and active is not None:
                     shadow(slot, active)
         for slot in reversed(self._active()):  # pluggy calls last what came first
             self.manager.register(slot.guard, slot.pack)
@@ -315,10 +319,11 @@ class Plugins:
         self._check()
 
     def _import(self, slot: Candidate) -> bool:
+        begun = time.perf_counter()
         outcome = self._isolated(slot, lambda: self._load(slot))
-        slot.seconds = outcome.seconds
-        if outcome.seconds > _LONG_IMPORT:
-            slot.notes.append(f"took {outcome.seconds:.1f} s to import; put what is heavy behind an import string")
+        slot.seconds = time.perf_counter() - begun
+        if slot.seconds > _LONG_IMPORT:
+            slot.notes.append(f"took {slot.seconds:.1f} s to import; put what is heavy behind an import string")
         if outcome.error is None:
             slot.become(PluginState.ACTIVE, "; ".join(slot.notes))
             return True
@@ -412,12 +417,6 @@ class Plugins:
     def __repr__(self) -> str:
         counts = [f"{sum(record.state is state for record in self.records)} {state}" for state in PluginState]
         return f"Plugins({', '.join(count for count in counts if not count.startswith('0 '))})"
-
-
-def _discovered() -> tuple[Iterable[FoundPlugin], tuple[str, ...], str | None]:
-    from pegboard._plugins.discovery import discover  # the program may want none of what is installed
-
-    return discover()
 
 
 def _state(record: PluginRecord) -> str:
