@@ -6,7 +6,7 @@ A plugin is a module (or an object) with `@pegboard.hookimpl` functions, named b
     acme = "pegboard_acme"
 
 Hooks are called once, when a toolkit is put together; a call of a tool touches none of them. All are sync, return an
-iterable (or what their docstring says) or None, and a hook that raises takes down nothing but its own plugin.
+iterable (or what their docstring says) or None, and a hook that raises costs nothing but its own plugin.
 """
 
 from __future__ import annotations

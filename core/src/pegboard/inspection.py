@@ -68,7 +68,7 @@ def plugins_of(toolkit: Toolkit) -> Plugins:
 
 
 def board_of(toolkit: Toolkit) -> Board:
-    """What hangs there now, with the names that clash."""
+    """What is registered now, with the names that clash."""
     return toolkit._core.registry.board
 
 
@@ -99,9 +99,9 @@ def regular(path: str, flags: int, mode: int = 0o666) -> int:
 
 
 def write_file(path: Path, text: str, what: str) -> None:
-    """Write a file of our own in one step: whoever reads it meanwhile, or after a crash, sees the old text or the new.
+    """Write a file of our own in one step: a reader meanwhile, or after a crash, sees the old text or the new.
 
-    The text is written beside it, under a name that nobody can guess; a link, a FIFO or a device is not written to.
+    The text is written beside it, under a name that cannot be guessed; a link, a FIFO or a device is not written to.
     Raises `SettingsError`, naming `what` it is; then nothing has changed.
     """
     beside = path.with_name(f".pegboard-{os.urandom(8).hex()}.tmp")

@@ -48,7 +48,7 @@ class Io(Protocol):
         """
 
     async def finish(self, close: Callable[[], Any]) -> Outcome:
-        """Close what was opened, a coroutine function or plain code, to its end whoever is cancelled meanwhile."""
+        """Close what was opened, a coroutine function or plain code, to its end, whatever is cancelled meanwhile."""
 
     async def sleep(self, seconds: float) -> Outcome:
         """Wait, or less when the call is asked to stop."""
@@ -99,7 +99,7 @@ def is_async(function: Any) -> bool:
 
 def new_future() -> Future[Any]:
     """A future of `concurrent.futures`, which is loaded with the first one."""
-    # With it comes `logging`: a fifth of the start of a program whose calls wait for nobody.
+    # With it comes `logging`: a fifth of the start of a program whose calls never wait.
     from concurrent.futures import Future
 
     return Future()
@@ -134,13 +134,13 @@ def is_interrupt(error: BaseException) -> bool:
 
 
 def pass_interrupt(error: BaseException) -> None:
-    """Raise a real Ctrl-C: whoever may raise anything is contained here, the user at the keyboard is not."""
+    """Raise a real Ctrl-C: code that may raise anything is contained here, the user at the keyboard is not."""
     if is_interrupt(error):
         raise error
 
 
 def tried(function: Callable[..., T], *args: Any) -> T | None:
-    """What a stranger's function gives; None where it raises, whatever it is but a real Ctrl-C."""
+    """What third-party code gives; None where it raises, whatever it is but a real Ctrl-C."""
     try:
         return function(*args)
     except BaseException as error:  # noqa: BLE001 - SystemExit too

@@ -134,7 +134,7 @@ def _with_name(error: BaseException) -> str:
     return text if text.startswith(name) else f"{name}: {text}"
 
 
-# Letters that nobody sees, with the selectors of variants that make no emoji.
+# Letters that are invisible, with the selectors of variants that make no emoji.
 _BLANK: Final = "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0d\uffa0\U000e0100-\U000e01ef]"
 
 

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Set
 from typing import Any, Final, TypeAlias, final
 
-# Finds the function that turns values of a class into JSON-able data, or None where nobody maps the class.
+# Finds the function that turns values of a class into JSON-able data, or None where the class is not mapped.
 Unstructure: TypeAlias = Callable[[type], Callable[[Any], Any] | None]
 
 MAX_DEPTH: Final = 100
@@ -64,7 +64,7 @@ def carried_data(data: Any) -> Any:
 
 
 def spellable(value: int) -> int | str:
-    """An integer as it is; one of more than 4,299 digits, which nobody would read back, as hexadecimal text."""
+    """An integer as it is; one of more than 4,299 digits, which could not be read back, as hexadecimal text."""
     return value if value.bit_length() <= _SPELLED_BITS else hex(value)
 
 

@@ -1,4 +1,4 @@
-"""The packs that the core knows by name: what to install for what somebody asks for.
+"""The packs that the core knows by name: what to install for what a program misses.
 
 No other module of the core names a pack, and no message names one that is not in here: advice to install a guessed name
 would be an invitation to register it.
@@ -50,20 +50,14 @@ KNOWN_PACKS: Final = (
         (".__dataclass_fields__", ".__attrs_attrs__", "._field_defaults", ".__required_keys__"),
     ),
     KnownPack("agent", ("pegboard chat",)),
-    KnownPack("bridges"),
-    KnownPack("cli"),
     KnownPack("dialects", ("dialects", "openapi-3.0")),
-    KnownPack("files"),
     KnownPack("inspector", ("pegboard inspect",)),
     KnownPack("mcp", ("pegboard serve",)),
-    KnownPack("multimodal"),
-    KnownPack("openapi"),
     KnownPack("otel", ("middleware",)),
     KnownPack("policy", ("policy",)),
     KnownPack("process", ("backends",)),
     KnownPack("ray", ("backends",)),
-    KnownPack("shell"),
-    KnownPack("testing"),
+    *map(KnownPack, ("bridges", "cli", "files", "multimodal", "openapi", "shell", "testing")),
 )
 
 

@@ -1,4 +1,4 @@
-"""The board: an immutable snapshot of every tool that hangs there, the registry that makes it, and the groups."""
+"""The board: an immutable snapshot of every registered tool, the registry that makes it, and the groups."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Clash(Compared):
 @final
 @frozen(eq=False, repr=False)
 class Board(Shown):
-    """What hangs on the board: `tools` by name in board order, `aliases` that resolve too, and the `clashes`."""
+    """What is registered: `tools` by name in board order, `aliases` that resolve too, and the `clashes`."""
 
     tools: Mapping[str, Tool] = field(factory=dict)
     aliases: Mapping[str, Tool] = field(factory=dict)
@@ -63,7 +63,7 @@ def _no_such_tool(name: str, known: Iterable[str]) -> str:
 
 
 class View(NamedTuple):
-    """The tools of one board as they hang there, by the names shown; `names` says which these are.
+    """What one session shows of a board: its tools by the names shown; `names` says which these are.
 
     `refused` says of each name that no tool can have here why that is. Without `names` it is the board as it is.
     """
@@ -118,7 +118,7 @@ class Groups:
         return given
 
     def of(self, tool: Tool) -> list[Group]:
-        """The groups of a tool, without those that nobody has created."""
+        """The groups of a tool, without those that do not exist."""
         return [self._groups[name] for name in groups_of(tool) if name in self._groups]
 
     def remove(self, names: Iterable[str]) -> None:
@@ -137,14 +137,14 @@ class Groups:
 
 
 class Registry:
-    """What packs and the program hung up, under one lock; `board` is rebuilt when somebody looks after a change."""
+    """What packs and the program have registered, under one lock; `board` is made anew on a look after a change."""
 
     def __init__(self, removed: Callable[[], Any] = bool) -> None:
         self._lock = threading.RLock()
         # Is called when tools were removed.
         self._removed = removed
         # By pack, and by name there. The program's have no pack; they come first here and last on the board.
-        self._hung: dict[str | None, dict[str, Tool]] = {None: {}}
+        self._tools: dict[str | None, dict[str, Tool]] = {None: {}}
         self._sets: dict[str | None, list[Toolset]] = {None: []}
         self._board: Board | None = None
         self.generation = 0
@@ -160,10 +160,10 @@ class Registry:
 
     def find(self, name: str) -> Tool | None:
         """The tool of that name or alias. The program's own are found without making the board."""
-        return self._hung[None].get(name) or self.board.find(name)
+        return self._tools[None].get(name) or self.board.find(name)
 
     def touched(self) -> None:
-        """Something that tools are made ready with has changed: whoever keeps plans by generation makes them anew."""
+        """Something that tools are made ready with has changed: plans that are kept by generation are made anew."""
         with self._lock:
             self.generation += 1
 
@@ -172,28 +172,28 @@ class Registry:
         self.generation += 1
 
     def add_pack(self, pack: str, tools: Iterable[Tool], toolsets: Iterable[Toolset] = ()) -> None:
-        """Hang up a pack's tools. Raises `ConflictError` when a pack names two of its own tools alike."""
+        """Register a pack's tools. Raises `ConflictError` when a pack names two of its own tools alike."""
         with self._lock:
-            merged = [*self.hung_by(pack).values(), *tools]
+            merged = [*self.tools_of(pack).values(), *tools]
             by_name = {tool.name: tool for tool in merged}
             if len(by_name) < len(merged):
                 twice = ", ".join(sorted({repr(tool.name) for tool in merged if by_name[tool.name] is not tool}))
                 raise ConflictError(f"pack {pack!r} offers {twice} twice; give one another name")
-            self._hung[pack] = by_name
+            self._tools[pack] = by_name
             self._sets.setdefault(pack, []).extend(toolsets)
             self._changed()
 
     def drop_pack(self, pack: str) -> None:
-        """Take down a pack's tools; nothing happens if it has none."""
+        """Remove a pack's tools; nothing happens if it has none."""
         with self._lock:
             self._sets.pop(pack, None)
-            if self._hung.pop(pack, None):
+            if self._tools.pop(pack, None):
                 self._changed()
 
     def add(
         self, tools: Iterable[Tool], toolsets: Iterable[Toolset], on_conflict: OnConflict, displaced: Iterable[str] = ()
     ) -> list[Tool | None]:
-        """Register the program's tools, all or none: for each the tool that now hangs there, None if it was skipped.
+        """Register the program's tools, all or none: for each the tool as it is on the board, None if it was skipped.
 
         The tools of `displaced` packs go. Raises `ConflictError`.
         """
@@ -203,27 +203,27 @@ class Registry:
         with self._lock:
             pending: dict[str, Tool] = {}
             added: list[Tool | None] = []
-            own = self._hung[None]
+            own = self._tools[None]
 
-            def hanging(name: str) -> Tool | None:
+            def registered(name: str) -> Tool | None:
                 return pending.get(name) or own.get(name)
 
             for tool in tools:
-                placed = _place(hanging, tool, on_conflict)
+                placed = _place(registered, tool, on_conflict)
                 if placed is not None:
                     pending[placed.name] = placed
                 added.append(placed)
-            covered = {name: hung for name in pending if (hung := self._of_packs(name))}
+            covered = {name: other for name in pending if (other := self._of_packs(name))}
             for name, tool in pending.items():
                 replaced = own.get(name) or covered.get(name)
                 if replaced is not None:
                     tool.entry.succeed(replaced.entry)
             for pack in displaced:
                 self.drop_pack(pack)
-            # What the program's tools cover is gone: if it hangs there once more, it begins afresh.
+            # What the program's tools cover is removed: if it is on the board once more, it begins afresh.
             if covered:
                 self.update({tool.entry: tool.evolve(entry=Entry()) for tool in covered.values()})
-            self._hung[None].update(pending)
+            self._tools[None].update(pending)
             self._sets[None].extend(toolsets)
             self._changed()
             return added
@@ -236,31 +236,33 @@ class Registry:
         on_conflict: OnConflict,
         pack: str | None = None,
     ) -> list[Tool | None]:
-        """Take down, exchange and hang up tools of a pack or the program, all at once; for each new one what hangs now.
+        """Remove, exchange and register tools of a pack or the program, all at once; for each new one what is there.
 
-        A name that is taken is skipped with `"raise"` too: nobody is there who could be told.
+        A name that is taken is skipped with `"raise"` too: there is no caller to raise to.
         """
         with self._lock:
-            lost = set(gone)
-            staying = {name: kept.get(tool.name, tool) for name, tool in self.hung_by(pack).items() if name not in lost}
-            self._hung[pack] = staying
+            removed = set(gone)
+            staying = {
+                name: kept.get(tool.name, tool) for name, tool in self.tools_of(pack).items() if name not in removed
+            }
+            self._tools[pack] = staying
             self._changed()
             if pack is None:
                 return self.add(new, (), "skip" if on_conflict == "raise" else on_conflict)
             return [tool if staying.setdefault(tool.name, tool) is tool else None for tool in new]
 
-    def hung_by(self, pack: str | None) -> dict[str, Tool]:
-        """The tools that a pack, or the program, hung up, by the names that they have there."""
+    def tools_of(self, pack: str | None) -> dict[str, Tool]:
+        """The tools that a pack, or the program, has registered, by their names there."""
         with self._lock:
-            return dict(self._hung.get(pack, ()))
+            return dict(self._tools.get(pack, ()))
 
     def _packs(self) -> list[str]:
         # Sorted, so that the same installed set gives the same board whatever the order of installation.
-        return sorted(pack for pack in self._hung if pack is not None)
+        return sorted(pack for pack in self._tools if pack is not None)
 
     def _of_packs(self, name: str) -> Tool | None:
-        """The first tool that a pack hung up by that name."""
-        return next((self._hung[pack][name] for pack in self._packs() if name in self._hung[pack]), None)
+        """The first tool of that name that a pack has registered."""
+        return next((self._tools[pack][name] for pack in self._packs() if name in self._tools[pack]), None)
 
     def resolve(self, names: Iterable[str]) -> list[str]:
         """The names on the board that names and aliases stand for. Raises `UnknownNameError`."""
@@ -311,9 +313,9 @@ class Registry:
     def _rewrite(self, change: Callable[[Tool], Tool | None]) -> None:
         """Put what `change` makes of each tool in its place; None removes it."""
         with self._lock:
-            self._hung = {
+            self._tools = {
                 pack: {name: new for name, tool in tools.items() if (new := change(tool)) is not None}
-                for pack, tools in self._hung.items()
+                for pack, tools in self._tools.items()
             }
             for toolsets in self._sets.values():
                 changed = [[new for tool in each.tools if (new := change(tool))] for each in toolsets]
@@ -325,7 +327,7 @@ class Registry:
         aliases: dict[str, Tool] = {}
         by_name: dict[str, list[Tool]] = {}
         for pack in self._packs():
-            for name, tool in self._hung[pack].items():
+            for name, tool in self._tools[pack].items():
                 by_name.setdefault(name, []).append(tool)
         clashes: dict[str, Clash] = {}
         for name, offers in by_name.items():
@@ -341,7 +343,7 @@ class Registry:
         return self._with_own(tools, aliases, clashes)
 
     def _with_own(self, tools: dict[str, Tool], aliases: dict[str, Tool], clashes: dict[str, Clash]) -> Board:
-        for name, tool in self._hung[None].items():
+        for name, tool in self._tools[None].items():
             clashes.pop(name, None)  # the program's own tool takes the plain name
             tools.pop(name, None)  # and its place in board order is the program's
             tools[name] = tool
@@ -350,9 +352,9 @@ class Registry:
         aliases = {alias: tool for alias, tool in {**_illegal(tools), **aliases}.items() if alias not in tools}
         by_entry = {tool.entry: tool for tool in tools.values()}
         toolsets = (each for pack in (*self._packs(), None) for each in self._sets.get(pack, ()))
-        # Without tools that are gone, under the names that they have on the board.
-        hanging = ((each, tuple(by_entry[t.entry] for t in each.tools if t.entry in by_entry)) for each in toolsets)
-        return Board(tools, aliases, clashes, tuple(evolve(each, tools=left) for each, left in hanging if left))
+        # Without tools that were removed, under the names that they have on the board.
+        registered = ((each, tuple(by_entry[t.entry] for t in each.tools if t.entry in by_entry)) for each in toolsets)
+        return Board(tools, aliases, clashes, tuple(evolve(each, tools=left) for each, left in registered if left))
 
 
 def _illegal(tools: Mapping[str, Tool]) -> dict[str, Tool]:
@@ -363,15 +365,15 @@ def _illegal(tools: Mapping[str, Tool]) -> dict[str, Tool]:
     return {name: tool for name, tool in illegal if often[name] == 1}
 
 
-def _place(hanging: Callable[[str], Tool | None], tool: Tool, on_conflict: OnConflict) -> Tool | None:
-    other = hanging(tool.name)
+def _place(known: Callable[[str], Tool | None], tool: Tool, on_conflict: OnConflict) -> Tool | None:
+    other = known(tool.name)
     if other is None or on_conflict == "replace":
         return tool
     if on_conflict == "skip":
         return None
     if on_conflict == "rename":
         number = 2
-        while hanging(f"{tool.name}_{number}") is not None:
+        while known(f"{tool.name}_{number}") is not None:
             number += 1
         return tool.evolve(name=f"{tool.name}_{number}")
     raise ConflictError(

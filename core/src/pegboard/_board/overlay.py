@@ -201,7 +201,7 @@ class Overlay:
 
     def is_active(self, name: str) -> bool:
         """Whether a group is active here; one that does not exist is not."""
-        # A pack's tool may name a group that the program has not created: it stays hidden until somebody does.
+        # A pack's tool may name a group that the program has not created: it stays hidden until then.
         group = self.groups.find(name)
         if group is None:
             return False

@@ -1,4 +1,4 @@
-"""Permissions: what guards decide about tools, the strictest of all, and what a tool was when somebody allowed it."""
+"""Permissions: what guards decide about tools, the strictest of all, and what a tool was when it was allowed."""
 
 from __future__ import annotations
 
@@ -104,12 +104,10 @@ def fingerprint(tool: Tool) -> str:
 
     Empty for a tool that cannot be read, and for the core's own.
     """
+    if is_own(tool):
+        return ""
     try:
-        return (
-            ""
-            if is_own(tool)
-            else str(tool._remember("fingerprint", lambda: digest(facts_of(tool) | {"approval": ""})))
-        )
+        return str(tool._remember("fingerprint", lambda: digest(facts_of(tool) | {"approval": ""})))
     except PegboardError:
         return ""
 

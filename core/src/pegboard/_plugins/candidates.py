@@ -243,7 +243,7 @@ def isolated(action: Callable[[], Any]) -> IsolatedRun:
     try:
         with redirect_stdout(spill):
             value = action()
-    except BaseException as raised:  # noqa: BLE001 - a plugin may raise anything, and must take nobody down
+    except BaseException as raised:  # noqa: BLE001 - a plugin may raise anything, and must break nothing else
         pass_interrupt(raised)
         error = raised
     notes = ["printed to standard output (shown on standard error instead)"] if spill.used else []
@@ -265,7 +265,7 @@ class _Spill:
         return len(text) if sys.stderr is None else sys.stderr.write(text)
 
     def close(self) -> None:
-        """Do nothing: standard error is everybody's."""
+        """Do nothing: standard error is not its own."""
 
     def __getattr__(self, name: str) -> Any:
         # For code that wants `buffer`, `encoding`, `reconfigure`; without a console (pythonw) there is none of them.

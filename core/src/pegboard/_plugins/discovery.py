@@ -1,4 +1,4 @@
-"""Discovery: which plugins are installed, as facts. Nothing of theirs is imported.
+"""Discovery: which plugins are installed, as facts. Nothing of them is imported.
 
 importlib-metadata finds the distributions and reads their files. What it cannot say stands here: which of several
 copies an import would find, what is wrong with a plugin whose metadata or `entry_points.txt` is malformed, and whether
@@ -52,7 +52,7 @@ class Discovery(NamedTuple):
 
 
 class _Copy:
-    """A distribution in one place; one name may be installed in several. `unreadable` is told what is of it."""
+    """A distribution in one place; one name may be installed in several. `unreadable` collects what cannot be read."""
 
     def __init__(self, distribution: Any, unreadable: set[str]) -> None:
         self._distribution = distribution
@@ -118,7 +118,7 @@ def discover() -> Discovery:
 
 
 def _installed(unreadable: set[str]) -> Iterator[Any]:
-    """Every copy, in the order in which imports look; a finder that fails takes nobody else's with it."""
+    """Every copy, in the order in which imports look; a finder that fails costs its own alone."""
     from importlib_metadata import DistributionFinder
 
     # Like the interpreter, which passes over whatever else is on the path; for an archive that is not there, such as
@@ -253,7 +253,7 @@ def conflict(requires: Iterable[str], name: str, version: str) -> str:
 
 
 def _asked(requirement: str, name: str) -> str:
-    """The range that a `Requires-Dist` line asks of `name`. One under a condition (`; extra == "x"`) binds nobody."""
+    """The range that a `Requires-Dist` line asks of `name`. One under a condition (`; extra == "x"`) does not count."""
     found = re.fullmatch(_REQUIREMENT, requirement)
     if found is None or found[3] or normalise(found[1]) != name or found[2].startswith("@"):  # which names a file
         return ""

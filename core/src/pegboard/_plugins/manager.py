@@ -49,7 +49,7 @@ _POLICIES = ("PEGBOARD_LOCK", "PEGBOARD_PERMISSIONS")
 class Plugins:
     """The plugins of one toolkit. pluggy calls each hook once, on demand; a plugin that fails stays out from then on.
 
-    `manager` is pluggy's, for whoever wants to watch the calls of hooks: `manager.add_hookcall_monitoring(...)`.
+    `manager` is pluggy's, for programs that want to watch the calls of hooks: `manager.add_hookcall_monitoring(...)`.
     """
 
     def __init__(
@@ -295,7 +295,7 @@ class Plugins:
             if separator and slot.pack == pack_name(pack):
                 why = "." if brief else f": {slot.record.reason}"
                 return f"The plugin {slot.record.label}, whose tool this may be, is {_state(slot.record)}{why}"
-        # One that nobody asked for is not missed.
+        # One that was not asked for is not missed.
         missed = [slot.record for slot in absent if slot.record.state is not PluginState.FOUND]
         # Who was blocked on purpose is the least likely reason.
         missed.sort(key=lambda record: record.state is PluginState.BLOCKED)

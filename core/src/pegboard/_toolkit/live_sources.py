@@ -176,7 +176,7 @@ class Followed:
 
     def _ours(self) -> dict[str, Tool]:
         """The tools of this registration, by the names that they were registered under."""
-        registered = self._core.registry.hung_by(self.pack)
+        registered = self._core.registry.tools_of(self.pack)
         return {name: tool for name, tool in registered.items() if tool.origin is self.origin}
 
 

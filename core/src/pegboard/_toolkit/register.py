@@ -83,7 +83,7 @@ def _register_pack(core: ToolkitState, offered: list[Contribution]) -> None:
         except BaseException as error:  # noqa: BLE001 - a pack's class or source may do anything
             pass_interrupt(error)
             refused[_label(source)] = error
-    before, known = core.plugins.packs[pack].faults, core.registry.hung_by(pack)  # what was refused, and what was not
+    before, known = core.plugins.packs[pack].faults, core.registry.tools_of(pack)  # what was refused, and what was not
     unknown = {name: definition_of(tool).name for name, (tool, _) in found.items() if name not in known}
     fresh = [name for name, own in unknown.items() if not before or own in before]
     core.registry.add_pack(pack, [found[name][0] for name in fresh], toolsets)

@@ -51,7 +51,7 @@ def _instantiated(cls: type) -> Any:
 def _tool_methods(source: Any) -> dict[str, ToolOptions]:
     """The names and options of `@tool` methods, in the order of their first definition, inherited ones included.
 
-    Classes are read without touching the instance: a property must not run because somebody looks for tools.
+    Classes are read without touching the instance: a property must not run because tools are looked for.
     """
     if inspect.isroutine(source):
         return {}

@@ -64,7 +64,7 @@ def read_output(session: Session, handle: str, offset: Annotated[int, Param(ge=0
 def provide_tools() -> list[str]:
     """The meta tools, and the one that pages through long output.
 
-    They hang there when there is something for them to do: `register_meta_tool()`, many deferred tools, output that
+    They are registered when there is something for them to do: `register_meta_tool()`, many deferred tools, output that
     was kept. A pack replaces one by a tool of its name that says so: `replaces="pegboard__search_tools"`.
     """
     return [f"{__name__}:{name}" for name in ("reset_equipped_tools", "read_output", "search_tools")]

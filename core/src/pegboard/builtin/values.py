@@ -53,22 +53,27 @@ def provide_injectors() -> Iterable[Injector]:
 
 
 # Magic numbers: the WHATWG MIME Sniffing Standard, section 6.
-_SIGNATURES: Final[tuple[tuple[bytes, bytes, str], ...]] = (
-    (b"\x89PNG\r\n\x1a\n", b"", "image/png"),
-    (b"\xff\xd8\xff", b"", "image/jpeg"),
-    (b"GIF87a", b"", "image/gif"),
-    (b"GIF89a", b"", "image/gif"),
-    (b"RIFF", b"WEBP", "image/webp"),
-    (b"RIFF", b"WAVE", "audio/wav"),
-    (b"ID3", b"", "audio/mpeg"),
-    (b"\xff\xfb", b"", "audio/mpeg"),
-    (b"OggS", b"", "audio/ogg"),
-    (b"fLaC", b"", "audio/flac"),
-    (b"\x1aE\xdf\xa3", b"", "video/webm"),
-    (b"%PDF-", b"", "application/pdf"),
-)
-# ISO base media files say after a length and "ftyp" what they are; most are video.
-_BRANDS: Final[dict[bytes, str]] = {b"M4A ": "audio/mp4", b"avif": "image/avif", b"heic": "image/heic"}
+_SIGNATURES: Final = {
+    b"\x89PNG\r\n\x1a\n": "image/png",
+    b"\xff\xd8\xff": "image/jpeg",
+    b"GIF87a": "image/gif",
+    b"GIF89a": "image/gif",
+    b"ID3": "audio/mpeg",
+    b"\xff\xfb": "audio/mpeg",
+    b"OggS": "audio/ogg",
+    b"fLaC": "audio/flac",
+    b"\x1aE\xdf\xa3": "video/webm",
+    b"%PDF-": "application/pdf",
+}
+# ISO base media files say after a length and "ftyp" what they are, RIFF files after "RIFF" and a length.
+_BRANDS: Final = {
+    b"M4A ": "audio/mp4",
+    b"avif": "image/avif",
+    b"heic": "image/heic",
+    b"WEBP": "image/webp",
+    b"WAVE": "audio/wav",
+}
+_UNKNOWN: Final = "application/octet-stream"
 
 
 @hookimpl
@@ -87,11 +92,8 @@ def _block(content: bytes | bytearray | memoryview) -> Block:
 
 
 def _sniffed(raw: bytes) -> str:
-    if raw[4:8] == b"ftyp":
-        return _BRANDS.get(raw[8:12], "video/mp4")
+    if raw[4:8] == b"ftyp" or raw.startswith(b"RIFF"):
+        return _BRANDS.get(raw[8:12], "video/mp4" if raw[4:8] == b"ftyp" else _UNKNOWN)  # most ISO files are video
     if raw.startswith(b"BM") and raw[6:10] == bytes(4):  # two letters alone would make a bitmap of any text about BMW
         return "image/bmp"
-    for head, brand, media_type in _SIGNATURES:
-        if raw.startswith(head) and raw[8 : 8 + len(brand)] == brand:
-            return media_type
-    return "application/octet-stream"
+    return next((media_type for head, media_type in _SIGNATURES.items() if raw.startswith(head)), _UNKNOWN)
