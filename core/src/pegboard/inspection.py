@@ -79,7 +79,7 @@ def is_loaded(tool: Tool) -> bool:
 
 def verdicts_of(session: Session, name: str) -> list[tuple[str, Verdict]]:
     """What each guard says of a tool of a session: the guard, as messages name it, and its verdict."""
-    return session._overlay.guards.verdicts(session._tool(name))
+    return [(guard, verdict) for _, guard, verdict in session._overlay.guards.verdicts(session._tool(name))]
 
 
 def regular(path: str, flags: int, mode: int = 0o666) -> int:

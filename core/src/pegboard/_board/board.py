@@ -172,23 +172,11 @@ class Registry:
         self.generation += 1
 
     def add_pack(self, pack: str, tools: Iterable[Tool], toolsets: Iterable[Toolset] = ()) -> None:
-        """Register a pack's tools. Raises `ConflictError` when a pack names two of its own tools alike."""
+        """Register a pack's tools, each under a name that it does not have yet."""
         with self._lock:
-            merged = [*self.tools_of(pack).values(), *tools]
-            by_name = {tool.name: tool for tool in merged}
-            if len(by_name) < len(merged):
-                twice = ", ".join(sorted({repr(tool.name) for tool in merged if by_name[tool.name] is not tool}))
-                raise ConflictError(f"pack {pack!r} offers {twice} twice; give one another name")
-            self._tools[pack] = by_name
+            self._tools[pack] = {**self.tools_of(pack), **{tool.name: tool for tool in tools}}
             self._sets.setdefault(pack, []).extend(toolsets)
             self._changed()
-
-    def drop_pack(self, pack: str) -> None:
-        """Remove a pack's tools; nothing happens if it has none."""
-        with self._lock:
-            self._sets.pop(pack, None)
-            if self._tools.pop(pack, None):
-                self._changed()
 
     def add(
         self, tools: Iterable[Tool], toolsets: Iterable[Toolset], on_conflict: OnConflict, displaced: Iterable[str] = ()
@@ -219,7 +207,8 @@ class Registry:
                 if replaced is not None:
                     tool.entry.succeed(replaced.entry)
             for pack in displaced:
-                self.drop_pack(pack)
+                self._tools.pop(pack, None)
+                self._sets.pop(pack, None)
             # What the program's tools cover is removed: if it is on the board once more, it begins afresh.
             if covered:
                 self.update({tool.entry: tool.evolve(entry=Entry()) for tool in covered.values()})
@@ -264,22 +253,20 @@ class Registry:
         """The first tool of that name that a pack has registered."""
         return next((self._tools[pack][name] for pack in self._packs() if name in self._tools[pack]), None)
 
-    def resolve(self, names: Iterable[str]) -> list[str]:
-        """The names on the board that names and aliases stand for. Raises `UnknownNameError`."""
-        board = self.board
-        entries = set()
+    def resolve(self, names: Iterable[str]) -> list[Tool]:
+        """The tools on the board that names and aliases stand for. Raises `UnknownNameError`."""
+        board, entries = self.board, set()
         for name in names:
             tool = board.find(name)
             if tool is None:
                 raise UnknownNameError(board.absence(name))
             entries.add(tool.entry)
-        return [name for name, tool in board.tools.items() if tool.entry in entries]
+        return [tool for tool in board.tools.values() if tool.entry in entries]
 
-    def only_in(self, groups: Iterable[str]) -> list[str]:
-        """The names of the tools that belong to no other group than `groups`."""
-        gone = set(groups)
-        of_tools = [(name, groups_of(tool)) for name, tool in self.board.tools.items()]
-        return [name for name, groups in of_tools if groups and gone.issuperset(groups)]
+    def only_in(self, groups: Iterable[str]) -> list[Tool]:
+        """The tools that belong to no other group than `groups`."""
+        of_tools = [(tool, groups_of(tool)) for tool in self.board.tools.values()]
+        return [tool for tool, named in of_tools if named and set(groups).issuperset(named)]
 
     def leave_groups(self, groups: Iterable[str]) -> None:
         """Take tools out of groups, and away those that belong to no other one."""
@@ -296,8 +283,7 @@ class Registry:
     def remove(self, names: Iterable[str]) -> None:
         """Remove tools, all or none. Raises `UnknownNameError` for a name that none has."""
         with self._lock:
-            tools = self.board.tools
-            gone = {tools[name].entry for name in self.resolve(names)}
+            gone = {tool.entry for tool in self.resolve(names)}
             self._rewrite(lambda tool: None if tool.entry in gone else tool)
         self._removed()
 

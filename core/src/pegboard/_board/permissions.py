@@ -37,17 +37,9 @@ class Guards:
 
     def verdict(self, tool: Tool) -> Verdict:
         """What holds for a tool by its name on the board; the reason is that of the strictest guard."""
-        said = self._all(tool) if self._guards else []
-        if not said:
+        if not self._guards:
             return _SILENT
-        _, _, hard = max(said, key=lambda each: _weight(each[2]))
-        return hard
-
-    def _all(self, tool: Tool) -> list[tuple[Guard, str, Verdict]]:
-        said = self._said.get(tool)
-        if said is None:
-            said = self._said[tool] = [(guard, *self._asked(guard, origin, tool)) for guard, origin in self._guards]
-        return said
+        return max((verdict for _, _, verdict in self.verdicts(tool)), key=_weight)
 
     def _asked(self, guard: Guard, origin: Origin, tool: Tool) -> tuple[str, Verdict]:
         label = f"the guard {guard.name!r} of {origin}" if guard.name else f"the guard of {origin}"
@@ -61,14 +53,16 @@ class Guards:
             reason = f"{label} failed for {tool.name!r}: {describe_exception(error)}"
         return label, Verdict(offered=False, reason=f"{reason}; the tool is kept back")
 
-    def verdicts(self, tool: Tool) -> list[tuple[str, Verdict]]:
+    def verdicts(self, tool: Tool) -> list[tuple[Guard, str, Verdict]]:
         """What each guard says, with the guard as messages name it."""
-        return [(label, verdict) for _, label, verdict in self._all(tool)]
+        known = self._said.get(tool)
+        if known is None:
+            known = self._said[tool] = [(guard, *self._asked(guard, origin, tool)) for guard, origin in self._guards]
+        return known
 
     def asks_again(self, tool: Tool) -> str:
         """Why a guard that keeps decisions asks about a tool; empty if none does, or has no reason."""
-        said = self._all(tool) if self._guards else []
-        kept = [each for guard, _, each in said if guard.decided is not None]
+        kept = [each for guard, _, each in self.verdicts(tool) if guard.decided is not None] if self._guards else []
         return next((each.reason for each in kept if each.permission is Permission.PROMPT and each.reason), "")
 
     def hear(self, tool: Tool, permission: Permission | None, *, keep: bool) -> bool:
@@ -77,7 +71,7 @@ class Guards:
         Raises `PegboardError` naming a guard that holds the tool more strictly and hears of no decision, and what a
         guard raises that does. Without `keep` none is told: the decision is that of a session alone.
         """
-        for guard, label, verdict in self._all(tool) if permission is not None else ():
+        for guard, label, verdict in self.verdicts(tool) if permission is not None else ():
             holds = not verdict.offered or _ORDER.index(verdict.permission) > _ORDER.index(permission)
             if holds and guard.decided is None:
                 state = "back" if not verdict.offered else f"at {str(verdict.permission)!r}"

@@ -157,7 +157,7 @@ class Toolkit(Session):
         theirs = {id(each.source): each.record.tools for each in gone}
         tools = [tool for name in names for tool in theirs.get(id(name), (str(name),))]
         # A file that cannot be written must leave the tools where they are: permissions go first.
-        self._core.overlay.forget_allowed(self._registered(self._core.registry.resolve(tools)))
+        self._core.overlay.forget_allowed(self._core.registry.resolve(tools))
         leave(self._core, gone)
         self._core.registry.remove(tools)
 
@@ -228,14 +228,10 @@ class Toolkit(Session):
         """Remove groups, and the tools that belong to no other group. All or none."""
         self._check_deletion("remove_groups")
         gone = self._core.groups.check(names)
-        self._core.overlay.forget_allowed(self._registered(self._core.registry.only_in(gone)))
+        self._core.overlay.forget_allowed(self._core.registry.only_in(gone))
         self._core.registry.leave_groups(gone)
         self._core.groups.remove(gone)
         self._core.registry.touched()
-
-    def _registered(self, names: Iterable[str]) -> list[Tool]:
-        tools = self._core.registry.board.tools
-        return [tools[name] for name in names if name in tools]
 
     def _check_deletion(self, operation: str) -> None:
         if not self._core.options.allow_tool_deletion:
