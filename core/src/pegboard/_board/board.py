@@ -132,8 +132,7 @@ class Groups:
 
     def all(self, managed_by: Manager | None = None) -> tuple[Group, ...]:
         """All groups, or those that the model or the program manages, in the order in which they were created."""
-        everything = tuple(self._groups.values())
-        return everything if managed_by is None else tuple(each for each in everything if each.managed_by == managed_by)
+        return tuple(each for each in self._groups.values() if managed_by in (None, each.managed_by))
 
 
 class Registry:
@@ -345,8 +344,8 @@ class Registry:
 
 def _illegal(tools: Mapping[str, Tool]) -> dict[str, Tool]:
     """The tools by the names that others gave them and no provider accepts, where these are unique."""
-    named = [(tool.source_name or "", tool) for tool in tools.values()]
-    illegal = [(name, tool) for name, tool in named if name and name != legal_name(name)]
+    named = [(tool.source_name, tool) for tool in tools.values() if tool.source_name]
+    illegal = [(name, tool) for name, tool in named if name != legal_name(name)]
     often = Counter(name for name, _ in illegal)
     return {name: tool for name, tool in illegal if often[name] == 1}
 

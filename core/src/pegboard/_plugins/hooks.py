@@ -50,8 +50,8 @@ _MOST = 100_000
 _IMPLEMENTATION = f"{hookspecs.GROUP}_impl"
 _SPEC = f"{hookspecs.GROUP}_spec"
 _NO_TOOL = (type(None), bool, int, float, complex, bytes, bytearray, Mapping, list, tuple, set, frozenset)
-_CODES = {name: value.__code__ for name, value in sorted(vars(hookspecs).items()) if hasattr(value, _SPEC)}
-_SPECS = {name: code.co_varnames[: code.co_argcount] for name, code in _CODES.items()}
+_HOOKS = {name: value for name, value in sorted(vars(hookspecs).items()) if hasattr(value, _SPEC)}
+_SPECS = {name: [argument for argument, _, _ in read_parameters(hook)] for name, hook in _HOOKS.items()}
 
 
 class Answer(list[Any]):
@@ -189,9 +189,6 @@ def _ended(hook: str, begun: Generator[Any, Any, Any], outcome: Any) -> Any:
 class Manager(pluggy.PluginManager):
     """Has guards alone. Passes over names that can be no hooks: pluggy looks at each of a module with great care."""
 
-    def __init__(self) -> None:
-        super().__init__(hookspecs.GROUP)
-
     def register(self, plugin: Any, name: str | None = None) -> str | None:
         """Register a guard. Raises `PluginError` for a bare plugin, which would bypass its checks."""
         if not isinstance(plugin, PluginGuard):
@@ -209,7 +206,7 @@ class Manager(pluggy.PluginManager):
         return super().parse_hookspec_opts(module_or_class, name) if name in _SPECS else None
 
 
-_PARSER = Manager()
+_PARSER = Manager(hookspecs.GROUP)
 
 
 def _may_be_hook(plugin: Any, name: str) -> bool:

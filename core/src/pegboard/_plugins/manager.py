@@ -64,7 +64,7 @@ class Plugins:
         self.settings = settings
         # A sentence for each installed distribution whose entry points could not be read.
         self.unreadable = unreadable
-        self.manager = Manager()
+        self.manager = Manager(hookspecs.GROUP)
         self.manager.add_hookspecs(hookspecs)
         self._slots = slots
         self._on_error: OnError = on_error

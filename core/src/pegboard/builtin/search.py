@@ -10,9 +10,9 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from heapq import nsmallest
 from typing import Any, Final
-from weakref import WeakKeyDictionary
 
 from pegboard._base.errors import PegboardError
 from pegboard._model.subschemas import subschemas
@@ -104,28 +104,19 @@ class Index:
 # What a word in a name counts for, against one in a description.
 NAME_WEIGHT: Final = 3
 
-# The words of each tool, counted once, whichever sessions search it.
-_COUNTS: Final[WeakKeyDictionary[Tool, Counter[str]]] = WeakKeyDictionary()
-
 
 def tool_index(tools: Iterable[Tool]) -> Index:
     """The deferred tools of one session, by their names there."""
-    return Index({tool.name: _words(tool) for tool in tools})
+    # Counted once for each tool, whichever sessions search it.
+    return Index({tool.name: tool._remember("words", partial(_words, tool)) for tool in tools})
 
 
 def _words(tool: Tool) -> Counter[str]:
-    words = _COUNTS.get(tool)
-    if words is None:
-        words = _COUNTS[tool] = counted(_texts(tool))
-    return words
-
-
-def _texts(tool: Tool) -> list[tuple[str, int]]:
     name = (tool.name, NAME_WEIGHT)
     try:
-        return [name, (tool.description, 1), *_said(tool.parameters)]
+        return counted([name, (tool.description, 1), *_said(tool.parameters)])
     except PegboardError:  # its pack turns out to be broken on first use
-        return [name]
+        return counted([name])
 
 
 def _said(schema: Mapping[str, Any]) -> Iterable[tuple[str, int]]:
