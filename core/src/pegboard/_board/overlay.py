@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 from weakref import WeakKeyDictionary
 
 from pegboard._base.errors import ConflictError, RegistrationError, UnknownNameError, suggestion
@@ -28,8 +28,6 @@ _INTRODUCTION: Final = (
 )
 _NONE: Final = "There are no groups yet."
 
-Fact: TypeAlias = Literal["active", "found", "presets"]
-
 
 class _Decision(NamedTuple):
     """The permission of a tool, None once the tool was removed; its hash when that was decided, and where it was."""
@@ -39,9 +37,11 @@ class _Decision(NamedTuple):
     place: object
 
 
-# What is said is replaced, never changed: a reader sees all of it or nothing.
-_NOTHING_SAID: Final[Mapping[Fact, WeakKeyDictionary[Entry, Any]]] = {}
-_NOTHING_DECIDED: Final[Mapping[str, _Decision]] = {}
+_Facts: TypeAlias = WeakKeyDictionary[Entry, Any]
+
+# What most sessions have; facts are replaced, never changed: a reader sees all of them or nothing.
+_NO_FACTS: Final[_Facts] = WeakKeyDictionary()
+_NO_DECISIONS: Final[Mapping[str, _Decision]] = {}
 
 
 class Overlay:
@@ -64,8 +64,8 @@ class Overlay:
         self.approver = approver
         self._policy = policy
         self._rules = rules
-        self._said = _NOTHING_SAID
-        self._decisions = _NOTHING_DECIDED
+        self._active = self._found = self._presets = _NO_FACTS
+        self._decisions = _NO_DECISIONS
         self._closed = False
         self._view: View | None = None
         self.is_parent = False
@@ -86,17 +86,6 @@ class Overlay:
         while overlay is not None:
             yield overlay
             overlay = overlay.parent
-
-    def _own(self, fact: Fact, entry: Entry) -> Any:
-        said = self._said.get(fact)
-        return None if said is None else said.get(entry)
-
-    def _say(self, fact: Fact, said: Mapping[Entry, Any]) -> None:
-        """State a fact of several tools or groups: a reader sees all of it or nothing."""
-        with self._lock:
-            known = WeakKeyDictionary(self._said.get(fact))
-            known.update(said)
-            self._said = {**self._said, fact: known}
 
     @property
     def policy(self) -> ExecutionPolicy:
@@ -120,28 +109,29 @@ class Overlay:
         """The presets of a tool: a session that sets one parameter must not lay open what a wider one sets."""
         merged: dict[str, Any] = {}
         for overlay in self.chain():
-            if overlay._said and (own := overlay._own("presets", tool.entry)):
+            if overlay._presets is not _NO_FACTS and (own := overlay._presets.get(tool.entry)):
                 merged = {**own, **merged}
         return merged
 
     def set_presets(self, tool: Tool, presets: Mapping[str, Any], *, merge: bool = False) -> None:
         """Set the presets of a tool here, and drop those that were set here before unless they shall `merge`."""
         with self._lock:  # read and written in one step: two threads that merge lose nothing
-            if (known := self._said.get("presets")) is None:
-                known = WeakKeyDictionary()
-                self._said = {**self._said, "presets": known}
-            before: Mapping[str, Any] = (known.get(tool.entry) if merge else None) or {}
-            known[tool.entry] = {**before, **presets}  # of one tool: no copy of what there is about all others
+            if self._presets is _NO_FACTS:
+                self._presets = WeakKeyDictionary()
+            before = (self._presets.get(tool.entry) if merge else None) or {}
+            # Of one tool: no copy of what there is about all others.
+            self._presets[tool.entry] = {**before, **presets}
 
     def has_found(self, tool: Tool) -> bool:
         """Whether a deferred tool was found here or in a wider session."""
-        return any(overlay._own("found", tool.entry) for overlay in self.chain())
+        return any(tool.entry in overlay._found for overlay in self.chain())
 
     def add_found(self, tools: Iterable[Tool]) -> bool:
         """Remember what was found; whether some of it is new."""
         fresh = {tool.entry: True for tool in tools if not self.has_found(tool)}
         if fresh:
-            self._say("found", fresh)
+            with self._lock:
+                self._found = _with(self._found, fresh)
         return bool(fresh)
 
     # Permissions -----------------------------------------------------------------------------------------------
@@ -206,7 +196,7 @@ class Overlay:
         if group is None:
             return False
         for overlay in self.chain():
-            active = overlay._own("active", group.entry)
+            active = overlay._active.get(group.entry)
             if active is not None:
                 return bool(active)
             if overlay._closed:
@@ -231,7 +221,9 @@ class Overlay:
     def update_groups(self, names: Iterable[str] | str, active: bool) -> None:
         """Switch groups, all or none."""
         wanted = self.groups.check(names)
-        self._say("active", {group.entry: bool(active) for group in self.groups.all() if group.name in wanted})
+        with self._lock:
+            named = (group for group in self.groups.all() if group.name in wanted)
+            self._active = _with(self._active, {group.entry: bool(active) for group in named})
 
     def set_active_groups(self, names: Iterable[str] | str, managed_by: Manager | None = None) -> None:
         """Make `names` the active ones and the others (all others, or those managed alike) inactive, all or none.
@@ -240,9 +232,17 @@ class Overlay:
         own is not, for `create_group(active=)` is said of it.
         """
         wanted = self.groups.check(names, managed_by)
-        self._say("active", {group.entry: group.name in wanted for group in self.groups.all(managed_by)})
+        with self._lock:
+            said = {group.entry: group.name in wanted for group in self.groups.all(managed_by)}
+            self._active = _with(self._active, said)
         if managed_by is None and self.parent is not None:
             self._closed = True
+
+
+def _with(facts: _Facts, more: Mapping[Entry, Any]) -> _Facts:
+    changed = WeakKeyDictionary(facts)
+    changed.update(more)
+    return changed
 
 
 class ViewRules:
