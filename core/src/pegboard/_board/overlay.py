@@ -221,9 +221,11 @@ class Overlay:
     def update_groups(self, names: Iterable[str] | str, active: bool) -> None:
         """Switch groups, all or none."""
         wanted = self.groups.check(names)
+        self._activate({group.entry: bool(active) for group in self.groups.all() if group.name in wanted})
+
+    def _activate(self, said: Mapping[Entry, bool]) -> None:
         with self._lock:
-            named = (group for group in self.groups.all() if group.name in wanted)
-            self._active = _with(self._active, {group.entry: bool(active) for group in named})
+            self._active = _with(self._active, said)
 
     def set_active_groups(self, names: Iterable[str] | str, managed_by: Manager | None = None) -> None:
         """Make `names` the active ones and the others (all others, or those managed alike) inactive, all or none.
@@ -232,9 +234,7 @@ class Overlay:
         own is not, for `create_group(active=)` is said of it.
         """
         wanted = self.groups.check(names, managed_by)
-        with self._lock:
-            said = {group.entry: group.name in wanted for group in self.groups.all(managed_by)}
-            self._active = _with(self._active, said)
+        self._activate({group.entry: group.name in wanted for group in self.groups.all(managed_by)})
         if managed_by is None and self.parent is not None:
             self._closed = True
 
@@ -286,11 +286,8 @@ class ViewRules:
                 by_name.setdefault(name, []).append((name, tool))
             elif self._shows(_names(wider, name, tool), name, tool):
                 by_name.setdefault(renamed(name, self.rename, self.prefix, name), []).append((name, tool))
-        refused: dict[str, RegistrationError] = {}
-        for name, candidates in by_name.items():
-            error = _refusal(name, [wide for wide, _ in candidates])
-            if error is not None:
-                refused[name] = error
+        refusals = {name: _refusal(name, [wide for wide, _ in candidates]) for name, candidates in by_name.items()}
+        refused = {name: error for name, error in refusals.items() if error is not None}
         tools = {name: candidates[0][1] for name, candidates in by_name.items() if name not in refused}
         return View(wider.board, tools, {tool.entry: name for name, tool in tools.items()}, refused)
 

@@ -11,6 +11,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import redirect_stdout
+from operator import attrgetter
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -212,12 +213,10 @@ def _missing(selection: Selection, slots: list[Candidate]) -> Iterator[Candidate
     named = {name: rule for rule in selection.named for name in rule.names if _WILDCARDS.isdisjoint(name)}
     for name, rule in named.items() if selection.scan else ():
         if not Rule(rule.source, (name,)).matches(*known):
-            reason = f"not installed. {suggestion(name, known, noun='installed plugins')}"
-            advice = (
-                "" if rule in selection.block else f" {how_to_install(known_pack(name)) or 'Install what offers it.'}"
-            )
+            hint, advice = suggestion(name, known, noun="installed plugins"), how_to_install(known_pack(name))
+            remedy = "" if rule in selection.block else advice or "Install what offers it."
             slot = Candidate(PluginRecord(name), pack_name(name))
-            slot.become(PluginState.FAILED, reason + advice)
+            slot.become(PluginState.FAILED, f"not installed. {hint} {remedy}".rstrip())
             yield slot
 
 
@@ -286,12 +285,10 @@ def load_plugin(entry_point: str) -> Any:
             reason = f"its entry point leads to no module: there is no {error.name!r}; reinstall it"
             raise PluginError(reason) from error
         raise
-    for attribute in filter(None, attributes.split(".")):
-        try:
-            plugin = getattr(plugin, attribute)
-        except AttributeError as error:
-            raise PluginError(f"its entry point leads to nothing: {module!r} has no {attributes!r}") from error
-    return plugin
+    try:
+        return attrgetter(attributes)(plugin) if attributes else plugin
+    except AttributeError as error:
+        raise PluginError(f"its entry point leads to nothing: {module!r} has no {attributes!r}") from error
 
 
 def _remedy(module: str, distribution: str | None) -> str:
