@@ -95,6 +95,10 @@ class TestMessages:
         monkeypatch.setenv("PEGBOARD_LOCK", "pegboard.lock")
         with pytest.raises(PluginError, match=r"PEGBOARD_LOCK is set.*pegboard-policy is installed, but not selected"):
             Toolkit(plugins=())
+        with pytest.raises(PluginError, match="The pack 'policy' is installed, but not selected: plugins=cli does"):
+            Toolkit(plugins=["cli"])
+        with pytest.raises(PluginError, match="The pack 'policy' is installed, but blocked by block=policy"):
+            Toolkit(block=["policy"])
 
     def test_unknown_dialect_where_the_pack_is_installed(self) -> None:
         @hookimpl

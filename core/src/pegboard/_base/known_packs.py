@@ -81,7 +81,7 @@ def how_to_get(pack: KnownPack | None) -> str:
     """The advice to a program that misses a pack of ours: to install it, or to select it where it is installed."""
     if pack is None or find_spec(pack.module) is None:
         return how_to_install(pack)
-    return f"{pack.distribution} is installed, but not selected here, or has failed: toolkit.plugins says which"
+    return f"{pack.distribution} is installed, but not selected here, or it has failed"
 
 
 def pack_for_class(cls: type) -> KnownPack | None:

@@ -182,8 +182,18 @@ class Plugins:
             self.contributions(hook)
         for variable in _POLICIES:
             if self._environ.get(variable) and not any(known_pack(slot.pack, "policy") for slot in self._active()):
-                remedy = how_to_get(pack_that_gives("policy"))
-                raise PluginError(f"{variable} is set, and no active pack holds tools to it. {remedy}")
+                raise PluginError(
+                    f"{variable} is set, and no active pack holds tools to it. {self.how_to_get('policy')}"
+                )
+
+    def how_to_get(self, gives: str) -> str:
+        """The advice to a program that misses what a pack of ours gives; empty if that pack is active."""
+        ours = [slot for slot in self._slots if known_pack(slot.record.name, gives)]
+        if any(slot.is_active for slot in ours):
+            return ""
+        idle = [slot.record for slot in ours if slot.record.distribution]
+        why = (f"The pack {record.name!r} is installed, but {record.reason or 'not asked for'}." for record in idle)
+        return " ".join(why) or how_to_get(pack_that_gives(gives))
 
     def contributions(self, hook: HookName) -> tuple[Contribution, ...]:
         """What the active plugins answer to a `provide_...` hook, in pluggy's order, the core's own last.

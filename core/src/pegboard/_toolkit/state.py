@@ -185,18 +185,11 @@ class ToolkitState:
     def dialect(self, name: str) -> Dialect:
         """The provider dialect of that name. Raises `UnknownNameError` naming the pack to install."""
         if name not in self.dialects:
-            from pegboard._base.known_packs import how_to_get, known_pack, pack_that_gives
-
             known, near = sorted(self.dialects), suggestion(name, self.dialects, noun="dialects")
             every = [f"All there are: {', '.join(known)}."] if near.startswith("Did") else []
-            ours = [each for each in self.plugins.records if known_pack(each.name, "dialects")]
-            why = [
-                f"The pack {each.name!r} is installed, but {each.reason}." for each in ours if each.state != "active"
-            ]
-            said = [f"there is no dialect {name!r}. {near}", *every, *why]
-            said += [] if self.plugins.records else ["This toolkit loads no plugins."]
-            said += [] if ours else [how_to_get(pack_that_gives("dialects"))]
-            raise UnknownNameError(" ".join(said).strip())
+            none = [] if self.plugins.records else ["This toolkit loads no plugins."]
+            message = [f"there is no dialect {name!r}. {near}", *every, *none, self.plugins.how_to_get("dialects")]
+            raise UnknownNameError(" ".join(message).strip())
         return self.dialects[name]
 
 
