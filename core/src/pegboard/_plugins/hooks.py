@@ -95,28 +95,29 @@ class PluginGuard:
         if problem := _misuse(hook, function, options):
             raise PluginError(problem)
         wraps_others = options["wrapper"] or options["hookwrapper"]
-        made = self._wrapping(hook, function, options) if wraps_others else self._answering(hook, function)
+        bound = partial(self._given, function, [argument for argument, _, _ in read_parameters(function)])
+        made = self._wrapping(hook, bound, options) if wraps_others else self._answering(hook, bound)
         attribute = f"{hook}.{name}"  # which no name of this class can be
-        setattr(self, attribute, made)
+        setattr(self, attribute, wraps(function)(made))
         # The core's own are called last.
         self.options[attribute] = options | {"specname": hook, "trylast": options["trylast"] or not self._slot.pack}
 
     def __dir__(self) -> list[str]:
         return list(self.options)
 
-    def _given(self, function: Any, given: tuple[Any, ...], named: Mapping[str, Any]) -> Callable[[], Any]:
+    def _given(
+        self, function: Any, names: list[str], given: tuple[Any, ...], named: Mapping[str, Any]
+    ) -> Callable[[], Any]:
         """The plugin's function with what it asks for; instead of pluggy's `settings=None` it gets its own."""
-        names = [name for name, _, _ in read_parameters(function)]
+        if "settings" not in names:
+            return partial(function, *given, **named)
         own = {"settings": self._slot.settings}
         by_position = [own.get(name, value) for name, value in zip(names, given, strict=False)]
         return partial(function, *by_position, **{name: own.get(name, value) for name, value in named.items()})
 
-    def _answering(self, hook: str, function: Any) -> Any:
-        @wraps(function)
-        def answering(*given: Any, **named: Any) -> Answer | None:
-            ask = self._given(function, given, named)
-            answer: Answer | None = self._run(hook, partial(self._answer, hook, ask))
-            return answer
+    def _answering(self, hook: str, bound: Callable[..., Callable[[], Any]]) -> Any:
+        def answering(*given: Any, **named: Any) -> Any:
+            return self._run(hook, partial(self._answer, hook, bound(given, named)))
 
         return answering
 
@@ -132,13 +133,12 @@ class PluginGuard:
     def _own(self, items: Iterable[Any], refusal: BaseException | None = None) -> Answer:
         return Answer(items, self._slot.record.origin, self._slot.pack or None, refusal)
 
-    def _wrapping(self, hook: str, function: Any, options: dict[str, Any]) -> Any:
+    def _wrapping(self, hook: str, bound: Callable[..., Callable[[], Any]], options: dict[str, Any]) -> Any:
         is_old_style = options["hookwrapper"]
         options |= {"wrapper": True, "hookwrapper": False}
 
-        @wraps(function)
         def wrapping(*given: Any, **named: Any) -> Generator[None, Any, Any]:
-            begun = self._wrap(hook, partial(_begun, hook, self._given(function, given, named)))
+            begun = self._wrap(hook, partial(_begun, hook, bound(given, named)))
             outcome = yield
             if begun is None:
                 return outcome
