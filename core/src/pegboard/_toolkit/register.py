@@ -18,7 +18,7 @@ from pegboard._model.plugin_record import Contribution
 from pegboard._model.tool import Origin, Tool
 from pegboard._toolkit.live_sources import Followed, is_live, leave, unfollow_packs
 from pegboard._toolkit.state import ToolkitState, replaces
-from pegboard._tools.collect import check_renamed
+from pegboard._tools.collect import check_renamed, own_name
 from pegboard._tools.definition import definition_of
 from pegboard.extension import Offer
 
@@ -74,10 +74,11 @@ def _register_pack(core: ToolkitState, offered: list[Contribution]) -> None:
         try:
             collected = core.collector.collect(source, terms, origin, pack, partial(fail_tool, core, origin), refused)
             given = for_tools(terms.presets, collected.by_name, lenient=bool(refused)) if terms.presets else {}
-            for own, tool in zip(collected.names, collected.tools, strict=True):
+            for tool in collected.tools:
                 if tool.name in found:
                     refused[tool.name] = ConflictError(f"it offers {tool.name!r} twice; give one another name")
                 else:
+                    own = own_name(tool)
                     found[tool.name] = tool, core.check_presets(tool, given[own]) if own in given else {}
             toolsets += collected.toolsets
         except BaseException as error:  # noqa: BLE001 - a pack's class or source may do anything
@@ -153,8 +154,9 @@ def register(core: ToolkitState, offer: Offer, on_conflict: OnConflict) -> list[
         unfollow_packs(core, read.displaced)
     core.live.extend(live.values())
     for each in live.values():
-        ours = zip(read.tools, read.names, added, strict=True)
-        each.follow({name: placed for tool, name, placed in ours if tool.origin is each.origin and placed is not None})
+        ours = zip(read.tools, added, strict=True)
+        named = {own_name(tool): placed for tool, placed in ours if tool.origin is each.origin and placed is not None}
+        each.follow(named)
     return [placed for placed in added if placed is not None]
 
 
@@ -171,10 +173,9 @@ def _registered(
 
 
 class _Read(NamedTuple):
-    """What a registration brings: tools, their own names and presets, and the packs that they displace."""
+    """What a registration brings: tools with their presets, and the packs that they displace."""
 
     tools: list[Tool]
-    names: list[str]
     toolsets: list[Toolset]
     presets: list[dict[str, Preset]]
     displaced: list[str]
@@ -184,7 +185,6 @@ def _read(core: ToolkitState, offer: Offer, live: Mapping[int, Followed]) -> _Re
     """Read the sources of the program. Raises `RegistrationError`."""
     packs = _packs(core, offer.source)
     tools: list[Tool] = []
-    names: list[str] = []
     toolsets: list[Toolset] = []
     for source in offer.source:
         if id(source) in live:
@@ -192,16 +192,15 @@ def _read(core: ToolkitState, offer: Offer, live: Mapping[int, Followed]) -> _Re
         else:
             found = core.collector.collect(source, offer, _PROGRAM, packs.get(id(source)))
         tools += found.tools
-        names += found.names
         toolsets += found.toolsets
     for tool in tools:
         if tool.groups:
             core.groups.check(tool.groups)
     if offer.rename is not None and not live:  # a live source may have such a tool later
-        check_renamed(offer, names)
+        check_renamed(offer, map(own_name, tools))
     # Before anything is registered: a preset that does not fit must leave the board as it was.
-    presets = _presets(core, offer, names, tools, live.values()) if offer.presets else []
-    return _Read(tools, names, toolsets, presets, sorted(set(packs.values())))
+    presets = _presets(core, offer, tools, live.values()) if offer.presets else []
+    return _Read(tools, toolsets, presets, sorted(set(packs.values())))
 
 
 def _add(core: ToolkitState, on_conflict: OnConflict, read: _Read) -> list[Tool | None]:
@@ -212,13 +211,11 @@ def _add(core: ToolkitState, on_conflict: OnConflict, read: _Read) -> list[Tool 
     return added
 
 
-def _presets(
-    core: ToolkitState, offer: Offer, names: list[str], tools: list[Tool], live: Iterable[Followed]
-) -> list[dict[str, Preset]]:
+def _presets(core: ToolkitState, offer: Offer, tools: list[Tool], live: Iterable[Followed]) -> list[dict[str, Preset]]:
     """The presets of each tool. Raises `RegistrationError` for one that does not fit."""
-    named = list(zip(names, tools, strict=True))
-    given = for_tools(offer.presets, dict(named), lenient=any(each.is_unavailable for each in live))
-    return [core.check_presets(tool, given.get(name, {})) for name, tool in named]
+    named = {own_name(tool): tool for tool in tools}
+    given = for_tools(offer.presets, named, lenient=any(each.is_unavailable for each in live))
+    return [core.check_presets(tool, given.get(own_name(tool), {})) for tool in tools]
 
 
 def _packs(core: ToolkitState, sources: Iterable[Any]) -> dict[int, str]:

@@ -40,16 +40,15 @@ class Sources(Protocol):
 
 
 class Collected(NamedTuple):
-    """The tools of one registered object, their `names` before prefix and rename, and the toolsets that they form."""
+    """The tools of one registered object, and the toolsets that they form."""
 
     tools: tuple[Tool, ...]
-    names: tuple[str, ...]
-    toolsets: tuple[Toolset, ...] = ()
+    toolsets: tuple[Toolset, ...]
 
     @property
     def by_name(self) -> dict[str, Tool]:
         """The tools by the names that their source uses."""
-        return dict(zip(self.names, self.tools, strict=True))
+        return {own_name(tool): tool for tool in self.tools}
 
 
 class Collector(NamedTuple):
@@ -79,19 +78,17 @@ class Collector(NamedTuple):
         collector = self._replace(assembly=self.assembly.extended(terms.types)) if terms.types else self
         collection = _Collection(collector, terms, origin, pack, failed, [], refused)
         found = list(collection.tools(source, frozenset()))
-        takes_all = terms.enable is None and not terms.disable and not terms.prefix and terms.rename is None
-        if takes_all and type(source) is FunctionType and len(found) == 1 and not collection.toolsets:
-            return Collected((found[0],), (found[0].source_name or found[0].name,))
         if terms.name is not None and len(found) > 1:
             kind = source if isinstance(source, type) else type(source)
             raise RegistrationError(f"{kind.__qualname__} has {len(found)} tools; name= fits only one")
-        kept = _selected(found, terms, lenient or bool(refused))
-        hung = {tool.entry: _renamed(tool, terms) for tool in kept}
+        if terms.enable is None and not terms.disable and not terms.prefix and terms.rename is None:
+            return Collected(tuple(found), tuple(collection.toolsets))
+        kept = {tool.entry: _renamed(tool, terms) for tool in _selected(found, terms, lenient or bool(refused))}
         toolsets = [
-            evolve(each, tools=tuple(hung[tool.entry] for tool in each.tools if tool.entry in hung))
+            evolve(each, tools=tuple(kept[tool.entry] for tool in each.tools if tool.entry in kept))
             for each in collection.toolsets
         ]
-        return Collected(tuple(hung.values()), tuple(map(_own_name, kept)), tuple(toolsets))
+        return Collected(tuple(kept.values()), tuple(toolsets))
 
     def function(self, function: Any, terms: Offer, origin: Origin) -> Tool:
         """The tool that a function is, whoever else might know what to make of it."""
@@ -197,9 +194,32 @@ class _Collection(NamedTuple):
         if not re.fullmatch(_IMPORT_STRING, target):
             raise RegistrationError(f'{target!r} is no import string; write "package.module:function"')
         name = check_name(self._named(target.rpartition(".")[2].rpartition(":")[2]))
-        source = ImportString(target, self._options, self.collector.check_backend, self.failed)
-        definition = ToolDefinition(read_import, source, name, None, self.collector.assembly, lazy=True)
+        definition = ToolDefinition(self._imported, target, name, None, self.collector.assembly, lazy=True)
         return Tool(name, definition, None, self.terms.group, self.origin, pack=self.pack)
+
+    def _imported(self, target: str, name: str, options: ToolOptions | None, tables: TypeTables) -> Reading:
+        """Read what stands behind an import string. Raises `PegboardError` saying what is wrong with the pack."""
+        try:
+            reading = self._load(target, name, options, tables)
+            read = ToolDefinition(lambda *_: reading, None, name, reading.options, tables)
+            self.collector.check_backend(Tool(name, read, reading.options))
+        except BaseException as error:
+            pass_interrupt(error)
+            if self.failed is not None:
+                self.failed(name, error)
+            raise PegboardError(f"{target} could not be loaded: {describe_exception(error)}") from error
+        return reading
+
+    def _load(self, target: str, name: str, options: ToolOptions | None, tables: TypeTables) -> Reading:
+        module_name, _, path = target.partition(":")
+        found: Any = importlib.import_module(module_name)
+        for part in path.split("."):
+            found = getattr(found, part)
+        if isinstance(found, Tool):
+            return definition_of(found).read(name, options or self._options(found.options), tables)
+        if isinstance(found, type) or not callable(found):
+            raise RegistrationError(f"{target} is {found!r}; an import string names one function or one Tool")
+        return read_function(found, name, options or self._options(declared_options(found) or _NOTHING_SAID), tables)
 
     def _made(self, definition: ToolDefinition, options: ToolOptions) -> Tool:
         groups = self.terms.group or (options.groups if options.group else ())
@@ -215,42 +235,6 @@ class _Collection(NamedTuple):
             return declared
         said = {"description": terms.description, "extended_model": terms.extended_model, "defer": terms.defer or None}
         return evolve(declared, **{name: value for name, value in said.items() if value is not None})
-
-
-class ImportString(NamedTuple):
-    """`"pkg.module:attribute"`: `adjust` gives the options of the registration, `check` refuses, `failed` is told."""
-
-    target: str
-    adjust: Callable[[ToolOptions], ToolOptions]
-    check: Callable[[Tool], None]
-    failed: Failed | None
-
-
-def read_import(source: ImportString, name: str, options: ToolOptions | None, tables: TypeTables) -> Reading:
-    """Read what stands behind an import string. Raises `PegboardError` saying what is wrong with the pack."""
-    try:
-        reading = _load(source, name, options, tables)
-        known = ToolDefinition(lambda *_: reading, None, name, reading.options, tables)
-        source.check(Tool(name, known, reading.options))
-    except BaseException as error:
-        pass_interrupt(error)
-        reason = f"{source.target} could not be loaded: {describe_exception(error)}"
-        if source.failed is not None:
-            source.failed(name, error)
-        raise PegboardError(reason) from error
-    return reading
-
-
-def _load(source: ImportString, name: str, options: ToolOptions | None, tables: TypeTables) -> Reading:
-    module_name, _, path = source.target.partition(":")
-    found: Any = importlib.import_module(module_name)
-    for part in path.split("."):
-        found = getattr(found, part)
-    if isinstance(found, Tool):
-        return definition_of(found).read(name, options or source.adjust(found.options), tables)
-    if isinstance(found, type) or not callable(found):
-        raise RegistrationError(f"{source.target} is {found!r}; an import string names one function or one Tool")
-    return read_function(found, name, options or source.adjust(declared_options(found) or ToolOptions()), tables)
 
 
 def check_renamed(terms: Offer, names: Iterable[str]) -> None:
@@ -269,19 +253,19 @@ def _check_known(asked: Iterable[str], known: list[str], what_for: str = "") -> 
 def _selected(tools: list[Tool], terms: Offer, lenient: bool) -> list[Tool]:
     """Enabled minus disabled, by the names that the source itself uses."""
     if not lenient:
-        _check_known((*(terms.enable or ()), *terms.disable), list(map(_own_name, tools)))
-    enabled = tools if terms.enable is None else [tool for tool in tools if _own_name(tool) in terms.enable]
-    return [tool for tool in enabled if _own_name(tool) not in terms.disable]
+        _check_known((*(terms.enable or ()), *terms.disable), list(map(own_name, tools)))
+    enabled = tools if terms.enable is None else [tool for tool in tools if own_name(tool) in terms.enable]
+    return [tool for tool in enabled if own_name(tool) not in terms.disable]
 
 
 def _renamed(tool: Tool, terms: Offer) -> Tool:
-    name = renamed(tool.name, terms.rename, terms.prefix, _own_name(tool))
+    name = renamed(tool.name, terms.rename, terms.prefix, own_name(tool))
     if tool.source_name is not None:
         # Where others chose the name, it must not depend on its length whether their tools can be used.
         name = legal_name(name)
     return tool if name == tool.name else tool.evolve(name=check_name(name))
 
 
-def _own_name(tool: Tool) -> str:
-    """The name that the tool's source knows it by."""
-    return tool.source_name or tool.name
+def own_name(tool: Tool) -> str:
+    """The name that the tool's source knows it by, before prefix and rename."""
+    return tool.source_name or definition_of(tool).name
