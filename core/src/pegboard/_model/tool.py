@@ -133,7 +133,7 @@ class CallPlan(Protocol):
     source: str
     kind: Literal["sync", "async", "generator", "async_generator"]
     accept: Callable[[dict[str, Any], int, str | None], tuple[Any, ...]]
-    invoke: Callable[[tuple[Any, ...], Mapping[str, Any]], Any]
+    invoke: Callable[..., Any]
     hidden: frozenset[str]
     overridable: frozenset[str]
     record: TypePlan

@@ -6,7 +6,7 @@ import math
 from collections.abc import AsyncGenerator, Callable, Generator
 from copy import copy
 from functools import partial
-from typing import Any, Final, TypeAlias, cast, final
+from typing import Any, TypeAlias, cast, final
 
 from pegboard._base.effects import cancellation, pass_interrupt
 from pegboard._base.errors import describe_exception
@@ -18,7 +18,7 @@ from pegboard._model.result import Block, DataBlock, Rendering, TextBlock, ToolO
 from pegboard._model.shapes import FixedItems, Items, Nullable, Record, TypePlan, Union
 from pegboard._model.tool import Origin
 from pegboard._types.annotations import qualified_name
-from pegboard._types.table import Ranking
+from pegboard._types.table import Ranking, Remembered
 from pegboard.extension import Converter
 
 Renderer: TypeAlias = Callable[[Any], Rendering | Unrendered]
@@ -35,23 +35,16 @@ def is_content(plan: TypePlan) -> bool:
     return False
 
 
-_MOST_CLASSES: Final = 500
-
-
 class ConverterTable(Ranking):
     """The converters of one toolkit: program > plugins > built-in, then priority, then the nearest class."""
 
-    def find(self, cls: type) -> Convert | None:
+    def meet(self, cls: type) -> Convert | None:
         """The converter for values of `cls`, or None."""
         known = self._known.get(cls, MISSING)  # once: another thread may empty the table between two looks
         if known is MISSING:
             best = self.best(partial(self._nearness, cls), "convert", cls)
             known = self._known[cls] = None if best is None else best.convert
         return cast("Convert | None", known)
-
-    def meet(self, cls: type) -> Convert | None:
-        """As `find`."""
-        return self.find(cls)
 
     def _nearness(self, cls: type, converter: Converter, origin: Origin) -> int | None:
         """How well one fits: 0 for the class itself, less for a base, least for a predicate; None if not at all."""
@@ -85,12 +78,12 @@ class Renderers:
         self._convert = convert
         self._promised = promised
         self.redact: Redaction | None = None
-        self.by_type: dict[type, tuple[Renderer, bool]] = {}
+        self.by_type: dict[type, tuple[Renderer, bool]] = Remembered()
 
     def guarded(self, redact: Redaction) -> Renderers:
         """The same for a tool that has secrets, which no repr of its results may show."""
         made = copy(self)
-        made.redact, made.by_type = redact, {}
+        made.redact, made.by_type = redact, Remembered()
         return made
 
     def of(self, cls: type) -> tuple[Renderer, bool]:
@@ -99,13 +92,11 @@ class Renderers:
         if known is None:
             render, lazy = self._choose(cls)
             known = render if self.redact is None else partial(guarded, render, self.redact), lazy
-            if len(self.by_type) >= _MOST_CLASSES:
-                self.by_type.clear()  # a class that is returned once is not kept alive for good
             self.by_type[cls] = known
         return known
 
     def _choose(self, cls: type) -> tuple[Renderer, bool]:
-        convert = self._convert or self._table.find(cls)
+        convert = self._convert or self._table.meet(cls)
         if convert is not None:
             return (lambda value: self._render_any(convert(value))), False
         if issubclass(cls, Block):

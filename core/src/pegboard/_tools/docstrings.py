@@ -6,9 +6,9 @@ Google, NumPy and Sphinx styles are told apart section by section, so a docstrin
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 
 class Docstring(NamedTuple):
@@ -30,7 +30,7 @@ def parse_docstring(text: str | None) -> Docstring:
     # Without common margin and trailing blanks; the first line stands at the quotes and has no margin.
     unified = text.replace("\r\n", "\n").replace("\r", "\n")
     first, *rest = [line.rstrip() for line in unified.expandtabs().split("\n")]
-    margin = min([len(line) - len(line.lstrip()) for line in rest if line], default=0)
+    margin = min([_indent(line) for line in rest if line], default=0)
     lines = [first.lstrip(), *[line[margin:] for line in rest]]
     prose: list[str] = []
     params: dict[str, str] = {}
@@ -85,26 +85,18 @@ def _section(lines: list[str], at: int) -> _Section | None:
         return None
     if line[0] == ":":
         return _sphinx_field(lines, at)
-    if line[-1] in _COLONS:
-        return _google_section(lines, at)
-    return _numpy_section(lines, at) if _is_underlined(lines, at) else None
-
-
-def _google_section(lines: list[str], at: int) -> _Section | None:
-    kind = _SECTIONS.get(lines[at][:-1].rstrip().lower())
-    end = _end_of_indented(lines, at + 1)
-    body = lines[at + 1 : end]
-    return _of_kind(kind, end, body, _google_items) if kind and any(body) else None
-
-
-def _numpy_section(lines: list[str], at: int) -> _Section | None:
-    kind = _SECTIONS.get(lines[at].lower())
-    if kind is None:
+    is_google = line[-1] in _COLONS
+    kind = _SECTIONS.get((line[:-1].rstrip() if is_google else line).lower())
+    if kind is None or not (is_google or _is_underlined(lines, at)):
         return None
-    end = at + 2
-    while end < len(lines) and not _ends_numpy_section(lines, end):
-        end += 1
-    return _of_kind(kind, end, lines[at + 2 : end], _numpy_items)
+    begin, ends = (at + 1, _is_flush) if is_google else (at + 2, _ends_numpy_section)
+    end = next((each for each in range(begin, len(lines)) if ends(lines, each)), len(lines))
+    body = lines[begin:end]
+    if kind == _DROPPED:
+        return _Section(end) if any(body) or not is_google else None
+    params = _items(body, _google_reader(body) if is_google else _numpy_item)
+    # A heading over something else than parameters is prose, which must not get lost.
+    return _Section(end, params) if params else None
 
 
 def _sphinx_field(lines: list[str], at: int) -> _Section | None:
@@ -112,49 +104,40 @@ def _sphinx_field(lines: list[str], at: int) -> _Section | None:
     kind = _FIELDS.get(found[1].lower()) if found else None
     if found is None or kind is None:
         return None
-    end = _end_of_indented(lines, at + 1)
-    if kind == _DROPPED:
-        return _Section(end)
-    text = _joined([found[3], *lines[at + 1 : end]])
+    end = next((each for each in range(at + 1, len(lines)) if _is_flush(lines, each)), len(lines))
     # The name is the last word, behind the type: ":param dict[str, int] days: text".
-    return _Section(end, [(_bare(name), text) for name in (found[2] or "").split()[-1:]])
+    names = (found[2] or "").split()[-1:] if kind == _PARAMS else []
+    return _Section(end, [(_bare(name), _joined([found[3], *lines[at + 1 : end]])) for name in names])
 
 
-def _of_kind(
-    kind: str, end: int, body: list[str], items: Callable[[list[str]], Iterable[tuple[str, list[str]]]]
-) -> _Section | None:
-    if kind == _DROPPED:
-        return _Section(end)
-    params = [(name, _joined(texts)) for name, texts in items(body)]
-    # A heading over something else than parameters is prose, which must not get lost.
-    return _Section(end, params) if params else None
+# The names that a line of a section describes, and what it says of them; None if it goes on with the line before.
+_Item: TypeAlias = tuple[list[str], list[str]]
 
 
-def _google_items(body: list[str]) -> list[tuple[str, list[str]]]:
-    depth = 0
-    found: list[tuple[str, list[str]]] = []
+def _items(body: list[str], read: Callable[[str], _Item | None]) -> list[tuple[str, str]]:
+    """The parameters that the lines of a section describe, each with its text."""
+    found: list[_Item] = []
     for line in body:
-        text = line.lstrip()
-        indent = len(line) - len(text)
-        depth = depth or indent  # of the first line that is not blank
-        item = _GOOGLE_ITEM.match(text) if indent <= depth else None
+        item = read(line)
         if item:
-            found.append((item[1], [item[2]]))
+            found.append(item)
         elif found:
             found[-1][1].append(line)
-    return found
+    return [(name, _joined(texts)) for names, texts in found for name in names]
 
 
-def _numpy_items(body: list[str]) -> Iterator[tuple[str, list[str]]]:
-    names: list[str] = []
-    texts: list[str] = []
-    for line in body:
-        if line and not line[0].isspace():
-            yield from ((name, texts) for name in names)
-            names, texts = _numpy_names(line), []
-        else:
-            texts.append(line)
-    yield from ((name, texts) for name in names)
+def _google_reader(body: list[str]) -> Callable[[str], _Item | None]:
+    depth = next((_indent(line) for line in body if line), 0)
+
+    def read(line: str) -> _Item | None:
+        item = _GOOGLE_ITEM.match(line.lstrip()) if _indent(line) <= depth else None
+        return ([item[1]], [item[2]]) if item else None
+
+    return read
+
+
+def _numpy_item(line: str) -> _Item | None:
+    return (_numpy_names(line), []) if line and not line[0].isspace() else None
 
 
 def _numpy_names(line: str) -> list[str]:
@@ -163,12 +146,16 @@ def _numpy_names(line: str) -> list[str]:
     return names if all(name.isidentifier() for name in names) else []
 
 
+def _is_flush(lines: list[str], at: int) -> bool:
+    """Whether a line is neither blank nor indented."""
+    return bool(lines[at]) and not lines[at][0].isspace()
+
+
 def _ends_numpy_section(lines: list[str], at: int) -> bool:
-    line = lines[at]
-    if not line or line[0].isspace():
-        return False
     # Items may stand apart, so only an unindented paragraph that is no item is prose again.
-    return _is_underlined(lines, at) or (not lines[at - 1] and not _numpy_names(line))
+    if not _is_flush(lines, at):
+        return False
+    return _is_underlined(lines, at) or (not lines[at - 1] and not _numpy_names(lines[at]))
 
 
 def _is_underlined(lines: list[str], at: int) -> bool:
@@ -176,11 +163,8 @@ def _is_underlined(lines: list[str], at: int) -> bool:
     return len(rule) > 2 and not rule.strip("-=")
 
 
-def _end_of_indented(lines: list[str], at: int) -> int:
-    """The next line that is neither blank nor indented."""
-    while at < len(lines) and (not lines[at] or lines[at][0].isspace()):
-        at += 1
-    return at
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
 
 
 def _bare(name: str) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import keyword
 from collections.abc import Callable, Mapping
-from functools import cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from pegboard._arguments.decode import exact_keys, has_every_key
@@ -54,7 +53,8 @@ class CompiledPlan:
     JSON names that the model cannot set, `overridable` those that it may though the program has, `names` the
     parameters that it can set; without names, the values are one object. With an overridable argument, `accept` raises
     unless `keys` is -1, so that whoever admits it after all has to tell.
-    `invoke(values, provided)`: what `accept` and `provide` gave. It is `standing` if `provide` gives the same for all
+    `invoke(values, provided)`: what `accept` and `provide` gave; a third argument is called in place of the function.
+    It is `standing` if `provide` gives the same for all
     calls of a session that bring no context and no agent of their own, `fetches` if it asks for anything at all, and
     `blocking` if that runs plain code of a plugin or the program.
     """
@@ -64,8 +64,7 @@ class CompiledPlan:
         kind: Kind,
         record: TypePlan,
         accept: Callable[[dict[str, Any], int, str | None], tuple[Any, ...]],
-        invoke: Callable[[tuple[Any, ...], Mapping[str, Any]], Any],
-        write_bind: Callable[[], Callable[[tuple[Any, ...], Mapping[str, Any]], Bound]],
+        invoke: Callable[..., Any],
         providers: Mapping[str, Provider],
         hidden: frozenset[str],
         *,
@@ -78,7 +77,6 @@ class CompiledPlan:
         self.record = record
         self.accept = accept
         self.invoke = invoke
-        self._bind = cache(write_bind)
         self._providers = tuple((name, each.fetch, each.otherwise) for name, each in providers.items())
         self.fetches = bool(providers)
         self.managed = tuple(provider for provider in providers.values() if provider.managed)
@@ -102,7 +100,8 @@ class CompiledPlan:
 
     def bind(self, values: tuple[Any, ...], invocation: Invocation) -> Bound:
         """What `invoke` would call the function with: what goes to a process where it is called instead."""
-        return self._bind()(values, self.provide(invocation))
+        bound: Bound = self.invoke(values, self.provide(invocation), _as_called)
+        return bound
 
     def typed(self, values: tuple[Any, ...]) -> dict[str, Any]:
         """The structured values by name, without those that nobody sent and nothing defaults."""
@@ -131,7 +130,6 @@ def compile_plan(slots: tuple[ParameterPlan, ...], function: Any, name: str, vie
         record,
         accept.build(name),
         invoke.build(name),
-        lambda: _InvokeWriter(Writer(), slots, visible, _arguments, view).build("arguments"),
         providers,
         hidden,
         names=tuple(slot.name for slot in visible),
@@ -141,7 +139,7 @@ def compile_plan(slots: tuple[ParameterPlan, ...], function: Any, name: str, vie
     )
 
 
-def _arguments(*args: Any, **kwargs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def _as_called(*args: Any, **kwargs: Any) -> Bound:
     return args, kwargs
 
 
@@ -248,7 +246,7 @@ class _InvokeWriter(NamedTuple):
             writer.fresh(reserved)
         local = {slot.name: writer.fresh(slot.name) for slot in self.visible}
         function = writer.constant(self.function, name)
-        with writer.block("def invoke(values, provided):"):
+        with writer.block(f"def invoke(values, provided, {function}={function}):"):
             if local:
                 writer.line(f"{''.join(each + ', ' for each in local.values())}= values")
             arguments = [text for slot in self.slots for text in self._argument(slot, local)]
@@ -357,22 +355,16 @@ def schema_plan(
             raise Mismatch("a key came twice")
         return (record.structure(arguments),)
 
-    def merged(values: tuple[Any, ...], provided: Mapping[str, Any]) -> ToolCall:
-        presets = {name: value for name, value in provided.items() if name in known}
-        return _surrounded(provided[_INVOCATION], {**presets, **values[0]})
-
-    def invoke(values: tuple[Any, ...], provided: Mapping[str, Any]) -> Any:
+    def invoke(values: tuple[Any, ...], provided: Mapping[str, Any], call: Callable[..., Any] | None = call) -> Any:
         if call is None:
             raise Suspend(f"{provided[_INVOCATION].name} runs outside; its answer comes later")
-        return call(merged(values, provided))
-
-    def bind() -> Callable[..., Bound]:
-        return lambda values, provided: ((merged(values, provided),), {})
+        presets = {name: value for name, value in provided.items() if name in known}
+        return call(_surrounded(provided[_INVOCATION], {**presets, **values[0]}))
 
     kind = "sync" if call is None else function_kind(call)
     providers = {_INVOCATION: Provider("injected", identity)}
     free = filled - view.locked
-    return CompiledPlan(kind, record, accept, invoke, bind, providers, view.locked, overridable=free)
+    return CompiledPlan(kind, record, accept, invoke, providers, view.locked, overridable=free)
 
 
 def _surrounded(invocation: Invocation, arguments: dict[str, Any]) -> ToolCall:

@@ -104,7 +104,7 @@ class TypeTables:
         """Whether a converter takes values of this type, or of one of its alternatives: they end as what it makes."""
         alternatives = get_args(annotation) if is_union(annotation) else (annotation,)
         classes = filter(None, map(runtime_class, alternatives))
-        return any(map(self.converters.find, classes))
+        return any(map(self.converters.meet, classes))
 
 
 class Reading(NamedTuple):
@@ -229,16 +229,14 @@ def bound_keywords(function: Any) -> frozenset[str]:
 
 
 def _refuse_twins(label: str, slots: list[ParameterPlan]) -> None:
-    seen: dict[str, str] = {}
+    names: dict[str, str] = {}
     for slot in slots:
         if slot.plan is None or slot.kind is STARS:
             continue
-        if slot.key in seen:
-            both = (
-                f"{label}: parameters {seen[slot.key]!r} and {slot.name!r} are both called {slot.key!r} in the schema"
-            )
-            raise RegistrationError(f"{both}; give one of them another Param(name=...)")
-        seen[slot.key] = slot.name
+        other = names.setdefault(slot.key, slot.name)
+        if other != slot.name:
+            both = f"parameters {other!r} and {slot.name!r} are both called {slot.key!r} in the schema"
+            raise RegistrationError(f"{label}: {both}; give one of them another Param(name=...)")
 
 
 def _promise(annotation: Any, tables: TypeTables) -> TypePlan | None:
