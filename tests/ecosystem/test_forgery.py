@@ -355,13 +355,14 @@ class TestDeclaredLater:
         def f(robot: Robot, count: int = 1) -> str:
             return f"{robot.serial} {count}"
 
-        toolkit = Toolkit(context=Robot(7))
+        toolkit = Toolkit()
         toolkit.register(f, presets={"count": 3})
-        session = toolkit.session()
+        session = toolkit.session(context=Robot(7))
         forged = {"robot": {"serial": 666}}
         assert session.call_sync("f", forged).text == "666 3"
         assert toolkit.injectable(Robot) is Robot
-        for each in (toolkit, session):
+        assert toolkit["f"].parameters["properties"] == {}
+        for each in (session, session.session()):
             assert each["f"].parameters["properties"] == {}
             result = each.call_sync("f", forged)
             assert (result.text, [note.kind for note in result.notes]) == ("7 3", ["dropped"])

@@ -4,7 +4,10 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
+from datetime import date
+from enum import Enum
 from functools import partial
+from pathlib import Path
 from typing import Annotated, Any, Generic, Protocol, TypeVar, runtime_checkable
 
 import pytest
@@ -312,6 +315,89 @@ class TestInjectable:
         toolkit.register(f)
         assert toolkit.call_sync("f", {"sent": {"x": 1}}, context=Point(10)).value == 11
         assert list(toolkit["f"].parameters["properties"]) == ["sent"]
+
+
+class Shade(Enum):
+    DARK = "dark"
+
+
+@dataclass
+class Account:
+    owner: str
+
+
+class Gate: ...
+
+
+class TestNotMarked:
+    """A record or a plain class could be a model's argument too: where the context holds one, it is asked which."""
+
+    @staticmethod
+    def asking(annotation: Any) -> Callable[..., str]:
+        def whose(ctx: Any, number: int = 0) -> str:
+            return str(number)
+
+        whose.__annotations__["ctx"] = annotation
+        return whose
+
+    @pytest.mark.parametrize("annotation", [Account, Account | None, Annotated[Account, "Whose"], Gate])
+    @pytest.mark.parametrize("plugins", [(), ["dataclasses"]])
+    @pytest.mark.parametrize(
+        "context",
+        [[Account("a"), Gate()], {"account": Account("a"), "gate": Gate()}, {Account: Account("a"), Gate: Gate()}],
+    )
+    def test_is_refused_where_the_toolkit_holds_one(self, annotation: Any, plugins: Any, context: Any) -> None:
+        if plugins:
+            pytest.importorskip("pegboard_dataclasses")
+        with Toolkit(plugins=plugins, context=context) as toolkit:
+            with pytest.raises(RegistrationError) as refused:
+                toolkit.register(self.asking(annotation))
+            name = "Gate" if annotation is Gate else "Account"
+            assert f"parameter 'ctx': context= holds an object of class {name}: annotate Injected[{name}]" in str(
+                refused.value
+            )
+            marked: Any = Injected
+            toolkit.register(self.asking(marked[annotation]))
+            assert "ctx" not in toolkit["whose"].parameters["properties"]
+            assert toolkit.problems == []
+
+    def test_a_pack_s_tool_is_a_problem(self) -> None:
+        pytest.importorskip("pegboard_dataclasses")
+
+        class Pack:
+            @hookimpl
+            def provide_tools(self) -> Any:
+                return [TestNotMarked.asking(Account)]
+
+        with Toolkit(plugins=[Pack(), "dataclasses"], context=Account("a")) as toolkit:
+            assert "whose" not in toolkit
+            assert "annotate Injected[Account]" in " ".join(toolkit.problems)
+
+    def test_without_the_pack_the_refusal_names_both_ways(self) -> None:
+        with Toolkit(plugins=()) as toolkit, pytest.raises(RegistrationError) as refused:
+            toolkit.register(self.asking(Account))
+        remedy = "annotate Injected[Account] if the program provides it, else pip install pegboard-dataclasses"
+        assert str(refused.value).endswith(remedy)
+
+    def test_a_session_that_holds_one_says_so(self) -> None:
+        pytest.importorskip("pegboard_dataclasses")
+        with Toolkit(plugins=["dataclasses"]) as toolkit:
+            toolkit.register(self.asking(Account))
+            session = toolkit.session(context=Account("a"))
+            (problem,) = session.problems
+            assert problem.startswith(
+                "tool 'whose': parameter 'ctx': context= holds an object of class Account: annotate"
+            )
+            assert toolkit.problems == toolkit.session(context=Gate()).problems == []
+            session.set_presets("whose", {"ctx": Account("b")})
+            assert session.problems == []
+
+    @pytest.mark.parametrize("given", ["acme", 1, {"a": 1}, [1], Path(), Shade.DARK, date(2026, 1, 2), b"x"])
+    def test_data_by_name_may_be_a_model_s_all_the_same(self, given: Any) -> None:
+        with Toolkit(plugins=(), context={"given": given}) as toolkit:
+            toolkit.register(self.asking(Path if isinstance(given, Path) else type(given)))
+            assert "ctx" in toolkit["whose"].parameters["properties"]
+            assert toolkit.problems == []
 
 
 class TestProtocols:

@@ -51,6 +51,15 @@ def test_an_empty_schema_takes_any_object_and_none_takes_nothing(toolkit: Toolki
     assert toolkit.call_sync("anything", {"a": 1}).status == "suspended"
 
 
+@pytest.mark.parametrize("given", [None, "a", 3, ["a"], ("a", int)])
+def test_parameters_that_are_no_schema_are_refused_with_what_they_may_be(given: Any, toolkit: Toolkit) -> None:
+    wanted = 'must be the schema of an object, as a mapping such as {"type": "object", "properties": {...}} or {} for'
+    with pytest.raises(RegistrationError) as refused:
+        toolkit.register(Written(given))
+    assert str(refused.value).startswith(f"tool 'written': parameters {wanted}")
+    assert str(refused.value).endswith(f"got {given!r}")
+
+
 class TestExtendedModel:
     MODEL: ClassVar = {
         "type": "object",

@@ -108,6 +108,11 @@ class Scope:
             f'name them, context={{"main": ..., "other": ...}}, and ask with Annotated[{wanted}, Inject("main")]',
         }
 
+    def classes(self) -> frozenset[Any]:
+        """The classes that objects are registered under, here and further out."""
+        inside = self._passed_on.classes() if self._passed_on is not None else {cls for cls, _ in self._objects}
+        return frozenset(inside if self.wider is None else inside | self.wider.classes())
+
     def levels(self) -> Iterator[str]:
         """The names of the levels, innermost first."""
         yield self.level

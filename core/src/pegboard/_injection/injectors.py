@@ -69,6 +69,8 @@ class InjectorTable(Ranking):
     def __init__(self, context_only: Iterable[type] = ()) -> None:
         super().__init__()
         self.context_only = {*context_only}
+        # The classes of what the toolkit's own context holds.
+        self.in_context: frozenset[Any] = frozenset()
         self._compiling: list[Injector] = []
 
     def declare_context_only(self, cls: type) -> Callable[[], None]:

@@ -19,6 +19,7 @@ from pegboard._model.policy import ExecutionPolicy, Permission
 from pegboard._model.result import Status
 from pegboard._model.tool import Tool, ToolSchema
 from pegboard._toolkit.state import OFF_BOARD, ToolkitState, replaces
+from pegboard._tools.signature import shown_context
 
 _refreshing: Final = threading.Lock()
 guarded(_refreshing)
@@ -84,6 +85,7 @@ class Catalog:
         view = self._view
         problems = [str(error) for _, error in sorted(view.refused.items())]
         for name, tool in view.tools.items():
+            problems += self._exposed(name, tool)
             if withheld := self._overlay.withheld(tool):
                 problems.append(withheld)
             if again := self._overlay.asks_again(tool):
@@ -97,6 +99,15 @@ class Catalog:
                 "them; give it another one"
             )
         return problems
+
+    def _exposed(self, name: str, tool: Tool) -> Iterator[str]:
+        """The parameters that a model is asked for, although objects of their classes are in this session's context."""
+        assembly = self._core.assembly
+        given = self.scope.classes() - assembly.injectors.in_context  # for these the registration was refused
+        if given and tool.definition.is_loaded:
+            for each in self.seen(tool).params:
+                if each.source == "model" and (problem := shown_context(each.annotation, given, assembly.types)):
+                    yield f"tool {name!r}: parameter {each.name!r}: {problem}"
 
     @property
     def _view(self) -> View:

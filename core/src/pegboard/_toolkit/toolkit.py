@@ -87,6 +87,7 @@ class Toolkit(Session):
         overlay = Overlay(Groups(), None, policy, approver)
         core = ToolkitState(loaded, self, ResultFactory(expose_errors, max_output, overflow), options, overlay)
         scope = Scope(context, wider=None if agent is None else Scope((agent,), level="agent"))
+        core.assembly.injectors.in_context = scope.classes()
         super().__init__(core, overlay, scope, agent)
         assemble(core)
         loaded.check_required()
@@ -306,9 +307,9 @@ def _read_tool(function: Any, name: Any, description: Any, parameters: Mapping[s
     if function is not None:
         return Collector(tables).function(function, Offer(function, name=name, description=description), Origin())
     from pegboard._tools.definition import ToolDefinition
-    from pegboard._tools.plan import Written, read_schema
+    from pegboard._tools.plan import EMPTY_SCHEMA, Written, read_schema
 
-    source = Written(description, parameters)
+    source = Written(description, EMPTY_SCHEMA if parameters is None else parameters)
     return Tool(check_name(name), ToolDefinition(read_schema, source, name, ToolOptions(), tables))
 
 

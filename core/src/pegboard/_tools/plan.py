@@ -293,7 +293,7 @@ class Written(NamedTuple):
     """
 
     description: str
-    parameters: Mapping[str, Any] | None
+    parameters: Mapping[str, Any]
     call: Callable[[ToolCall], Any] | None = None
     returns: Mapping[str, Any] | None = None
     judge: Judge | None = None
@@ -304,9 +304,7 @@ def read_schema(source: Written, name: str, options: ToolOptions | None, tables:
 
     Raises `RegistrationError` for a schema that is not one, is not an object's, or could hang a validator.
     """
-    parameters = EMPTY_SCHEMA if source.parameters is None else source.parameters
-    if parameters == {}:
-        parameters = {"type": "object"}
+    parameters = {"type": "object"} if source.parameters == {} else source.parameters
     if options is not None and options.extended_model is not None:
         parameters = _extended(
             parameters, signature.added(options.extended_model, _slots(parameters), tables.types, name)

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import inspect
 from collections import abc
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, Unpack, cast, get_args, get_origin
 
 from attrs import evolve
 
+from pegboard._base.effects import tried
 from pegboard._base.errors import PegboardError, RegistrationError, suggestion
 from pegboard._base.jsonable import carried_data
 from pegboard._base.markers import MISSING, Param
 from pegboard._base.names import check_name
-from pegboard._injection.injectors import InjectorTable, Provider
+from pegboard._injection.injectors import InjectorTable, Provider, unwrap
 from pegboard._model.declare import declared_namespace
-from pegboard._model.shapes import JsonSchema, Record, TypePlan
+from pegboard._model.shapes import JsonSchema, Mapped, Record, TypePlan
 from pegboard._model.subschemas import copied
 from pegboard._model.tool import ToolOptions
 from pegboard._results.converters import ConverterTable
@@ -169,6 +170,8 @@ def _read(
         if kind in (STAR, STARS):
             raise RegistrationError("no value of the program fills *args or **kwargs; give it a parameter of its own")
         return [ParameterPlan(name, name, kind, annotation, default, default is MISSING, provider=provider)]
+    if injectors.in_context and (problem := shown_context(annotation, injectors.in_context, types)):
+        raise RegistrationError(problem)
     if type(annotation) is type and kind not in (STAR, STARS) and default is not None:
         # A bare class: there is nothing to take apart.
         return [ParameterPlan(name, name, kind, annotation, default, default is MISSING, types.model_plan(annotation))]
@@ -181,6 +184,23 @@ def _read(
     required = default is MISSING and kind not in (STAR, STARS)
     key, description = notes.name or name, notes.description or ""
     return [ParameterPlan(name, key, kind, annotation, default, required, plan, description=description)]
+
+
+def shown_context(annotation: Any, classes: Collection[Any], types: TypeTable) -> str:
+    """What is wrong with asking a model for a record or a plain class that is among the program's; empty if nothing is.
+
+    Values such as text and numbers may be in a context by name, and are a model's to send all the same.
+    """
+    cls = unwrap(annotation)[0]
+    if not isinstance(cls, type) or cls not in classes:
+        return ""
+    plan = tried(types.model_plan, cls)
+    is_object = plan is None or (plan.schema.get("type") == "object" and not isinstance(plan.shape, Mapped))
+    if not is_object and not isinstance(getattr(plan, "shape", None), Record):
+        return ""
+    name = cls.__qualname__
+    remedy = f"annotate Injected[{name}], or leave it out of context= if the model sends one"
+    return f"context= holds an object of class {name}: {remedy}"
 
 
 class Made(NamedTuple):

@@ -86,7 +86,7 @@ def _is_handwritten(source: Any) -> bool:
     return (
         isinstance(getattr(source, "name", None), str)
         and isinstance(getattr(source, "description", None), str)
-        and isinstance(getattr(source, "parameters", None), Mapping)
+        and hasattr(source, "parameters")  # what they have to be is said where they are read
         and ((call := getattr(source, "call", _NO_CALL)) is None or callable(call))
     )
 
