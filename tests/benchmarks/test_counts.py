@@ -218,8 +218,8 @@ class TestRegistration:
                 toolkit.register(first)
                 return counted(lambda: toolkit.register(*functions)).total()
 
-        # What each pack is asked runs isolated and is checked, by pluggy: fewer than fifty calls for a function.
-        assert calls(Knows()) <= calls() + 50 * 100
+        # What each pack is asked runs isolated, by pluggy: some thirty calls for a function. The core is not asked.
+        assert calls(Knows()) <= calls() + 35 * 100
 
     def test_a_session_is_few_python_calls(self) -> None:
         with Toolkit(plugins=()) as toolkit:

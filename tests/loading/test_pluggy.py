@@ -83,6 +83,20 @@ class TestFirstResult:
         assert second is not None
         assert (second.pack, asked) == ("ant", ["cow", "ant"])
 
+    def test_a_wrapper_sees_the_core_s_answer_about_a_function(self) -> None:
+        seen: list[Any] = []
+
+        @hookimpl(wrapper=True)
+        def watch(source: Any) -> Any:
+            seen.extend((yield))
+            return seen
+
+        def near() -> None: ...
+
+        with Toolkit(plugins=[pack("ant", tools_from=watch)]) as toolkit:
+            toolkit.register(near)
+            assert (seen, names(toolkit), toolkit.problems) == ([near], ["near"], [])
+
     def test_a_refusal_passes_wrappers_unharmed(self) -> None:
         seen: list[Any] = []
 

@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cached_property, partial
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from attrs import evolve
@@ -72,6 +73,8 @@ class Plugins:
         self._answers: dict[HookName, list[Answer]] = {}
         # Whether a plugin, other than the core's own, wants to be asked how something becomes tools.
         self.asks = False
+        # Asks packs alone: the core's own answer about a function is known, and only a wrapper wants to see it.
+        self._of_functions: Any = None
 
     @classmethod
     def load(
@@ -110,9 +113,14 @@ class Plugins:
         plugins = cls(read, unreadable, slots, on_error, environment)
         if imports and slots:
             plugins._import_all()
+        own = []
         for module in builtin:  # whose hooks come last, and in this order
             slot = Candidate(PluginRecord(module.__name__, state=PluginState.ACTIVE), "", module)
-            plugins.manager.register(plugins._guarded(slot), module.__name__)
+            own.append(guard := plugins._guarded(slot))
+            plugins.manager.register(guard, module.__name__)
+        asking = plugins.manager.hook.tools_from.get_hookimpls()
+        if plugins.asks and not any(each.wrapper for each in asking):
+            plugins._of_functions = plugins.manager.subset_hook_caller("tools_from", own)
         return plugins
 
     def check_required(self) -> None:
@@ -258,7 +266,9 @@ class Plugins:
         anything else fails the plugin.
         """
         hook = self.manager.hook.tools_from
-        if passed:
+        if type(source) is FunctionType and not passed and self._of_functions is not None:
+            hook = self._of_functions
+        elif passed:
             hook = self.manager.subset_hook_caller("tools_from", [s.guard for s in self._active() if s.pack in passed])
         answer: Answer | None = hook(source=source)
         self._check()
