@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, ValuesView
-from typing import Any, Final, final, get_origin
+from typing import Any, final, get_origin
 
 from pegboard._base.effects import tried
 from pegboard._base.errors import MissingContextError, PegboardError
@@ -11,8 +11,6 @@ from pegboard._base.markers import MISSING
 
 # Only plain containers spread into several objects; a named tuple or an iterable of the user's own is one object.
 _SPREAD = (list, tuple, set, frozenset)
-_NO_NAMES: Final[dict[str, Any]] = {}
-_NO_OBJECTS: Final[list[tuple[type, Any]]] = []
 
 
 @final
@@ -30,14 +28,14 @@ class Scope:
         self.level = level
         self.wider = wider
         self._found: dict[tuple[Any, str | None], Any] = {}
-        self._named, self._objects = _NO_NAMES, _NO_OBJECTS
+        self._named: dict[str, Any] = {}
+        self._objects: list[tuple[type, Any]] = []
         self._passed_on: Scope | None = None
         if type(context) is tuple and not context:
             return  # as most sessions: to ask whether this is a Mapping takes as long as all the rest
         if type(context) is Scope:
             self._passed_on = context
             return
-        self._named, self._objects = {}, []
         if isinstance(context, Mapping):
             self._add_mapping(context)
         elif type(context) in _SPREAD or isinstance(context, Iterator | ValuesView):

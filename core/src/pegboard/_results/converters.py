@@ -38,13 +38,17 @@ def is_content(plan: TypePlan) -> bool:
 class ConverterTable(Ranking):
     """The converters of one toolkit: program > plugins > built-in, then priority, then the nearest class."""
 
-    def meet(self, cls: type) -> Convert | None:
+    def find(self, cls: type) -> Convert | None:
         """The converter for values of `cls`, or None."""
         known = self._known.get(cls, MISSING)  # once: another thread may empty the table between two looks
         if known is MISSING:
             best = self.best(partial(self._nearness, cls), "convert", cls)
             known = self._known[cls] = None if best is None else best.convert
         return cast("Convert | None", known)
+
+    def meet(self, cls: type) -> Convert | None:
+        """As `find`."""
+        return self.find(cls)
 
     def _nearness(self, cls: type, converter: Converter, origin: Origin) -> int | None:
         """How well one fits: 0 for the class itself, less for a base, least for a predicate; None if not at all."""
@@ -96,7 +100,7 @@ class Renderers:
         return known
 
     def _choose(self, cls: type) -> tuple[Renderer, bool]:
-        convert = self._convert or self._table.meet(cls)
+        convert = self._convert or self._table.find(cls)
         if convert is not None:
             return (lambda value: self._render_any(convert(value))), False
         if issubclass(cls, Block):
@@ -203,4 +207,5 @@ def shown(value: Any) -> tuple[Block, ...]:
     """What was yielded, joined, as blocks for the model."""
     if isinstance(value, list) and all(isinstance(item, Block) for item in value):
         return tuple(value)
-    return (TextBlock(value if isinstance(value, str) else dump_json(jsonable(value))),)
+    chunk = _chunk(value)
+    return (TextBlock(chunk) if isinstance(chunk, str) else chunk,)

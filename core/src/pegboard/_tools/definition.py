@@ -191,14 +191,13 @@ class ToolDefinition:
         """The compiled call under a view of the parameters."""
         view = ParameterView(presets - locked, locked)
         if view not in self._plans:
-            self._plans[view] = self._compiled(view)
+            reading = self.reading
+            self._plans[view] = (
+                compile_plan(reading.slots, reading.function, self.name, view)
+                if reading.foreign is None
+                else schema_plan(reading.foreign, reading.function, view)
+            )
         return self._plans[view]
-
-    def _compiled(self, view: ParameterView) -> CompiledPlan:
-        reading = self.reading
-        if reading.foreign is None:
-            return compile_plan(reading.slots, reading.function, self.name, view)
-        return schema_plan(reading.foreign, reading.function, view)
 
     def renderers(self) -> Renderers:
         """How returned values become content."""

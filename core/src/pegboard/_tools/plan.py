@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from pegboard._arguments.decode import exact_keys, has_every_key
+from pegboard._base.effects import tried
 from pegboard._base.errors import BareMismatch, Mismatch, Suspend
 from pegboard._base.jsonable import carried, carried_data
 from pegboard._base.markers import MISSING
@@ -123,19 +124,19 @@ def compile_plan(slots: tuple[ParameterPlan, ...], function: Any, name: str, vie
     unlisted = frozenset(slot.key for slot in visible if slot.name in view.presets)
     shape = Record(dict, members, name, open=extra is not None, unlisted=unlisted)
     record = TypePlan({"type": "object"}, identity, shape=shape)  # `accept` has the last word
-    accept = _AcceptWriter(Writer(count=True), visible, members, view, hidden)
-    invoke = _InvokeWriter(Writer(), slots, visible, function, view)
+    writer = _PlanWriter(Writer(count=True), slots, visible, extra, members, view, hidden)
+    accept = writer.build(function, name)
     return CompiledPlan(
         function_kind(function),
         record,
-        accept.build(name),
-        invoke.build(name),
+        accept,
+        accept.__globals__["invoke"],
         providers,
         hidden,
         names=tuple(slot.name for slot in visible),
         overridable=unlisted,
         extra=extra.plan if extra else None,
-        source=f"{accept.writer.source}\n\n{invoke.writer.source}",
+        source=writer.writer.source,
     )
 
 
@@ -145,12 +146,9 @@ def _as_called(*args: Any, **kwargs: Any) -> Bound:
 
 def keyword_names(function: Any) -> frozenset[str]:
     """The names that `**kwargs` of a function can never carry: its other parameters, and what a partial binds."""
-    bound = bound_keywords(function)
-    try:
-        parameters = read_parameters(plain_function(function))
-    except (TypeError, ValueError):
-        return bound
-    return bound | {name for name, kind, _ in parameters if kind in (signature.KEYWORD, signature.POSITIONAL)}
+    parameters = tried(read_parameters, plain_function(function)) or ()
+    names = (name for name, kind, _ in parameters if kind in (signature.KEYWORD, signature.POSITIONAL))
+    return bound_keywords(function).union(names)
 
 
 def _member(slot: ParameterPlan, view: ParameterView) -> Member:
@@ -159,33 +157,46 @@ def _member(slot: ParameterPlan, view: ParameterView) -> Member:
     return Member(slot.name, slot.key, slot.plan, required, slot.default)
 
 
-class _AcceptWriter(NamedTuple):
-    """Writes `accept`: reads each argument, structures it, and refuses what is missing or surplus."""
+class _PlanWriter(NamedTuple):
+    """Writes the code of a plan, whose `members` the `visible` slots are, but for the `extra` one of `**kwargs`."""
 
     writer: Writer
+    slots: tuple[ParameterPlan, ...]
     visible: tuple[ParameterPlan, ...]
+    extra: ParameterPlan | None
     members: tuple[Member, ...]
     view: ParameterView
     hidden: frozenset[str]
 
-    def build(self, name: str) -> Callable[..., Any]:
+    def build(self, function: Any, name: str) -> Any:
+        """The function `accept`, among whose globals is `invoke`."""
         writer = self.writer
-        for reserved in ("arguments", "keys", "text", "members", "size"):
+        for reserved in ("accept", "invoke", "arguments", "keys", "text", "members", "size", "values", "provided"):
             writer.fresh(reserved)
-        results: dict[str, str] = {}
+        local = {slot.name: writer.fresh(slot.name) for slot in self.visible}
         with writer.block(f"def accept(arguments, keys, text):  # what the model sends to {name}"):
-            writer.line("members = size = len(arguments)")
-            read = iter(self.members)
-            for slot in self.visible:
-                local = results[slot.name] = writer.fresh(slot.name)
-                if slot.kind is not signature.STARS:
-                    self._read(slot, next(read), local)
-            self._refuse_surplus(results)
-            exact = writer.constant(exact_keys, "exact_keys")
-            with writer.block(f"if text is not None and keys != members and {exact}(text) != members:"):
-                writer.line(f"raise {writer.constant(BareMismatch, 'Mismatch')}  # a key came twice")
-            writer.line(f"return ({''.join(result + ', ' for result in results.values())})")
-        return writer.build("accept", f"<pegboard plan of {name}: accept>")
+            self._write_accept(local)
+        called = writer.constant(function, name)
+        with writer.block(f"def invoke(values, provided, {called}={called}):"):
+            if local:
+                writer.line(f"{''.join(each + ', ' for each in local.values())}= values")
+            arguments = [text for slot in self.slots for text in self._argument(slot, local)]
+            writer.line(f"return {called}({', '.join(arguments)})")
+        return writer.build("accept", f"<pegboard plan of {name}>")
+
+    def _write_accept(self, local: Mapping[str, str]) -> None:
+        """Read each argument, structure it, and refuse what is missing or surplus."""
+        writer = self.writer
+        writer.line("members = size = len(arguments)")
+        members = iter(self.members)
+        for slot in self.visible:
+            if slot is not self.extra:
+                self._read(slot, next(members), local[slot.name])
+        self._refuse_surplus(local)
+        exact = writer.constant(exact_keys, "exact_keys")
+        with writer.block(f"if text is not None and keys != members and {exact}(text) != members:"):
+            writer.line(f"raise {writer.constant(BareMismatch, 'Mismatch')}  # a key came twice")
+        writer.line(f"return ({''.join(each + ', ' for each in local.values())})")
 
     def _read(self, slot: ParameterPlan, member: Member, local: str) -> None:
         writer = self.writer
@@ -211,52 +222,27 @@ class _AcceptWriter(NamedTuple):
             return f"{self.writer.constant(default.make, f'make_{slot.name}')}()"
         return self.writer.constant(default, f"default_{slot.name}")
 
-    def _refuse_surplus(self, locals_: Mapping[str, str]) -> None:
-        writer = self.writer
-        extra = next((slot for slot in self.visible if slot.kind is signature.STARS), None)
+    def _refuse_surplus(self, local: Mapping[str, str]) -> None:
+        writer, extra = self.writer, self.extra
         if extra is None:
             required = sum(member.required for member in self.members)
             with writer.block(f"if size != {required}:"):
                 writer.line(f"raise {writer.constant(BareMismatch, 'Mismatch')}  # a surplus argument")
             return
-        local = locals_[extra.name]
         known = writer.constant(frozenset(member.key for member in self.members), "known")
         key, item = writer.fresh("key"), writer.fresh("item")
-        writer.line(f"{local} = {{}}")
+        writer.line(f"{local[extra.name]} = {{}}")
         with writer.block(f"for {key} in arguments:"), writer.block(f"if {key} not in {known}:"):
             if self.hidden:
                 with writer.block(f"if {key} in {writer.constant(self.hidden, 'hidden')}:"):
                     writer.line(f"raise {writer.constant(BareMismatch, 'Mismatch')}  # only the program sets it")
             emit(writer, extra.plan or _UNCHANGED, f"arguments[{key}]", item)
-            writer.line(f"{local}[{key}] = {item}")
-
-
-class _InvokeWriter(NamedTuple):
-    """Writes `invoke`: calls the function with the structured values and what the program provides."""
-
-    writer: Writer
-    slots: tuple[ParameterPlan, ...]
-    visible: tuple[ParameterPlan, ...]
-    function: Any
-    view: ParameterView
-
-    def build(self, name: str) -> Callable[..., Any]:
-        writer = self.writer
-        for reserved in ("values", "provided"):
-            writer.fresh(reserved)
-        local = {slot.name: writer.fresh(slot.name) for slot in self.visible}
-        function = writer.constant(self.function, name)
-        with writer.block(f"def invoke(values, provided, {function}={function}):"):
-            if local:
-                writer.line(f"{''.join(each + ', ' for each in local.values())}= values")
-            arguments = [text for slot in self.slots for text in self._argument(slot, local)]
-            writer.line(f"return {function}({', '.join(arguments)})")
-        return writer.build("invoke", f"<pegboard plan of {name}: invoke>")
+            writer.line(f"{local[extra.name]}[{key}] = {item}")
 
     def _argument(self, slot: ParameterPlan, local: Mapping[str, str]) -> list[str]:
         if slot.kind is signature.ADDED and not any(each.kind is signature.STARS for each in self.slots):
             return []
-        if slot.kind is signature.STARS and slot.name in local:
+        if slot is self.extra:
             return [f"**{local[slot.name]}"]
         if slot.kind is signature.STAR:
             return [f"*{self._value(slot, local)}"]

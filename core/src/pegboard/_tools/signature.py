@@ -17,7 +17,7 @@ from pegboard._base.markers import MISSING, Param
 from pegboard._base.names import check_name
 from pegboard._injection.injectors import InjectorTable, Provider, unwrap
 from pegboard._model.declare import declared_namespace
-from pegboard._model.shapes import JsonSchema, Mapped, Record, TypePlan
+from pegboard._model.shapes import JsonSchema, Mapped, Member, Record, TypePlan
 from pegboard._model.subschemas import copied
 from pegboard._model.tool import ToolOptions
 from pegboard._results.converters import ConverterTable
@@ -92,20 +92,15 @@ class TypeTables:
     def unstructure(self, cls: type) -> Callable[[Any], Any] | None:
         """The function that turns values of `cls` into JSON-able data, or None where no handler maps it."""
         if cls not in self._writers:
-            self._writers[cls] = self._writer(cls)
+            plan = tried(self.types.passing_plan, cls)
+            self._writers[cls] = plan and plan.unstructure
         return cast("Callable[[Any], Any] | None", self._writers[cls])
-
-    def _writer(self, cls: type) -> Callable[[Any], Any] | None:
-        try:
-            return self.types.passing_plan(cls).unstructure
-        except PegboardError:
-            return None
 
     def converts(self, annotation: Any) -> bool:
         """Whether a converter takes values of this type, or of one of its alternatives: they end as what it makes."""
         alternatives = get_args(annotation) if is_union(annotation) else (annotation,)
         classes = filter(None, map(runtime_class, alternatives))
-        return any(map(self.converters.meet, classes))
+        return any(map(self.converters.find, classes))
 
 
 class Reading(NamedTuple):
@@ -176,7 +171,8 @@ def _read(
         # A bare class: there is nothing to take apart.
         return [ParameterPlan(name, name, kind, annotation, default, default is MISSING, types.model_plan(annotation))]
     if kind is STARS and get_origin(annotation) is Unpack:
-        return _spread(name, get_args(annotation)[0], types)
+        record = get_args(annotation)[0]
+        return [_spread(each, record) for each in _members(record, types, f"**{name}: Unpack[...] takes a TypedDict")]
     notes = read_metadata(split(annotation)[1])
     plan = types.model_plan(list[annotation] if kind is STAR else annotation)
     if default is None:
@@ -226,17 +222,18 @@ def _is_field(item: Any) -> bool:
     return type(item).__name__ == "FieldInfo" and type(item).__module__.startswith("pydantic")
 
 
-def _spread(name: str, record: Any, types: TypeTable) -> list[ParameterPlan]:
-    shape = types.model_plan(record).shape
+def _members(model: Any, types: TypeTable, wanted: str) -> tuple[Member, ...]:
+    """The members of a record type. Raises `RegistrationError`, saying what is wanted, for any other type."""
+    shape = types.model_plan(model).shape
     if not isinstance(shape, Record):
-        raise RegistrationError(f"**{name}: Unpack[...] takes a TypedDict, got {record!r}")
-    slots = []
-    for member in shape.members:
-        required, default = member.required, MISSING if member.required else None
-        slot = ParameterPlan(member.name, member.key, KEYWORD, record, default, required, member.plan)
-        description = str(member.plan.schema.get("description", ""))
-        slots.append(slot._replace(description=description, omissible=not required))
-    return slots
+        raise RegistrationError(f"{wanted}, got {model!r}")
+    return shape.members
+
+
+def _spread(member: Member, record: Any) -> ParameterPlan:
+    required, default = member.required, MISSING if member.required else None
+    slot = ParameterPlan(member.name, member.key, KEYWORD, record, default, required, member.plan)
+    return slot._replace(description=str(member.plan.schema.get("description", "")), omissible=not required)
 
 
 def bound_keywords(function: Any) -> frozenset[str]:
@@ -281,7 +278,7 @@ def streamed(annotation: Any) -> Any:
 
 def added(model: Any, slots: tuple[ParameterPlan, ...], types: TypeTable, name: str) -> tuple[ParameterPlan, ...]:
     """The parameters that an extended model adds. Raises `RegistrationError` where the function has one of them."""
-    members = tuple(_foreign_members(model, name) if isinstance(model, Mapping) else _members(model, types, name))
+    members = tuple(_foreign_members(model, name) if isinstance(model, Mapping) else _own_members(model, types, name))
     # A name too: `**kwargs` cannot carry that of another parameter.
     taken = {name for slot in slots for name in (slot.key, slot.name)}
     if clash := sorted(member.key for member in members if member.key in taken):
@@ -290,14 +287,12 @@ def added(model: Any, slots: tuple[ParameterPlan, ...], types: TypeTable, name: 
     return members
 
 
-def _members(model: Any, types: TypeTable, name: str) -> Iterator[ParameterPlan]:
+def _own_members(model: Any, types: TypeTable, name: str) -> Iterator[ParameterPlan]:
     try:
-        shape = types.model_plan(model).shape
+        members = _members(model, types, "it takes an object schema or a record type")
     except PegboardError as error:
         raise RegistrationError(f"tool {name!r}: extended_model: {error}") from error
-    if not isinstance(shape, Record):
-        raise RegistrationError(f"tool {name!r}: extended_model takes an object schema or a record type, got {model!r}")
-    for member in shape.members:
+    for member in members:
         yield _added_slot(member.key, member.plan, member.required)
 
 
