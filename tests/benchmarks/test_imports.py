@@ -36,7 +36,7 @@ def test_small_third_party_modules_share_a_row_and_ours_do_not() -> None:
 def test_what_is_measured_is_pegboard_before_its_libraries() -> None:
     found = {each.module: each for each in imports.measure(1)}
     assert found["pegboard"].at_import is not None
-    assert (found["pegboard._model.tool"].at_import, found["pegboard._model.tool"].origin) == (None, "pegboard")
+    assert (found["pegboard._model.policy"].at_import, found["pegboard._model.policy"].origin) == (None, "pegboard")
     assert found["attr"].origin == "libraries"
     assert next(iter(found.values())).origin == "pegboard"
     assert "site" not in found, "an empty interpreter loads it too"

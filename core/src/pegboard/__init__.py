@@ -6,7 +6,6 @@ _HOMES = {
     "_types.annotations": "qualified_name",
     "_board.board": "Board Clash",
     "_model.call": "Agent CancelToken Chunk Emitter ToolCall",
-    "_model.declare": "tool toolset",
     "_tools.docstrings": "Docstring parse_docstring",
     "_base.errors": "ConflictError Fault Mismatch PegboardError PluginError RegistrationError "
     "SettingsError Suspend ToolError TransferError UnknownNameError describe_exception",
@@ -27,7 +26,7 @@ _HOMES = {
     "_model.shapes": "Check Choice Deferred FixedItems Items Mapped Member Nullable Record Scalar Shape Tagged Text "
     "TypePlan Union",
     "_toolkit.live_sources": "SourceRecord",
-    "_model.tool": "Hints Origin Parameter ToolSchema",
+    "_model.tool": "Hints Origin Parameter ToolSchema tool toolset",
     "_toolkit.toolkit": "Tool Toolkit",
     "hookspecs": "hookimpl",
 }

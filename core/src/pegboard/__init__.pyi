@@ -82,12 +82,6 @@ from pegboard._model.call import (
 from pegboard._model.call import (
     ToolCall as ToolCall,
 )
-from pegboard._model.declare import (
-    tool as tool,
-)
-from pegboard._model.declare import (
-    toolset as toolset,
-)
 from pegboard._model.media import (
     AudioBlock as AudioBlock,
 )
@@ -213,6 +207,12 @@ from pegboard._model.tool import (
 )
 from pegboard._model.tool import (
     ToolSchema as ToolSchema,
+)
+from pegboard._model.tool import (
+    tool as tool,
+)
+from pegboard._model.tool import (
+    toolset as toolset,
 )
 from pegboard._schema.foreign import (
     ForeignSchema as ForeignSchema,

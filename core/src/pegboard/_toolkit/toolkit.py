@@ -14,10 +14,9 @@ from pegboard._base.names import check_name
 from pegboard._board.board import Groups, OnConflict
 from pegboard._board.overlay import META_TOOL, GroupFace, Overlay
 from pegboard._injection.context import Scope
-from pegboard._model.declare import F, ToolTerms, marking
 from pegboard._model.plugin_record import PluginRecord
 from pegboard._model.policy import ExecutionPolicy
-from pegboard._model.tool import Origin, Tool, ToolOptions
+from pegboard._model.tool import F, Origin, Tool, ToolOptions, ToolTerms, marking
 from pegboard._plugins.manager import Plugins
 from pegboard._results.factory import ExposeErrors, Overflow, ResultFactory
 from pegboard._toolkit.catalog import is_meta_tool

@@ -13,9 +13,8 @@ from attrs import evolve
 from pegboard._base.effects import pass_interrupt
 from pegboard._base.errors import PegboardError, RegistrationError, UnknownNameError, describe_exception, suggestion
 from pegboard._base.names import check_name, legal_name, renamed
-from pegboard._model.declare import declared_options
 from pegboard._model.plugin_record import Contribution
-from pegboard._model.tool import Origin, Tool, ToolOptions
+from pegboard._model.tool import Origin, Tool, ToolOptions, declared_options
 from pegboard._tools.definition import ToolDefinition, definition_of
 from pegboard._tools.signature import Reading, TypeTables, read_function, tool_name
 from pegboard.extension import Offer

@@ -16,10 +16,9 @@ from pegboard._base.jsonable import carried_data
 from pegboard._base.markers import MISSING, Param
 from pegboard._base.names import check_name
 from pegboard._injection.injectors import InjectorTable, Provider, unwrap
-from pegboard._model.declare import declared_namespace
 from pegboard._model.shapes import JsonSchema, Mapped, Member, Record, TypePlan
 from pegboard._model.subschemas import copied
-from pegboard._model.tool import ToolOptions
+from pegboard._model.tool import ToolOptions, declared_namespace
 from pegboard._results.converters import ConverterTable
 from pegboard._types.annotations import is_union, read_metadata, runtime_class, split
 from pegboard._types.hints import plain_function, read_hints, read_parameters

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pegboard._base.errors import RegistrationError
 from pegboard._base.names import legal_names
-from pegboard._model.declare import declared_options, declared_toolset
-from pegboard._model.tool import Tool, ToolOptions
+from pegboard._model.tool import Tool, ToolOptions, declared_options, declared_toolset
 from pegboard._tools.definition import unread
 from pegboard._tools.signature import read_function
 from pegboard.extension import ToolSource
