@@ -92,19 +92,14 @@ class Scope:
         fitting = exact or [given for _, given in self._objects if is_instance(given, cls)]
         distinct = list({id(given): given for given in fitting}.values())
         if len(distinct) > 1:
-            raise MissingContextError(self._ambiguity(cls, distinct))
+            kinds = sorted(type(candidate).__qualname__ for candidate in distinct)
+            shown = getattr(cls, "__qualname__", str(cls))
+            remedy = (
+                f"two objects fit {shown} at the {self.level} level ({', '.join(kinds)}); "
+                f'name them, context={{"main": ..., "other": ...}}, and ask with Annotated[{shown}, Inject("main")]'
+            )
+            raise MissingContextError({"type": shown, "level": self.level, "candidates": kinds, "remedy": remedy})
         return distinct[0] if distinct else MISSING
-
-    def _ambiguity(self, cls: Any, candidates: list[Any]) -> dict[str, Any]:
-        kinds = sorted(type(candidate).__qualname__ for candidate in candidates)
-        wanted = getattr(cls, "__qualname__", str(cls))
-        return {
-            "type": wanted,
-            "level": self.level,
-            "candidates": kinds,
-            "remedy": f"two objects fit {wanted} at the {self.level} level ({', '.join(kinds)}); "
-            f'name them, context={{"main": ..., "other": ...}}, and ask with Annotated[{wanted}, Inject("main")]',
-        }
 
     def classes(self) -> frozenset[Any]:
         """The classes that objects are registered under, here and further out."""

@@ -104,7 +104,7 @@ class InjectorTable(Ranking):
                 if type(annotation) is type:
                     self._known[annotation] = None
                 return None
-        fetch, otherwise = _context_fetcher(inner, name), _otherwise(inner, name, fallback)
+        fetch, otherwise = partial(_from_context, _choices(inner), name), _otherwise(inner, name, fallback)
         if injector is None:
             return Provider("context", fetch, standing=True, otherwise=otherwise)
         behind = evolve(self._special(injector), otherwise=otherwise)
@@ -253,17 +253,12 @@ def unwrap(annotation: Any) -> tuple[Any, Inject | None, bool]:
             return annotation, inject, optional
 
 
-def _context_fetcher(wanted: Any, name: str | None) -> Callable[[Invocation], Any]:
-    choices = _choices(wanted)
-
-    def fetch(invocation: Invocation) -> Any:
-        for choice in choices:
-            found = invocation.scope.find(choice, name)
-            if found is not MISSING:
-                return found
-        return MISSING
-
-    return fetch
+def _from_context(choices: list[Any], name: str | None, invocation: Invocation) -> Any:
+    for choice in choices:
+        found = invocation.scope.find(choice, name)
+        if found is not MISSING:
+            return found
+    return MISSING
 
 
 def _choices(wanted: Any) -> list[Any]:

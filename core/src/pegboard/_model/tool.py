@@ -447,9 +447,8 @@ def tool(function: Any = None, /, **options: Any) -> Any:
 
 def marking(frame: Any, function: Any, options: dict[str, Any]) -> Any:
     """What `tool` does for whoever decorates in `frame`."""
-    namespace = _local_names(frame)
     check_options("@tool", options, ToolOptions.__annotations__)
-    mark = partial(_mark, options=ToolOptions(**options), namespace=namespace)
+    mark = partial(_mark, options=ToolOptions(**options), frame=frame)
     return mark if function is None else mark(function)
 
 
@@ -491,35 +490,30 @@ def declared_toolset(cls: type) -> ToolsetOptions | None:
     return options if isinstance(options, ToolsetOptions) else None
 
 
-def _mark(target: Any, options: ToolOptions, namespace: Callable[[Any], dict[str, Any]]) -> Any:
+def _mark(target: Any, options: ToolOptions, frame: Any) -> Any:
     inner = getattr(target, "__func__", target)
     if isinstance(target, type) or not callable(inner):
         remedy = "use @toolset for classes" if isinstance(target, type) else "put @tool on a function or method"
         raise RegistrationError(f"@tool cannot mark {target!r}; {remedy}")
     setattr(inner, _OPTIONS, options)
-    if local_names := namespace(inner):
+    if local_names := _local_names(inner, frame):
         setattr(inner, _NAMESPACE, local_names)
     return target
 
 
-def _local_names(frame: Any) -> Callable[[Any], dict[str, Any]]:
-    """Picks only the local names that string annotations mention, from the decorating frame and those around it.
+def _local_names(function: Any, frame: Any) -> dict[str, Any]:
+    """The local names that string annotations mention, from the decorating frame and those around it.
 
     Under `from __future__ import annotations` a function inside a function cannot name its enclosing function's
     classes otherwise; holding the whole frame would keep every local alive.
     """
-
-    def pick(function: Any) -> dict[str, Any]:
-        if "<locals>" not in getattr(function, "__qualname__", ""):
-            return {}
-        texts = [note for note in getattr(function, "__annotations__", {}).values() if isinstance(note, str)]
-        mentioned = {word for text in texts for word in re.findall(r"[^\W\d]\w*", text)}
-        visible: dict[str, Any] = {}
-        around = frame
-        while around is not None:
-            visible = {**around.f_locals, **visible}
-            # A class body is no function: what its methods' annotations mention may be local to the function around it.
-            around = None if around.f_code.co_flags & _CO_OPTIMIZED else around.f_back
-        return {word: visible[word] for word in sorted(mentioned) if word in visible}
-
-    return pick
+    if "<locals>" not in getattr(function, "__qualname__", ""):
+        return {}
+    texts = [note for note in getattr(function, "__annotations__", {}).values() if isinstance(note, str)]
+    mentioned = {word for text in texts for word in re.findall(r"[^\W\d]\w*", text)}
+    visible: dict[str, Any] = {}
+    while frame is not None:
+        visible = {**frame.f_locals, **visible}
+        # A class body is no function: what its methods' annotations mention may be local to the function around it.
+        frame = None if frame.f_code.co_flags & _CO_OPTIMIZED else frame.f_back
+    return {word: visible[word] for word in sorted(mentioned) if word in visible}

@@ -72,8 +72,6 @@ class Renderers:
     `convert` is the tool's own converter, `promised` writes what its annotation promises.
     """
 
-    __slots__ = ("_convert", "_promised", "_table", "_unstructure", "by_type", "redact")
-
     def __init__(
         self, table: ConverterTable, unstructure: Unstructure, convert: Convert | None, promised: Convert | None
     ) -> None:

@@ -60,22 +60,13 @@ _COLONS = ":\uff1a"
 _GOOGLE_ITEM = re.compile(r"[-*`\\ ]*(\w++)`?\s*+(?:[(\uff08].*?[)\uff09]\s*+)?[:\uff1a]\s*+(.*)")
 _SPHINX_FIELD = re.compile(r":(\w++)(?:\s++([^:]*+))?:\s*+(.*)")
 
-_PARAMS, _DROPPED = "params", "dropped"
-_KINDS = {
-    _PARAMS: "args arguments parameters params attributes 参数 参数说明 属性 关键字参数",
-    _DROPPED: "returns return raises raise yields yield warns receives 返回 返回值 异常 抛出 抛出异常",
-}
-_SECTIONS = {
-    "keyword args": _PARAMS,
-    "keyword arguments": _PARAMS,
-    "other parameters": _PARAMS,
-    **{heading: kind for kind, headings in _KINDS.items() for heading in headings.split()},
-}
-_FIELD_KINDS = {
-    _PARAMS: "param parameter arg argument key keyword var ivar cvar",
-    _DROPPED: "return returns type vartype rtype raise raises except exception yield yields ytype",
-}
-_FIELDS = {name: kind for kind, names in _FIELD_KINDS.items() for name in names.split()}
+_PARAM_HEADING = re.compile(
+    "args|arguments|parameters|params|attributes|keyword args|keyword arguments|other parameters|"
+    "参数|参数说明|属性|关键字参数"
+)
+_DROPPED_HEADING = re.compile("returns?|raises?|yields?|warns|receives|返回|返回值|异常|抛出|抛出异常")
+_PARAM_FIELD = re.compile("param|parameter|arg|argument|key|keyword|var|ivar|cvar")
+_DROPPED_FIELD = re.compile("returns?|type|vartype|rtype|ytype|raises?|except|exception|yields?")
 
 
 def _section(lines: list[str], at: int) -> _Section | None:
@@ -86,13 +77,14 @@ def _section(lines: list[str], at: int) -> _Section | None:
     if line[0] == ":":
         return _sphinx_field(lines, at)
     is_google = line[-1] in _COLONS
-    kind = _SECTIONS.get((line[:-1].rstrip() if is_google else line).lower())
-    if kind is None or not (is_google or _is_underlined(lines, at)):
+    heading = (line[:-1].rstrip() if is_google else line).lower()
+    is_dropped = _DROPPED_HEADING.fullmatch(heading)
+    if not (is_dropped or _PARAM_HEADING.fullmatch(heading)) or not (is_google or _is_underlined(lines, at)):
         return None
     begin, ends = (at + 1, _is_flush) if is_google else (at + 2, _ends_numpy_section)
     end = next((each for each in range(begin, len(lines)) if ends(lines, each)), len(lines))
     body = lines[begin:end]
-    if kind == _DROPPED:
+    if is_dropped:
         return _Section(end) if any(body) or not is_google else None
     params = _items(body, _google_reader(body) if is_google else _numpy_item)
     # A heading over something else than parameters is prose, which must not get lost.
@@ -101,12 +93,12 @@ def _section(lines: list[str], at: int) -> _Section | None:
 
 def _sphinx_field(lines: list[str], at: int) -> _Section | None:
     found = _SPHINX_FIELD.match(lines[at])
-    kind = _FIELDS.get(found[1].lower()) if found else None
-    if found is None or kind is None:
+    is_param = found and _PARAM_FIELD.fullmatch(found[1].lower())
+    if found is None or not (is_param or _DROPPED_FIELD.fullmatch(found[1].lower())):
         return None
     end = next((each for each in range(at + 1, len(lines)) if _is_flush(lines, each)), len(lines))
     # The name is the last word, behind the type: ":param dict[str, int] days: text".
-    names = (found[2] or "").split()[-1:] if kind == _PARAMS else []
+    names = (found[2] or "").split()[-1:] if is_param else []
     return _Section(end, [(_bare(name), _joined([found[3], *lines[at + 1 : end]])) for name in names])
 
 

@@ -310,14 +310,13 @@ def _extended(schema: Mapping[str, Any], added: tuple[ParameterPlan, ...]) -> Js
 
 
 def _slots(schema: Mapping[str, Any]) -> tuple[ParameterPlan, ...]:
-    members, required = schema.get("properties", {}), schema.get("required", ())
-    return tuple(_slot(key, member, key in required) for key, member in members.items())
-
-
-def _slot(name: str, schema: Any, required: bool) -> ParameterPlan:
-    said = schema if isinstance(schema, Mapping) else {}
-    default, description = said.get("default", MISSING), str(said.get("description", ""))
-    return ParameterPlan(name, name, signature.KEYWORD, Any, default, required, _UNCHANGED, description=description)
+    slots = []
+    for name, member in schema.get("properties", {}).items():
+        known = member if isinstance(member, Mapping) else {}
+        default, required = known.get("default", MISSING), name in schema.get("required", ())
+        slot = ParameterPlan(name, name, signature.KEYWORD, Any, default, required, _UNCHANGED)
+        slots.append(slot._replace(description=str(known.get("description", ""))))
+    return tuple(slots)
 
 
 def schema_plan(
