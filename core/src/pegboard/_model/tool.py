@@ -178,8 +178,6 @@ _RETURNS = SchemaRequest(of="returns")
 class CallPlan(Protocol):
     """A tool compiled for calls: `accept` structures arguments, or raises; `invoke` calls the function with them."""
 
-    # The generated code, for reading; empty where nothing was generated.
-    source: str
     kind: Literal["sync", "async", "generator", "async_generator"]
     accept: Callable[[dict[str, Any], int, str | None], tuple[Any, ...]]
     invoke: Callable[..., Any]
@@ -360,7 +358,7 @@ class Tool:
 
     @property
     def plan(self) -> CallPlan:
-        """The call plan of this view of the tool; `tool.plan.source` shows the generated code."""
+        """The call plan of this view of the tool."""
         return self.definition.plan(self.hidden, frozenset())
 
     def json_schema(

@@ -55,9 +55,8 @@ class CompiledPlan:
     parameters that it can set; without names, the values are one object. With an overridable argument, `accept` raises
     unless `keys` is -1, so that whoever admits it after all has to tell.
     `invoke(values, provided)`: what `accept` and `provide` gave; a third argument is called in place of the function.
-    It is `standing` if `provide` gives the same for all
-    calls of a session that bring no context and no agent of their own, `fetches` if it asks for anything at all, and
-    `blocking` if that runs plain code of a plugin or the program.
+    It is `standing` if `provide` gives the same for all calls of a session that bring no context and no agent of their
+    own, `fetches` if it asks for anything at all, and `blocking` if that runs plain code of a plugin or the program.
     """
 
     def __init__(
@@ -72,7 +71,6 @@ class CompiledPlan:
         names: tuple[str, ...] = (),
         overridable: frozenset[str] = frozenset(),
         extra: TypePlan | None = None,
-        source: str = "",
     ) -> None:
         self.kind: Kind = kind
         self.record = record
@@ -87,7 +85,6 @@ class CompiledPlan:
         self.names = names
         self.overridable = overridable
         self.extra = extra
-        self.source = source
 
     def provide(self, invocation: Invocation) -> Mapping[str, Any]:
         """What the program provides, by parameter. Raises `MissingContextError`, and what an injector raises."""
@@ -124,8 +121,7 @@ def compile_plan(slots: tuple[ParameterPlan, ...], function: Any, name: str, vie
     unlisted = frozenset(slot.key for slot in visible if slot.name in view.presets)
     shape = Record(dict, members, name, open=extra is not None, unlisted=unlisted)
     record = TypePlan({"type": "object"}, identity, shape=shape)  # `accept` has the last word
-    writer = _PlanWriter(Writer(count=True), slots, visible, extra, members, view, hidden)
-    accept = writer.build(function, name)
+    accept = _PlanWriter(Writer(count=True), slots, visible, extra, members, view, hidden).build(function, name)
     return CompiledPlan(
         function_kind(function),
         record,
@@ -136,7 +132,6 @@ def compile_plan(slots: tuple[ParameterPlan, ...], function: Any, name: str, vie
         names=tuple(slot.name for slot in visible),
         overridable=unlisted,
         extra=extra.plan if extra else None,
-        source=writer.writer.source,
     )
 
 
