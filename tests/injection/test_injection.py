@@ -353,8 +353,9 @@ class TestNotMarked:
             with pytest.raises(RegistrationError) as refused:
                 toolkit.register(self.asking(annotation))
             name = "Gate" if annotation is Gate else "Account"
-            assert f"parameter 'ctx': context= holds an object of class {name}: annotate Injected[{name}]" in str(
-                refused.value
+            assert (
+                f"parameter 'ctx': the program's context holds an object of class {name}: annotate Injected[{name}]"
+                in str(refused.value)
             )
             marked: Any = Injected
             toolkit.register(self.asking(marked[annotation]))
@@ -386,7 +387,7 @@ class TestNotMarked:
             session = toolkit.session(context=Account("a"))
             (problem,) = session.problems
             assert problem.startswith(
-                "tool 'whose': parameter 'ctx': context= holds an object of class Account: annotate"
+                "tool 'whose': parameter 'ctx': the program's context holds an object of class Account: annotate"
             )
             assert toolkit.problems == toolkit.session(context=Gate()).problems == []
             session.set_presets("whose", {"ctx": Account("b")})

@@ -83,9 +83,8 @@ class Catalog:
     def problems(self) -> list[str]:
         """What is wrong with this session's tools, a sentence each."""
         view = self._view
-        problems = [str(error) for _, error in sorted(view.refused.items())]
+        problems = [*(str(error) for _, error in sorted(view.refused.items())), *self._exposed(view)]
         for name, tool in view.tools.items():
-            problems += self._exposed(name, tool)
             if withheld := self._overlay.withheld(tool):
                 problems.append(withheld)
             if again := self._overlay.asks_again(tool):
@@ -100,11 +99,12 @@ class Catalog:
             )
         return problems
 
-    def _exposed(self, name: str, tool: Tool) -> Iterator[str]:
+    def _exposed(self, view: View) -> Iterator[str]:
         """The parameters that a model is asked for, although objects of their classes are in this session's context."""
         assembly = self._core.assembly
         given = self.scope.classes() - assembly.injectors.in_context  # for these the registration was refused
-        if given and tool.definition.is_loaded:
+        loaded = [(name, tool) for name, tool in view.tools.items() if given and tool.definition.is_loaded]
+        for name, tool in loaded:
             for each in self.seen(tool).params:
                 if each.source == "model" and (problem := shown_context(each.annotation, given, assembly.types)):
                     yield f"tool {name!r}: parameter {each.name!r}: {problem}"

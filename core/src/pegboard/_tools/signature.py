@@ -194,8 +194,8 @@ def shown_context(annotation: Any, classes: Collection[Any], types: TypeTable) -
     if not is_object and not isinstance(getattr(plan, "shape", None), Record):
         return ""
     name = cls.__qualname__
-    remedy = f"annotate Injected[{name}], or leave it out of context= if the model sends one"
-    return f"context= holds an object of class {name}: {remedy}"
+    remedy = f"annotate Injected[{name}], or leave that object out if the model sends one"
+    return f"the program's context holds an object of class {name}: {remedy}"
 
 
 class Made(NamedTuple):
