@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from itertools import count, repeat
-from types import NoneType
 from typing import Any, Final, TypeAlias
 
 from attrs import define, evolve, field
@@ -28,27 +27,18 @@ from pegboard._schema.foreign import ForeignPlan, ForeignSchema, shape_of
 from pegboard._schema.problems import Problem, expected, got, join, mismatch, reason, settled, similar, spell
 from pegboard._schema.vet import TooMuchWorkError, UncheckedMismatch, budget
 from pegboard._types.codegen import structurer
-from pegboard._types.json_kinds import JSON_TYPES, choice_table, choose, kinds
+from pegboard._types.json_kinds import choice_table, choose, kinds
 
 Redact: TypeAlias = Callable[[str], str]
-Sketch: TypeAlias = shapes.Shape | None
 Container: TypeAlias = shapes.Record | shapes.Items | shapes.FixedItems | shapes.Mapped | shapes.Tagged
 
-# Stands for what would refuse a value that is looked into before anybody asks: asking costs as much.
+# Stands for what refuses an array or object that is looked into first.
 _UNASKED: Final[BaseException] = BareMismatch()
-# What refuses a scalar of another type, and says nothing more.
-_BARE: Final[BaseException] = BareMismatch()
-# The types of JSON that a scalar refuses whatever the value: raising an exception for each would take long.
-_NEVER: Final[Mapping[type, frozenset[type]]] = {
-    kind: frozenset(JSON_TYPES) - kinds(TypePlan({}, identity, shape=shapes.Scalar(kind))).keys()
-    for kind in (NoneType, bool, int, float, str, object)
-}
 # Texts that stand for no value.
 _NOTHING: Final = frozenset({"", "null", "none"})
 # Nobody reads more, and each takes its time: what has to be mended as often was not meant for this type.
 MOST_REPAIRS: Final = 10_000
 _ANYTHING: Final = TypePlan({}, identity, shape=shapes.Scalar(object))
-_UNTOLD: Final = Problem("", "does not fit")
 
 
 def examine(
@@ -67,13 +57,6 @@ def examine(
 
 def refusal(plan: TypePlan, value: Any) -> BaseException | None:
     """What `plan.structure(value)` raised; None if the value fits."""
-    shape = plan.shape
-    if type(shape) is shapes.Scalar:
-        kind = type(value)
-        if kind in _NEVER[shape.type]:
-            return _BARE
-        if kind is shape.type and kind is not float and not shape.checks:
-            return None
     try:
         plan.structure(value)
     except (KeyboardInterrupt, TooMuchWorkError):
@@ -92,8 +75,6 @@ class _Walk:
     digits: Digits
     # After so many problems nothing more is looked at.
     most: int = problems.MOST_PROBLEMS
-    # Whether problems are only counted: words for what is discarded would take long.
-    quiet: bool = False
     # Whether an array may be put around the value: once, outside, since around each item it would mean something else.
     wraps: bool = True
     problems: list[Problem] = field(factory=list)
@@ -101,28 +82,34 @@ class _Walk:
 
     def attempt(self, most: int = 1) -> _Walk:
         """A walk that may lead nowhere."""
-        return _Walk(self.redact, True, self.digits, most, True, self.wraps)
+        return _Walk(self.redact, True, self.digits, most, self.wraps)
 
-    def visit(self, plan: TypePlan, value: Any, path: str) -> Any:
-        error = _UNASKED if _is_nested(plan, value) else refusal(plan, value)
-        return value if error is None else self.refused(plan, value, path, error)
+    def visit(
+        self,
+        plan: TypePlan,
+        value: Any,
+        path: str,
+        error: BaseException | None = None,
+        sketch: shapes.Shape | None = None,
+    ) -> Any:
+        """`value` mended, or as it is with what is wrong with it told. `error` is what refused it, if it was asked.
 
-    def refused(self, plan: TypePlan, value: Any, path: str, error: BaseException, sketch: Sketch = None) -> Any:
-        """Go into a value that does not fit; one that nobody has asked may turn out to fit.
-
-        `sketch` stands in for the shape that the plan has not: the plan has the last word.
+        Arrays and objects are looked into before they are asked: their parts say it. `sketch` stands in for the shape
+        that a plan has not: the plan has the last word.
         """
+        error = error or (_UNASKED if _is_nested(plan, value) else refusal(plan, value))
         known = len(self.problems)
-        if known >= self.most:
+        if error is None or known >= self.most:
             return value
         mended = value
-        match sketch or settled(plan).shape:
+        plan = settled(plan) if type(plan.shape) is shapes.Deferred else plan
+        match sketch or plan.shape:
             case shapes.Scalar() | shapes.Choice() | shapes.Text() as shape:
                 mended = self.scalar(shape, plan, value, path)
             case shapes.Record() | shapes.Items() | shapes.FixedItems() | shapes.Mapped() | shapes.Tagged() as shape:
                 mended = self.container(shape, plan, value, path)
             case shapes.Nullable(inner=inner):
-                mended = self.nullable(inner, plan, value, path, error)
+                mended = self.nullable(inner, plan, value, path)
             case shapes.Union(members=members):
                 mended = self.union(members, plan, value, path)
             case None if self.mends:
@@ -131,7 +118,7 @@ class _Walk:
             # Everything below fits, so it is the value as a whole: bounds, or the author's own checks.
             refused = refusal(plan, mended) if error is _UNASKED or mended is not value else error
             if refused is not None:
-                self.whole(settled(plan), mended, path, refused)
+                self.whole(plan, mended, path, refused)
         return mended
 
     def scalar(self, shape: shapes.Scalar | shapes.Choice | shapes.Text, plan: TypePlan, value: Any, path: str) -> Any:
@@ -149,18 +136,18 @@ class _Walk:
         attempt = self.attempt(problems.MOST_PROBLEMS)
         try:
             with budget(ForeignSchema.WORK):
-                mended = attempt.refused(plan, value, path, error, sketch)
+                mended = attempt.visit(plan, value, path, error, sketch)
         except UncheckedMismatch:
             return value  # to look for repairs would take too long
         self.notes.extend(attempt.notes)
         return mended
 
-    def nullable(self, inner: TypePlan, plan: TypePlan, value: Any, path: str, error: BaseException) -> Any:
+    def nullable(self, inner: TypePlan, plan: TypePlan, value: Any, path: str) -> Any:
         if self.mends and is_null(value):
             self.note(path, value, "null")
             return None
         known = len(self.problems)
-        mended = self.refused(inner, value, path, error)
+        mended = self.visit(inner, value, path)
         if len(self.problems) > known and _closest([inner], mended) is None:
             del self.problems[known:]
             self.mismatch(path, expected(plan), mended)
@@ -178,7 +165,7 @@ class _Walk:
         if len(best) == 1 or (best and (best[0][0] < best[1][0] or comparable(best[0][1]) == comparable(best[1][1]))):
             self.notes.extend(best[0][2])
             return best[0][1]
-        meant = None if self.quiet else _closest(members, value)
+        meant = _closest(members, value)
         if meant is None:
             self.mismatch(path, expected(plan), value)
         else:
@@ -243,19 +230,24 @@ class _Walk:
             self.size(evolve(shape, item=_ANYTHING, build=list), plan, mended, path, known)
         return mended
 
-    def parts(self, parts: Iterable[tuple[Any, TypePlan, Any]], path: str, *, wraps: bool = True) -> dict[Any, Any]:
-        """What parts of an array or object are mended to, by their index or key."""
+    def parts(
+        self, parts: Iterable[tuple[Any, TypePlan, Any]], path: str, *, wraps: bool = True, asks: bool = True
+    ) -> dict[Any, Any]:
+        """What parts of an array or object are mended to, by their index or key.
+
+        With `asks`, only those are looked into that do not fit: of many items, most do.
+        """
         changed: dict[Any, Any] = {}
         for key, plan, part in parts:
             if len(self.notes) >= MOST_REPAIRS:
                 self.problems.append(Problem(path, f"more than {MOST_REPAIRS} values do not fit as they are"))
             if len(self.problems) >= self.most:
                 break
-            error = refusal(plan, part)
-            if error is None:
+            error = refusal(plan, part) if asks else None
+            if asks and error is None:
                 continue
             self.wraps = wraps
-            better = self.refused(plan, part, join(path, key), error)
+            better = self.visit(plan, part, join(path, key), error)
             if better is not part:
                 changed[key] = better
         return changed
@@ -312,38 +304,30 @@ class _Walk:
                 self.problems.append(Problem(join(path, key), f"means the same key as {spell(first)}; send it once"))
 
     def record(self, shape: shapes.Record, value: dict[str, Any], path: str) -> Any:
-        wrong = _wrong_members(shape, value)
-        changed: dict[str, Any] = {}
-        notes: dict[str, list[Note]] = {}
-        before = len(self.notes)
-        for member in shape.members:
-            key = member.key
-            if key in wrong:
-                self.wraps = True
-                first = len(self.notes)
-                there, given = join(path, key), value[key]
-                if self.mends and _means_omitted(member, given):
-                    self.note(there, given, "omitted")
-                    changed[key] = MISSING
-                elif (better := self.refused(member.plan, given, there, wrong[key])) is not given:
-                    changed[key] = better
-                notes[key] = self.notes[first:]
-            elif member.required and key not in value:
-                self.problems.append(problems.missing(join(path, key), expected(member.plan)))
-        if not shape.open:
-            self.surplus(shape, value, path)
-        if not changed:
-            return value
-        self.notes[before:] = [note for key in value for note in notes.get(key, ())]
-        mended = {**value, **changed}
-        return {key: given for key, given in mended.items() if given is not MISSING}
+        members = {member.key: member for member in shape.members}
+        omitted: set[str] = set()
 
-    def surplus(self, shape: shapes.Record, value: dict[str, Any], path: str) -> None:
-        known = {member.key: None for member in shape.members}
-        offered = [key for key in known if key not in shape.unlisted]
+        def given() -> Iterator[tuple[str, TypePlan, Any]]:
+            for key, part in value.items():
+                if key not in members:
+                    continue
+                if self.mends and _means_omitted(members[key], part):
+                    self.note(join(path, key), part, "omitted")
+                    omitted.add(key)
+                else:
+                    yield key, members[key].plan, part
+
+        for key, member in members.items():
+            if member.required and key not in value:
+                self.problems.append(problems.missing(join(path, key), expected(member.plan)))
+        changed = self.parts(given(), path, asks=False)
+        offered = [key for key in members if key not in shape.unlisted]
         for key in value:
-            if key not in known and len(self.problems) < self.most:
+            if key not in members and not shape.open and len(self.problems) < self.most:
                 self.problems.append(problems.unknown(path, key, offered))
+        if not changed and not omitted:
+            return value
+        return {key: changed.get(key, part) for key, part in value.items() if key not in omitted}
 
     def tagged(self, shape: shapes.Tagged, value: dict[str, Any], path: str) -> Any:
         there = join(path, shape.key)
@@ -363,24 +347,21 @@ class _Walk:
 
     def whole(self, plan: TypePlan, value: Any, path: str, error: BaseException) -> None:
         """Explain what cannot be looked into, or is wrong only as a whole."""
-        if self.quiet:
-            self.problems.append(_UNTOLD)
-        elif isinstance(error, Mismatch) and error.located:
+        if isinstance(error, Mismatch) and error.located:
             # What a third party's judge found, part by part; its words may repeat the value.
             for keys, text in error.located[: problems.MOST_PROBLEMS - len(self.problems)]:
                 self.problems.append(Problem(reduce(join, keys, path), self.redact(text) if self.redact else text))
-        elif plan.shape is not None or not self.by_schema(plan, value, path):
+            return
+        # The schema of a type without a shape says it best.
+        found = isinstance(plan, ForeignPlan) and plan.whole.problems(value, path, redact=self.redact, part=plan.part)
+        if found:
+            self.problems.extend(found)
+        else:
             hint = self.hint(plan, value, error)
             if hint and isinstance(value, list | dict):
                 self.problems.append(Problem(path, hint.removeprefix(": ")))
             else:
                 self.mismatch(path, expected(plan), value, hint)
-
-    def by_schema(self, plan: TypePlan, value: Any, path: str) -> bool:
-        """Whether the schema of a type without a shape says what is wrong."""
-        found = isinstance(plan, ForeignPlan) and plan.whole.problems(value, path, redact=self.redact, part=plan.part)
-        self.problems.extend(found or ())
-        return bool(found)
 
     def hint(self, plan: TypePlan, value: Any, error: BaseException) -> str:
         """What follows a mismatch: the nearest choice, or what the exception says."""
@@ -389,7 +370,7 @@ class _Walk:
         return f": {said}" if (said := reason(error, self.redact)) else problems.written(plan.schema)
 
     def mismatch(self, path: str, wanted: str, value: Any, detail: str = "") -> None:
-        self.problems.append(_UNTOLD if self.quiet else mismatch(path, wanted, value, detail, self.redact))
+        self.problems.append(mismatch(path, wanted, value, detail, self.redact))
 
     def note(self, path: str, value: Any, result: str) -> None:
         sent = got(value, self.redact)
@@ -403,30 +384,12 @@ def _is_nested(plan: TypePlan, value: Any) -> bool:
     return type(value) in (list, dict) and plan.shape is not None and type(value) is plan.shape.json
 
 
-def _wrong_members(shape: shapes.Record, values: Mapping[str, Any]) -> dict[str, BaseException]:
-    """What refuses members; where nothing but the one nested member can be wrong, nobody need ask it."""
-    wrong: dict[str, BaseException] = {}
-    nested: list[shapes.Member] = []
-    given = [member for member in shape.members if member.key in values]
-    for member in given:
-        if _is_nested(member.plan, values[member.key]):
-            nested.append(member)
-        elif (error := refusal(member.plan, values[member.key])) is not None:
-            wrong[member.key] = error
-    only = len(nested) == 1 and not wrong and len(given) == len(shape.members) == len(values)
-    for member in nested:
-        error = _UNASKED if only else refusal(member.plan, values[member.key])
-        if error is not None:
-            wrong[member.key] = error
-    return wrong
-
-
 def _means_omitted(member: shapes.Member, given: Any) -> bool:
     """A null, or a text for it where no text is the default, that does not fit a member that need not be there."""
-    if member.required or given is None or not is_null(given):
-        return not member.required and given is None
+    if member.required or not (given is None or is_null(given)) or refusal(member.plan, given) is None:
+        return False
     is_text = member.default is not MISSING and isinstance(getattr(member.default, "value", member.default), str)
-    return member.default is None or not (is_text or refusal(member.plan, None) is None)
+    return given is None or member.default is None or not (is_text or refusal(member.plan, None) is None)
 
 
 def _closest(members: Iterable[TypePlan], value: Any) -> TypePlan | None:
