@@ -235,10 +235,10 @@ def expected(plan: TypePlan) -> str:
 
 def settled(plan: TypePlan) -> TypePlan:
     """The plan behind a deferred one."""
-    seen = 0
-    while isinstance(plan.shape, Deferred) and seen < 100:  # a type that is nothing but itself has no end
+    for _ in range(100):  # a type that is nothing but itself has no end
+        if not isinstance(plan.shape, Deferred):
+            break
         plan = plan.shape.resolve()
-        seen += 1
     return plan
 
 

@@ -47,17 +47,13 @@ def record_plan(
     contain each other. `annotation` gives the name, generics included.
     """
     name = qualified_name(annotation)
-    body = record_schema(shape, description) if schema is None else schema
-    node = SchemaNode(body, lambda: name)
+    if schema is None:
+        properties = {member.key: member.plan.schema for member in shape.members}
+        required = [member.key for member in shape.members if member.required]
+        made = object_schema(properties, required, surplus=shape.open)
+        schema = {"type": made.pop("type"), "description": description, **made} if description else made
+    node = SchemaNode(schema, lambda: name)
     return shaped(SchemaRef(name, lambda: node), shape, unstructure)
-
-
-def record_schema(shape: shapes.Record, description: str | None = None) -> shapes.JsonSchema:
-    """The schema of a record: its type, its description if there is one, properties, required, additionalProperties."""
-    properties = {member.key: member.plan.schema for member in shape.members}
-    required = [member.key for member in shape.members if member.required]
-    schema = object_schema(properties, required, surplus=shape.open)
-    return {"type": schema.pop("type"), "description": description, **schema} if description else schema
 
 
 def record_member(
@@ -111,8 +107,17 @@ def refine(plan: shapes.TypePlan, metadata: Metadata, annotation: Any) -> shapes
 
     Raises `RegistrationError` for a bound that does not fit the type.
     """
-    if metadata.bounds or metadata.predicates:
-        plan = _bounded(plan, metadata, annotation)
+    if metadata.bounds:
+        bounded = _bounded(plan, metadata)
+        if bounded is None:
+            names = ", ".join(f"{name}={limit!r}" for name, limit in metadata.bounds)
+            raise RegistrationError(
+                f"the bound {names} does not fit {qualified_name(annotation)}: ge, gt, le, lt and multiple_of bound "
+                "numbers, min_length and max_length bound strings, arrays and objects, pattern bounds strings"
+            )
+        plan = bounded
+    if metadata.predicates:
+        plan = _with_predicates(plan, metadata.predicates)
     keywords = metadata.keywords
     if "examples" in keywords:
         keywords["examples"] = [_shown_example(plan, example) for example in metadata.examples]
@@ -182,35 +187,21 @@ _ARRAY, _OBJECT = _lengths("Items"), _lengths("Properties")
 _BY_TYPE = {"integer": _NUMBER, "number": _NUMBER, "string": _TEXT, "array": _ARRAY, "object": _OBJECT}
 
 
-def _bounded(plan: shapes.TypePlan, metadata: Metadata, annotation: Any) -> shapes.TypePlan:
-    """`plan` with the bounds of `metadata` in its schema and enforced.
-
-    Alternatives of a union are bounded where the bound fits them. Raises `RegistrationError` for a bound that fits
-    nothing here, naming the type, the bound and what it fits.
-    """
-    fitting = _bound_alternatives(plan, metadata) if metadata.bounds else plan
-    if fitting is None:
-        names = ", ".join(f"{name}={limit!r}" for name, limit in metadata.bounds)
-        raise RegistrationError(
-            f"the bound {names} does not fit {qualified_name(annotation)}: ge, gt, le, lt and multiple_of bound "
-            "numbers, min_length and max_length bound strings, arrays and objects, pattern bounds strings"
-        )
-    return _with_predicates(fitting, metadata.predicates) if metadata.predicates else fitting
-
-
-def _bound_alternatives(plan: shapes.TypePlan, metadata: Metadata) -> shapes.TypePlan | None:
+def _bounded(plan: shapes.TypePlan, metadata: Metadata) -> shapes.TypePlan | None:
+    """`plan` with the bounds in its schema and enforced, in alternatives where they fit; None if they fit nowhere."""
     shape = plan.shape
     if not isinstance(shape, (shapes.Nullable, shapes.Union)):
         return _bound_one(plan, metadata)
-    found = [_bound_alternatives(part, metadata) for part in shape.parts()]
+    found = [_bounded(part, metadata) for part in shape.parts()]
     if not any(found):
         return None
     parts = tuple(new or old for new, old in zip(found, shape.parts(), strict=True))
     schemas = [part.schema for part in parts]
+    bounded: shapes.Shape = shapes.Union(parts)
     if isinstance(shape, shapes.Nullable):
         schemas.append({"type": "null"})
+        bounded = shapes.Nullable(*parts)
     title = plan.schema.title if isinstance(plan.schema, SchemaNode) else None
-    bounded = shapes.Nullable(*parts) if isinstance(shape, shapes.Nullable) else shapes.Union(parts)
     schema = SchemaNode(alternatives(schemas), lambda: title)
     return evolve(plan, schema=schema, structure=structurer(bounded), shape=bounded)
 

@@ -133,14 +133,14 @@ def covers(plan: shapes.TypePlan, other: shapes.TypePlan, *, inside: bool = Fals
             return any(covers(member, other, inside=inside) for member in members)
         case _, shapes.Union(members=members):
             return all(covers(plan, member, inside=inside) for member in members)
-        case shapes.Scalar(type=kind, checks=()), shapes.Scalar(type=other_kind):
-            return _takes(kind, other_kind, inside)
-        case shapes.Scalar(type=kind, checks=()), shapes.Choice(pairs=pairs):
-            return all(_takes(kind, type(value), inside) for value, _ in pairs)
+        case shapes.Scalar(type=kind, checks=()), shapes.Scalar() | shapes.Choice():
+            others = {inner.type} if isinstance(inner, shapes.Scalar) else {type(value) for value, _ in inner.pairs}
+            return others <= ({float, int} if inside and kind is float else {kind})
         case shapes.Text(parse=parse, checks=()), shapes.Text(parse=other_parse):
             return parse is other_parse
         case shapes.Choice(), shapes.Choice():
-            return _values(inner) <= _values(shape)
+            first, second = ({(type(value), value) for value, _ in each.pairs} for each in (shape, inner))
+            return second <= first
         case shapes.Nullable(inner=optional), _:
             return kinds(other).keys() == {NoneType} or covers(optional, other, inside=inside)
     return _covers_container(shape, inner)
@@ -163,14 +163,11 @@ def _arrives_raw(plan: shapes.TypePlan) -> bool:
 
 def _covers_container(shape: Any, inner: Any) -> bool:
     match shape, inner:
-        case shapes.Items(checks=(), unique=False), shapes.Items():
-            return covers(shape.item, inner.item, inside=True)
-        case shapes.Items(checks=(), unique=False), shapes.FixedItems():
-            return all(covers(shape.item, item, inside=True) for item in inner.items)
-        case shapes.Mapped(key=None, checks=()), shapes.Mapped():
-            return covers(shape.value, inner.value, inside=True)
-        case shapes.Mapped(key=None, checks=()), shapes.Record(open=False):
-            return all(covers(shape.value, member.plan, inside=True) for member in inner.members)
+        case shapes.Items(checks=(), unique=False), shapes.Items() | shapes.FixedItems():
+            return all(covers(shape.item, item, inside=True) for item in inner.parts())
+        case shapes.Mapped(key=None, checks=()), shapes.Mapped() | shapes.Record(open=False):
+            values = (inner.value,) if isinstance(inner, shapes.Mapped) else inner.parts()
+            return all(covers(shape.value, value, inside=True) for value in values)
         case shapes.Record(), shapes.Record():
             return _covers_record(shape, inner)
     return False
@@ -179,29 +176,18 @@ def _covers_container(shape: Any, inner: Any) -> bool:
 def _covers_record(record: shapes.Record, other: shapes.Record) -> bool:
     members = {member.key: member for member in record.members}
     others = {member.key: member for member in other.members}
-    always_there = {member.key for member in other.members if member.required}
-    if not {member.key for member in record.members if member.required} <= always_there:
-        return False
-    if not record.open and (other.open or not others.keys() <= members.keys()):
+    if any(member.required and not (key in others and others[key].required) for key, member in members.items()):
         return False
     # An open record may be sent anything under a key that only this one knows.
-    if other.open and not members.keys() <= others.keys():
+    if other.open and not (record.open and members.keys() <= others.keys()):
+        return False
+    if not record.open and not others.keys() <= members.keys():
         return False
     return all(covers(members[key].plan, others[key].plan, inside=True) for key in members.keys() & others.keys())
 
 
-def _takes(kind: type, other: type, inside: bool) -> bool:
-    return kind is other or (inside and (kind, other) == (float, int))
-
-
 def _accepts_any_text(plan: shapes.TypePlan) -> bool:
     shape = plan.shape
-    if not isinstance(shape, (shapes.Scalar, shapes.Text)) or any(
-        check.keyword == "predicate" for check in shape.checks
-    ):
+    if not isinstance(shape, (shapes.Scalar, shapes.Text)) or any(each.keyword == "predicate" for each in shape.checks):
         return False
     return {key: value for key, value in plan.schema.items() if key not in ANNOTATIONS} == {"type": "string"}
-
-
-def _values(choice: shapes.Choice) -> set[tuple[type, Any]]:
-    return {(type(value), value) for value, _ in choice.pairs}
