@@ -71,7 +71,8 @@ def record(
         Member(name, name, plan, name not in known, known[name]) if name in known else Member(name, name, plan)
         for name, plan in members.items()
     )
-    return shaped({"type": "object"}, Record(build, made, "record", open=surplus))
+    required = [member.key for member in made if member.required]
+    return shaped({"type": "object", "required": required}, Record(build, made, "record", open=surplus))
 
 
 def tagged(key: str, **members: TypePlan) -> TypePlan:

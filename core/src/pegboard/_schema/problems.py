@@ -9,7 +9,7 @@ from typing import Any
 from attrs import field, frozen
 
 from pegboard._base.errors import Mismatch, describe_exception, nearest
-from pegboard._model.shapes import Deferred, MendedText, Nullable, Record, Shape, Tagged, Text, TypePlan, Union
+from pegboard._model.shapes import Deferred, MendedText, Text, TypePlan
 from pegboard._model.subschemas import TYPE_NAMES
 from pegboard._schema.nodes import SchemaRef
 
@@ -157,6 +157,7 @@ def similar(value: Any, known: Iterable[Any], spelled: Callable[[str], str] = sp
 
 def expectation(schema: Mapping[str, Any] | bool) -> str:
     """What a JSON Schema expects, in words: `integer >= 1`, `date string`, `one of "C", "F"`, `integer or null`."""
+    schema = _target(schema)
     if not isinstance(schema, (dict, Mapping)):  # the first is what it is, and quickly told
         return "any value" if schema else "no value"
     if "type" in schema and _RICHER.isdisjoint(schema) and isinstance(schema["type"], str):
@@ -167,7 +168,7 @@ def expectation(schema: Mapping[str, Any] | bool) -> str:
         return one_of(schema["enum"])
     for several in ("anyOf", "oneOf"):
         if several in schema:
-            return " or ".join(dict.fromkeys(map(expectation, schema[several])))
+            return _alternatives(schema[several], "discriminator" in schema)
     if "$ref" in schema:
         return str(schema["$ref"]).rpartition("/")[2]
     kind = schema.get("type", "any value")
@@ -217,20 +218,9 @@ _RICHER = frozenset({"const", "enum", "anyOf", "oneOf", "format", "contentEncodi
 
 def expected(plan: TypePlan) -> str:
     """What a plan expects, in words."""
-    match plan.shape:
-        case Nullable(inner=inner):
-            return f"{expected(inner)} or null"
-        case Union(members=members):
-            return " or ".join(dict.fromkeys(_alternatives(members)))
-        case Record() | Tagged():
-            return "object"
-        case Text(example=str(example)) if example:
-            return f"string such as {spell(example)}"
-        case Deferred():
-            inner = settled(plan)
-            return "any value" if isinstance(inner.shape, Deferred) else expected(inner)
-    schema = plan.schema
-    return expectation(schema.target if isinstance(schema, SchemaRef) else schema)
+    if isinstance(plan.shape, Text) and plan.shape.example:
+        return f"string such as {spell(plan.shape.example)}"
+    return expectation(plan.schema)
 
 
 def settled(plan: TypePlan) -> TypePlan:
@@ -242,19 +232,19 @@ def settled(plan: TypePlan) -> TypePlan:
     return plan
 
 
-def _alternatives(members: Iterable[TypePlan]) -> list[str]:
-    """What each alternative expects; objects by what they must have, where there are several."""
-    plans = list(map(settled, members))
-    words = list(map(expected, plans))
-    return [
-        _object_with(plan.shape) if word == "object" and words.count(word) > 1 else word
-        for plan, word in zip(plans, words, strict=True)
-    ]
+def _alternatives(schemas: Sequence[Any], is_tagged: bool) -> str:
+    """What each alternative expects; objects by what they must have, where there are several without a tag."""
+    words = list(map(expectation, schemas))
+    if words.count("object") > 1 and not is_tagged:
+        for index, schema in enumerate(map(_target, schemas)):
+            if words[index] == "object" and schema.get("required"):
+                words[index] = f"object with {', '.join(schema['required'])}"
+    return " or ".join(dict.fromkeys(words))
 
 
-def _object_with(shape: Shape | None) -> str:
-    keys = [member.key for member in shape.members if member.required] if isinstance(shape, Record) else []
-    return f"object with {', '.join(keys)}" if keys else "object"
+def _target(schema: Any) -> Any:
+    """The schema that is meant by a reference to a type."""
+    return schema.target if isinstance(schema, SchemaRef) else schema
 
 
 def reason(error: BaseException, redact: Callable[[str], str] | None = None) -> str:
