@@ -67,10 +67,6 @@ class TestMessages:
             'expected date string, got string "2024-02-30": day is out of range for month'
         ]
 
-    def test_carry_their_halves(self) -> None:
-        (problem,) = explain(INTEGER, "three", "days")
-        assert (problem.path, problem.expected, problem.got) == ("days", "integer", 'string "three"')
-
     def test_all_problems_come_at_once(self) -> None:
         assert told(FORECAST, {"dais": 3, "days": "three", "unit": "c"}) == [
             "city: missing (required string)",

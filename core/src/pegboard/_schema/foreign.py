@@ -118,7 +118,12 @@ class ForeignSchema:
 
     @cached_property
     def _validator(self) -> Any:
-        return _validator(self.schema, self._judge)
+        # Comes with jsonschema, whose validators take it.
+        from referencing import Registry
+
+        cls = bounded(dialect(self.schema), self._judge)
+        # An empty registry fetches nothing.
+        return cls(self.schema, registry=Registry(), format_checker=cls.FORMAT_CHECKER)
 
 
 @final
@@ -146,15 +151,6 @@ def held(plan: TypePlan, quick: Quick) -> TypePlan:
 def _told(errors: Iterator[Any], path: str, redact: Redact | None) -> list[Problem]:
     found = (problem for each in islice(errors, problems.MOST_PROBLEMS) for problem in _translated(each, path, redact))
     return list(dict.fromkeys(islice(found, problems.MOST_PROBLEMS)))
-
-
-def _validator(schema: JsonSchema, judge: Judge | None) -> Any:
-    # Comes with jsonschema, whose validators take it.
-    from referencing import Registry
-
-    cls = bounded(dialect(schema), judge)
-    # An empty registry fetches nothing.
-    return cls(schema, registry=Registry(), format_checker=cls.FORMAT_CHECKER)
 
 
 def _translated(error: Any, path: str, redact: Redact | None) -> Iterator[Problem]:
@@ -237,8 +233,7 @@ def _is_wrong_type(error: Any) -> bool:
 
 def _mismatch(error: Any, schema: Mapping[str, Any], path: str, redact: Redact | None) -> Problem:
     if error.validator is None:
-        received = got(error.instance, redact)
-        return Problem(path, f"a value that the schema forbids: {received}", got=received)
+        return Problem(path, f"a value that the schema forbids: {got(error.instance, redact)}")
     wanted = expectation(schema)
     if error.validator not in _WORDED:
         wanted = f"a value that satisfies {error.validator} {spell(error.validator_value)}"

@@ -23,14 +23,11 @@ _LINE = 200
 class Problem:
     """One thing that is wrong: where (`days`, `orders[2].qty`, empty for the whole value) and what.
 
-    `expected` and `got` are the two halves of a mismatch, empty where the message is not of that form. An `unchecked`
-    one says only that nobody can tell.
+    An `unchecked` one says only that it cannot be told.
     """
 
     path: str
     message: str
-    expected: str = field(default="", kw_only=True)
-    got: str = field(default="", kw_only=True)
     unchecked: bool = field(default=False, kw_only=True)
 
     def __str__(self) -> str:
@@ -41,8 +38,7 @@ def mismatch(
     path: str, wanted: str, value: Any, detail: str = "", redact: Callable[[str], str] | None = None
 ) -> Problem:
     """A value that is not what was expected."""
-    received = got(value, redact)
-    return Problem(path, f"expected {wanted}, got {received}{detail}", expected=wanted, got=received)
+    return Problem(path, f"expected {wanted}, got {got(value, redact)}{detail}")
 
 
 def missing(path: str, wanted: str) -> Problem:

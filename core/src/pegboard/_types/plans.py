@@ -38,20 +38,19 @@ def record_plan(
     unstructure: Callable[[Any], Any],
     *,
     description: str | None = None,
-    schema: shapes.JsonSchema | None = None,
 ) -> shapes.TypePlan:
     """The plan of a named record: a class with members that arrives as an instance of itself.
 
     `unstructure` takes an instance and returns JSON-able data under the members' keys. The schema is made from the
-    members unless it is given; inside other schemas it stands as a reference that rendering resolves, so records may
-    contain each other. `annotation` gives the name, generics included.
+    members; inside other schemas it stands as a reference that rendering resolves, so records may contain each other.
+    `annotation` gives the name, generics included.
     """
     name = qualified_name(annotation)
-    if schema is None:
-        properties = {member.key: member.plan.schema for member in shape.members}
-        required = [member.key for member in shape.members if member.required]
-        made = object_schema(properties, required, surplus=shape.open)
-        schema = {"type": made.pop("type"), "description": description, **made} if description else made
+    properties = {member.key: member.plan.schema for member in shape.members}
+    required = [member.key for member in shape.members if member.required]
+    schema = object_schema(properties, required, surplus=shape.open)
+    if description:
+        schema = {"type": schema.pop("type"), "description": description, **schema}
     node = SchemaNode(schema, lambda: name)
     return shaped(SchemaRef(name, lambda: node), shape, unstructure)
 
