@@ -49,25 +49,20 @@ class ForeignSchema:
         judge: Judge | None = None,
     ) -> None:
         vet(schema, where, judge)
-        self._take(dict(schema), quick, judge)
-
-    def _take(
-        self, schema: JsonSchema, quick: Quick | None, judge: Judge | None, *, is_plans_own: bool = False
-    ) -> None:
-        self._root, self._quick, self._judge = schema, quick, judge
-        self.is_plans_own = is_plans_own
+        self._root, self._quick, self._judge = dict(schema), quick, judge
+        self.is_plans_own = False
 
     @classmethod
     def of_plan(cls, schema: JsonSchema, quick: Quick) -> ForeignSchema:
         """The schema of a plan: as trusted as the code that made it."""
         made = cls.__new__(cls)
-        made._take(schema, quick, None, is_plans_own=True)
+        made._root, made._quick, made._judge, made.is_plans_own = schema, quick, None, True
         return made
 
     def like(self, schema: JsonSchema, quick: Quick) -> ForeignSchema:
         """Less of the same schema, which need not be vetted again."""
-        made = self.__class__.__new__(self.__class__)
-        made._take(schema, quick, self._judge)
+        made = self.of_plan(schema, quick)
+        made._judge, made.is_plans_own = self._judge, False
         return made
 
     @cached_property

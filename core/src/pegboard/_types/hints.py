@@ -7,7 +7,7 @@ import inspect
 import sys
 import typing
 from collections.abc import Callable, Iterator, Mapping
-from types import FrameType, FunctionType
+from types import CellType, FrameType, FunctionType
 from typing import Any, Final, Literal, TypeAlias
 
 from pegboard._base.errors import RegistrationError, describe_exception
@@ -114,13 +114,9 @@ def _closure(target: Any) -> dict[str, Any]:
     code, cells = getattr(target, "__code__", None), getattr(target, "__closure__", None)
     if code is None or not cells:
         return {}
-    found = {}
-    for name, cell in zip(code.co_freevars, cells, strict=True):
-        try:
-            found[name] = cell.cell_contents
-        except ValueError:  # an empty cell: the name is assigned later
-            continue
-    return found
+    # An empty cell equals another one: its name is assigned later.
+    filled = [(name, cell) for name, cell in zip(code.co_freevars, cells, strict=True) if cell != CellType()]
+    return {name: cell.cell_contents for name, cell in filled}
 
 
 def _culprit(label: str, target: Any, local_names: Mapping[str, Any], error: Exception) -> RegistrationError:
