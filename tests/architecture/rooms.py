@@ -40,18 +40,18 @@ DOORS: Final[dict[str, tuple[str, ...]]] = {
 """Which rooms may load a library; `_base` makes one of asyncio's exceptions, nothing else."""
 
 # What holds, lowered as the core shrinks.
-MOST_LINES: Final = 13_700
+MOST_LINES: Final = 13_380
 """Code lines of the core, without docstrings and comments."""
-MOST_TOKENS: Final = 140_500
+MOST_TOKENS: Final = 136_200
 """Python's own tokens in them: a limit of lines alone rewards long lines."""
-MOST_MODULES: Final = 101
+MOST_MODULES: Final = 96
 MOST_ENTRIES: Final = 20
 """What the folder of the core shows."""
 
 WALKS: Final = {
-    "toolkit": 28,
+    "toolkit": 29,
     "registration": 15,
-    "first call": 19,
+    "first call": 18,
     "warm call": 4,
     "refused call": 14,
     "suspended call": 10,

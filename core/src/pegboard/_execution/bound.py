@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, final
 
 from pegboard._arguments.decode import ATOMS, MAX_KEYS, check_value, fast_decode
 from pegboard._base.effects import pass_interrupt
-from pegboard._base.errors import describe_exception
+from pegboard._base.errors import RegistrationError, describe_exception
 from pegboard._base.jsonable import owned
 from pegboard._base.redaction import Redaction
 from pegboard._execution.concurrency import Limit
@@ -78,7 +78,7 @@ class BoundTool:
         self.limits = tuple(limits)
         self.max_output = tool.options.max_output or engine.results.max_output
         self.read_only = tool.options.read_only is True
-        self.backend = engine.backend_of(tool)
+        self.backend = _backend_of(tool, engine.backends)
         self.stats = engine.stats.of(self.name)
         self._asks: Any = tool.options.requires_approval if permission is None else None
         # Whether any call may have to be approved.
@@ -136,6 +136,14 @@ class BoundTool:
         if isinstance(asked, str) and asked:
             return asked
         return f"{self.name} asks for approval with these arguments" if asked else None
+
+
+def _backend_of(tool: Tool, backends: Mapping[str, Any]) -> Any:
+    """Where a tool runs. Raises `RegistrationError` if that was removed since the tool was registered."""
+    name = tool.options.backend or "thread"
+    if name not in backends:
+        raise RegistrationError(f"the backend {name!r} of tool {tool.name!r} is not there any more")
+    return backends[name]
 
 
 def _refuse(arguments: Any, keys: int, text: str | None) -> tuple[Any, ...]:

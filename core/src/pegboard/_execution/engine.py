@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING, Any, final
 
 from pegboard._arguments.validate import RepairMode
 from pegboard._base.effects import after_fork, tried
-from pegboard._base.errors import RegistrationError
 from pegboard._execution.concurrency import ConcurrencyLimits
 from pegboard._execution.telemetry import Stats
-from pegboard._model.tool import Tool
 from pegboard._results.factory import ResultFactory
 from pegboard.extension import Middleware
 
@@ -95,13 +93,6 @@ class Engine:
             self._stop_all()
         else:
             drivers.close(self._stop_all)
-
-    def backend_of(self, tool: Tool) -> Any:
-        """Where a tool runs. Raises `RegistrationError` if that is gone since the tool was registered."""
-        name = tool.options.backend or "thread"
-        if name not in self.backends:
-            raise RegistrationError(f"the backend {name!r} of tool {tool.name!r} is not there any more")
-        return self.backends[name]
 
     def _stop_all(self) -> None:
         for stoppable in list(self.live):
