@@ -31,6 +31,7 @@ NEEDED_EXTRAS = {"plugins/testing": "[pytest]"}
 # Members that another one uses as a library; like the core they are on no index.
 LIBRARIES = {
     "plugins/agent": ("plugins/dialects",),
+    "plugins/bridges": ("plugins/schemas",),
     "plugins/cli": ("plugins/policy",),
     "plugins/mcp": ("plugins/schemas",),
     "plugins/multimodal": ("plugins/files",),

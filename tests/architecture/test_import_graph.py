@@ -87,6 +87,7 @@ def trespasses(path: Path, *allowed: str) -> list[str]:
 LIBRARIES = {
     "pegboard_agent": ("pegboard_dialects",),
     "pegboard_cli": ("pegboard_policy", "pegboard_testing"),
+    "pegboard_bridges": ("pegboard_schemas",),
     "pegboard_mcp": ("pegboard_schemas",),
     "pegboard_openapi": ("pegboard_schemas",),
 }

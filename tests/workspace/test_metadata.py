@@ -139,6 +139,7 @@ class TestPack:
         libraries = {
             "agent": {"pegboard-dialects"},
             "cli": {"pegboard-policy"},
+            "bridges": {"pegboard-schemas"},
             "mcp": {"pegboard-schemas"},
             "multimodal": {"pegboard-files"},
             "openapi": {"pegboard-schemas"},

@@ -151,6 +151,14 @@ class TestInwards:
             assert toolkit.call_sync(tool.name, {"n": 3}).text == "3"
             assert "n: expected integer" in toolkit.call_sync(tool.name, {"n": "three"}).text
 
+    def test_a_third_party_s_pattern_is_matched_in_bounded_time(self) -> None:
+        text = {"type": "string", "pattern": "^(a+)+$"}
+        slow = ForeignTool("match", "Does.", {"properties": {"text": text}}, lambda call: "matched")
+        with Toolkit(plugins=[]) as toolkit:
+            toolkit.register(ForeignTools([slow]))
+            assert toolkit.call_sync("match", {"text": "a" * 40}).text == "matched"
+            assert toolkit.call_sync("match", {"text": "a" * 40 + "!"}).status == "invalid"
+
     def test_tools_own_failures_are_results(self) -> None:
         call = ToolCall("1", "draw", {})
         assert (failed(call, "Error: no ink").text, failed(call, "Error: no ink").status) == ("Error: no ink", "error")

@@ -9,8 +9,9 @@ from typing import Any, Final, final
 
 import attrs
 
-from pegboard import Approval, ApprovalRequest, Fault, Status, ToolCall, ToolResult
+from pegboard import Approval, ApprovalRequest, Fault, Judge, Status, ToolCall, ToolResult
 from pegboard_bridges._frameworks import NotNativeError
+from pegboard_schemas import judged
 
 __all__ = ["ForeignTool", "ForeignTools", "approved", "denied", "failed", "finished", "foreign", "given_arguments"]
 
@@ -34,7 +35,8 @@ def _of_an_object(schema: Mapping[str, Any] | None) -> dict[str, Any]:
 class ForeignTool:
     """A framework's tool as the board reads it: `call(call)` runs it there, and may be a coroutine function.
 
-    The board checks the arguments by the schema before it runs; the framework may check them again.
+    The board checks the arguments by the schema before it runs, in bounded steps: a framework may bring the schema of a
+    third party, such as a server. The framework may check them again.
     """
 
     name: str
@@ -47,6 +49,11 @@ class ForeignTool:
     destructive: bool | None = None
     idempotent: bool | None = None
     open_world: bool | None = None
+
+    @property
+    def judge(self) -> Judge:
+        """What checks the arguments. Raises `RegistrationError` for a schema that cannot be used."""
+        return judged(self.parameters, f"tool {self.name!r}: parameters", refuses_many=False).judge
 
 
 @final
