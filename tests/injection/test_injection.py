@@ -374,10 +374,21 @@ class TestNotMarked:
             assert "whose" not in toolkit
             assert "annotate Injected[Account]" in " ".join(toolkit.problems)
 
-    def test_without_the_pack_the_refusal_names_both_ways(self) -> None:
+    @pytest.mark.parametrize(
+        ("found", "way"),
+        [
+            (None, "To install it: pip install pegboard-dataclasses"),
+            (True, "pegboard-dataclasses is installed, but not selected here, or it has failed"),
+        ],
+    )
+    def test_without_the_pack_the_refusal_names_both_ways(
+        self, monkeypatch: pytest.MonkeyPatch, found: Any, way: str
+    ) -> None:
+        monkeypatch.setattr("pegboard._base.known_packs.find_spec", lambda name: found)
         with Toolkit(plugins=()) as toolkit, pytest.raises(RegistrationError) as refused:
             toolkit.register(self.asking(Account))
-        remedy = "annotate Injected[Account] if the program provides it, else pip install pegboard-dataclasses"
+        ours = "pegboard-dataclasses maps it for the model"
+        remedy = f"annotate Injected[Account] if the program provides it; {ours}. {way}"
         assert str(refused.value).endswith(remedy)
 
     def test_a_session_that_holds_one_says_so(self) -> None:

@@ -291,7 +291,8 @@ def _remedy(annotation: Any) -> str:
 
     pack = pack_for_class(origin)
     if pack is not None:
-        return f"annotate Injected[{origin.__name__}] if the program provides it, else {how_to_get(pack)}"
+        injected = f"annotate Injected[{origin.__name__}] if the program provides it"
+        return f"{injected}; {pack.distribution} maps it for the model. {how_to_get(pack)}"
     if getattr(origin, "_is_protocol", False):
         return f"a protocol says nothing about data; {_HANDLER}"
     if origin in (types.FunctionType, type) or origin.__name__ == "Callable":
