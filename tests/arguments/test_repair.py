@@ -283,7 +283,7 @@ class TestLeftAlone:
         assert [note.path for note in notes] == ["a"]
 
     def test_everything_when_repair_is_off(self) -> None:
-        value, problems, notes = examine(INTEGER, "3", mends=False)
+        value, problems, notes = examine(INTEGER, "3", repair=False)
         assert (value, len(problems), notes) == ("3", 1, [])
 
 
@@ -329,7 +329,7 @@ def test_promises(plan: TypePlan, sent: Any) -> None:
     repaired, notes = repair(plan, sent)
     assert sent == before, "the input is never changed"
     again, more = repair(plan, repaired)
-    assert (again, more) == (repaired, []), "repairing twice changes nothing more"
+    assert (again, more) == (repaired, []), "repair twice changes nothing more"
     if refusal(plan, sent) is None:
         assert repaired is sent
         assert notes == []

@@ -10,7 +10,7 @@ from pegboard._schema.problems import Problem
 
 def explain(plan: TypePlan, value: Any, path: str = "", *, redact: Redact | None = None) -> list[Problem]:
     """Everything that keeps the value from fitting as it was sent."""
-    same, problems, notes = examine(plan, value, path, mends=False, redact=redact)
+    same, problems, notes = examine(plan, value, path, repair=False, redact=redact)
     assert same is value
     assert not notes
     return problems

@@ -81,7 +81,7 @@ Spaces around the text of a number, boolean, enum or UUID are ignored. Keys of m
 alternatives of a union the one wins that needs the fewest repairs; where two need as few and mean something else, the
 call is refused. An array is put around a value once, outside: `[1, 2]` for `list[list[int]]` has two readings and is
 refused. A handler without a [shape](overriding-types.md) has numbers, booleans and null repaired by the `type` of its
-schema; one with `Text(parse, example=..., mend=...)` says itself what else it reads.
+schema; one with `Text(parse, example=..., repair=...)` says itself what else it reads.
 
 Never repaired: text for a `str` parameter, which is never parsed; `5.7` or `"5.7"` for an integer; `"a, b"`, `""` or
 `null` for an array; `"1"` or `"yes"` for a boolean, `"1e3"` for an integer, `"None"` for null; `"10:00 AM"`,

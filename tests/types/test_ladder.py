@@ -182,10 +182,10 @@ def test_a_handler_says_itself_what_it_reads_and_how_to_write_it(board: Board) -
             raise ValueError("in metres")
         return Metres(number)
 
-    def mend(sent: Any) -> str:
+    def repair(sent: Any) -> str:
         return f"{sent.removesuffix('m').strip()} m" if isinstance(sent, str) else f"{sent} m"
 
-    plan = shaped({"type": "string", "pattern": "^[0-9.]+ m$"}, Text(parse, example="3.5 m", mend=mend))
+    plan = shaped({"type": "string", "pattern": "^[0-9.]+ m$"}, Text(parse, example="3.5 m", repair=repair))
     board.toolkit.register_type(TypeHandler(Metres, lambda annotation, types: plan))
     assert board.send(Metres, "3.5m").status == "success"
     assert board.send(Metres, 2).status == "success"

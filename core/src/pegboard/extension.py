@@ -34,7 +34,7 @@ class Types(Protocol):
     """The type table as a handler sees it."""
 
     def plan(self, annotation: Any) -> TypePlan:
-        """The plan of an inner annotation. Raises `RegistrationError` for a type that nobody maps."""
+        """The plan of an inner annotation. Raises `RegistrationError` for a type that no handler maps."""
 
     def contains(self, *inner: Any) -> None:
         """Say what else the values of the planned type hold, of types that the handler reads without a plan of theirs.
@@ -57,7 +57,7 @@ class TypeHandler(Shown):
     library understands; bounds and predicates in there are then the handler's to enforce.
     A pack's handler speaks for every tool on the board. Of two packs that map a type equally well the first in pluggy's
     order counts, which `toolkit.problems` says. One that maps what a library has in general, such as all dataclasses,
-    takes a priority below 0, so that whoever maps a single class is not passed over.
+    takes a priority below 0, so that a handler of a single class is not passed over.
     """
 
     matches: Matches | tuple[Any, ...]
@@ -234,7 +234,7 @@ class Backend(Protocol):
         """Start `job`; the future ends with its value or its exception.
 
         The simplest way to run a job is to call it: whatever takes a function without parameters can be a backend. A
-        future that nobody waits for any more is cancelled; one that cannot be (`cancel()` is False) goes on unheard.
+        future that is not waited for any more is cancelled; one that cannot be (`cancel()` is False) goes on unheard.
         """
 
     def close(self) -> None:
@@ -368,7 +368,7 @@ class Command(Shown):
 
 @runtime_checkable
 class ToolSource(Protocol):
-    """Anything that can list its tools: a remote server, an agent, a foreign framework's toolbox."""
+    """Anything that can list its tools: a remote server, an agent, another framework's toolbox."""
 
     def tools(self) -> Iterable[Any]:
         """The tools: functions, `Tool`s, or whatever else `Toolkit.register` takes."""
@@ -376,7 +376,7 @@ class ToolSource(Protocol):
 
 @runtime_checkable
 class LiveSource(ToolSource, Protocol):
-    """A source whose tools may change while they hang on the board, or be away: a connection to a remote server.
+    """A source whose tools may change while they are registered, or be unavailable: a connection to a remote server.
 
     `tools()` waits until the tools are known or until it is clear that they will not be, and does not raise. The names
     that it gives may be any; they are made legal. A toolkit follows a live source until it is closed.
@@ -395,7 +395,7 @@ class LiveSource(ToolSource, Protocol):
 @final
 @frozen(eq=False, repr=False)
 class Offer(Shown):
-    """A source of tools and the terms on which it hangs: what `Toolkit.register` says, and packs in `provide_tools`.
+    """A source of tools and the terms of its registration: what `Toolkit.register` says, and packs in `provide_tools`.
 
     Tools of a group that the program has not created are not offered. `presets` are `{tool: {parameter: value}}`, by
     the source's own names, as everything here goes by them; `name` and `description` are for the one tool there is.

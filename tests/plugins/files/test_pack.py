@@ -283,7 +283,7 @@ class TestResults:
             ("write_text_file", {"content": "\ud800"}, "half a character"),
         ],
     )
-    def test_refusal_says_what_to_mend_and_changes_nothing(
+    def test_refusal_says_what_to_correct_and_changes_nothing(
         self, toolkit: Toolkit, base: Path, tool: str, arguments: dict[str, Any], message: str
     ) -> None:
         result = toolkit.call_sync(tool, {"file_path": "notes.txt", **arguments})

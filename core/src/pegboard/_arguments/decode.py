@@ -105,23 +105,23 @@ def exact_keys(text: str) -> int:
 
 
 def repair_text(sent: str | bytes | bytearray, refused: DecodeError) -> tuple[dict[str, Any], Note]:
-    """Malformed text, mended by the json_repair package, and a note that says so; `refused` is what reading it raised.
+    """Malformed text, repaired by json_repair, and a note that says so; `refused` is what reading it raised.
 
     For read-only tools alone: a truncated path must not reach a tool that deletes. Raises `DecodeError` where
-    nothing can be mended, and where the package is not installed (the remedy names it).
+    nothing can be repaired, and where the package is not installed (the remedy names it).
     """
     text = _as_text(sent)
     _check_bounds(text)
     try:
         repair_json = importlib.import_module("json_repair").repair_json
     except ImportError:
-        refused.remedy = "such text can be mended: pip install json_repair"
+        refused.remedy = "such text can be repaired: pip install json_repair"
         raise refused from None
-    mended = repair_json(text, return_objects=True)
-    if not isinstance(mended, dict):
+    repaired = repair_json(text, return_objects=True)
+    if not isinstance(repaired, dict):
         raise refused
-    check_value(mended)
-    return mended, Note(f"arguments: malformed JSON read as {spell(mended)} ({refused})", kind="repair")
+    check_value(repaired)
+    return repaired, Note(f"arguments: malformed JSON read as {spell(repaired)} ({refused})", kind="repair")
 
 
 def unfenced(text: str) -> str:

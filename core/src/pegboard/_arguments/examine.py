@@ -1,4 +1,4 @@
-"""Examining: one walk over a refused value, which mends what may be mended and tells what stays wrong.
+"""Examining: one walk over a refused value, which repairs what may be repaired and tells what stays wrong.
 
 The ladder of repairs puts right what models commonly get wrong, without losing or guessing anything, and leaves a note
 for each change. Nothing here runs for a value that fits as it is.
@@ -46,22 +46,22 @@ _DIGITS: Final = re.compile(r"-?[0-9]{1,400}(?:\.[0-9]{1,400})?(?:[eE][+-]?[0-9]
 _UNASKED: Final[BaseException] = BareMismatch()
 # Texts that stand for no value.
 _NOTHING: Final = frozenset({"", "null", "none"})
-# Nobody reads more, and each takes its time: what has to be mended as often was not meant for this type.
+# No caller reads more, and each takes its time: what has to be repaired as often was not meant for this type.
 MOST_REPAIRS: Final = 10_000
 _ANYTHING: Final = TypePlan({}, identity, shape=shapes.Scalar(object))
 
 
 def examine(
-    plan: TypePlan, value: Any, path: str = "", *, mends: bool = True, redact: Redact | None = None, sent: Any = None
+    plan: TypePlan, value: Any, path: str = "", *, repair: bool = True, redact: Redact | None = None, sent: Any = None
 ) -> tuple[Any, list[Problem], list[Note]]:
-    """`value` with everything mended that can be mended, what keeps it from fitting then, and a note for each repair.
+    """`value` as far as it can be repaired, what keeps it from fitting then, and a note for each repair.
 
     There are problems exactly where the result does not fit; what stays wrong is left as it was sent. The input is
-    never changed, and mending twice changes nothing more. `redact` goes over every text that is taken from the value
+    never changed, and a second repair changes nothing more. `redact` goes over every text that is taken from the value
     or from an exception, before it is shortened. `sent` is the text that the value was read from, for the digits of its
     numbers. The walk stops after 1,000 problems.
     """
-    walk = _Walk(redact, mends, own_digits(sent))
+    walk = _Walk(redact, repair, own_digits(sent))
     return walk.visit(plan, value, path), walk.problems, walk.notes
 
 
@@ -81,7 +81,7 @@ class _Walk:
     """One walk down a refused value."""
 
     redact: Redact | None
-    mends: bool
+    repair: bool
     digits: Digits
     # After so many problems nothing more is looked at.
     most: int = problems.MOST_PROBLEMS
@@ -102,7 +102,7 @@ class _Walk:
         error: BaseException | None = None,
         sketch: shapes.Shape | None = None,
     ) -> Any:
-        """`value` mended, or as it is with what is wrong with it told. `error` is what refused it, if it was asked.
+        """`value` repaired, or as it is with what is wrong with it told. `error` is what refused it, if it was asked.
 
         Arrays and objects are looked into before they are asked: their parts say it. `sketch` stands in for the shape
         that a plan has not: the plan has the last word.
@@ -111,28 +111,28 @@ class _Walk:
         known = len(self.problems)
         if error is None or known >= self.most:
             return value
-        mended = value
+        repaired = value
         plan = settled(plan) if type(plan.shape) is shapes.Deferred else plan
         match sketch or plan.shape:
             case shapes.Scalar() | shapes.Choice() | shapes.Text() as shape:
-                mended = self.scalar(shape, plan, value, path)
+                repaired = self.scalar(shape, plan, value, path)
             case shapes.Record() | shapes.Items() | shapes.FixedItems() | shapes.Mapped() | shapes.Tagged() as shape:
-                mended = self.container(shape, plan, value, path)
+                repaired = self.container(shape, plan, value, path)
             case shapes.Nullable(inner=inner):
-                mended = self.nullable(inner, plan, value, path)
+                repaired = self.nullable(inner, plan, value, path)
             case shapes.Union(members=members):
-                mended = self.union(members, plan, value, path)
-            case None if self.mends:
-                mended = self.sketched(plan, value, path, error)
+                repaired = self.union(members, plan, value, path)
+            case None if self.repair:
+                repaired = self.sketched(plan, value, path, error)
         if len(self.problems) == known:
             # Everything below fits, so it is the value as a whole: bounds, or the author's own checks.
-            refused = refusal(plan, mended) if error is _UNASKED or mended is not value else error
+            refused = refusal(plan, repaired) if error is _UNASKED or repaired is not value else error
             if refused is not None:
-                self.whole(plan, mended, path, refused)
-        return mended
+                self.whole(plan, repaired, path, refused)
+        return repaired
 
     def scalar(self, shape: shapes.Scalar | shapes.Choice | shapes.Text, plan: TypePlan, value: Any, path: str) -> Any:
-        for candidate in readings(shape, value, self.digits) if self.mends else ():
+        for candidate in readings(shape, value, self.digits) if self.repair else ():
             if refusal(plan, candidate) is None:
                 self.note(path, value, got(candidate, self.redact))
                 return candidate
@@ -146,31 +146,31 @@ class _Walk:
         attempt = self.attempt(problems.MOST_PROBLEMS)
         try:
             with budget(ForeignSchema.WORK):
-                mended = attempt.visit(plan, value, path, error, sketch)
+                repaired = attempt.visit(plan, value, path, error, sketch)
         except UncheckedMismatch:
             return value  # to look for repairs would take too long
         self.notes.extend(attempt.notes)
-        return mended
+        return repaired
 
     def nullable(self, inner: TypePlan, plan: TypePlan, value: Any, path: str) -> Any:
-        if self.mends and is_null(value):
+        if self.repair and is_null(value):
             self.note(path, value, "null")
             return None
         known = len(self.problems)
-        mended = self.visit(inner, value, path)
-        if len(self.problems) > known and _closest([inner], mended) is None:
+        repaired = self.visit(inner, value, path)
+        if len(self.problems) > known and _closest([inner], repaired) is None:
             del self.problems[known:]
-            self.mismatch(path, expected(plan), mended)
-        return mended
+            self.mismatch(path, expected(plan), repaired)
+        return repaired
 
     def union(self, members: Sequence[TypePlan], plan: TypePlan, value: Any, path: str) -> Any:
         """Mend by the alternative that needs the fewest repairs, else explain by the one that was probably meant."""
         found: list[tuple[int, Any, list[Note]]] = []
-        for member in members if self.mends else ():
+        for member in members if self.repair else ():
             attempt = self.attempt()
-            mended = attempt.visit(member, value, path)
-            if attempt.notes and not attempt.problems and refusal(plan, mended) is None:
-                found.append((len(attempt.notes), mended, attempt.notes))
+            repaired = attempt.visit(member, value, path)
+            if attempt.notes and not attempt.problems and refusal(plan, repaired) is None:
+                found.append((len(attempt.notes), repaired, attempt.notes))
         best = sorted(found, key=lambda each: each[0])[:2]
         if len(best) == 1 or (best and (best[0][0] < best[1][0] or comparable(best[0][1]) == comparable(best[1][1]))):
             self.notes.extend(best[0][2])
@@ -185,7 +185,7 @@ class _Walk:
     def container(self, shape: Container, plan: TypePlan, value: Any, path: str) -> Any:
         """Arrays and objects: out of JSON text first, then each thing inside."""
         kind: Any = shape.json
-        if self.mends and not isinstance(value, kind):
+        if self.repair and not isinstance(value, kind):
             value = self.opened(kind, value, path)
             if isinstance(shape, shapes.Items) and not isinstance(value, list):
                 value = self.wrapped(shape.item, value, path)
@@ -218,32 +218,32 @@ class _Walk:
             return value
         attempt = self.attempt()
         attempt.wraps = False
-        mended = attempt.visit(item, value, path)
-        several = isinstance(mended, str) and not set(",;\n[]{}").isdisjoint(mended)  # which separate or enclose
+        repaired = attempt.visit(item, value, path)
+        several = isinstance(repaired, str) and not set(",;\n[]{}").isdisjoint(repaired)  # which separate or enclose
         if attempt.problems or (several and not isinstance(shape_of(settled(item)), shapes.Choice)):
             return value
         self.notes.extend(attempt.notes)
-        self.note(path, mended, "array of one item")
-        return [mended]
+        self.note(path, repaired, "array of one item")
+        return [repaired]
 
     def items(self, shape: shapes.Items | shapes.FixedItems, plan: TypePlan, value: list[Any], path: str) -> Any:
         known = len(self.problems)
         plans = repeat(shape.item) if isinstance(shape, shapes.Items) else shape.items
         changed = self.parts(zip(count(), plans, value, strict=False), path, wraps=isinstance(shape, shapes.FixedItems))
-        mended = [changed.get(index, item) for index, item in enumerate(value)] if changed else value
-        if isinstance(shape, shapes.Items) and shape.unique and self.mends and len(self.problems) == known:
-            once = distinct(mended)
-            if len(once) < len(mended):
+        repaired = [changed.get(index, item) for index, item in enumerate(value)] if changed else value
+        if isinstance(shape, shapes.Items) and shape.unique and self.repair and len(self.problems) == known:
+            once = distinct(repaired)
+            if len(once) < len(repaired):
                 self.notes.append(_repair(path, "repeated items taken once"))
-                mended = once
+                repaired = once
         if isinstance(shape, shapes.Items) and (shape.checks or shape.unique):
-            self.size(evolve(shape, item=_ANYTHING, build=list), plan, mended, path, known)
-        return mended
+            self.size(evolve(shape, item=_ANYTHING, build=list), plan, repaired, path, known)
+        return repaired
 
     def parts(
         self, parts: Iterable[tuple[Any, TypePlan, Any]], path: str, *, wraps: bool = True, asks: bool = True
     ) -> dict[Any, Any]:
-        """What parts of an array or object are mended to, by their index or key.
+        """What parts of an array or object are repaired to, by their index or key.
 
         With `asks`, only those are looked into that do not fit: of many items, most do.
         """
@@ -272,7 +272,7 @@ class _Walk:
 
     def mapped(self, shape: shapes.Mapped, plan: TypePlan, value: dict[str, Any], path: str) -> Any:
         known = len(self.problems)
-        keys = self.keys(shape.key, value, path) if shape.key is not None and self.mends else {}
+        keys = self.keys(shape.key, value, path) if shape.key is not None and self.repair else {}
 
         def parts() -> Iterator[tuple[str, TypePlan, Any]]:
             for key, member in value.items():
@@ -281,24 +281,24 @@ class _Walk:
                 yield key, shape.value, member
 
         changed = self.parts(parts(), path)
-        mended: Any = value
+        repaired: Any = value
         if changed or keys:
-            mended = {keys.get(key, key): changed.get(key, member) for key, member in value.items()}
+            repaired = {keys.get(key, key): changed.get(key, member) for key, member in value.items()}
         if shape.key is not None and len(self.problems) == known:
-            self.twins(shape.key, mended, path)
+            self.twins(shape.key, repaired, path)
         if shape.checks:
-            self.size(evolve(shape, key=None, value=_ANYTHING, build=None), plan, mended, path, known)
-        return mended
+            self.size(evolve(shape, key=None, value=_ANYTHING, build=None), plan, repaired, path, known)
+        return repaired
 
     def keys(self, plan: TypePlan, value: Iterable[str], path: str) -> dict[str, Any]:
-        """What keys are mended to; nothing where a member would be lost by that."""
+        """What keys are repaired to; nothing where a member would be lost by that."""
         attempt = self.attempt(problems.MOST_PROBLEMS)
         enough = attempt.most
-        mended = {key: attempt.visit(plan, key, join(path, key)) for key in value if len(attempt.problems) < enough}
-        if not attempt.notes or len(set(mended.values())) < len(mended):
+        repaired = {key: attempt.visit(plan, key, join(path, key)) for key in value if len(attempt.problems) < enough}
+        if not attempt.notes or len(set(repaired.values())) < len(repaired):
             return {}
         self.notes.extend(attempt.notes)
-        return mended
+        return repaired
 
     def key(self, plan: TypePlan, key: str, path: str) -> None:
         error = refusal(plan, key)
@@ -321,7 +321,7 @@ class _Walk:
             for key, part in value.items():
                 if key not in members:
                     continue
-                if self.mends and _means_omitted(members[key], part):
+                if self.repair and _means_omitted(members[key], part):
                     self.note(join(path, key), part, "omitted")
                     omitted.add(key)
                 else:
@@ -347,7 +347,7 @@ class _Walk:
         given = value[shape.key]
         plan = tried(choose, choice_table([*shape.members.items()]), given)
         tags = shapes.Choice(tuple((tag, tag) for tag in shape.members))
-        for tag in readings(tags, given, self.digits) if plan is None and self.mends else ():
+        for tag in readings(tags, given, self.digits) if plan is None and self.repair else ():
             self.note(there, given, got(tag))
             plan, value = shape.members[tag], {**value, shape.key: tag}
         if plan is None:
@@ -460,7 +460,7 @@ def readings(shape: shapes.Scalar | shapes.Choice | shapes.Text, value: Any, dig
     if isinstance(shape, shapes.Choice):
         return _choices(shape, value)
     if isinstance(shape, shapes.Text):
-        text = shape.mend and tried(shape.mend, digits(value) if type(value) is float else value)
+        text = shape.repair and tried(shape.repair, digits(value) if type(value) is float else value)
         return () if text is None else (text,)
     if isinstance(value, str):
         reading = _read(shape.type, value)

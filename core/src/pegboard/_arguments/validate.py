@@ -40,7 +40,7 @@ def admit(
     """Decode strictly, drop what the model may not set, structure, repair, explain. Never raises for what was sent.
 
     `redact` goes over every text that a message or a note takes from the arguments. `refused` is what `sent` was
-    decoded to by somebody who then found that it does not fit.
+    decoded to before, which was found not to fit.
     """
     notes: list[Note] = []
     values = None
@@ -72,7 +72,7 @@ def _decoded(sent: Any, mode: RepairMode, read_only: bool, notes: list[Note]) ->
         if mode == "off" or not isinstance(sent, str | bytes | bytearray):
             raise
         wrapped = tried(decode_wrapped, sent)
-        # A truncated path must not reach a tool that writes: malformed text is mended for read-only tools alone.
+        # A truncated path must not reach a tool that writes: malformed text is repaired for read-only tools alone.
         if wrapped is None and (mode != "max" or not read_only):
             raise
         arguments, note = wrapped or repair_text(sent, error)
@@ -90,16 +90,17 @@ def _without_hidden(plan: CallPlan, arguments: Mapping[str, Any], notes: list[No
 
 
 def _examined(
-    plan: CallPlan, arguments: dict[str, Any], mends: bool, redact: Callable[[str], str] | None, sent: Any
+    plan: CallPlan, arguments: dict[str, Any], repair: bool, redact: Callable[[str], str] | None, sent: Any
 ) -> tuple[dict[str, Any], list[Problem], list[Note]]:
     from pegboard._arguments.examine import examine  # for the first call that needs it
 
-    mended, problems, repairs = examine(plan.record, arguments, mends=mends, redact=redact, sent=sent)
+    repaired, problems, repairs = examine(plan.record, arguments, repair=repair, redact=redact, sent=sent)
     if plan.extra is not None:
         known = {member.key for member in getattr(plan.record.shape, "members", ())}
-        mended = dict(mended)
-        for name in [name for name in mended if name not in known]:
-            mended[name], wrong, more = examine(plan.extra, mended[name], name, mends=mends, redact=redact, sent=sent)
+        repaired = dict(repaired)
+        for name in [name for name in repaired if name not in known]:
+            options = {"repair": repair, "redact": redact, "sent": sent}
+            repaired[name], wrong, more = examine(plan.extra, repaired[name], name, **options)
             problems += wrong
             repairs += more
-    return mended, problems, repairs
+    return repaired, problems, repairs

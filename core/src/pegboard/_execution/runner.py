@@ -59,8 +59,7 @@ class CallPath(Runner):
         elif not call_id.isascii() and carried(call_id) is not call_id:
             return self.ending.never(self._unnamed(call_id, bound.name))
         run: Any = None
-        decoded: Any = None
-        keys = 0
+        decoded, keys = None, 0
         try:
             if type(sent) is str:  # as in `BoundTool.read`
                 decoded, keys = fast_decode(sent)

@@ -20,7 +20,7 @@ Manager: TypeAlias = Literal["model", "program"]
 
 @frozen(eq=False, repr=False)
 class Group(Compared):
-    """A group: `managed_by` says whether the meta tool may switch it, `instructions` are for whoever uses its tools.
+    """A group: `managed_by` says whether the meta tool may switch it, `instructions` are for the model.
 
     At most `max_concurrency` calls of its tools run at once; None for no limit.
     """
@@ -56,7 +56,7 @@ class PluginFailure(Shown):
 class ApprovalRequest(Compared):
     """What an approver decides on: `arguments` as the model sent them, without injected and secret values.
 
-    They are a copy. `reason` says why somebody is asked.
+    They are a copy. `reason` says why approval is asked for.
     """
 
     tool: Any

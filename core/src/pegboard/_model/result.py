@@ -68,7 +68,7 @@ Unread: TypeAlias = Fault | tuple[str, str, Mapping[str, Any] | None, BaseExcept
 
 
 def rendered(value: Any, found: Rendering | Unrendered) -> Rendering:
-    """What a renderer found for a value, or left for whoever looks."""
+    """What a renderer found for a value, or left for the first look."""
     while not isinstance(found, tuple):
         found = ((TextBlock(found),), None) if isinstance(found, str) else found(value)
     return found

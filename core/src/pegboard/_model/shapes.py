@@ -77,19 +77,19 @@ class Scalar(Shape):
 class Text(Shape):
     """A JSON string that `parse` turns into a value; `parse` raises for text that the schema refuses.
 
-    `example` is what messages show. `mend` is for repair: the text that a value of another spelling stands for (a
+    `example` is what messages show. `repair` gives the text that a value of another spelling stands for (a
     number with a fraction comes as a `Decimal` with its own digits); it raises for what it does not read, and gives a
-    `MendedText` where the schema would refuse the text all the same.
+    `RepairedText` where the schema would refuse the text all the same.
     """
 
     json = str
     parse: Callable[[str], Any]
     checks: tuple[Check, ...] = ()
     example: str = ""
-    mend: Callable[[Any], str] | None = None
+    repair: Callable[[Any], str] | None = None
 
 
-class MendedText(str):
+class RepairedText(str):
     """A text that only a repair may hand to `parse`: what it means is certain, but the schema asks for more."""
 
     __slots__ = ()

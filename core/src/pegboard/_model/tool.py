@@ -224,7 +224,7 @@ class Definition(Protocol):
         """
 
     def parameters(self, hidden: frozenset[str]) -> tuple[Parameter, ...]:
-        """All parameters, whoever provides them; `hidden` ones have the source `preset`."""
+        """All parameters, the model's and the program's; `hidden` ones have the source `preset`."""
 
     def plan(self, presets: frozenset[str], locked: frozenset[str]) -> CallPlan:
         """The call plan for a tool with these preset and locked parameters; compiled once for each combination."""
@@ -238,16 +238,16 @@ class Definition(Protocol):
 
 @final
 class Entry:
-    """A tool or a group while it hangs there: what is said of it is kept by this object, not by its name.
+    """A tool or a group while it is registered: what is set for it is kept by this object, not by its name.
 
-    Names come back, entries do not: whoever comes under the name of one that is gone inherits nothing.
+    Names come back, entries do not: a tool under the name of a removed one inherits nothing.
     """
 
     __slots__ = ("__weakref__", "_place")
 
     @property
     def place(self) -> object:
-        """What an entry has in common with those that it replaced, and with nobody else."""
+        """What an entry has in common with those that it replaced, and with no other."""
         return getattr(self, "_place", self)
 
     def succeed(self, other: Entry) -> None:
@@ -389,7 +389,7 @@ class Tool:
 
     def _schema(self, request: SchemaRequest) -> dict[str, Any] | None:
         if request in self._memo:
-            # A copy for each reader: a caller that edits its schema must not edit everybody's.
+            # A copy for each reader: a caller that edits its schema must not edit that of all.
             return cast("dict[str, Any] | None", unpacked(self._memo[request]))
         rendered = self.definition.schema(request, self.hidden)
         if self.face is not None and rendered is not None and request.of == "parameters":
@@ -444,7 +444,7 @@ def tool(function: Any = None, /, **options: Any) -> Any:
 
 
 def marking(frame: Any, function: Any, options: dict[str, Any]) -> Any:
-    """What `tool` does for whoever decorates in `frame`."""
+    """What `tool` does for a decorator in `frame`."""
     check_options("@tool", options, ToolOptions.__annotations__)
     mark = partial(_mark, options=ToolOptions(**options), frame=frame)
     return mark if function is None else mark(function)

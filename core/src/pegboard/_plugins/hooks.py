@@ -45,7 +45,7 @@ _KINDS: Mapping[str, type] = {
 }
 # Runs an implementation, or a part of a wrapper, by its hook; None where that fails, or its plugin has failed.
 Run: TypeAlias = Callable[[str, Callable[[], Any]], Any]
-# More than any pack has; a generator that never ends must not hang the assembly.
+# More than any pack has; a generator that never ends must not block the assembly.
 _MOST = 100_000
 _IMPLEMENTATION = f"{hookspecs.GROUP}_impl"
 _SPEC = f"{hookspecs.GROUP}_spec"

@@ -317,7 +317,7 @@ def _defaults(cls: type) -> Any:
     try:
         return cls()
     except SettingsError as error:
-        # Nobody set anything yet, so it is the plugin that is wrong, not its settings.
+        # Nothing is set yet, so it is the plugin that is wrong, not its settings.
         reason = f"{cls.__name__}() raised {describe_exception(error)}; a pack must load without settings"
         raise PluginError(reason) from error
 

@@ -24,7 +24,7 @@ Convert: TypeAlias = Callable[[Any], Any]
 
 
 def is_content(plan: TypePlan) -> bool:
-    """Whether values of this type are content, alone or in an array, and not data, although somebody maps the class."""
+    """Whether values of this type are content, alone or in an array, and not data, although a handler maps it."""
     match plan.shape:
         case Record(build=build):
             return isinstance(build, type) and issubclass(build, Block | ToolOutput | ToolResult)
@@ -89,7 +89,7 @@ class Renderers:
         return made
 
     def of(self, cls: type) -> tuple[Renderer, bool]:
-        """The renderer of a class, and whether its values may wait until somebody looks."""
+        """The renderer of a class, and whether its values may wait until they are looked at."""
         known = self.by_type.get(cls)
         if known is None:
             render, lazy = self._choose(cls)
@@ -105,7 +105,7 @@ class Renderers:
             return _render_block, False
         if self._promised is not None and cls is not str:
             return self._unstructuring(self._promised), cls in IMMUTABLE
-        # What cannot change after the call may be rendered when somebody looks.
+        # What cannot change after the call may be rendered when it is looked at.
         return (_render_scalar, True) if cls in IMMUTABLE else (self._render_any, False)
 
     def _unstructuring(self, unstructure: Convert) -> Renderer:
@@ -126,7 +126,7 @@ class Renderers:
         if isinstance(value, list | tuple) and any(isinstance(item, Block) for item in value):
             items = [rendered(item, self._render_any(item)) for item in value]
             return tuple(block for blocks, _ in items for block in blocks), None
-        data = jsonable(value, self._unstructure)  # as it is now; its text can wait until somebody reads it
+        data = jsonable(value, self._unstructure)  # as it is now; its text can wait until it is read
         return _render_scalar(data) if type(data) is str else (lambda _: ((TextBlock(dump_json(data)),), data))
 
 
@@ -156,7 +156,7 @@ def _render_block(block: Block) -> Rendering:
 def drain(stream: Generator[Any, Any, Any], emitter: Emitter | None, token: CancelToken, yielded: list[Any]) -> Any:
     """Draw a generator to its end, or until it is asked to stop; its return value, or what it yielded.
 
-    What it yields is added to `yielded`, for whoever wants to know how far it came.
+    What it yields is added to `yielded`, for a result that says how far it came.
     """
     while True:
         if token._cancelled:  # as `cancelled`, without its frame
@@ -172,7 +172,7 @@ def drain(stream: Generator[Any, Any, Any], emitter: Emitter | None, token: Canc
 
 
 async def drain_async(stream: AsyncGenerator[Any, Any], emitter: Emitter | None, yielded: list[Any]) -> Any:
-    """Draw an async generator to its end; what it yielded, as above. It is not drawn on while nobody takes that."""
+    """Draw an async generator to its end; what it yielded, as above. It waits while the listener has no room."""
     try:
         async for item in stream:
             yielded.append(item)

@@ -274,7 +274,7 @@ def shortened(text: str, limit: int) -> str:
 
 
 def written(error: BaseException, redact: Redaction | None = None) -> str:
-    """The traceback of an exception, without secrets, at a length that somebody can read."""
+    """The traceback of an exception, without secrets, at a length that can be read."""
     text = traceback_text(error)
     return shortened(text if redact is None else redact(text), MAX_ERROR_TEXT)
 

@@ -1,4 +1,4 @@
-"""Schemas written by others: vetted at registration, then used without ever fetching, hanging or raising."""
+"""Schemas of third parties: vetted at registration, then used without ever fetching, blocking or raising."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ class ForeignSchema:
 @final
 @frozen(eq=False)
 class ForeignPlan(TypePlan):
-    """A plan that stands on a foreign schema, or on a part of one."""
+    """A plan that stands on a third-party schema, or on a part of one."""
 
     whole: ForeignSchema = field(kw_only=True)
     part: JsonSchema | None = field(default=None, kw_only=True)
@@ -252,9 +252,9 @@ _SCALARS: Final[Mapping[Any, type]] = {name: kind for kind, name in TYPE_NAMES.i
 
 
 def shape_of(plan: TypePlan) -> Shape | None:
-    """The plan's shape; of a foreign one a sketch, so that arguments are mended where a type comes without a shape.
+    """The plan's shape; of a third party's a sketch, so that arguments are repaired where a type comes without a shape.
 
-    A sketch only suggests repairs: whether a mended value fits is always for the schema itself to say.
+    A sketch only suggests repairs: whether a repaired value fits is always for the schema itself to say.
     """
     if not isinstance(plan, ForeignPlan):
         return plan.shape

@@ -130,7 +130,7 @@ def render(root: JsonSchema, wanted: SchemaRequest = _PLAIN) -> JsonSchema:
 
 
 def embed(schema: Mapping[str, Any], name: str = "Schema") -> JsonSchema:
-    """A self-contained foreign schema, made fit to stand inside another.
+    """A self-contained schema of a third party, made fit to stand inside another.
 
     Its local references (`#/$defs/X`, `#/definitions/X`, `#`) become `SchemaRef` nodes; `name` is what the schema
     itself is called. Raises `PegboardError` for a reference that leads elsewhere: nothing is ever fetched.

@@ -9,11 +9,11 @@ from typing import Any
 from attrs import field, frozen
 
 from pegboard._base.errors import Mismatch, describe_exception, nearest
-from pegboard._model.shapes import Deferred, MendedText, Text, TypePlan
+from pegboard._model.shapes import Deferred, RepairedText, Text, TypePlan
 from pegboard._model.subschemas import TYPE_NAMES
 from pegboard._schema.nodes import SchemaRef
 
-# Nobody reads more: walks stop here, so that a hostile value cannot make a report of unbounded size.
+# A model needs no more: walks stop here, so that a hostile value cannot make a report of unbounded size.
 MOST_PROBLEMS = 1000
 
 _LINE = 200
@@ -83,7 +83,7 @@ def got(value: Any, redact: Callable[[str], str] | None = None) -> str:
 
     Of what is not JSON, the Python class.
     """
-    kind = TYPE_NAMES.get(str if type(value) is MendedText else type(value))
+    kind = TYPE_NAMES.get(str if type(value) is RepairedText else type(value))
     if value is None or kind is None:
         return kind or f"a Python {type(value).__name__}"
     if redact is None:

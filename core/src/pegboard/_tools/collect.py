@@ -51,7 +51,7 @@ class Collected(NamedTuple):
 
 
 class Collector(NamedTuple):
-    """Turns objects into tools for one toolkit; `backends` is None where nobody knows yet which there will be."""
+    """Turns objects into tools for one toolkit; `backends` is None where it is not known yet which there will be."""
 
     assembly: TypeTables
     sources: Sources | None = None
@@ -90,7 +90,7 @@ class Collector(NamedTuple):
         return Collected(tuple(kept.values()), tuple(toolsets))
 
     def function(self, function: Any, terms: Offer, origin: Origin) -> Tool:
-        """The tool that a function is, whoever else might know what to make of it."""
+        """The tool that a function is, whatever a pack might make of it."""
         return _Collection(self, terms, origin, None, None, [], None).function(function)
 
     def check_backend(self, tool: Tool) -> None:

@@ -1,4 +1,4 @@
-"""Definitions: what a tool is made from, whoever wrote it. Schema, docstring and code are compiled on first use."""
+"""Definitions: what a tool is made from, of every origin. Schema, docstring and code are compiled on first use."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ def parse_docstring(text: str | None) -> Docstring:
     """Take a docstring apart; never raises.
 
     Sections about parameters, return value, yields and exceptions leave the description; everything else (notes,
-    examples, headings that nobody knows) is prose and stays. Types, stars and line breaks leave the texts of
+    examples, unknown headings) is prose and stays. Types, stars and line breaks leave the texts of
     parameters. A parameter that is described twice keeps its first text.
     """
     if not text:

@@ -53,7 +53,7 @@ class CompiledPlan:
     colons in it, an upper bound of its keys: with more keys than members consumed, a key came twice. `hidden` are the
     JSON names that the model cannot set, `overridable` those that it may though the program has, `names` the
     parameters that it can set; without names, the values are one object. With an overridable argument, `accept` raises
-    unless `keys` is -1, so that whoever admits it after all has to tell.
+    unless `keys` is -1, so that the admission has to report it.
     `invoke(values, provided)`: what `accept` and `provide` gave; a third argument is called in place of the function.
     It is `standing` if `provide` gives the same for all calls of a session that bring no context and no agent of their
     own, `fetches` if it asks for anything at all, and `blocking` if that runs plain code of a plugin or the program.
@@ -102,7 +102,7 @@ class CompiledPlan:
         return bound
 
     def typed(self, values: tuple[Any, ...]) -> dict[str, Any]:
-        """The structured values by name, without those that nobody sent and nothing defaults."""
+        """The structured values by name, without those that were not sent and have no default."""
         if values and not self.names:
             return dict(values[0])
         return {name: value for name, value in zip(self.names, values, strict=True) if value is not MISSING}
@@ -283,7 +283,7 @@ class Written(NamedTuple):
 def read_schema(source: Written, name: str, options: ToolOptions | None, tables: TypeTables) -> Reading:
     """Read a tool by hand; there is no Python type that its parameters could have.
 
-    Raises `RegistrationError` for a schema that is not one, is not an object's, or could hang a validator.
+    Raises `RegistrationError` for a schema that is not one, is not an object's, or could block a validator.
     """
     parameters = {"type": "object"} if source.parameters == {} else source.parameters
     if options is not None and options.extended_model is not None:

@@ -54,7 +54,7 @@ class ParameterPlan(NamedTuple):
     plan: TypePlan | None = None
     provider: Provider | None = None
     description: str = ""
-    # Whether it travels as a keyword of its own, and not at all where nobody sent it.
+    # Whether it travels as a keyword of its own, and not at all where it was not sent.
     omissible: bool = False
 
 

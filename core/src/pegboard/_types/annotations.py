@@ -18,7 +18,7 @@ _BOUNDS = ("ge", "gt", "le", "lt", "multiple_of", "min_length", "max_length", "p
 
 
 class Metadata:
-    """What the metadata of an `Annotated` says, whoever wrote it; never changes."""
+    """What the metadata of an `Annotated` says, in any library's words; never changes."""
 
     description: str | None = None
     name: str | None = None
@@ -71,10 +71,10 @@ def split(annotation: Any) -> tuple[Any, tuple[Any, ...]]:
 
 
 def read_metadata(items: tuple[Any, ...]) -> Metadata:
-    """Read `Param`, a plain string, a `TypeHandler`, and foreign metadata by its attribute names.
+    """Read `Param`, a plain string, a `TypeHandler`, and other libraries' metadata by its attribute names.
 
     Understood without importing them: annotated_types (`Ge`, `Len`, `Interval`, `Predicate` ...), `pydantic.Field`,
-    `msgspec.Meta` and PEP 727 documentation. Anything else is somebody else's and is ignored.
+    `msgspec.Meta` and PEP 727 documentation. Anything else is not ours and is ignored.
     """
     metadata = _NOTHING
     for item in items:
@@ -209,7 +209,7 @@ def structural_key(annotation: Any) -> Any:
     """A hashable key that tells annotations apart which Python calls equal.
 
     `int | str == str | int` and `Literal[1] == Literal[True]` hold in Python; here order and types count. Classes and
-    metadata count by identity, so whoever stores the key must also keep the annotation alive.
+    metadata count by identity, so what stores the key must also keep the annotation alive.
     """
     if type(annotation) is type:
         return id(annotation)

@@ -390,7 +390,7 @@ def _emit_union(writer: Writer, shape: shapes.Union, source: str, target: str) -
     word = "if"
     for accepted, plans in _by_candidates(shape):
         if str in accepted and any(isinstance(plan.shape, shapes.Text) for plan in plans):
-            accepted.append(shapes.MendedText)
+            accepted.append(shapes.RepairedText)
         condition = " or ".join(f"{kind} is {writer.constant(found)}" for found in accepted)
         with writer.block(f"{word} {condition}:"):
             _emit_attempts(writer, plans, target)

@@ -11,7 +11,7 @@ from types import NoneType
 from typing import Any
 
 from pegboard._base.errors import BareMismatch
-from pegboard._model.shapes import Choice, Deferred, MendedText, Nullable, Scalar, Shape, TypePlan, Union
+from pegboard._model.shapes import Choice, Deferred, Nullable, RepairedText, Scalar, Shape, TypePlan, Union
 from pegboard._model.subschemas import TYPE_NAMES, comparable
 from pegboard._schema.nodes import SchemaRef
 
@@ -32,7 +32,7 @@ def plain(value: Any) -> Any:
 def to_text(value: Any) -> str:
     """A string; a subclass of `str` arrives as a plain one, but for what a repair has read."""
     if isinstance(value, str):
-        return value if type(value) is MendedText else str.__str__(value)
+        return value if type(value) is RepairedText else str.__str__(value)
     raise BareMismatch
 
 
@@ -162,7 +162,7 @@ def accepts_all(plan: TypePlan, kind: type) -> bool:
 
 
 def schema_kinds(schema: Any) -> Mapping[type, bool]:
-    """The types that a foreign schema allows; all of them where it does not say."""
+    """The types that a third-party schema allows; all of them where it does not say."""
     if isinstance(schema, SchemaRef):
         return schema_kinds(schema.target)
     named = schema.get("type")

@@ -70,7 +70,7 @@ def record_member(
     Metadata of the annotation renames it (`Param(name=...)`), describes it and bounds it; `key` and `description` are
     what holds where the metadata says nothing. A default makes it optional unless `required` says otherwise, and is
     part of the schema when it is JSON-able. `Optional[T] = None` is plain `T` and may be left out, but not be null.
-    Raises `RegistrationError` for a type that nobody maps.
+    Raises `RegistrationError` for a type that no handler maps.
     """
     metadata = read_metadata(split(annotation)[1])
     plan = optional_member(types, annotation, default)
@@ -299,11 +299,11 @@ def _called(predicate: Callable[[Any], Any]) -> str:
     return "a check of the tool's own" if name.startswith("<") else f"the check {name}"
 
 
-# Foreign schemas that shapes can say -----------------------------------------------------------------------------
+# Third-party schemas that shapes can say -----------------------------------------------------------------------------
 
 
 def plain_predicate(schema: shapes.JsonSchema) -> Callable[[Any], bool] | None:
-    """A predicate that is true only for values that fit a plain foreign schema; None for one that says more.
+    """A predicate that is true only for values that fit a plain third-party schema; None for one that says more.
 
     Jsonschema takes some thirty times as long for the arguments of a tool, and 30 ms to be imported.
     """

@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias
 from uuid import UUID
 
 from pegboard._base.errors import BareMismatch
-from pegboard._model.shapes import JsonSchema, MendedText
+from pegboard._model.shapes import JsonSchema, RepairedText
 
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 # RFC 3339 full-time; the newline is what `$` of a pattern lets through, in every validator that uses one.
@@ -52,14 +52,14 @@ def _date(text: str) -> dt.date:
 
 
 def _time(text: str) -> dt.time:
-    if _TIME.fullmatch(text) is None and type(text) is not MendedText:
+    if _TIME.fullmatch(text) is None and type(text) is not RepairedText:
         raise BareMismatch
     return dt.time.fromisoformat(text.strip().upper())
 
 
 def _datetime(text: str) -> dt.datetime:
     date, separator, time = text[:10], text[10:11], text[11:]
-    timed = type(text) is MendedText or _TIME.fullmatch(time)
+    timed = type(text) is RepairedText or _TIME.fullmatch(time)
     if separator not in ("T", "t") or not _DATE.fullmatch(date) or not timed:
         raise BareMismatch
     return dt.datetime.fromisoformat(text.strip().upper())
@@ -118,38 +118,38 @@ def _matched(pattern: str, text: str) -> re.Match[str]:
     return found
 
 
-def _mend_time(sent: Any) -> str:
+def _repair_time(sent: Any) -> str:
     minutes, seconds, zone = _matched(_CLOCK, sent).groups()
     time = minutes + (seconds or ":00")
     if zone is None:
-        return MendedText(time)
+        return RepairedText(time)
     return time + (zone if len(zone) == 1 else f"{zone[:3]}:{zone[-2:]}")
 
 
-def _mend_datetime(sent: Any) -> str:
+def _repair_datetime(sent: Any) -> str:
     """A moment with a space, without seconds or without a zone; a date is its midnight."""
-    time = _mend_time(sent[11:] if sent[10:11] in {"T", "t", " "} else "00:00" + sent[10:])
+    time = _repair_time(sent[11:] if sent[10:11] in {"T", "t", " "} else "00:00" + sent[10:])
     return type(time)(f"{sent[:10]}T{time}")
 
 
-def _mend_date(sent: Any) -> str:
+def _repair_date(sent: Any) -> str:
     """The date of a midnight; one with a zone is another date elsewhere."""
     return _matched(r"([0-9-]{10})[Tt ]00:00(:00(\.0+)?)?", sent)[1]
 
 
-def _mend_timedelta(sent: Any) -> str:
+def _repair_timedelta(sent: Any) -> str:
     return "{}PT{}H{}M{}S".format(*_matched(_SPAN, sent).groups())
 
 
-def _mend_uuid(sent: Any) -> str:
+def _repair_uuid(sent: Any) -> str:
     return str(UUID(_matched(r"(urn:uuid:)?\{?[0-9a-fA-F-]+\}?", sent.strip())[0]))
 
 
-def _mend_decimal(sent: Any) -> str:
+def _repair_decimal(sent: Any) -> str:
     return str(sent).strip()
 
 
-def _mend_bytes(sent: Any) -> str:
+def _repair_bytes(sent: Any) -> str:
     """Base64 of the other alphabet, or without its padding; not what would lose bits, as most words would."""
     bare = _matched(r"[a-z0-9+/]*={0,2}|[a-z0-9_-]*={0,2}", sent)[0].rstrip("=").translate(str.maketrans("-_", "+/"))
     padded = bare + "=" * (-len(bare) % 4)
@@ -160,13 +160,13 @@ def _mend_bytes(sent: Any) -> str:
 _Text: TypeAlias = tuple[JsonSchema, Callable[[str], Any], Callable[[Any], str], Callable[[Any], str] | None]
 
 TEXTS: Final[Mapping[type, _Text]] = {
-    bytes: ({"contentEncoding": "base64", "pattern": _BASE64}, _bytes, _base64, _mend_bytes),
-    dt.datetime: ({"format": "date-time"}, _datetime, dt.datetime.isoformat, _mend_datetime),
-    dt.date: ({"format": "date"}, _date, dt.date.isoformat, _mend_date),
-    dt.time: ({"format": "time"}, _time, dt.time.isoformat, _mend_time),
-    dt.timedelta: ({"format": "duration", "pattern": _DURATION}, _timedelta, _duration, _mend_timedelta),
-    UUID: ({"format": "uuid"}, _uuid, str, _mend_uuid),
-    Decimal: ({"pattern": _DECIMAL}, _decimal, str, _mend_decimal),
+    bytes: ({"contentEncoding": "base64", "pattern": _BASE64}, _bytes, _base64, _repair_bytes),
+    dt.datetime: ({"format": "date-time"}, _datetime, dt.datetime.isoformat, _repair_datetime),
+    dt.date: ({"format": "date"}, _date, dt.date.isoformat, _repair_date),
+    dt.time: ({"format": "time"}, _time, dt.time.isoformat, _repair_time),
+    dt.timedelta: ({"format": "duration", "pattern": _DURATION}, _timedelta, _duration, _repair_timedelta),
+    UUID: ({"format": "uuid"}, _uuid, str, _repair_uuid),
+    Decimal: ({"pattern": _DECIMAL}, _decimal, str, _repair_decimal),
     re.Pattern: ({"format": "regex"}, re.compile, lambda pattern: pattern.pattern, None),
     IPv4Address: ({"format": "ipv4"}, IPv4Address, str, None),
     IPv6Address: ({"format": "ipv6"}, _ipv6, str, None),

@@ -48,7 +48,7 @@ def _scalar(scalar: Any, kind: type, schema: dict[str, Any]) -> TypeHandler:
 
 
 # Types that are written as JSON strings ----------------------------------------------------------------------------
-# Nothing of theirs is loaded before an annotation names one: whoever can name `decimal.Decimal` has loaded `decimal`.
+# Nothing of theirs is loaded before an annotation names one: to name `decimal.Decimal`, a program has loaded `decimal`.
 
 # A class before its base: `datetime` is a `date`, and both handlers are asked about it.
 _LATER = (
@@ -59,7 +59,7 @@ _LATER = (
 
 
 class _Later:
-    """Matches a class, and those below it, that may not be loaded yet: nobody can have named it before it is."""
+    """Matches a class, and those below it, that may not be loaded yet: no annotation can name it before."""
 
     def __init__(self, module: str, name: str) -> None:
         self._module = module
@@ -79,9 +79,9 @@ def _text(annotation: Any, types: Types) -> TypePlan:
     known = TEXTS.get(annotation if get_args(annotation) != (str,) else get_origin(annotation))
     if known is None:  # a subclass would arrive as its base
         return refuse_unknown(annotation)
-    schema, parse, write, mend = known
+    schema, parse, write, repair = known
     example = "12.50" if schema.keys() == {"pattern"} else ""  # a decimal: no format has an example of it
-    return shaped({"type": "string", **schema}, shapes.Text(parse, (), example, mend), write)
+    return shaped({"type": "string", **schema}, shapes.Text(parse, (), example, repair), write)
 
 
 # Choices -----------------------------------------------------------------------------------------------------------
