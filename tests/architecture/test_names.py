@@ -3,7 +3,12 @@
 import ast
 from collections import defaultdict
 from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
 
+import pytest
+
+from pegboard import extension, hookspecs, inspection
 from tests.architecture.graph import modules
 from tests.workspace.project import CORE
 
@@ -33,3 +38,18 @@ def test_sessions_have_a_type() -> None:
             if name in ("session", "_session") and not said:
                 unsaid.append(f"{module}:{node.lineno}")
     assert unsaid == []
+
+
+@pytest.mark.parametrize("module", [extension, hookspecs, inspection])
+def test_all_names_what_a_module_gives(module: ModuleType) -> None:
+    """What `docs/versioning.md` promises to keep."""
+    tree = ast.parse(Path(module.__file__ or "").read_text(encoding="utf-8"))
+    defined = {
+        node.name if isinstance(node, ast.ClassDef | ast.FunctionDef) else ast.unparse(target)
+        for node in tree.body
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.Assign | ast.AnnAssign)
+        for target in (node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", node)])
+    }
+    public = {name for name in defined if not name.startswith("_")}
+    assert public <= set(module.__all__)
+    assert [name for name in module.__all__ if not hasattr(module, name)] == []

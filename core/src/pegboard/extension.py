@@ -26,6 +26,27 @@ if TYPE_CHECKING:
 
     from pegboard._model.program import Group
 
+__all__ = [
+    "Backend",
+    "BoundDialect",
+    "Command",
+    "Converter",
+    "Dialect",
+    "EnteredCall",
+    "Guard",
+    "Injector",
+    "Job",
+    "LiveSource",
+    "Matches",
+    "Middleware",
+    "Offer",
+    "Offering",
+    "ToolSource",
+    "TypeHandler",
+    "Types",
+    "Verdict",
+]
+
 # A class, or a predicate over annotations.
 Matches: TypeAlias = type | Callable[[Any], bool]
 

@@ -18,6 +18,23 @@ import pluggy
 
 from pegboard.extension import Command, Converter, Dialect, Guard, Injector, Middleware, TypeHandler
 
+__all__ = [
+    "GROUP",
+    "hookimpl",
+    "hookspec",
+    "provide_backends",
+    "provide_commands",
+    "provide_converters",
+    "provide_dialects",
+    "provide_guards",
+    "provide_injectors",
+    "provide_middleware",
+    "provide_tools",
+    "provide_types",
+    "settings_type",
+    "tools_from",
+]
+
 GROUP = "pegboard"
 
 hookspec = pluggy.HookspecMarker(GROUP)

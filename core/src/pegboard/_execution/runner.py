@@ -77,10 +77,10 @@ class CallPath(Runner):
         if straight and (not bound.retries or SCALARS.issuperset(map(type, values))):
             bound.stats.open += 1
         else:
-            run = self._begin(run or Run(session, bound, call_id, decoded, values, self, started, on_loop), given)
-            if type(run) is not Run:
-                return run
-            provided, run.provided = run.provided, None  # which may hold the run in turn
+            run = run or Run(session, bound, call_id, decoded, values, self, started, on_loop)
+            provided = self._begin(run, given)
+            if type(provided) is not dict:
+                return provided
         try:
             if on_loop and bound.in_thread:
                 run = run or Run(session, bound, call_id, decoded, values, self, started, on_loop)
@@ -126,7 +126,7 @@ class CallPath(Runner):
     # Beginning -------------------------------------------------------------------------------------------------
 
     def _begin(self, run: Run, given: Given) -> Any:
-        """Begin a call that has a record: the run, if its function is next, else what its stages come to."""
+        """Begin a call that has a record: what its function is provided with, if that is next, else what comes of it."""
         bound, session = run.ready, run.session
         try:
             if given is not NOTHING_GIVEN:
@@ -143,12 +143,12 @@ class CallPath(Runner):
         if not begins:
             return self.drive(run, partial(stages.begin, run))
         try:
-            provided = run.provided = bound.plan.provide(run)
+            provided: dict[str, Any] = bound.plan.provide(run)
         except BaseException as error:  # noqa: BLE001 - an injector may raise anything
             return self._failed(run, error, begun=0)
         if bound.standing and run.scope is session.scope:
             bound.provided = provided  # the same for all calls that bring nothing of their own
-        return run
+        return provided
 
     def surround(self, run: Run, given: Given) -> None:
         """Give a run what its call brings. Raises for a context that cannot be read."""
