@@ -15,11 +15,11 @@ from pegboard._injection.context import is_unseen_protocol
 from pegboard._injection.invocation import Invocation
 from pegboard._model.call import Agent
 from pegboard._types.annotations import is_union, qualified_name
-from pegboard._types.table import Ranking, Registered
+from pegboard._types.table import Ranking
 from pegboard.extension import Injector
 
 if TYPE_CHECKING:
-    from pegboard._model.tool import Source
+    from pegboard._model.tool import Origin, Source
 
 _EMPTY_HANDED: Final = "its injector gave nothing; give the parameter a default, or allow None"
 
@@ -115,9 +115,8 @@ class InjectorTable(Ranking):
         found: Injector | None = self.best(partial(self._fit, cls), "provide", cls)
         return found
 
-    def _fit(self, annotation: Any, entry: Registered) -> bool | None:
+    def _fit(self, annotation: Any, injector: Injector, origin: Origin) -> bool | None:
         """Whether it is for that very class, and no predicate; None if it does not fit."""
-        injector, origin = entry.item, entry.origin
         if isinstance(injector.matches, type):
             return True if annotation is injector.matches else None
         try:
@@ -164,7 +163,7 @@ class InjectorTable(Ranking):
                 how = "annotate it with ToolCall, Injected[T] or a type of another injector"
                 raise RegistrationError(f"injector {_label(function)}: nothing provides its parameter {name!r}; {how}")
             needs[name] = provider
-        own = any(entry.item is injector for entry in self._levels["builtin"])
+        own = any(each is injector for each, _ in self._levels["builtin"])
         return _provider_of(function, needs, own=own)
 
 

@@ -16,8 +16,10 @@ from pegboard._base.redaction import Redaction
 from pegboard._model.call import CancelToken, Emitter
 from pegboard._model.result import Block, DataBlock, Rendering, TextBlock, ToolOutput, ToolResult, Unrendered, rendered
 from pegboard._model.shapes import FixedItems, Items, Nullable, Record, TypePlan, Union
+from pegboard._model.tool import Origin
 from pegboard._types.annotations import qualified_name
-from pegboard._types.table import Ranking, Registered, Remembered
+from pegboard._types.table import Ranking, Remembered
+from pegboard.extension import Converter
 
 Renderer: TypeAlias = Callable[[Any], Rendering | Unrendered]
 Convert: TypeAlias = Callable[[Any], Any]
@@ -49,9 +51,8 @@ class ConverterTable(Ranking):
         """What is to be said of converters. Sorted."""
         return self.told(self.find)
 
-    def _nearness(self, cls: type, entry: Registered) -> int | None:
+    def _nearness(self, cls: type, converter: Converter, origin: Origin) -> int | None:
         """How well one fits: 0 for the class itself, less for a base, least for a predicate; None if not at all."""
-        converter, origin = entry.item, entry.origin
         if isinstance(converter.matches, type):
             return -cls.__mro__.index(converter.matches) if converter.matches in cls.__mro__ else None
         try:

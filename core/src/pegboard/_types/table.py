@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from copy import copy
-from itertools import chain
 from types import MappingProxyType
-from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias, TypeVar, Union, cast, get_args, get_origin
+from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias, TypeVar, Union, cast, get_origin
 
 from attrs import evolve
 
@@ -24,7 +23,22 @@ from pegboard._types.plans import checked_class, plain_predicate, refine
 from pegboard.extension import TypeHandler
 
 Level: TypeAlias = Literal["program", "plugin", "builtin"]
+_LEVELS: tuple[Level, ...] = ("program", "plugin", "builtin")
 _FROM_PROGRAM: Final = "the program provides it, never a model; make it a parameter of its own, or use plain data here"
+
+
+def _added(item: Any, places: list[list[Any]], forget: Callable[[], None]) -> Callable[[], None]:
+    """Add something to lists; gives what takes it back. What was concluded from them is to be forgotten each time."""
+    for entries in places:
+        entries.append(item)
+    forget()
+
+    def take_back() -> None:
+        for entries in places:
+            entries.remove(item)
+        forget()
+
+    return take_back
 
 
 class Remembered(dict[Any, Any]):
@@ -38,34 +52,18 @@ class Remembered(dict[Any, Any]):
         super().__setitem__(key, value)
 
 
-class Registered(NamedTuple):
-    """What was registered, where it comes from, and at which level that places it."""
-
-    item: Any
-    origin: Origin
-    level: str
-    # The key of an annotation that a type handler names; a predicate names none.
-    key: Any = None
-
-    @property
-    def pack(self) -> str:
-        """The name of the pack that brings it."""
-        return pack_name(self.origin.plugin or "")
-
-
 class Ranking:
     """What there is for one purpose: program > plugins > built-in, then the highest priority, then the best fit.
 
-    Of two of plugins that fit equally well the first offered counts, of the program's own the last. `problems` names
-    both, and those that failed to say whether they fit.
+    Of two that fit equally well the first offered counts. `problems` names both, and those that failed to say whether
+    they fit.
     """
 
     def __init__(self) -> None:
-        self._levels: dict[str, list[Registered]] = {level: [] for level in get_args(Level)}
+        self._levels: dict[Level, list[tuple[Any, Origin]]] = {level: [] for level in _LEVELS}
         # What follows from what there is now.
         self._known: dict[Any, Any] = Remembered()
-        # What is to be said of what was met.
-        self._met: dict[Any, str] = {}
+        self._met: dict[str, str] = {}
 
     def forget(self) -> None:
         """Keep nothing of what was asked about."""
@@ -73,63 +71,53 @@ class Ranking:
 
     def add(self, item: Any, origin: Origin, level: Level) -> Callable[[], None]:
         """Register one; its level says who brings it. What is returned takes it back."""
-        return self._entered(Registered(item, origin, level))
-
-    def _entered(self, *new: Registered) -> Callable[[], None]:
-        for entry in new:
-            self._levels[entry.level].append(entry)
-        self.forget()
-
-        def take_back() -> None:
-            for entry in new:
-                self._levels[entry.level].remove(entry)
-            self.forget()
-
-        return take_back
+        return _added((item, origin), [self._levels[level]], self._known.clear)
 
     def told(self, find: Callable[[type], Any]) -> list[str]:
         """What is to be said of plugins' items, sorted; `find` finds out of those that claim one class which counts."""
-        classes = [entry.item.matches for entry in self._levels["plugin"] if isinstance(entry.item.matches, type)]
+        classes = [item.matches for item, _ in self._levels["plugin"] if isinstance(item.matches, type)]
         for cls in classes:
             if classes.count(cls) > 1:
                 find(cls)
         return sorted(self._met.values())
 
-    def ranked(self, fit: Callable[[Registered], Any], verb: str, subject: Any) -> Iterator[tuple[Any, Registered]]:
-        """How well each fits, and what, best first; a level is asked when the ones before are used up.
+    def best(self, fit: Callable[[Any, Origin], Any], verb: str, subject: Any) -> Any:
+        """What fits best, or None: `fit` says how well, or None. Raises what `fit` raises."""
+        for level in self._levels.values():
+            asked = [(fit(item, origin), item, origin) for item, origin in level]
+            fitting = [((item.priority, fits), item, origin) for fits, item, origin in asked if fits is not None]
+            if fitting:
+                top = max(rank for rank, _, _ in fitting)
+                best = [(item, origin) for rank, item, origin in fitting if rank == top]
+                if len({origin.plugin for _, origin in best}) > 1:
+                    claim = f"{verb} {qualified_name(subject)}"
+                    self._met[claim] = overlap([origin for _, origin in best], claim)
+                return best[-1 if level is self._levels["program"] else 0][0]
+        return None
 
-        `fit` says how well, or None. Raises what `fit` raises.
-        """
-        is_first = True
-        for level, entries in self._levels.items():
-            found = [(fits, entry) for entry in entries if (fits := fit(entry)) is not None]
-            if level == "program":
-                found.reverse()
-            found.sort(key=lambda match: (match[1].item.priority, match[0]), reverse=True)
-            if found and is_first:
-                is_first = False
-                top, best = found[0]
-                equal = [entry for fits, entry in found if (entry.item.priority, fits) == (best.item.priority, top)]
-                self._compare(equal, verb, subject)
-            yield from found
 
-    def _compare(self, equal: list[Registered], verb: str, subject: Any) -> None:
-        """Note where several plugins do the same equally well."""
-        rival = next((each for each in equal if each.level == "plugin" and each.pack != equal[0].pack), None)
-        if rival is None and not self._met:
-            return
-        claim = f"{verb} {qualified_name(subject)}"
-        self._met.pop(claim, None)
-        if rival is not None:
-            sides, remedy = " and ".join(sorted(str(each.origin) for each in equal)), self._remedy(subject, rival)
-            self._met[claim] = f"{sides} both {claim}; {equal[0].origin} counts; {remedy}"
+def overlap(origins: list[Origin], claim: str, remedy: str = "block one, or give one a higher priority") -> str:
+    """What is to be said of several plugins that do the same equally well, of which the first counts."""
+    sides = " and ".join(sorted(map(str, origins)))
+    return f"{sides} both {claim}; {origins[0]} counts; {remedy}"
 
-    def _remedy(self, subject: Any, rival: Registered) -> str:
-        return "block one, or give one a higher priority"
 
-    def best(self, fit: Callable[[Registered], Any], verb: str, subject: Any) -> Any:
-        """What fits best, or None. Raises what `fit` raises."""
-        return next((entry.item for _, entry in self.ranked(fit, verb, subject)), None)
+class _Entry(NamedTuple):
+    """A handler with where it comes from: program before plugins before built-in, then by priority."""
+
+    handler: TypeHandler
+    origin: Origin
+    # None for those of the program and the core's own.
+    pack: str | None
+    order: tuple[int, int]
+    # What decides between equals: the program's last word, else the first offered.
+    seniority: int
+    # Whether it maps subclasses of what it names, too.
+    inherited: bool = False
+
+
+# How closely an entry maps an annotation (the smaller, the more specific), and the entry.
+_Match: TypeAlias = tuple[tuple[int, int], _Entry]
 
 
 class _Open:
@@ -159,7 +147,7 @@ class _Open:
         return plan
 
 
-class TypeTable(Ranking):
+class TypeTable:
     """The type handlers of one toolkit, and the plans that they have built.
 
     A handler is found by exact class, by predicate, by base class, by generic origin, in this order; before that
@@ -169,12 +157,19 @@ class TypeTable(Ranking):
     """
 
     def __init__(self, chosen: Mapping[str, str] = MappingProxyType({})) -> None:
-        super().__init__()
+        # Handlers by the keys of the annotations that they name, and those that have a predicate.
+        self._by_key: dict[Any, list[_Entry]] = {}
+        self._by_predicate: list[_Entry] = []
+        self._count = 0
         # The annotation, which must live as long as its key, its plan, and the annotations directly inside.
         self._plans: dict[Any, tuple[Any, TypePlan, dict[Any, Any]]] = {}
         self._open: dict[Any, _Open] = {}
         self._unsettled: dict[Any, tuple[Any, TypePlan, dict[Any, Any]]] = {}
         self._lock = threading.RLock()
+        # What the handlers of each pack name.
+        self._named: dict[str, list[Any]] = {}
+        # Overlaps and failures that were met: the type or the handler, and what is to be said.
+        self._met: dict[Any, str] = {}
         # The pack that maps a type, by the type's full name.
         self._chosen = chosen
         # Whether values of a type come from the program, wherever they are needed.
@@ -187,22 +182,32 @@ class TypeTable(Ranking):
         """
         if not isinstance(handler, TypeHandler):
             raise RegistrationError(f"{origin} offers {handler!r} as a type handler; wrap it in pegboard.TypeHandler")
-        keys = [*map(structural_key, _listed(handler.matches))] or [None]
-        return self._entered(*(Registered(handler, origin, level, key) for key in keys))
+        with self._lock:
+            self._count += 1
+            pack, seniority = None, -self._count if level == "program" else self._count
+            if level == "plugin":
+                pack = pack_name(origin.plugin or "")
+                self._named.setdefault(pack, []).extend(_listed(handler.matches))
+            order = (_LEVELS.index(level), -handler.priority)
+            entry = _Entry(handler, origin, pack, order, seniority, isinstance(handler.matches, type))
+            keys = map(structural_key, _listed(handler.matches))
+            places = [self._by_key.setdefault(key, []) for key in keys] or [self._by_predicate]
+            return _added(entry, places, self.forget)
 
     def extended(self, types: Mapping[Any, TypeHandler]) -> TypeTable:
         """This table as it is now, with handlers that map just these annotations before all others."""
-        own = copy(self)
-        own._lock = threading.RLock()
-        own._plans, own._open, own._unsettled = {}, {}, {}
-        own._levels = {"registration": [], **{level: [*entries] for level, entries in self._levels.items()}}
+        with self._lock:
+            own = copy(self)
+            own._by_key = {key: [*entries] for key, entries in self._by_key.items()}
+            own._by_predicate = [*self._by_predicate]
+            own._lock = threading.RLock()
+            own._plans, own._open, own._unsettled = {}, {}, {}
         for annotation, handler in types.items():
             if not isinstance(handler, TypeHandler):
                 raise RegistrationError(f"types= maps {qualified_name(annotation)} with a TypeHandler, not {handler!r}")
-            # No subclasses: of what is mapped for one registration, just that.
-            own._levels["registration"].append(
-                Registered(handler, Origin(), "registration", structural_key(annotation))
-            )
+            # Before those of the program, which have a number below 0, too.
+            entry = _Entry(handler, Origin(), None, (0, -(10**9)), 0)
+            own._by_key.setdefault(structural_key(annotation), []).append(entry)
         return own
 
     def forget(self) -> None:
@@ -264,7 +269,7 @@ class TypeTable(Ranking):
 
     def plan_without(self, without: Callable[[TypeHandler], bool], annotation: Any) -> TypePlan:
         """The plan of an annotation if some handlers were not there. Raises as `plan` does."""
-        matches = (match for match in self._matches(annotation) if not without(match[1].item))
+        matches = [match for match in self._matches(annotation) if not without(match[1].handler)]
         return self._built(matches, annotation) or self.plan(_stands_for(annotation))
 
     def handler_for(self, annotation: Any) -> tuple[TypeHandler, Origin, list[tuple[TypeHandler, Origin]]]:
@@ -273,8 +278,8 @@ class TypeTable(Ranking):
         Raises as `plan` does.
         """
         bare, items = split(annotation)
-        matches = chain(self._matches(bare, items) if items else (), self._matches(bare))
-        found = [(entry.item, entry.origin) for _, entry in matches]
+        matches = self._whole_matches(bare, items) + self._matches(bare)
+        found = [(match[1].handler, match[1].origin) for match in matches]
         own = read_metadata(items).handler
         if own is not None:
             return own, Origin(), found
@@ -287,24 +292,21 @@ class TypeTable(Ranking):
         All start with the plugin, or the name of the type.
         """
         with self._lock:
-            named = [each for entry in self._levels["plugin"] for each in _listed(entry.item.matches)]
-            for each in named:
-                next(self._matches(each), None)
-            known = {qualified_name(each): each for each in named}
-            misunderstood = [self._misunderstood(name, known) for name in self._chosen]
-            return tuple(sorted({*self._met.values(), *misunderstood} - {""}))
+            for each in [each for listed in self._named.values() for each in listed]:
+                self._matches(each)
+            return tuple(sorted({*self._met.values(), *map(self._misunderstood, self._chosen)} - {""}))
 
-    def _misunderstood(self, name: str, known: Mapping[str, Any]) -> str:
+    def _misunderstood(self, name: str) -> str:
         """What is wrong with the pack that was chosen for a type in the settings; empty if nothing is."""
-        chosen, setting = self._chosen[name], f"the setting types of pegboard: {name!r}"
-        packs = [OWN, *(entry.pack for entry in self._levels["plugin"])]
-        if chosen not in packs:
-            hint = suggestion(chosen, packs, noun="packs")
-            return f"{setting} is to be mapped by {chosen!r}, and no active pack of that name maps types. {hint}"
+        pack, setting = self._chosen[name], f"the setting types of pegboard: {name!r}"
+        if pack not in (*self._named, OWN):
+            hint = suggestion(pack, [*self._named, OWN], noun="packs")
+            return f"{setting} is to be mapped by {pack!r}, and no active pack of that name maps types. {hint}"
+        known = {qualified_name(each): each for listed in self._named.values() for each in listed}
         if name not in known and not _exists(name):
             return f"{setting} is the name of no type. {suggestion(name, known, noun='types')}"
-        if name in known and chosen != OWN and chosen not in [entry.pack for _, entry in self._matches(known[name])]:
-            return f"{setting} is to be mapped by {chosen!r}, which does not map it"
+        if name in known and pack != OWN and pack not in [entry.pack for _, entry in self._matches(known[name])]:
+            return f"{setting} is to be mapped by {pack!r}, which does not map it"
         return ""
 
     def _settled(self, key: Any, annotation: Any) -> TypePlan:
@@ -340,38 +342,43 @@ class TypeTable(Ranking):
         bare, items = split(annotation)
         if bare is not annotation:
             return self._refined(bare, items)
-        found = self._built(self._matches(bare), bare)
+        found = self._built(self._matches(bare, best=True), bare) or self._built(self._matches(bare), bare)
         if found is not None:
             return found
         try:
             return self.plan(_stands_for(bare))
         except RegistrationError as error:
-            failed = [text for key, text in self._met.items() if key[1:] == (qualified_name(bare),)]
+            failed = [text for (_, name), text in self._met.items() if name == qualified_name(bare)]
             raise RegistrationError("; ".join([str(error), *failed])) from error if failed else None
 
-    def _built(self, matches: Iterable[tuple[Any, Registered]], annotation: Any) -> TypePlan | None:
+    def _built(self, matches: list[_Match], annotation: Any) -> TypePlan | None:
         """The plan that the best of these handlers builds; those of packs that fail are passed over."""
-        for (_, distance), entry in matches:
+        for (closeness, distance), entry in matches:
             plan = self._call(entry, annotation)
             if plan is not None:
                 # A handler for a base may make the base of it.
-                return checked_class(plan, annotation) if distance else plan
+                return checked_class(plan, annotation) if closeness in (2, 3) and distance else plan
         return None
 
     def _refined(self, bare: Any, items: tuple[Any, ...]) -> TypePlan:
         metadata = read_metadata(items)
         if metadata.handler is not None:
-            own = self._call(Registered(metadata.handler, Origin(), "program"), bare)
+            own = self._call(_Entry(metadata.handler, Origin(), None, (0, 0), 0), bare)
             return refine(cast("TypePlan", own), metadata, bare)
-        plan = self._built(self._matches(bare, items), Annotated[(bare, *items)]) if items else None
+        plan = self._built(self._whole_matches(bare, items), Annotated[(bare, *items)]) if items else None
         if plan is None:
             return refine(self.plan(bare), metadata, bare)
         return refine(plan, metadata.but(bounds=(), predicates=()), bare)
 
-    def _call(self, entry: Registered, annotation: Any) -> TypePlan | None:
+    def _whole_matches(self, bare: Any, items: tuple[Any, ...]) -> list[_Match]:
+        """The handlers that understand an `Annotated` type with its metadata, best first."""
+        entries = [entry for entry in self._by_predicate if items and entry.handler.whole]
+        return self._ranked([((1, 0), each) for each in entries if self._fits(each, Annotated[(bare, *items)])], bare)
+
+    def _call(self, entry: _Entry, annotation: Any) -> TypePlan | None:
         """The plan that a handler builds; None where one of a pack has failed. Raises where another one does."""
         try:
-            plan: Any = entry.item.build(annotation, self)
+            plan: Any = entry.handler.build(annotation, self)
         except RegistrationError:
             raise
         except BaseException as error:  # noqa: BLE001 - a handler may raise anything
@@ -386,67 +393,59 @@ class TypeTable(Ranking):
 
         return held(plan, plain_predicate)
 
-    def _fits(self, entry: Registered, annotation: Any) -> bool:
+    def _fits(self, entry: _Entry, annotation: Any) -> bool:
         """Whether a predicate says so. Of what is no class `issubclass` and the like raise: that means no."""
         try:
-            return bool(entry.item.matches(annotation))
+            return bool(entry.handler.matches(annotation))  # type: ignore[operator]  # one of a class is not asked
         except (TypeError, AttributeError):
             return False
         except BaseException as error:  # noqa: BLE001 - a handler may raise anything
             self._fail(entry, annotation, f"{type(error).__name__}: {describe_exception(error)}", error)
             return False
 
-    def _fail(self, entry: Registered, annotation: Any, reason: str, error: BaseException | None = None) -> None:
+    def _fail(self, entry: _Entry, annotation: Any, reason: str, error: BaseException | None = None) -> None:
         """Note that a pack's handler has failed for an annotation, and is passed over. Raises for any other one."""
         if error is not None:
             pass_interrupt(error)
         name = qualified_name(annotation)
         text = f"the type handler of {entry.origin} failed for {name}: {reason}"
-        if entry.level != "plugin":
+        if entry.pack is None:
             raise RegistrationError(text) from error
-        self._met[entry.item, name] = f"{text}; it is passed over there"
+        self._met[entry.handler, name] = f"{text}; it is passed over there"
         if self._open:
             next(reversed(self._open.values())).inside.clear()
 
-    def _matches(self, annotation: Any, items: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[int, int], Registered]]:
-        """Every handler that maps the annotation, best first; with `items`, those that read it whole with these.
-
-        Where a pack was chosen for the type, and maps it, without those of others.
-        """
-        fit = self._fit_whole(Annotated[(annotation, *items)]) if items else self._fit(annotation)
-        chosen = self._chosen.get(qualified_name(annotation)) if self._chosen else None
-        own = [each for each in self._levels["plugin"] if chosen and each.pack == chosen and fit(each) is not None]
-        if not own and chosen != OWN:
-            return self.ranked(fit, "map", annotation)
-        return self.ranked(lambda each: fit(each) if each.level != "plugin" or each in own else None, "map", annotation)
-
-    def _remedy(self, subject: Any, rival: Registered) -> str:
-        setting = f'settings={{"pegboard": {{"types": {{"{qualified_name(subject)}": "{rival.pack}"}}}}}}'
-        return f"choose with {setting}, or map it in the program with register_type(...)"
-
-    def _fit(self, annotation: Any) -> Callable[[Registered], tuple[int, int] | None]:
-        """Says how closely a handler maps an annotation and how far up the base is that it names, or None."""
+    def _matches(self, annotation: Any, *, best: bool = False) -> list[_Match]:
+        """Every handler that maps the annotation, best first; for the `best` alone, fewer predicates are asked."""
         cls = get_origin(annotation) or annotation
-        exact = {structural_key(cls): (-3, 0), structural_key(annotation): (0, 0)}
-        # `object` is a base of everything: a handler for it maps only itself, or it would shadow every refusal.
-        bases = [*enumerate(cls.__mro__)][:-1] if isinstance(cls, type) else []
-        near = {id(base): (-2 if cls is annotation else -3, -distance) for distance, base in bases} | exact
+        found = [((0, 0), entry) for entry in self._by_key.get(structural_key(annotation), ())]
+        for distance, base in enumerate(cls.__mro__ if isinstance(cls, type) else (cls,)):
+            # `object` is a base of everything: a handler for it maps only itself, or it would shadow every refusal.
+            if base is not object and base is not annotation:
+                rank = (2 if cls is annotation else 3, distance)
+                entries = self._by_key.get(structural_key(base), ())
+                found += [(rank, each) for each in entries if not distance or each.inherited]
+        exact = [entry.order for rank, entry in found if best and rank == (0, 0) and not self._chosen]
+        asked = [entry for entry in self._by_predicate if not exact or entry.order < min(exact)]
+        found += [((1, 0), entry) for entry in asked if self._fits(entry, annotation)]
+        return self._ranked(found, annotation)
 
-        def fit(entry: Registered) -> tuple[int, int] | None:
-            if entry.key is None:
-                return (-1, 0) if self._fits(entry, annotation) else None
-            is_class = isinstance(entry.item.matches, type) and entry.level != "registration"
-            return (near if is_class else exact).get(entry.key)
-
-        return fit
-
-    def _fit_whole(self, annotation: Any) -> Callable[[Registered], tuple[int, int] | None]:
-        """Says whether a handler reads an `Annotated` type with its metadata."""
-
-        def fit(entry: Registered) -> tuple[int, int] | None:
-            return (-1, 0) if entry.item.whole and entry.key is None and self._fits(entry, annotation) else None
-
-        return fit
+    def _ranked(self, matches: list[_Match], annotation: Any) -> list[_Match]:
+        """The matches, best first; where a pack was chosen for the type, and maps it, without those of others."""
+        chosen = self._chosen.get(qualified_name(annotation)) if self._chosen else None
+        if chosen == OWN or chosen in [entry.pack for _, entry in matches if chosen]:
+            matches = [match for match in matches if match[1].pack in (None, chosen)]
+        found = sorted(matches, key=lambda match: (match[1].order, match[0], match[1].seniority))
+        first = [entry for rank, entry in found if (entry.order, rank) == (found[0][1].order, found[0][0])]
+        others = [entry.pack for entry in first if entry.pack not in (None, first[0].pack)]
+        if others:
+            name = qualified_name(annotation)
+            setting = f'settings={{"pegboard": {{"types": {{"{name}": "{others[0]}"}}}}}}'
+            how = f"choose with {setting}, or map it in the program with register_type(...)"
+            self._met[name] = overlap([entry.origin for entry in first], f"map {name}", how)
+        elif self._met:
+            self._met.pop(qualified_name(annotation), None)
+        return found
 
 
 def _named(annotation: Any, plan: TypePlan, *, recursive: bool) -> TypePlan:
