@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from itertools import count, repeat
 from types import NoneType
-from types import NoneType
 from typing import Any, Final, TypeAlias
 
 from attrs import define, evolve, field

@@ -126,7 +126,7 @@ class CallPath(Runner):
     # Beginning -------------------------------------------------------------------------------------------------
 
     def _begin(self, run: Run, given: Given) -> Any:
-        """Begin a call that has a record: what its function is provided with, if that is next, else what comes of it."""
+        """Begin a call with a record: what its function is provided with, if that is next, else what comes of it."""
         bound, session = run.ready, run.session
         try:
             if given is not NOTHING_GIVEN:

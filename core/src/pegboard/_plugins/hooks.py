@@ -94,8 +94,11 @@ class PluginGuard:
             return  # of a later core
         if problem := _misuse(hook, function, options):
             raise PluginError(problem)
+        parameters = read_parameters(function)
+        if problem := _wrong_arguments(hook, parameters):
+            raise PluginError(problem)
         wraps_others = options["wrapper"] or options["hookwrapper"]
-        bound = partial(self._given, function, [argument for argument, _, _ in read_parameters(function)])
+        bound = partial(self._given, function, [argument for argument, _, _ in parameters])
         made = self._wrapping(hook, bound, options) if wraps_others else self._answering(hook, bound)
         attribute = f"{hook}.{name}"  # which no name of this class can be
         setattr(self, attribute, wraps(function)(made))
@@ -232,13 +235,13 @@ def _misuse(hook: str, function: Any, options: Mapping[str, Any]) -> str:
         return f"{hook} is a wrapper of both kinds; leave hookwrapper=True away"
     if (options["wrapper"] or options["hookwrapper"]) and not isgeneratorfunction(function):
         return f"{hook} is a wrapper that yields nothing; write `answers = yield` in it, and return them"
-    return _wrong_arguments(hook, function)
+    return ""
 
 
-def _wrong_arguments(hook: str, function: Callable[..., Any]) -> str:
+def _wrong_arguments(hook: str, parameters: Iterable[tuple[str, Any, Any]]) -> str:
     wanted = _SPECS[hook]
     remedy = f"write it as {hook}({', '.join(wanted)})"
-    for name, kind, default in read_parameters(function):
+    for name, kind, default in parameters:
         if kind in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD) or default is not MISSING:
             continue
         if kind is Parameter.KEYWORD_ONLY:

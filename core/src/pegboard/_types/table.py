@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from copy import copy
-from types import MappingProxyType
+from types import FunctionType, MappingProxyType
 from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias, TypeVar, Union, cast, get_origin
 
 from attrs import evolve
@@ -465,6 +465,8 @@ def _listed(matches: Any) -> tuple[Any, ...]:
     """The annotations that a handler names; none for a predicate, which is no NewType, alias or like `list[Ip]`."""
     if isinstance(matches, (type, tuple)):
         return matches if isinstance(matches, tuple) else (matches,)
+    if type(matches) is FunctionType:
+        return ()
     is_annotation = get_origin(matches) is not None or hasattr(matches, "__supertype__") or reading.is_alias(matches)
     return (matches,) if is_annotation else ()
 
