@@ -234,7 +234,7 @@ def bench(session: nox.Session) -> None:
     `--help` shows them: rows, `--compare REV`, `--peers`, `--imports`, `--write` for docs/performance.md. Peers are
     installed into the folder that `PEGBOARD_PEERS` names.
     """
-    session.install(*editable(*LIGHT), *group("bench"))
+    session.install(*editable(*LIGHT), *group("bench", "runner"))
     session.run("python", "-m", "tests.benchmarks", *session.posargs)
 
 

@@ -141,7 +141,7 @@ class Plugins:
     def packs(self) -> dict[str, PluginRecord]:
         """The plugins that were asked for, by the prefix of their tools' names; of several those that are active."""
         asked = [slot for slot in self._slots if slot.record.state is not PluginState.FOUND]
-        asked.sort(key=lambda slot: slot.is_active)
+        asked.sort(key=lambda slot: slot.record.state is PluginState.ACTIVE)
         return {slot.pack: slot.record for slot in asked}
 
     @property
@@ -325,7 +325,9 @@ class Plugins:
         return f"It may belong to a plugin that is not active: {shown}{' and more' if len(missed) > 5 else ''}."
 
     def _active(self, of: Origin | None = None) -> list[Candidate]:
-        return [slot for slot in self._slots if slot.is_active and (of is None or slot.record.name == of.plugin)]
+        # Asked once for each pack: a frame for each slot would count where there are many.
+        active = [slot for slot in self._slots if slot.record.state is PluginState.ACTIVE]
+        return active if of is None else [slot for slot in active if slot.record.name == of.plugin]
 
     def _import_all(self) -> None:
         for claimants in groups(self._slots):

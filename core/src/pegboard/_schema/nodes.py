@@ -7,7 +7,7 @@ JSON Schema 2020-12 or as OpenAPI 3.0.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Final, cast
 
 from pegboard._base.errors import PegboardError
@@ -21,12 +21,13 @@ _MOST_INLINED: Final = 100_000
 class SchemaNode(dict[str, Any]):
     """A JSON Schema that also knows the full name of the type that it describes, beside its members."""
 
-    __slots__ = ("_inlined", "_references", "_title")
+    __slots__ = ("_inlined", "_reach", "_references", "_title")
 
     def __init__(self, schema: Mapping[str, Any], title: Callable[[], str | None] | None = None) -> None:
         super().__init__(schema)
         self._title = title
         self._references: tuple[SchemaRef, ...] | None = None
+        self._reach: tuple[frozenset[int], bool] | None = None
         self._inlined: Any = None
 
     def references(self) -> tuple[SchemaRef, ...]:
@@ -35,8 +36,18 @@ class SchemaNode(dict[str, Any]):
             self._references = tuple(_references(self))
         return self._references
 
-    def inlined(self, render: Callable[[], JsonSchema]) -> JsonSchema:
-        """What `render` gives, remembered for every rendering in which no type is shared."""
+    def reach(self) -> tuple[frozenset[int], bool]:
+        """The types that are mentioned inside at any depth, by `id`, and whether each of them just once."""
+        if self._reach is None:
+            met = _met(self)
+            once = id(self) not in met and all(count == 1 for count, _ in met.values())
+            self._reach = frozenset(met), once
+        return self._reach
+
+    def inlined(self, render: Callable[[], JsonSchema], shared: Collection[int]) -> JsonSchema:
+        """What `render` gives, remembered for every rendering in which no type inside is one of the `shared` ones."""
+        if shared and not self.reach()[0].isdisjoint(shared):
+            return render()
         if self._inlined is None:
             rendered = render()
             self._inlined = packed(rendered)
@@ -173,6 +184,8 @@ class _Renderer:
 
     def share(self, root: JsonSchema, *, only_recursive: bool = False) -> None:
         """Find the types that are met more than once, or those of them that contain themselves, and name them."""
+        if _all_differ(_inside(root)):
+            return
         repeated = [node for count, node in _met(root).values() if count > 1]
         if only_recursive:
             repeated = [node for node in repeated if id(node.target) in _met(node.target)]
@@ -210,8 +223,8 @@ class _Renderer:
 
     def _body(self, node: Mapping[str, Any]) -> JsonSchema:
         """A type's own schema, without what stands beside a reference to it."""
-        if isinstance(node, SchemaNode) and not self._titles and not self._shared:
-            return node.inlined(lambda: map_subschemas(node, self._node))
+        if isinstance(node, SchemaNode) and not self._titles:
+            return node.inlined(lambda: map_subschemas(node, self._node), self._shared)
         return map_subschemas(node, self._node)
 
     def _titled(self, node: Mapping[str, Any], rendered: JsonSchema) -> JsonSchema:
@@ -252,6 +265,19 @@ def _met(node: Any) -> dict[int, tuple[int, SchemaRef]]:
 
     visit(node)
     return met
+
+
+def _all_differ(references: Iterable[SchemaRef]) -> bool:
+    """Whether no type is met twice behind some references: so it is in most tools, and quickly told."""
+    met: set[int] = set()
+    for reference in references:
+        target = reference.target
+        inside, once = target.reach() if isinstance(target, SchemaNode) else SchemaNode(target).reach()
+        if not once or id(target) in met or not met.isdisjoint(inside):
+            return False
+        met.add(id(target))
+        met |= inside
+    return True
 
 
 def _short_names(full: list[str]) -> list[str]:
