@@ -8,7 +8,7 @@ JSON Schema 2020-12 or as OpenAPI 3.0.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Any, Final, cast
+from typing import Any, Final, NamedTuple, cast
 
 from pegboard._base.errors import PegboardError
 from pegboard._model.subschemas import JsonSchema, map_subschemas, measured, packed, subschemas, unpacked
@@ -93,6 +93,13 @@ class SchemaRef(SchemaNode):
     def copy(self) -> SchemaRef:
         """A shallow copy with the same target."""
         return SchemaRef(self.name, self._resolve, self.beside)
+
+
+class Described(NamedTuple):
+    """A schema with further keywords in one place, such as a parameter's description: `extend` without a copy."""
+
+    schema: JsonSchema
+    beside: Mapping[str, Any]
 
 
 def extend(schema: JsonSchema, keywords: Mapping[str, Any]) -> JsonSchema:
@@ -201,6 +208,8 @@ class _Renderer:
         return {**rendered, "$defs": {name: self._titled(target, self._body(target)) for name, target in shared}}
 
     def _node(self, node: Any) -> Any:
+        if type(node) is Described:
+            return _beside(self._node(node.schema), node.beside)
         if isinstance(node, SchemaRef):
             return self._reference(node)
         return self._titled(node, self._body(node)) if _is_object(node) else node
@@ -239,6 +248,8 @@ def _is_object(node: Any) -> bool:
 
 
 def _inside(node: Any) -> Iterable[SchemaRef]:
+    if type(node) is Described:
+        return _inside(node.schema)
     return node.references() if isinstance(node, SchemaNode) else _references(node)
 
 

@@ -15,7 +15,7 @@ from pegboard._model.shapes import JsonSchema, TypePlan
 from pegboard._model.subschemas import copied
 from pegboard._model.tool import Parameter, SchemaRequest, Tool, ToolOptions
 from pegboard._results.converters import Renderers, is_content
-from pegboard._schema.nodes import embed, extend, object_schema, render
+from pegboard._schema.nodes import Described, embed, object_schema, render
 from pegboard._tools.plan import CompiledPlan, ParameterView, compile_plan, schema_plan, without
 from pegboard._tools.signature import ADDED, STARS, ParameterPlan, Reading, TypeTables, unknown_parameter
 from pegboard._types.annotations import qualified_name
@@ -183,7 +183,7 @@ class ToolDefinition:
         # A null default says only that the parameter may be left out, which `required` says already.
         if default is not MISSING and default is not None:
             beside["default"] = copied(default)
-        return extend(slot.plan.schema, beside)
+        return Described(slot.plan.schema, beside)
 
     # What calls are made with ----------------------------------------------------------------------------------
 
