@@ -15,7 +15,7 @@ from pegboard._injection.context import is_unseen_protocol
 from pegboard._injection.invocation import Invocation
 from pegboard._model.call import Agent
 from pegboard._types.annotations import is_union, qualified_name
-from pegboard._types.table import Ranking
+from pegboard._types.table import Ranking, Ways
 from pegboard.extension import Injector
 
 if TYPE_CHECKING:
@@ -130,10 +130,12 @@ class InjectorTable(Ranking):
             self._met[f"{origin} {_label(injector.resolve)}"] = text
             return None
 
-    @property
-    def problems(self) -> list[str]:
-        """What is to be said of injectors. Sorted."""
-        return self.told(self.meet)
+    def first_held(self, ways: Ways) -> Any:
+        """The first way whose end has a provider, or None. Raises as `provider_for` does."""
+        now = self._known.setdefault(Ways, object())  # another one as soon as anything has changed
+        if ways.asked is not now:
+            ways.held, ways.asked = next((way for way in ways if self.provider_for(way[-1]) is not None), None), now
+        return ways.held
 
     def _special(self, injector: Injector) -> Provider:
         provider = self._known.get(injector)

@@ -46,10 +46,9 @@ class ConverterTable(Ranking):
             known = self._known[cls] = None if best is None else best.convert
         return cast("Convert | None", known)
 
-    @property
-    def problems(self) -> list[str]:
-        """What is to be said of converters. Sorted."""
-        return self.told(self.find)
+    def meet(self, cls: type) -> Convert | None:
+        """As `find`."""
+        return self.find(cls)
 
     def _nearness(self, cls: type, converter: Converter, origin: Origin) -> int | None:
         """How well one fits: 0 for the class itself, less for a base, least for a predicate; None if not at all."""

@@ -67,7 +67,7 @@ class TypeTables:
         self.converters = converters
         self.extra: Mapping[Any, TypeHandler] = {}  # what one registration maps itself
         self._writers = Remembered()
-        types.is_provided = lambda annotation: injectors.provider_for(annotation) is not None
+        types.first_held = injectors.first_held
 
     def forget(self) -> None:
         """Keep nothing alive that no tool uses: what was found out about types is found out anew."""

@@ -73,13 +73,18 @@ class Ranking:
         """Register one; its level says who brings it. What is returned takes it back."""
         return _added((item, origin), [self._levels[level]], self._known.clear)
 
-    def told(self, find: Callable[[type], Any]) -> list[str]:
-        """What is to be said of plugins' items, sorted; `find` finds out of those that claim one class which counts."""
+    @property
+    def problems(self) -> list[str]:
+        """What is to be said of plugins' items: of those that claim one class, and of what was met. Sorted."""
         classes = [item.matches for item, _ in self._levels["plugin"] if isinstance(item.matches, type)]
         for cls in classes:
             if classes.count(cls) > 1:
-                find(cls)
+                self.meet(cls)
         return sorted(self._met.values())
+
+    def meet(self, cls: type) -> Any:
+        """Find out which item counts for a class."""
+        raise NotImplementedError
 
     def best(self, fit: Callable[[Any, Origin], Any], verb: str, subject: Any) -> Any:
         """What fits best, or None: `fit` says how well, or None. Raises what `fit` raises."""
@@ -112,8 +117,6 @@ class _Entry(NamedTuple):
     order: tuple[int, int]
     # What decides between equals: the program's last word, else the first offered.
     seniority: int
-    # Whether it maps subclasses of what it names, too.
-    inherited: bool = False
 
 
 # How closely an entry maps an annotation (the smaller, the more specific), and the entry.
@@ -147,6 +150,13 @@ class _Open:
         return plan
 
 
+class Ways(list[tuple[Any, ...]]):
+    """How the annotations inside one are come by; and which of them was `held`, when that was `asked`."""
+
+    held: Any = None
+    asked: Any = None
+
+
 class TypeTable:
     """The type handlers of one toolkit, and the plans that they have built.
 
@@ -157,7 +167,7 @@ class TypeTable:
     """
 
     def __init__(self, chosen: Mapping[str, str] = MappingProxyType({})) -> None:
-        # Handlers by the keys of the annotations that they name, and those that have a predicate.
+        self._by_class: dict[type, list[_Entry]] = {}
         self._by_key: dict[Any, list[_Entry]] = {}
         self._by_predicate: list[_Entry] = []
         self._count = 0
@@ -165,6 +175,8 @@ class TypeTable:
         self._plans: dict[Any, tuple[Any, TypePlan, dict[Any, Any]]] = {}
         self._open: dict[Any, _Open] = {}
         self._unsettled: dict[Any, tuple[Any, TypePlan, dict[Any, Any]]] = {}
+        # What `_ways` has found in the plans that there are.
+        self._inside: dict[Any, Ways] = {}
         self._lock = threading.RLock()
         # What the handlers of each pack name.
         self._named: dict[str, list[Any]] = {}
@@ -172,8 +184,8 @@ class TypeTable:
         self._met: dict[Any, str] = {}
         # The pack that maps a type, by the type's full name.
         self._chosen = chosen
-        # Whether values of a type come from the program, wherever they are needed.
-        self.is_provided: Callable[[Any], bool] = lambda annotation: False
+        # Which of some ways leads to a type whose values the program provides, wherever they are needed.
+        self.first_held: Callable[[Ways], Any] = lambda ways: None
 
     def add(self, handler: TypeHandler, origin: Origin, level: Level) -> Callable[[], None]:
         """Add a handler; what is returned takes it back. Plans that were handed out before stay as they are.
@@ -188,20 +200,18 @@ class TypeTable:
             if level == "plugin":
                 pack = pack_name(origin.plugin or "")
                 self._named.setdefault(pack, []).extend(_listed(handler.matches))
-            order = (_LEVELS.index(level), -handler.priority)
-            entry = _Entry(handler, origin, pack, order, seniority, isinstance(handler.matches, type))
-            keys = map(structural_key, _listed(handler.matches))
-            places = [self._by_key.setdefault(key, []) for key in keys] or [self._by_predicate]
-            return _added(entry, places, self.forget)
+            entry = _Entry(handler, origin, pack, (_LEVELS.index(level), -handler.priority), seniority)
+            return _added(entry, self._places(handler.matches), self.forget)
 
     def extended(self, types: Mapping[Any, TypeHandler]) -> TypeTable:
         """This table as it is now, with handlers that map just these annotations before all others."""
         with self._lock:
             own = copy(self)
+            own._by_class = {cls: [*entries] for cls, entries in self._by_class.items()}
             own._by_key = {key: [*entries] for key, entries in self._by_key.items()}
             own._by_predicate = [*self._by_predicate]
             own._lock = threading.RLock()
-            own._plans, own._open, own._unsettled = {}, {}, {}
+            own._plans, own._open, own._unsettled, own._inside = {}, {}, {}, {}
         for annotation, handler in types.items():
             if not isinstance(handler, TypeHandler):
                 raise RegistrationError(f"types= maps {qualified_name(annotation)} with a TypeHandler, not {handler!r}")
@@ -214,6 +224,13 @@ class TypeTable:
         """Keep no plan: those that were handed out are with the tools that use them."""
         with self._lock:
             self._plans.clear()
+            self._inside.clear()
+
+    def _places(self, matches: Any) -> list[list[_Entry]]:
+        """Where the entry of a handler belongs."""
+        if isinstance(matches, type):
+            return [self._by_class.setdefault(matches, [])]
+        return [self._by_key.setdefault(structural_key(each), []) for each in _listed(matches)] or [self._by_predicate]
 
     def plan(self, annotation: Any) -> TypePlan:
         """The plan of an annotation, built once.
@@ -250,22 +267,23 @@ class TypeTable:
         key = id(annotation) if type(annotation) is type else structural_key(annotation)
         with self._lock:
             plan = self.plan(annotation)
-            if key in self._plans and self._plans[key][2]:
-                self._refuse_provided(key, annotation)
+            if key not in self._inside:
+                self._inside[key] = self._ways(key, annotation)
+            ways = self._inside[key]
+            if ways and (way := self.first_held(ways)) is not None:
+                holders = [annotation, *(each for each in way[1:-1] if not is_structural(each))]
+                names = " -> ".join(dict.fromkeys(map(qualified_name, holders)))
+                raise RegistrationError(f"{qualified_name(way[-1])} stands in {names}; {_FROM_PROGRAM}")
         return plan
 
-    def _refuse_provided(self, key: Any, annotation: Any) -> None:
-        """Raise `RegistrationError` where something stands inside, at any depth, that the program provides."""
-        ways: list[tuple[Any, tuple[Any, ...]]] = [(key, (annotation,))]
-        known = {key}
+    def _ways(self, key: Any, annotation: Any) -> Ways:
+        """How each annotation inside is come by, at any depth; remembered, for many tools share a type."""
+        found, ways = {key}, list[tuple[Any, tuple[Any, ...]]]([(key, (annotation,))])
         for place, way in ways:  # which grows meanwhile
             held = self._plans[place][2] if place in self._plans else {}
-            for inner in (inner for each, inner in held.items() if each not in known and self.is_provided(inner)):
-                names = [annotation, *(each for each in way[1:] if not is_structural(each))]
-                holders = " -> ".join(dict.fromkeys(map(qualified_name, names)))
-                raise RegistrationError(f"{qualified_name(inner)} stands in {holders}; {_FROM_PROGRAM}")
-            ways += [(each, (*way, inner)) for each, inner in held.items() if each not in known]
-            known.update(held)
+            ways += [(each, (*way, inner)) for each, inner in held.items() if each not in found]
+            found.update(held)
+        return Ways(way for _, way in ways[1:])
 
     def plan_without(self, without: Callable[[TypeHandler], bool], annotation: Any) -> TypePlan:
         """The plan of an annotation if some handlers were not there. Raises as `plan` does."""
@@ -324,7 +342,7 @@ class TypeTable:
             built = self._build(annotation)
         except BaseException as error:
             self._unsettled.clear()
-            if isinstance(error, RegistrationError) and self.is_provided(annotation):
+            if isinstance(error, RegistrationError) and self.first_held(Ways([(annotation,)])):
                 raise RegistrationError(f"{qualified_name(annotation)}: {_FROM_PROGRAM}") from error
             raise
         finally:
@@ -335,6 +353,7 @@ class TypeTable:
         self._unsettled[key] = (annotation, plan, opened.inside)
         if not self._open:
             self._plans.update(self._unsettled)
+            self._inside.clear()  # what was held only by name may be known from inside now
             self._unsettled.clear()
         return plan
 
@@ -419,12 +438,13 @@ class TypeTable:
         """Every handler that maps the annotation, best first; for the `best` alone, fewer predicates are asked."""
         cls = get_origin(annotation) or annotation
         found = [((0, 0), entry) for entry in self._by_key.get(structural_key(annotation), ())]
-        for distance, base in enumerate(cls.__mro__ if isinstance(cls, type) else (cls,)):
+        if cls is not annotation:
+            found += [((3, 0), entry) for entry in self._by_key.get(structural_key(cls), ())]
+        for distance, base in enumerate(cls.__mro__ if isinstance(cls, type) else ()):
             # `object` is a base of everything: a handler for it maps only itself, or it would shadow every refusal.
-            if base is not object and base is not annotation:
-                rank = (2 if cls is annotation else 3, distance)
-                entries = self._by_key.get(structural_key(base), ())
-                found += [(rank, each) for each in entries if not distance or each.inherited]
+            if base is not object or annotation is object:
+                rank = (0, 0) if annotation is base else ((2, distance) if cls is annotation else (3, distance))
+                found += [(rank, entry) for entry in self._by_class.get(base, ())]
         exact = [entry.order for rank, entry in found if best and rank == (0, 0) and not self._chosen]
         asked = [entry for entry in self._by_predicate if not exact or entry.order < min(exact)]
         found += [((1, 0), entry) for entry in asked if self._fits(entry, annotation)]
