@@ -29,6 +29,7 @@ from pegboard import (
     hookimpl,
     tool,
 )
+from pegboard._execution.timers import GRACE
 from tests.support.measuring import least
 
 CALLS = 200_000
@@ -224,7 +225,7 @@ class Place:
 
     def timed_out(self) -> Callable[[int], None]:
         """A loop has no way to take back the look at a task that was cancelled; it ends when the time has come."""
-        self.rest = 0.3
+        self.rest = GRACE / 2  # such a look is due after a quarter of it
         return self.await_(too_slow, status="timeout")
 
     def cancelled(self) -> Callable[[int], None]:

@@ -39,7 +39,7 @@ EQUIVALENT: dict[tuple[str, str, str, str], str] = {
     ("_types/codegen", "_emit_attempts", "len(plans) == 1", "False"): CALLED,
     (
         "_tools/plan",
-        "build",
+        "_write_accept",
         'f"if text is not None and keys != members and {exact}(text) != members:"',
         "f'if text is not None and {exact}(text) != members:'",
     ): SPEED,
@@ -50,12 +50,6 @@ EQUIVALENT: dict[tuple[str, str, str, str], str] = {
         "extra.plan or _UNCHANGED",
         "(extra.plan)",
     ): "what a model sends has a plan",
-    (
-        "_tools/plan",
-        "_argument",
-        "slot.kind is signature.STARS and slot.name in local",
-        "(slot.kind is signature.STARS)",
-    ): "`**kwargs` can be neither preset nor injected, so its value is always sent",
     ("_tools/plan", "_passed", "spelled", "False"): SPEED,
     ("_tools/plan", "_value", "slot.name in self.view.presets", "True"): SPEED,
     ("_types/unions", "_tags", "isinstance(value, str)", "True"): "the next condition asks the same of all",

@@ -105,7 +105,7 @@ def test_small_events_without_end(kind: str, body: str, patience: float) -> None
         make: Any = getattr(McpServer, kind)
         toolkit.register(make(f"http://{web.host}/mcp", mode="legacy", connect_timeout=patience))
         (problem,) = toolkit.problems
-        assert "a flood: more than 20,000 messages" in problem
+        assert "a flood: more than 20,000 unrequested messages" in problem
         assert eventually(lambda: not _grows(web))
 
 
@@ -134,7 +134,7 @@ def test_lines_without_end(flood: str) -> None:
         result = toolkit.call_sync("echo", {"text": "flood"})
         assert (result.status, result.error and result.error.kind) == (Status.ERROR, "connection_lost")
         assert result.error is not None
-        assert "a flood: more than 20,000 messages" in result.error.details["stderr"]
+        assert "a flood: more than 20,000 unrequested messages" in result.error.details["stderr"]
         assert toolkit.call_sync("echo", {"text": "short"}).text == "short"
 
 

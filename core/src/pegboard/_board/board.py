@@ -132,7 +132,8 @@ class Groups:
 
     def all(self, managed_by: Manager | None = None) -> tuple[Group, ...]:
         """All groups, or those that the model or the program manages, in the order in which they were created."""
-        return tuple(each for each in self._groups.values() if managed_by in (None, each.managed_by))
+        everything = tuple(self._groups.values())  # in one step: another thread may create one meanwhile
+        return tuple(each for each in everything if managed_by in (None, each.managed_by))
 
 
 class Registry:
