@@ -178,7 +178,7 @@ class _Walk:
         return repaired
 
     def union(self, members: Sequence[TypePlan], plan: TypePlan, value: Any, path: str) -> Any:
-        """Mend by the alternative that needs the fewest repairs, else explain by the one that was probably meant."""
+        """Repair by the alternative that needs the fewest repairs, else explain by the one that was probably meant."""
         found: list[tuple[int, Any, list[Note]]] = []
         for member in members if self.repair else ():
             attempt = self.attempt()

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from pegboard._execution.bound import BoundTool
     from pegboard._execution.concurrency import Permit
     from pegboard._execution.engine import Engine
-    from pegboard._model.call import CallerSession
 
 MAX_RETRIES_KEPT: Final = 100
 """Of one call, the last ones; a policy may ask for any number."""
@@ -28,10 +27,7 @@ MAX_RETRIES_KEPT: Final = 100
 
 @final
 class Run(Invocation):
-    """One call: where it began, under which policy, what was agreed to, and its attempts so far.
-
-    `started` is by `perf_counter`, `on_loop` says that it is awaited.
-    """
+    """One call: under which policy it runs, what was agreed to, and its attempts so far."""
 
     ready: BoundTool
     runner: Any  # a `CallRunner`, which this room's later modules make
@@ -44,30 +40,6 @@ class Run(Invocation):
     begun = 0  # how often the function has begun
     yielded: list[Any]  # by the tool, in this attempt
     retries: deque[Mapping[str, Any]] | None = None
-
-    def __init__(
-        self,
-        session: CallerSession,
-        ready: BoundTool,
-        call_id: str,
-        arguments: Any,
-        values: tuple[Any, ...],
-        runner: Any,
-        started: float,
-        on_loop: bool,
-    ) -> None:
-        # As `Invocation` does, without its frame.
-        self.session = session
-        self.ready = ready
-        self.call_id = call_id
-        self.arguments = arguments
-        self.values = values
-        self.runner = runner
-        self.scope = session.scope
-        self.name = ready.name
-        self.presets = ready.fresh_presets() if ready.fresh else ready.presets
-        self.started = started
-        self.on_loop = on_loop
 
     @cached_property
     def policy(self) -> ExecutionPolicy:

@@ -23,7 +23,8 @@ class Invocation(CancelToken):
     """One call of a tool: its values, its surroundings, and where it stands. To cancel it stops all its attempts.
 
     What few tools ask for (call, emitter, token) is made on first use. `arguments` is what `values` were read from,
-    `ready` the tool with all that its session decides about it.
+    `ready` the tool with all that its session decides about it. `started` is when it began, by `perf_counter`,
+    `on_loop` says that it is awaited.
     """
 
     # What few calls have; the others would pay for it, if it were written below.
@@ -45,6 +46,8 @@ class Invocation(CancelToken):
         arguments: Any,
         values: tuple[Any, ...],
         runner: Runner,
+        started: float,
+        on_loop: bool,
     ) -> None:
         self.session = session
         self.ready = ready
@@ -55,6 +58,8 @@ class Invocation(CancelToken):
         self.scope: Scope = session.scope
         self.name: str = ready.name
         self.presets: dict[str, Any] = ready.fresh_presets() if ready.fresh else ready.presets
+        self.started = started
+        self.on_loop = on_loop
 
     @cached_property
     def resolved(self) -> dict[Any, Any]:

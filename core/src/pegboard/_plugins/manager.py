@@ -113,15 +113,18 @@ class Plugins:
         plugins = cls(read, unreadable, slots, on_error, environment)
         if imports and slots:
             plugins._import_all()
-        own = []
-        for module in builtin:  # whose hooks come last, and in this order
-            slot = Candidate(PluginRecord(module.__name__, state=PluginState.ACTIVE), "", module)
-            own.append(guard := plugins._guarded(slot))
-            plugins.manager.register(guard, module.__name__)
-        asking = plugins.manager.hook.tools_from.get_hookimpls()
-        if plugins.asks and not any(each.wrapper for each in asking):
-            plugins._of_functions = plugins.manager.subset_hook_caller("tools_from", own)
+        plugins._add_core(builtin)
         return plugins
+
+    def _add_core(self, modules: Iterable[Any]) -> None:
+        """Register the core's own plugins, whose hooks come last, and in this order."""
+        own = []
+        for module in modules:
+            slot = Candidate(PluginRecord(module.__name__, state=PluginState.ACTIVE), "", module)
+            own.append(guard := self._guarded(slot))
+            self.manager.register(guard, module.__name__)
+        if self.asks and not any(each.wrapper for each in self.manager.hook.tools_from.get_hookimpls()):
+            self._of_functions = self.manager.subset_hook_caller("tools_from", own)
 
     def check_required(self) -> None:
         """Raise `PluginError` for a plugin that `PEGBOARD_REQUIRE` names and that is not active, with the reason."""
