@@ -172,11 +172,10 @@ def _as_text(value: Any) -> Any:
 
 def owned(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """A copy of checked arguments that shares no mapping and no list with them, of whatever class these are."""
-    copied = {**arguments}
-    for name, value in copied.items():
+    for value in arguments.values():
         if type(value) not in IMMUTABLE:
-            copied[name] = _owned(value)
-    return copied
+            return {name: value if type(value) in IMMUTABLE else _owned(value) for name, value in arguments.items()}
+    return {**arguments}
 
 
 def _owned(value: Any) -> Any:

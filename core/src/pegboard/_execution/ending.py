@@ -13,12 +13,13 @@ from pegboard._execution.run import Run
 from pegboard._execution.telemetry import INFO, Stats, log_call, logger
 from pegboard._model.call import ToolCall
 from pegboard._model.result import Status, ToolResult, filled
-from pegboard._results.factory import ResultFactory, finished, redacted
+from pegboard._results.factory import ResultFactory, finished, gathered, redacted
 
 if TYPE_CHECKING:
     from pegboard._execution.timers import TaskGuard
 
 _SUSPENDED: Final = Status.SUSPENDED  # a member of an enum is looked up slowly
+_SUCCESS: Final = Status.SUCCESS
 _ERROR: Final = Status.ERROR
 
 # Guards which thread runs a call: it is held for an instant, and a lock for each call would cost more.
@@ -41,15 +42,18 @@ class Ending:
         self.log: Any = None  # once `logging` is loaded
         self.suspended: dict[int, ToolCall] = {}  # by identity: ids come from models, and come twice
 
-    def of(self, run: Run, result: ToolResult) -> ToolResult:
-        """End a call that has begun with its result."""
-        if not result.duration:
-            finished(result, perf_counter() - run.started)
-        redact = run.ready.redact and run.redact
+    def of(self, run: Run, result: ToolResult, *, bare: bool = False) -> ToolResult:
+        """End a call that has begun with its result; a `bare` one has not got yet what the call's record gathered."""
+        ready, seconds, status = run.ready, result.duration, result.status
+        if not seconds:
+            seconds = perf_counter() - run.started
+            finished(result, seconds)
+        call = run.call if status is _SUSPENDED else run.seen
+        if bare and call is not None and (call.notes or call.logs or call.attachments):
+            gathered(result, call)
+        redact = ready.redact and run.redact
         if redact is not None:
             redacted(result, redact)
-        status = result.status
-        call = run.call if status is _SUSPENDED else run.seen
         if call is not None:
             call.result, call.status = result, status
             if run.waiter is not None or status is _SUSPENDED:
@@ -57,9 +61,13 @@ class Ending:
             run.seen = None  # it holds the run in turn
         if run in self._live:
             run.ended()
-        stats = run.ready.stats
+        stats = ready.stats
         stats.open -= 1
-        stats.ended(status, result.duration)
+        stats.calls += 1  # as `ToolStats.ended`, without its frame
+        if status is not _SUCCESS:
+            stats.by_status[status] += 1
+        stats.seconds += seconds
+        stats.histogram[int(seconds * 1e6).bit_length()] += 1
         if self.log is None and "logging" in sys.modules:
             self.log = logger()  # a program may load `logging` late
         if self.log is not None and self.log.isEnabledFor(INFO):  # else not for DEBUG either

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, final
 
 from pegboard._arguments.validate import Validation, admit
-from pegboard._base.effects import pass_interrupt, tried
+from pegboard._base.effects import TIMED_OUT, AttemptTimeoutError, pass_interrupt, tried
 from pegboard._base.jsonable import owned
 from pegboard._execution.telemetry import logger
 from pegboard._injection.invocation import Invocation
 from pegboard._model.call import Called
-from pegboard._model.policy import ExecutionPolicy
 from pegboard._model.result import Note, Status, ToolResult
 
 if TYPE_CHECKING:
@@ -41,11 +39,6 @@ class Run(Invocation):
     yielded: list[Any]  # by the tool, in this attempt
     retries: deque[Mapping[str, Any]] | None = None
 
-    @cached_property
-    def policy(self) -> ExecutionPolicy:
-        """How it is timed and retried, if the call does not bring a policy of its own."""
-        return self.ready.policy
-
     @property
     def engine(self) -> Engine:
         """What the call runs on."""
@@ -56,6 +49,12 @@ class Run(Invocation):
     def timeout_counts(self) -> bool:
         """Whether the timeout holds in plain code too, which needs another thread: where it was asked for."""
         return "timeout" in self.policy.given
+
+    def attempted(self, error: BaseException | None) -> None:
+        """Count an attempt that has come to an end."""
+        self.tries += 1
+        if isinstance(error, AttemptTimeoutError):
+            self.end_attempt(TIMED_OUT)  # an abandoned thread can see that it is not waited for
 
     def note_retry(self, retry: Mapping[str, Any]) -> None:
         """Keep what is reported of an attempt that is followed by another."""

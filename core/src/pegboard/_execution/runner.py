@@ -78,7 +78,7 @@ class CallPath(Runner):
             bound.stats.open += 1
         else:
             run = run or Run(session, bound, call_id, decoded, values, self, started, on_loop)
-            provided = self._begin(run, given)
+            provided = self._begin(run, given, begins)
             if type(provided) is not dict:
                 return provided
         try:
@@ -104,10 +104,10 @@ class CallPath(Runner):
         if known is None or not known[1] or (limit is not None and not is_short(value, limit)):
             run = run or Run(session, bound, call_id, decoded, values, self, started, on_loop)
             return self._returned(run, value)
-        if run is not None:
-            return self.ending.of(run, self._filled(run, known[0], value))
         seconds = perf_counter() - started
         result = filled(call_id, bound.name, _SUCCESS, known[0], value, None, seconds)
+        if run is not None:
+            return self.ending.of(run, result, bare=True)
         self._count(bound.stats, result, seconds)
         return result
 
@@ -125,14 +125,14 @@ class CallPath(Runner):
 
     # Beginning -------------------------------------------------------------------------------------------------
 
-    def _begin(self, run: Run, given: Given) -> Any:
+    def _begin(self, run: Run, given: Given, begins: bool) -> Any:
         """Begin a call with a record: what its function is provided with, if that is next, else what comes of it."""
         bound, session = run.ready, run.session
         try:
             if given is not NOTHING_GIVEN:
                 self.surround(run, given)
-            begins = bound.begins_on_loop if run.on_loop else bound.begins
-            if given[3] is not None or (bound.retries and not SCALARS.issuperset(map(type, run.values))):
+                begins = begins and given[3] is None
+            if bound.retries and not SCALARS.issuperset(map(type, run.values)):
                 begins = False
             if begins and bound.computed:
                 run.compute()
@@ -257,17 +257,11 @@ class CallPath(Runner):
             if inspect.isawaitable(value) or inspect.isgenerator(value) or inspect.isasyncgen(value):
                 return self._late(run, value)
         elif known[1] and bound.max_output is None:  # as in `run`
-            return self.ending.of(run, self._filled(run, known[0], value))
+            seconds = perf_counter() - run.started
+            result = filled(run.call_id, bound.name, _SUCCESS, known[0], value, None, seconds)
+            return self.ending.of(run, result, bare=True)
         result = self.engine.results.success(run.called, value, bound.renderers, bound.max_output, run.session)
         return self.ending.of(run, result)
-
-    def _filled(self, run: Run, rendered: Any, value: Any) -> ToolResult:
-        """The result of a call that has returned what may be rendered when it is looked at."""
-        call, seconds = run.seen, perf_counter() - run.started
-        if call is None or not (call.notes or call.logs or call.attachments):
-            return filled(run.call_id, run.name, _SUCCESS, rendered, value, None, seconds)
-        added = tuple(call.notes), tuple(call.logs), tuple(call.attachments)
-        return filled(run.call_id, run.name, _SUCCESS, rendered, value, None, seconds, 1, *added)
 
     def _failed(self, run: Run, error: BaseException, guard: TaskGuard | None = None, begun: int = 1) -> Any:
         """What comes of a call that has raised something; raises what leaves the call."""

@@ -266,12 +266,13 @@ async def _attempts(run: Run, io: Io, outcome: Outcome | None = None) -> ToolRes
     attempt = 0  # of this round: middleware may go on to a second one
     while True:
         if outcome is None:
-            refusal = await _anew(run, io)
+            ready = run.ready
+            refusal = _anew(run, ready)
+            if refusal is None and ready.computed and run.computed_for is not ready:
+                refusal = await _computed(run, io)
             if refusal is not None:
                 return refusal
-            plan = run.ready.plan
-            provided = plan.managed or (plan.blocking and plan.kind.startswith("async"))
-            outcome = await (_provided(run, io) if provided else _function(run, io, run.policy.timeout))
+            outcome = await _attempt(run, io)
         value, error = outcome
         outcome = None
         if error is None and type(value) not in run.ready.renderers.by_type:  # those before were finished
@@ -282,13 +283,10 @@ async def _attempts(run: Run, io: Io, outcome: Outcome | None = None) -> ToolRes
                 return refusal
             continue
         attempt += 1
-        run.tries += 1
-        if isinstance(error, AttemptTimeoutError):
-            run.end_attempt(effects.TIMED_OUT)  # an abandoned thread can see that it is not waited for
+        run.attempted(error)
         if error is None or not _may_retry(run, error, attempt):
             return _concluded(run, value, error)
-        wait = run.policy.backoff(attempt)
-        wait = max(_spread(wait) if run.policy.jitter else wait, _asked_for(error))
+        wait = _wait(run, error, attempt)
         run.note_retry(retry := _retry(run, error, wait))
         run.engine.tell("retry", retry)
         _, stopped = await _idle(run, io.sleep(wait))
@@ -297,9 +295,8 @@ async def _attempts(run: Run, io: Io, outcome: Outcome | None = None) -> ToolRes
         run.yielded = []
 
 
-async def _anew(run: Run, io: Io) -> ToolResult | None:
+def _anew(run: Run, ready: BoundTool) -> ToolResult | None:
     """Let an attempt have arguments and presets as they were sent, whatever one before it has made of them."""
-    ready, engine = run.ready, run.engine
     if not SCALARS.issuperset(map(type, run.values)):
         if run.tries:
             refusal = admit_again(run)
@@ -309,18 +306,33 @@ async def _anew(run: Run, io: Io) -> ToolResult | None:
             run.arguments = owned(run.arguments)  # the values are a part of the arguments
     if ready.fresh and run.tries:
         run.presets = {**run.presets, **ready.fresh_presets()}
-    if not ready.computed or run.computed_for is ready:
-        return None
+    return None
+
+
+async def _computed(run: Run, io: Io) -> ToolResult | None:
+    """Compute the presets of a call; its refusal where one cannot be had."""
     _, error = await io.work(run.compute, "thread", run.policy.timeout, interruptible=run.timeout_counts)
     if isinstance(error, AttemptTimeoutError) or (error is not None and is_cancellation(error)):
-        return engine.results.failure(run.called, error, run.redact, attempts=0)
-    return None if error is None else not_provided(engine, run.called, ready, error)
+        return run.engine.results.failure(run.called, error, run.redact, attempts=0)
+    return None if error is None else not_provided(run.engine, run.called, run.ready, error)
+
+
+def _wait(run: Run, error: BaseException, attempt: int) -> float:
+    """The seconds before the attempt that follows."""
+    wait = run.policy.backoff(attempt)
+    return max(_spread(wait) if run.policy.jitter else wait, _asked_for(error))
 
 
 def _retry(run: Run, error: BaseException, wait: float) -> Mapping[str, Any]:
     """What a program learns of an attempt that was followed by another."""
     message = shortened(run.engine.results.said(error, run.redact), MAX_REPORTED)
     return {"attempt": run.tries, "type": type(error).__qualname__, "error": message, "wait": wait}
+
+
+def _attempt(run: Run, io: Io) -> Awaitable[Outcome]:
+    plan = run.ready.plan
+    provided = plan.managed or (plan.blocking and plan.kind.startswith("async"))
+    return _provided(run, io) if provided else _function(run, io, run.policy.timeout)
 
 
 async def _provided(run: Run, io: Io) -> Outcome:

@@ -10,6 +10,7 @@ from pegboard._base.jsonable import owned
 from pegboard._base.redaction import Redaction
 from pegboard._injection.context import Scope
 from pegboard._model.call import Called, CallerSession, CancelToken, Emitter, Listener, Runner, ToolCall, Unseen
+from pegboard._model.policy import ExecutionPolicy
 from pegboard._model.result import Status
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ class Invocation(CancelToken):
         self.runner = runner
         self.scope: Scope = session.scope
         self.name: str = ready.name
+        self.policy: ExecutionPolicy = ready.policy  # if the call brings none of its own
         self.presets: dict[str, Any] = ready.fresh_presets() if ready.fresh else ready.presets
         self.started = started
         self.on_loop = on_loop

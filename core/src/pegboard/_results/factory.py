@@ -13,7 +13,7 @@ from pegboard._base.effects import AttemptTimeoutError, ClosedError, is_cancella
 from pegboard._base.errors import Fault, Suspend, ToolError, describe_exception, traceback_text
 from pegboard._base.redaction import Redaction
 from pegboard._model import result as results
-from pegboard._model.call import Called, CallerSession
+from pegboard._model.call import Called, CallerSession, ToolCall
 from pegboard._model.result import Block, Note, Rendering, Status, TextBlock, ToolOutput, ToolResult, Unread, filled
 from pegboard._results.converters import Renderers, guarded, joined, shown
 
@@ -240,6 +240,13 @@ def finished(
         # Metadata of that name is the tool's own affair.
         object.__setattr__(result, "metadata", {"retries": list(retries), **result.metadata})
     return result
+
+
+def gathered(result: ToolResult, call: ToolCall) -> None:
+    """Give a result what its call was noted, logged and attached."""
+    object.__setattr__(result, "_notes", tuple(call.notes))
+    object.__setattr__(result, "logs", tuple(call.logs))
+    object.__setattr__(result, "attachments", tuple(call.attachments))
 
 
 def redacted(result: ToolResult, redact: Redaction | None) -> ToolResult:
