@@ -1,4 +1,4 @@
-"""Policy: what becomes of a command before anything runs."""
+"""Decisions: the verdict on a command, by the lists and the predicates of arguments."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from typing import Final, TypeAlias, final
 
 from attrs import evolve, frozen
 
-from pegboard_shell._command import CommandError, read_text, read_words
-from pegboard_shell._launchers import UNCLEAR, objection, target
-from pegboard_shell._programs import Programs, same_place
+from pegboard_shell._policy.command import CommandError, read_text, read_words
+from pegboard_shell._policy.programs import UNCLEAR, Programs, objection, same_place, target
 
 __all__ = ["ArgumentPredicate", "Decision", "Policy", "Verdict"]
 

@@ -1,9 +1,10 @@
-"""Running: one command from its start to its end, whatever it does meanwhile."""
+"""Runs: one command from its start to its end, whatever it does meanwhile, and what is kept of its output."""
 
 from __future__ import annotations
 
 import threading
 import time
+from codecs import IncrementalDecoder, getincrementaldecoder
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextvars import copy_context
@@ -11,10 +12,9 @@ from typing import Final, final
 
 from attrs import define, field
 
-from pegboard_shell._capture import Capture
-from pegboard_shell._process import Event, Process
+from pegboard_shell._running.process import Event, Process
 
-__all__ = ["Outcome", "Run"]
+__all__ = ["Capture", "Outcome", "Run", "Streaming"]
 
 _TICK: Final = 0.25
 """Seconds after which a run looks whether it was told to stop, at the latest."""
@@ -22,6 +22,76 @@ _PATIENCE: Final = 3.0
 """Seconds beyond the grace that a supervisor has to end everything, and to say what it could not: it gives up itself
 after two, and on a busy machine its word is worth the wait."""
 _MOST_LATE_READS: Final = 256
+_CONTINUATION: Final = bytes(range(0x80, 0xC0))
+
+
+@final
+class Capture:
+    """Keeps `limit` bytes of what it is fed: the first two thirds and the last third of them."""
+
+    def __init__(self, limit: int) -> None:
+        self._tail_limit = limit // 3
+        self._head_limit = limit - self._tail_limit
+        self._head = bytearray()
+        self._tail = bytearray()
+        self.total = 0
+
+    def feed(self, data: bytes) -> None:
+        """Take in what came next."""
+        self.total += len(data)
+        room = self._head_limit - len(self._head)
+        self._head += data[:room]
+        self._tail += data[room:] if room > 0 else data
+        if len(self._tail) > 2 * self._tail_limit:  # not each time: moving the tail costs as much as it is long
+            del self._tail[: len(self._tail) - self._tail_limit]
+
+    @property
+    def cut(self) -> int:
+        """How many bytes are not kept."""
+        return max(0, self.total - self._head_limit - self._tail_limit)
+
+    def text(self) -> str:
+        """What is kept, as text; bytes that are no UTF-8 become U+FFFD, and what was cut is counted between."""
+        tail = self._tail[max(0, len(self._tail) - self._tail_limit) :]
+        if not self.cut:
+            return (self._head + tail).decode("utf-8", "replace")
+        head, tail = _without_half_a_character(self._head), tail[:3].lstrip(_CONTINUATION) + tail[3:]
+        kept = len(head) + len(tail)
+        between = f"\n[... {self.total - kept} of {self.total} bytes cut here ...]\n"
+        return head.decode("utf-8", "replace") + between + tail.decode("utf-8", "replace")
+
+
+def _without_half_a_character(data: bytearray) -> bytearray:
+    for length in (1, 2, 3):
+        lead = data[-length] if length <= len(data) else 0
+        if lead >= 0xC0:
+            complete = length >= (2 if lead < 0xE0 else 3 if lead < 0xF0 else 4)
+            return data if complete else data[:-length]
+        if lead < 0x80:
+            break
+    return data
+
+
+@final
+class Streaming:
+    """Hands on the first `limit` bytes as text; who listens more slowly than a command writes must not fill memory."""
+
+    def __init__(self, emit: Callable[[str], None], limit: int) -> None:
+        self._emit = emit
+        self._left = limit
+        self._decoders: dict[str, IncrementalDecoder] = {}
+
+    def __call__(self, channel: str, data: bytes) -> None:
+        """Take what came next on a channel."""
+        if self._left <= 0:
+            return
+        decoder = self._decoders.setdefault(channel, getincrementaldecoder("utf-8")("replace"))
+        text = decoder.decode(data[: self._left])
+        self._left -= len(data)
+        if text:
+            self._emit(text)
+        if self._left <= 0:
+            self._emit("\n[... further output is in the result only ...]\n")
 
 
 @define

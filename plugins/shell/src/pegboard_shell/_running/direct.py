@@ -10,8 +10,7 @@ import threading
 from contextlib import suppress
 from typing import IO, Final, final
 
-from pegboard_shell._launch import Launch
-from pegboard_shell._process import Event
+from pegboard_shell._running.process import Event, Launch
 
 __all__ = ["DirectProcess", "killer"]
 
@@ -28,7 +27,7 @@ class DirectProcess:
 
     def __init__(self, launch: Launch, *, windows: bool = os.name == "nt") -> None:
         self._windows = windows
-        self._process = subprocess.Popen(launch.confined.argv, **launch.options())  # noqa: S603 - that is what it is for
+        self._process = subprocess.Popen(launch.argv, **launch.options())  # noqa: S603 - that is what it is for
         self._events: queue.Queue[Event] = queue.Queue(_MOST_WAITING)
         self._closed = threading.Event()
         self._readers = [

@@ -10,7 +10,7 @@ from typing import Final
 
 from attrs import frozen
 
-from pegboard_shell._programs import MOST_INTERPRETERS, interpreter, is_below, is_inside, way
+from pegboard_shell._policy.programs import MOST_INTERPRETERS, interpreter, is_below, is_inside, way
 
 __all__ = ["Places", "needed_by"]
 
@@ -18,6 +18,8 @@ PRIVATE: Final = ("/home", "/root", "/run", "/tmp", "/var/run", "/var/tmp")  # n
 """Homes with keys in them, sockets of the system's services, and what other programs leave about."""
 PROTECTED: Final = (".git/config", ".git/hooks", "pegboard.lock", "pegboard.toml")
 """What makes other programs run something, or loosens this very policy: not writable in a writable workspace."""
+_PACK: Final = os.path.dirname(os.path.dirname(__file__))  # noqa: PTH120 - a string, as it was found
+"""The folder of this pack, where the supervisor's code is."""
 _ENVIRONMENT: Final = ("bin", "include", "lib", "lib64", "pyvenv.cfg")
 """What makes up a virtual environment of Python."""
 
@@ -44,7 +46,7 @@ class Places:
         hidden = (path for path in _outermost(private) if not is_inside(path, workspace))
         if workspace == "/":
             return cls(workspace, tuple(hidden), tuple(readable))
-        code = (sys.prefix, sys.base_prefix, sys.executable, os.path.dirname(__file__))  # noqa: PTH120 - as they are
+        code = (sys.prefix, sys.base_prefix, sys.executable, _PACK)
         own = _outermost(real for real in map(os.path.realpath, code) if is_below(real, workspace))
         links = [link for path in code if (found := way(path, None)) for link in found.links]
         exposed = workspace in own or any(is_below(link, workspace) and not _is_below(link, own) for link in links)

@@ -1,26 +1,103 @@
-"""A supervised process: a command, seen through the socket and the pipes of its supervisor."""
+"""Processes: how a command is started on this platform, and the one that was, seen through its supervisor."""
 
 from __future__ import annotations
 
+import marshal
 import os
 import selectors
 import signal
 import socket
 import subprocess
+import sys
 import threading
+from collections.abc import Mapping
 from contextlib import suppress
-from typing import Final, final
+from pathlib import Path
+from typing import Any, Final, Protocol, TypeAlias, final
 
-from pegboard_shell._launch import Launch, supervisor_arguments
-from pegboard_shell._process import Event
+from attrs import field, frozen
 
-__all__ = ["SupervisedProcess"]
+__all__ = ["Event", "Launch", "Process", "SupervisedProcess", "can_supervise", "supervisor_arguments"]
+
+SUPERVISOR: Final = str(Path(__file__).parent)
+"""Where the supervisor is. It is imported there, not run as a script, which would be compiled for each command."""
+_BEGIN: Final = "import sys; sys.path.append(sys.argv.pop(1)); import supervisor; supervisor.main()"
+
+# By their values: the names are there on Windows only.
+_NEW_GROUP: Final = 0x0000_0200
+_NO_WINDOW: Final = 0x0800_0000
 
 _BLOCK: Final = 64 * 1024
 _GOODBYE: Final = 0.1
 """Seconds that a supervisor has to go when all is done."""
 _PATIENCE: Final = 15.0
 """Seconds that it has otherwise. Then it is killed, and processes that the command left running are not ended."""
+
+Event: TypeAlias = tuple[str, bytes]
+"""`stdout` and `stderr` with what was written; `started` with the process's number; `failed` with that of an error;
+`ended` with the wait status and the number of processes that are left."""
+
+
+@frozen
+class Launch:
+    """A command with everything that it starts with: `grace` is in seconds, `limits` by the names of `resource`.
+
+    `confinement` is what the supervisor does before the command begins. `monitor` says that the process that is started
+    only watches over the command.
+    """
+
+    argv: tuple[str, ...]
+    directory: str
+    environment: Mapping[str, str] = field(repr=False)
+    limits: Mapping[str, int] = field(factory=dict)
+    grace: float = 0.5
+    confinement: Mapping[str, Any] = field(factory=dict, repr=False)
+    monitor: bool = False
+
+    def options(self, *, windows: bool = os.name == "nt") -> dict[str, Any]:
+        """What `subprocess.Popen` is told: pipes for the output, a session or group of its own, no console."""
+        options: dict[str, Any] = {
+            "cwd": self.directory,
+            "env": dict(self.environment),
+            "stdin": subprocess.DEVNULL,
+            "stdout": subprocess.PIPE,
+            "stderr": subprocess.PIPE,
+            "bufsize": 0,
+            "close_fds": True,
+        }
+        return options | ({"creationflags": _NEW_GROUP | _NO_WINDOW} if windows else {"start_new_session": True})
+
+
+def can_supervise() -> bool:
+    """Whether commands run under a supervisor: on POSIX, where this program's interpreter can run a script."""
+    return os.name == "posix" and bool(sys.executable) and not getattr(sys, "frozen", False)
+
+
+def supervisor_arguments(launch: Launch) -> list[str]:
+    """The command line of the supervisor of a command."""
+    config: dict[str, Any] = {
+        "grace": launch.grace,
+        "limits": dict(launch.limits),
+        "confinement": dict(launch.confinement),
+        "monitor": launch.monitor,
+    }
+    return [sys.executable, "-I", "-S", "-c", _BEGIN, SUPERVISOR, marshal.dumps(config).hex(), *launch.argv]
+
+
+class Process(Protocol):
+    """A command that was started: what a run needs of it, however that was."""
+
+    def poll(self, seconds: float) -> list[Event]:
+        """What happened, within so many seconds at most."""
+
+    def end(self) -> None:
+        """Have it ended, gently at first; from any thread. A later `ended` says that it has."""
+
+    def force(self) -> None:
+        """Kill it, now."""
+
+    def close(self) -> None:
+        """Give back pipes and handles, whether or not another process still holds the other ends."""
 
 
 @final

@@ -1,5 +1,7 @@
 """The supervisor: the process between a program and the command that it runs, with nothing but the library.
 
+It is one file, which another interpreter finds by its folder: nothing else of the pack is loaded there.
+
 It sets limits before the command begins, adopts what the command leaves behind, and ends only when nothing of that is
 left. Its standard input is a socket: lines about the command go out, and when the other side is shut down (the program
 said so, or has ended) the command is ended: TERM, `grace` seconds, KILL. Its arguments are the config and those of the
@@ -13,10 +15,12 @@ would take twice as long.
 from __future__ import annotations
 
 import ctypes
+import errno
 import marshal
 import os
 import resource
 import select
+import struct
 import sys
 import time
 
@@ -42,7 +46,21 @@ else:
             return kind is not None and issubclass(kind, self.kinds)
 
 
-PR_SET_CHILD_SUBREAPER = 36
+PR_SET_SECCOMP, PR_CAPBSET_DROP, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 22, 24, 36, 38
+SECCOMP_MODE_FILTER = 2
+LANDLOCK_CREATE_RULESET, LANDLOCK_ADD_RULE, LANDLOCK_RESTRICT_SELF = 444, 445, 446
+MOST_CAPABILITIES = 64
+FOLDER, LINK = 0o04_0000, 0o12_0000
+LIBC = ctypes.CDLL(None, use_errno=True)
+CAPABILITY_VERSION = 0x2008_0522
+OPEN_TREE, MOVE_MOUNT, FSOPEN, FSCONFIG, FSMOUNT, MOUNT_SETATTR = 428, 429, 430, 431, 432, 442
+CLONE_NEWNS, CLONE_NEWUSER = 0x0002_0000, 0x1000_0000
+AT_EMPTY_PATH, AT_RECURSIVE = 0x1000, 0x8000
+OPEN_TREE_CLONE = 1
+MOVE_MOUNT_OPEN_PLACES = 0x04 | 0x40
+FSCONFIG_SET_STRING, FSCONFIG_CMD_CREATE = 1, 6
+READ_ONLY, NO_SETUID, NO_DEVICES = 1, 2, 4
+MS_PRIVATE = 1 << 18
 PROC = "/proc"
 PATIENCE = 2.0
 """Seconds to wait for what cannot be killed: a process of another user, or one that is blocked in the kernel."""
@@ -53,8 +71,8 @@ def main() -> None:
     config, argv = marshal.loads(bytes.fromhex(sys.argv[1])), sys.argv[2:]  # noqa: S302 - of the program's own making
     control = os.dup(0)
     signal.pthread_sigmask(signal.SIG_SETMASK, signal.valid_signals())  # until the child can be ended by one
-    with suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    with suppress(AttributeError):
+        LIBC.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     wake = awake_on_signals()
     child = os.fork()
     if child == 0:
@@ -222,19 +240,12 @@ def confine(confinement: dict[str, Any], argv: list[str]) -> tuple[str | int, li
     """Take on what a command is confined by; gives the program to start, and its arguments. Raises OSError."""
     if not confinement:
         return argv[0], argv
-    if TYPE_CHECKING:
-        from pegboard_shell import _mounts as mounts
-        from pegboard_shell import _restrict as restrict
-    else:
-        import _restrict as restrict
     if "landlock" in confinement:
-        restrict.confine_files(confinement["landlock"])
-        restrict.filter_calls(confinement["calls"])
+        confine_files(confinement["landlock"])
+        filter_calls(confinement["calls"])
         return argv[0], argv
-    if not TYPE_CHECKING:
-        import _mounts as mounts
     program = os.open(argv[0], os.O_RDONLY)  # which may be hidden in a moment
-    mounts.arrange(confinement["mounts"])
+    arrange(confinement["mounts"])
     # It takes the filter on when its own work is done, which the filter refuses.
     calls = os.memfd_create("calls", 0)
     os.write(calls, confinement["calls"])
@@ -247,3 +258,186 @@ def limit(which: int, value: int) -> None:
     _, hard = resource.getrlimit(which)
     value = value if hard == resource.RLIM_INFINITY else min(value, hard)
     resource.setrlimit(which, (value, value))
+
+
+# Restrictions that a process takes on for good, and all that it starts with it -------------------------------
+
+
+def confine_files(plan: dict[str, Any]) -> None:
+    """Take on a plan for Landlock, and give up all capabilities. Raises OSError: then nothing may run."""
+    attributes = struct.pack("=QQQ", plan["files"], 0, plan["scopes"])
+    ruleset = syscall(LANDLOCK_CREATE_RULESET, attributes, len(attributes), 0)
+    for path, access in plan["rules"]:
+        try:
+            place = walk(f"/proc/{os.getpid()}" if path == "/proc/self" else path)
+        except FileNotFoundError:  # it was there a moment ago
+            continue
+        syscall(LANDLOCK_ADD_RULE, ruleset, 1, struct.pack("=Qi", access, place), 0)
+        os.close(place)
+    for capability in range(MOST_CAPABILITIES):
+        LIBC.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0)  # fails for a process that has none to drop
+    checked(LIBC.capset(struct.pack("=Ii", CAPABILITY_VERSION, 0), bytes(24)))
+    forbid_new_rights()
+    syscall(LANDLOCK_RESTRICT_SELF, ruleset, 0)
+    os.close(ruleset)
+
+
+def filter_calls(program: bytes) -> None:
+    """Take on a filter for calls of the system. Raises OSError: then nothing may run."""
+    forbid_new_rights()
+    code = ctypes.create_string_buffer(program, len(program))
+    packed = struct.pack("@HP", len(program) // 8, ctypes.addressof(code))
+    checked(LIBC.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, packed, 0, 0))
+
+
+def forbid_new_rights() -> None:
+    """Have no program that is started give more rights than there are."""
+    checked(LIBC.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+
+
+def walk(path: str, folder: int | None = None) -> int:
+    """Open the place that a path leads to, from a folder or the root. Raises OSError for a link on the way."""
+    place = os.open("/", os.O_PATH) if folder is None else os.dup(folder)
+    for name in filter(None, path.split("/")):
+        last, place = place, -1
+        try:
+            place = os.open(name, os.O_PATH | os.O_NOFOLLOW, dir_fd=last)
+        finally:
+            os.close(last)
+    if kind(place) == LINK:
+        os.close(place)
+        raise OSError(errno.ELOOP, "a link is in the way", path)
+    return place
+
+
+def kind(place: int) -> int:
+    """What stands at an open place: the bits of its mode that say so."""
+    return os.fstat(place).st_mode & 0o17_0000
+
+
+def syscall(number: int, *arguments: Any) -> int:
+    """A call of the system that the C library may not know yet. Raises OSError."""
+    wide = (ctypes.c_long(value) if isinstance(value, int) else value for value in arguments)
+    return checked(LIBC.syscall(ctypes.c_long(number), *wide))
+
+
+def checked(result: int) -> int:
+    """The result of a call of the system. Raises OSError for a failure."""
+    if result < 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    return result
+
+
+# Mounts: what a command sees of the file system, put together before bubblewrap begins, in its namespaces ----
+
+# A path says where something was when it was looked at; other commands may have put a link there since. So every place
+# is opened once, by a walk that follows no link, and from then on only the open place is used: what is mounted, and
+# what it is mounted on, are descriptors. Bubblewrap is then given no path that a command could change.
+
+
+def arrange(plan: dict[str, Any]) -> None:
+    """Show this process no more of the file system than the plan says. Raises OSError: then nothing may run.
+
+    All is read-only; `hidden` places are empty but for what is `shown` in them, and `links`; the `workspace` is
+    writable but for what is `protected` in it.
+    """
+    separate()
+    root = os.open("/", os.O_PATH | os.O_DIRECTORY)
+    change(root, propagation=MS_PRIVATE)
+    shown = [(path, clone(walk(path), READ_ONLY)) for path in plan["shown"]]
+    workspace = clone(walk(plan["workspace"])) if plan["workspace"] else None
+    change(root, READ_ONLY)
+    # A writable one cannot be mounted where the existing one is read-only; bubblewrap mounts its own.
+    change(walk("/proc"), allowed=READ_ONLY)
+    for path in plan["hidden"]:
+        try:
+            place = walk(path)
+        except FileNotFoundError:
+            continue
+        attach(empty(), place)
+    for path, mount in shown:
+        attach(mount, made(path, mount))
+    for path, target in plan["links"]:
+        folder, _, name = path.rpartition("/")
+        os.symlink(target, name, dir_fd=made(folder, root))
+    if workspace is not None:
+        attach(workspace, made(plan["workspace"], workspace))
+        protect(workspace, plan["protected"])
+
+
+def separate() -> None:
+    """Give this process users and mounts of its own, in which it may mount."""
+    user, group = os.getuid(), os.getgid()
+    checked(LIBC.unshare(CLONE_NEWUSER | CLONE_NEWNS))
+    for name, text in (("setgroups", "deny"), ("uid_map", f"{user} {user} 1"), ("gid_map", f"{group} {group} 1")):
+        with open(f"/proc/self/{name}", "w") as file:  # noqa: PTH123 - as light as can be
+            file.write(text)
+
+
+def made(path: str, like: int) -> int:
+    """The place that a path leads to, made where it is not there yet: as a folder or a file, as `like` is one."""
+    place = os.open("/", os.O_PATH)
+    names = [name for name in path.split("/") if name]
+    for name in names[:-1] if kind(like) != FOLDER else names:
+        try:
+            place = walk(name, place)
+        except FileNotFoundError:
+            os.mkdir(name, 0o755, dir_fd=place)
+            place = walk(name, place)
+    if kind(like) != FOLDER:
+        os.close(os.open(names[-1], os.O_RDONLY | os.O_CREAT | os.O_NOFOLLOW, 0o644, dir_fd=place))
+        place = walk(names[-1], place)
+    return place
+
+
+def protect(workspace: int, names: list[str]) -> None:
+    """Make what is there of these names read-only, and keep the folders on the way to it where they are.
+
+    The kernel moves no place that something is mounted on: such a folder is mounted on itself.
+    """
+    kept = {"": workspace}
+    for path in names:
+        at, parts = "", path.split("/")
+        while parts:
+            name = parts.pop(0)
+            folder, at = kept[at], f"{at}/{name}"
+            if at in kept:
+                continue
+            try:
+                place = walk(name, folder)
+            except OSError as error:
+                if error.errno not in (errno.ENOENT, errno.ELOOP):
+                    raise
+                break  # it is not there, or it is a link: what that leads to is named itself
+            whole = not parts or kind(place) != FOLDER
+            kept[at] = clone(place, READ_ONLY if whole else 0)
+            attach(kept[at], place)
+            if whole:
+                break
+
+
+def clone(place: int, flags: int = 0) -> int:
+    """A mount of a place with all that is mounted below it, which is nowhere yet."""
+    mount = syscall(OPEN_TREE, place, b"", AT_EMPTY_PATH | AT_RECURSIVE | OPEN_TREE_CLONE | os.O_CLOEXEC)
+    change(mount, flags, propagation=MS_PRIVATE)
+    return mount
+
+
+def attach(mount: int, place: int) -> None:
+    """Mount a mount that is nowhere yet on an open place."""
+    syscall(MOVE_MOUNT, mount, b"", place, b"", MOVE_MOUNT_OPEN_PLACES)
+
+
+def empty() -> int:
+    """A mount of a new, empty file system in memory."""
+    context = syscall(FSOPEN, b"tmpfs", 1)
+    syscall(FSCONFIG, context, FSCONFIG_SET_STRING, b"mode", b"0755", 0)
+    syscall(FSCONFIG, context, FSCONFIG_CMD_CREATE, None, None, 0)
+    return syscall(FSMOUNT, context, 1, NO_SETUID | NO_DEVICES)
+
+
+def change(mount: int, flags: int = 0, *, allowed: int = 0, propagation: int = 0) -> None:
+    """Change a mount's flags, and those of all mounts below it. Raises OSError."""
+    attributes = (ctypes.c_uint64 * 4)(flags | NO_SETUID, allowed, propagation, 0)
+    how = AT_EMPTY_PATH | (0 if allowed else AT_RECURSIVE)
+    syscall(MOUNT_SETATTR, mount, b"", how, attributes, ctypes.sizeof(attributes))

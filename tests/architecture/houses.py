@@ -1,0 +1,26 @@
+"""The rooms of packs that are houses: what each may import of its pack, besides itself.
+
+A room is a folder, or a module that stands beside the folders; the face of a pack may import all of them.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+MAY_IMPORT: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
+    "pegboard_shell": {
+        "_settings": (),
+        "_policy": (),
+        "_running": (),
+        "_sandbox": ("_policy", "_running"),
+        "_surroundings": ("_sandbox",),
+        "_performing": ("_running", "_sandbox", "_surroundings"),
+        "_tools": ("_performing", "_policy", "_sandbox", "_settings", "_surroundings"),
+    },
+}
+
+MOST_MODULES: Final = {"pegboard_shell": 18}
+
+FEWEST_LINES: Final = 25
+"""What makes a module, unless it is a face."""
+
+FACES: Final = ("__init__.py", "__main__.py", "plugin.py")
