@@ -10,13 +10,11 @@ from typing import Any
 import click
 
 from pegboard import Session, Tool, Toolkit, ToolResult
-from pegboard_cli import _exits
-from pegboard_cli._approving import Approver
 from pegboard_cli._board import opened
-from pegboard_cli._json import loads
-from pegboard_cli._live import Live
 from pegboard_cli._options import BoardOptions, board_options, completes, json_option
-from pegboard_cli._output import clean, console, json_lines, note, print_json, print_traceback
+from pegboard_cli._output import exits
+from pegboard_cli._output.live import Approver, Live
+from pegboard_cli._output.printing import clean, console, json_lines, loads, note, print_json, print_traceback
 
 __all__ = ["command"]
 
@@ -55,7 +53,7 @@ def command(
         _print(result, live)
     if options.traceback and result.error is not None and result.error.exception is not None:
         print_traceback(result.error.exception)
-    return _exits.of_status(result.status)
+    return exits.of_status(result.status)
 
 
 def _run(toolkit: Toolkit, name: str, arguments: Any, live: Live, approver: Approver) -> ToolResult:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from functools import partial
 from importlib import import_module
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from pegboard import Command, hookimpl
 
-__all__ = ["OWN", "click_command", "provide_commands"]
+if TYPE_CHECKING:
+    from pegboard.inspection import Contribution
+
+__all__ = ["OWN", "click_command", "named", "provide_commands"]
 
 _HELP: Final = {
     "call": "Call a tool.",
@@ -31,7 +35,7 @@ _HELP: Final = {
 
 def click_command(name: str) -> click.Command:
     """One of our own, imported now, from the module of its name."""
-    command: click.Command = import_module(f"pegboard_cli._{name}").command
+    command: click.Command = import_module(f"pegboard_cli._commands.{name}").command
     return command
 
 
@@ -43,6 +47,16 @@ def _run(name: str, arguments: list[str]) -> int:
 
 
 OWN: Final = {name: Command(name, line, partial(_run, name)) for name, line in _HELP.items()}
+
+
+def named(contributions: Iterable[Contribution]) -> dict[str, Contribution]:
+    """Commands of packs. Names that are ours, or that two packs have, stand as `<pack>__<name>`, as tools do."""
+    everything = [each for each in contributions if not each.builtin]
+    taken = Counter([*OWN, *(each.value.name for each in everything)])
+    return {
+        each.value.name if taken[each.value.name] == 1 else f"{each.pack}__{each.value.name}": each
+        for each in everything
+    }
 
 
 @hookimpl

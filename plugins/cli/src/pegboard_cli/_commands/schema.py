@@ -9,8 +9,7 @@ import click
 from pegboard import Session, Toolkit
 from pegboard_cli._board import opened
 from pegboard_cli._options import BoardOptions, board_options, json_option
-from pegboard_cli._output import console, json_lines, print_json
-from pegboard_cli._show import find
+from pegboard_cli._output.printing import console, json_lines, print_json
 
 __all__ = ["command"]
 
@@ -38,7 +37,7 @@ def command(options: BoardOptions, names: tuple[str, ...], dialect: str | None, 
 def _chosen(toolkit: Toolkit, names: tuple[str, ...]) -> Toolkit | Session:
     if not names:
         return toolkit
-    return toolkit.view(include=[find(toolkit, name).name for name in names])
+    return toolkit.view(include=[toolkit[name].name for name in names])
 
 
 def _schemas(board: Toolkit | Session, dialect: str | None) -> list[Any]:

@@ -9,15 +9,25 @@ import click
 
 from pegboard import Tool, Toolkit
 from pegboard_cli._board import opened
-from pegboard_cli._facts import example_of, full, hint_words, type_words
-from pegboard_cli._json import dumps
 from pegboard_cli._options import BoardOptions, board_options, completes, json_option
-from pegboard_cli._output import Column, console, flow, json_lines, names, pairs, print_json, print_table, text
+from pegboard_cli._output.facts import example_of, full, hint_words, type_words
+from pegboard_cli._output.printing import (
+    Column,
+    console,
+    dumps,
+    flow,
+    json_lines,
+    names,
+    pairs,
+    print_json,
+    print_table,
+    text,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["command", "find"]
+__all__ = ["command"]
 
 
 @click.command("show")
@@ -31,17 +41,12 @@ def command(options: BoardOptions, name: str, as_json: bool) -> None:
     What it does, its parameters and schema, where it comes from, and a call to begin with.
     """
     with opened(options) as toolkit:
-        tool = find(toolkit, name)
+        tool = toolkit[name]
         facts = full(tool) | {"example": _example(toolkit, tool)}
     if as_json:
         print_json(facts)
     else:
         _print(facts)
-
-
-def find(toolkit: Toolkit, name: str) -> Tool:
-    """The tool of that name or alias. Raises `UnknownNameError` that also names plugins which may have had it."""
-    return toolkit[name]
 
 
 def _example(toolkit: Toolkit, tool: Tool) -> dict[str, Any] | None:

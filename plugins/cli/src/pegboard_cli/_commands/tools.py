@@ -9,11 +9,10 @@ import click
 
 from pegboard import Toolkit
 from pegboard.inspection import plugins_of
-from pegboard_cli._board import opened
-from pegboard_cli._facts import hint_words, ordered, parameter_words, summary
-from pegboard_cli._names import known_name, known_pack
+from pegboard_cli._board import known_name, known_pack, opened
 from pegboard_cli._options import BoardOptions, board_options, completes, json_option
-from pegboard_cli._output import Column, console, names, note, paged, plain, print_json, print_table
+from pegboard_cli._output.facts import hint_words, ordered, parameter_words, summary
+from pegboard_cli._output.printing import Column, console, names, note, paged, plain, print_json, print_table
 
 if TYPE_CHECKING:
     from rich.console import Console

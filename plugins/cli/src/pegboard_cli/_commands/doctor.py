@@ -11,16 +11,22 @@ import click
 
 from pegboard import PegboardError, Toolkit
 from pegboard.inspection import plugins_of
-from pegboard_cli import _exits
 from pegboard_cli._board import load_plugins, opened, spoken
-from pegboard_cli._distribution_checks import check_distributions
-from pegboard_cli._finding import Finding
-from pegboard_cli._lockfile import LOCK, Lock, differences
+from pegboard_cli._checks.finding import Finding
+from pegboard_cli._checks.lockfile import LOCK, Lock, differences
+from pegboard_cli._checks.plugins import (
+    check_backends,
+    check_commands,
+    check_diagnoses,
+    check_distributions,
+    check_plugins,
+    check_sources,
+    check_types,
+)
+from pegboard_cli._checks.tools import check_tools
 from pegboard_cli._options import BoardOptions, board_options, json_option
-from pegboard_cli._output import console, joined, plain, print_json, text
-from pegboard_cli._plugin_checks import check_backends, check_commands, check_diagnoses, check_plugins, check_sources
-from pegboard_cli._tool_checks import check_tools
-from pegboard_cli._type_checks import check_types
+from pegboard_cli._output import exits
+from pegboard_cli._output.printing import console, joined, plain, print_json, text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -57,7 +63,7 @@ def command(options: BoardOptions, locked: bool, lock_file: Path, deep: bool, st
         print_json([each.to_dict() for each in findings])
     else:
         _print(findings)
-    return _exits.FAILED if failed else _exits.OK
+    return exits.FAILED if failed else exits.OK
 
 
 def _findings(options: BoardOptions, lock_file: Path | None, deep: bool) -> list[Finding]:

@@ -12,8 +12,8 @@ import attrs
 
 from pegboard import PegboardError, Toolkit
 from pegboard.inspection import board_of, plugins_of, regular, write_file
-from pegboard_cli._finding import Finding
-from pegboard_cli._json import dumps
+from pegboard_cli._checks.finding import Finding
+from pegboard_cli._output.printing import dumps
 from pegboard_policy import LockFile
 
 __all__ = ["LOCK", "Lock", "differences"]

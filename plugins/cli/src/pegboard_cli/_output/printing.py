@@ -8,11 +8,10 @@ import sys
 import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from json import dumps, loads  # as they are at the start: a plugin that replaces them must not garble what says so
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import click
-
-from pegboard_cli._json import dumps
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -23,9 +22,11 @@ __all__ = [
     "Column",
     "clean",
     "console",
+    "dumps",
     "flow",
     "joined",
     "json_lines",
+    "loads",
     "names",
     "note",
     "paged",

@@ -1,4 +1,4 @@
-"""What is seen while a tool runs: a spinner at a terminal, and chunks as they come."""
+"""What a person sees and answers while a tool runs: a spinner, chunks as they come, and a request for approval."""
 
 from __future__ import annotations
 
@@ -6,14 +6,18 @@ import inspect
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, TextIO, final
+from typing import Any, Final, TextIO, final
 
-from pegboard import Chunk, Tool
-from pegboard_cli._output import clean, console, text
+import click
+from attrs import define
 
-__all__ = ["Live"]
+from pegboard import Approval, ApprovalRequest, Chunk, Tool
+from pegboard_cli._output.printing import clean, console, dumps, json_lines, loads, safe_json, text
 
-_BAR = 24  # cells
+__all__ = ["Approver", "Live"]
+
+UNATTENDED: Final = "there is no terminal to ask at; approve it beforehand with --yes, or run the command at a terminal"
+_BAR: Final = 24  # cells
 
 
 @final
@@ -104,3 +108,49 @@ def _is_generator(tool: Tool) -> bool:
     except Exception:  # noqa: BLE001 - a pack that turns out to be broken says so in the result of the call
         return False
     return inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function)
+
+
+@final
+@define
+class Approver:
+    """Answers requests for approval: by what was said beforehand, else by asking, else with no."""
+
+    live: Live
+    approved: bool = False
+
+    def __call__(self, request: ApprovalRequest) -> Approval:
+        """Ask, if there is a terminal to ask at."""
+        if self.approved:
+            return Approval.approve()
+        # A spinner takes the place of standard error, and need not say that there is a terminal behind it.
+        with self.live.paused():
+            if sys.stdin.isatty() and sys.stderr.isatty():
+                return self._ask(request)
+        return Approval.deny(UNATTENDED)
+
+    def _ask(self, request: ApprovalRequest) -> Approval:
+        out = console(err=True)
+        out.print(text(f"{request.tool.name} asks for approval", "bold yellow"))
+        if request.reason:
+            out.print(text(request.reason))
+        out.print(json_lines(dict(request.arguments)), soft_wrap=True)
+        choices = click.Choice(["y", "n", "e"])
+        answer = click.prompt("Run it? (y)es, (n)o, (e)dit", type=choices, default="n", show_choices=False, err=True)
+        if answer == "e":
+            return _edited(request)
+        return Approval.approve() if answer == "y" else Approval.deny("the user said no")
+
+
+def _edited(request: ApprovalRequest) -> Approval:
+    """The arguments as they come back from an editor; no answer and no JSON object mean no."""
+    before = safe_json(dumps(dict(request.arguments), ensure_ascii=False, indent=2, default=str))
+    after = click.edit(before, extension=".json")
+    if after is None:
+        return Approval.deny("the user left the editor without saving")
+    try:
+        arguments = loads(after)
+    except ValueError:
+        arguments = None
+    if not isinstance(arguments, dict):
+        return Approval.deny("what the user wrote instead is no JSON object")
+    return Approval.edit(arguments)

@@ -1,4 +1,4 @@
-"""Facts about tools as JSON-able data: what the commands print, compare and write down."""
+"""Facts about tools as JSON-able data: what the commands print and check; and arguments to try a tool with."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import attrs
 
 from pegboard import PegboardError, Tool, Toolkit
 from pegboard.inspection import is_loaded
-from pegboard_cli._json import dumps
+from pegboard_cli._output.printing import dumps
 
 __all__ = [
     "approval_of",
@@ -30,6 +30,19 @@ _HINTS: Final = {
     "open_world": "open world",
 }
 _UNKNOWN: Final = dict.fromkeys(("description", "groups", "tags", "parameters", "hints", "approval"))
+_DEEPEST: Final = 6
+_FORMATS: Final = {
+    "date": "2026-01-31",
+    "date-time": "2026-01-31T12:00:00Z",
+    "duration": "PT1H",
+    "email": "ada@example.com",
+    "hostname": "example.com",
+    "ipv4": "192.0.2.1",
+    "ipv6": "2001:db8::1",
+    "time": "12:00:00",
+    "uri": "https://example.com/",
+    "uuid": "123e4567-e89b-12d3-a456-426614174000",
+}
 
 
 def ordered(toolkit: Toolkit) -> list[Tool]:
@@ -139,12 +152,62 @@ def type_words(schema: Any) -> str:
 
 def example_of(tool: Tool) -> dict[str, Any] | None:
     """Arguments to try a tool with: its own first example, else one value for each required parameter."""
-    from pegboard_cli._samples import sample
-
     own = [dict(each) for each in tool.options.examples if isinstance(each, Mapping)]
     if own:
         return own[0]
     schema = tool.parameters
     required = schema.get("required", ())
     properties = schema.get("properties", {})
-    return {name: sample(properties[name], schema, name) for name in properties if name in required}
+    return {name: _sample(properties[name], schema, name) for name in properties if name in required}
+
+
+def _sample(schema: Any, root: Mapping[str, Any], name: str = "", depth: int = 0) -> Any:
+    """A plausible value. Whether it fits is for a toolkit to say: patterns are not read."""
+    if not isinstance(schema, Mapping) or depth > _DEEPEST:
+        return None
+    for given in ("examples", "enum"):
+        if schema.get(given):
+            return schema[given][0]
+    for given in ("default", "const"):
+        if given in schema:
+            return schema[given]
+    if "$ref" in schema:
+        return _sample(_resolve(schema["$ref"], root), root, name, depth + 1)
+    for several in ("anyOf", "oneOf", "allOf"):
+        if schema.get(several):
+            return _sample(schema[several][0], root, name, depth + 1)
+    kind = schema.get("type", "string")
+    return _of_type(kind[0] if isinstance(kind, list) else kind, schema, root, name, depth)
+
+
+def _of_type(kind: str, schema: Mapping[str, Any], root: Mapping[str, Any], name: str, depth: int) -> Any:
+    if kind == "object":
+        properties = schema.get("properties", {})
+        return {key: _sample(properties[key], root, key, depth + 1) for key in schema.get("required", ())}
+    if kind == "array":
+        first = schema.get("prefixItems")
+        if first:
+            return [_sample(item, root, name, depth + 1) for item in first]
+        wanted = max(1, schema.get("minItems", 1))
+        return [_sample(schema.get("items", {}), root, name, depth + 1)] * wanted
+    if kind in ("integer", "number"):
+        return _number(schema)
+    return {"boolean": True, "null": None}.get(kind, _text(schema, name))
+
+
+def _number(schema: Mapping[str, Any]) -> Any:
+    low = schema.get("minimum", schema.get("exclusiveMinimum", 0) + 1)
+    high = schema.get("maximum", low)
+    return min(low, high)
+
+
+def _text(schema: Mapping[str, Any], name: str) -> str:
+    text = str(_FORMATS.get(schema.get("format", ""), name or "text"))
+    return text.ljust(int(schema.get("minLength", 0)), "x")
+
+
+def _resolve(reference: str, root: Mapping[str, Any]) -> Any:
+    found: Any = root
+    for part in reference.removeprefix("#/").split("/"):
+        found = found.get(part, {}) if isinstance(found, Mapping) else {}
+    return found

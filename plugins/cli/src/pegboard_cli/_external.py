@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-from collections import Counter
 from collections.abc import Iterable
 from typing import Any, Final
 
@@ -11,23 +10,13 @@ import click
 
 from pegboard import Command, PegboardError, PluginState
 from pegboard.inspection import Contribution, Plugins, pack_that_gives
-from pegboard_cli import _exits
 from pegboard_cli._board import Replaced, hand_on, load_plugins
-from pegboard_cli._commands import OWN
 from pegboard_cli._options import BoardOptions
-from pegboard_cli._output import clean, note, print_traceback
+from pegboard_cli._output import exits
+from pegboard_cli._output.printing import clean, note, print_traceback
+from pegboard_cli.plugin import OWN, named
 
-__all__ = ["Replaceable", "describe_commands", "find_command", "named"]
-
-
-def named(contributions: Iterable[Contribution]) -> dict[str, Contribution]:
-    """Commands of packs. Names that are ours, or that two packs have, stand as `<pack>__<name>`, as tools do."""
-    everything = [each for each in contributions if not each.builtin]
-    taken = Counter([*OWN, *(each.value.name for each in everything)])
-    return {
-        each.value.name if taken[each.value.name] == 1 else f"{each.pack}__{each.value.name}": each
-        for each in everything
-    }
+__all__ = ["Replaceable", "describe_commands", "find_command"]
 
 
 class Replaceable(click.Command):
@@ -158,5 +147,5 @@ def _run(contribution: Contribution, arguments: list[str], options: BoardOptions
             f"the command {contribution.value.name!r} of {contribution.origin} raised "
             f"{type(error).__name__}: {error}{hint}"
         )
-        return _exits.FAILED
-    return code if isinstance(code, int) else _exits.OK
+        return exits.FAILED
+    return code if isinstance(code, int) else exits.OK

@@ -8,10 +8,10 @@ import click
 
 from pegboard import NotOffered, PluginState, SettingsError
 from pegboard.inspection import Plugins, plugins_of
-from pegboard_cli import _exits
 from pegboard_cli._board import load_plugins, opened
 from pegboard_cli._options import BoardOptions, board_options, json_option
-from pegboard_cli._output import Column, clean, console, note, pairs, plain, print_json, print_table, text
+from pegboard_cli._output import exits
+from pegboard_cli._output.printing import Column, clean, console, note, pairs, plain, print_json, print_table, text
 
 __all__ = ["command", "facts_of"]
 
@@ -50,7 +50,7 @@ def command(options: BoardOptions, no_load: bool, as_json: bool) -> int:
             click.echo(clean(f"\n{failure.record.label}:\n{failure.traceback}"), err=True)
     if wrong is not None:
         raise wrong
-    return _exits.OK
+    return exits.OK
 
 
 def _load(options: BoardOptions, *, imports: bool) -> tuple[Plugins, SettingsError | None]:

@@ -9,11 +9,9 @@ import attrs
 import click
 
 from pegboard.inspection import Setting, Settings, plugins_of
-from pegboard_cli._board import opened, spoken
-from pegboard_cli._json import dumps, loads
-from pegboard_cli._names import known_pack
+from pegboard_cli._board import known_pack, opened, spoken
 from pegboard_cli._options import BoardOptions, board_options, completes, json_option
-from pegboard_cli._output import console, print_json, print_table, text
+from pegboard_cli._output.printing import console, dumps, loads, print_json, print_table, text
 
 __all__ = ["command"]
 

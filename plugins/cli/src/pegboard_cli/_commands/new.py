@@ -18,11 +18,11 @@ import pegboard
 from pegboard import PegboardError
 from pegboard.inspection import write_file
 from pegboard_cli._options import json_option, traceback_option
-from pegboard_cli._output import clean, print_json
+from pegboard_cli._output.printing import clean, print_json
 
 __all__ = ["Pack", "command"]
 
-TEMPLATE: Final = Path(__file__).with_name("template")
+TEMPLATE: Final = Path(__file__).parents[1] / "template"
 _SUFFIX: Final = ".in"
 _LONGEST: Final = 40
 # Where two packs have a tool of one name, it is called <pack>__<tool>, and 64 characters are the most.

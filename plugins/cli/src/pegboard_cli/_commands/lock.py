@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 
 from pegboard_cli._board import opened
-from pegboard_cli._lockfile import LOCK, Lock
+from pegboard_cli._checks.lockfile import LOCK, Lock
 from pegboard_cli._options import BoardOptions, board_options, json_option
-from pegboard_cli._output import clean, note, plain, print_json
+from pegboard_cli._output.printing import clean, note, plain, print_json
 from pegboard_policy import unenforced
 
 __all__ = ["command"]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import click
 
 from pegboard.inspection import tool_index
-from pegboard_cli import _exits
 from pegboard_cli._board import opened
-from pegboard_cli._facts import ordered, summary
+from pegboard_cli._commands.tools import print_tools
 from pegboard_cli._options import BoardOptions, board_options, json_option
-from pegboard_cli._output import console, note, plain, print_json
-from pegboard_cli._tools import print_tools
+from pegboard_cli._output import exits
+from pegboard_cli._output.facts import ordered, summary
+from pegboard_cli._output.printing import console, note, plain, print_json
 
 __all__ = ["command"]
 
@@ -37,4 +37,4 @@ def command(options: BoardOptions, words: tuple[str, ...], limit: int, as_json: 
         print_tools(console(), found)
     else:
         note(f"none of {plain(len(tools), 'tool')} fits; see: pegboard tools")
-    return _exits.OK
+    return exits.OK
