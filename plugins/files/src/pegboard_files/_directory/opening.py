@@ -14,8 +14,8 @@ import os
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
-from pegboard_files._messages import os_error
-from pegboard_files._names import folded
+from pegboard_files._directory.names import folded
+from pegboard_files._errors import os_error
 
 __all__ = ["MAX_LINKS", "Opened", "Opener", "open_beneath", "open_by_walking"]
 

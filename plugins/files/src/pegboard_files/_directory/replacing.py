@@ -28,11 +28,10 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TypeVar
 
-from pegboard_files._bytes import blocks
-from pegboard_files._folder import Folder, temporary_names
-from pegboard_files._locks import lock
-from pegboard_files._messages import ODD_NAME, PROTECTED, os_error
-from pegboard_files._names import is_odd
+from pegboard_files._directory.bytes import blocks
+from pegboard_files._directory.folder import Folder, lock, temporary_names
+from pegboard_files._directory.names import is_odd
+from pegboard_files._errors import ODD_NAME, PROTECTED, os_error
 
 __all__ = ["replacement", "write_all"]
 

@@ -12,10 +12,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from pegboard_files._folder import READING, Folder, OpenFile, Rules
-from pegboard_files._messages import ODD_NAME, os_error
-from pegboard_files._names import Denied, check_path, folded, is_odd
-from pegboard_files._opening import MAX_LINKS, Opened, Opener, open_beneath, open_by_walking
+from pegboard_files._directory.folder import READING, Folder, OpenFile, Rules
+from pegboard_files._directory.names import Denied, check_path, folded, is_odd
+from pegboard_files._directory.opening import MAX_LINKS, Opened, Opener, open_beneath, open_by_walking
+from pegboard_files._errors import ODD_NAME, os_error
 
 __all__ = ["Root"]
 

@@ -10,11 +10,10 @@ import stat
 from collections.abc import Iterator
 from typing import Any
 
-from pegboard_files._bytes import read_span
-from pegboard_files._errors import UnsuitableError
-from pegboard_files._folder import Folder
-from pegboard_files._lines import Excerpt, LineIndex
-from pegboard_files._messages import counted, shown
+from pegboard_files._directory.bytes import read_span
+from pegboard_files._directory.folder import Folder
+from pegboard_files._errors import UnsuitableError, counted, shown
+from pegboard_files._text.lines import Excerpt, LineIndex
 
 __all__ = ["MAX_ENTRIES", "decoded", "listing", "render_excerpt", "render_listing", "snippet"]
 

@@ -1,4 +1,4 @@
-"""A directory that is held open: what is in it is reached through it, and not through its path."""
+"""A directory that is held open: what is in it is reached through it, and not through its path; locks on open files."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ from typing import NamedTuple
 
 from attrs import frozen
 
-from pegboard_files._locks import lock
-from pegboard_files._messages import DENIED, HARD_LINKED, os_error
-from pegboard_files._names import Denied
+from pegboard_files._directory.names import Denied
+from pegboard_files._errors import DENIED, HARD_LINKED, os_error
 
-__all__ = ["READING", "Folder", "OpenFile", "Rules", "is_temporary", "temporary_names"]
+__all__ = ["READING", "Folder", "OpenFile", "Rules", "is_temporary", "lock", "temporary_names"]
 
 # Never waits for the writer of a FIFO, never becomes the terminal of a session. Windows knows none of this, and would
 # turn line ends without O_BINARY.
@@ -36,6 +35,24 @@ temporary_names = tuple(f".pegboard-tmp-{slot}" for slot in range(16))
 def is_temporary(name: str) -> bool:
     """Whether a name is one of those that only writing uses."""
     return name.casefold() in temporary_names
+
+
+def lock(descriptor: int, *, unknown: bool = True) -> bool:
+    """Take the lock of an open file without waiting; False if it is taken, `unknown` where there are no locks.
+
+    It ends with the process that holds it, however that ends.
+    """
+    try:
+        import fcntl
+    except ImportError:
+        return unknown
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return unknown
+    return True
 
 
 @frozen

@@ -12,10 +12,9 @@ from itertools import islice
 
 from attrs import frozen
 
-from pegboard_files._bytes import blocks, find_all, read_at
-from pegboard_files._errors import RangeError
-from pegboard_files._lines import LineIndex, Range
-from pegboard_files._messages import counted
+from pegboard_files._directory.bytes import blocks, find_all, read_at
+from pegboard_files._errors import RangeError, counted
+from pegboard_files._text.lines import LineIndex, Range
 
 __all__ = ["Splice", "insert_line", "replace_lines", "replace_text", "spliced"]
 

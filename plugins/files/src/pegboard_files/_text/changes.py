@@ -8,15 +8,14 @@ from collections.abc import Callable
 from attrs import frozen
 
 from pegboard import ToolResult
-from pegboard_files._bytes import version_of
-from pegboard_files._edits import Splice, spliced
-from pegboard_files._errors import ChangedError, UnsuitableError
-from pegboard_files._folder import Folder
-from pegboard_files._lines import LineIndex
-from pegboard_files._messages import counted, refusals, shown
-from pegboard_files._replacing import replacement, write_all
-from pegboard_files._root import Root
-from pegboard_files._views import snippet
+from pegboard_files._directory.bytes import version_of
+from pegboard_files._directory.folder import Folder
+from pegboard_files._directory.replacing import replacement, write_all
+from pegboard_files._directory.root import Root
+from pegboard_files._errors import ChangedError, UnsuitableError, counted, refusals, shown
+from pegboard_files._text.edits import Splice, spliced
+from pegboard_files._text.lines import LineIndex
+from pegboard_files._text.views import snippet
 
 __all__ = ["Writer", "encoded"]
 

@@ -12,9 +12,8 @@ from collections.abc import Sequence
 
 from attrs import frozen
 
-from pegboard_files._bytes import BLOCK, blocks, read_at, read_span
-from pegboard_files._errors import ChangedError, RangeError, UnsuitableError
-from pegboard_files._messages import counted
+from pegboard_files._directory.bytes import BLOCK, blocks, read_at, read_span
+from pegboard_files._errors import ChangedError, RangeError, UnsuitableError, counted
 
 __all__ = ["Excerpt", "LineIndex", "Range", "parse_range", "read_excerpt"]
 

@@ -1,30 +1,53 @@
-"""Searching: which files a pattern means, and which lines hold a text."""
+"""Searching: which files beneath a directory a pattern means, and which of their lines hold a text."""
 
 from __future__ import annotations
 
 import os
 import re
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
-from pegboard_files._bytes import BLOCK, read_at
-from pegboard_files._errors import UnsuitableError
-from pegboard_files._folder import Folder, OpenFile
-from pegboard_files._messages import shown
-from pegboard_files._names import Glob
-from pegboard_files._patterns import Pattern
-from pegboard_files._root import Root
-from pegboard_files._views import decoded
-from pegboard_files._walking import Budget, files_beneath
+from attrs import define, field
 
-__all__ = ["MAX_FILES", "MAX_MATCHES", "Wanted", "find", "glob_of", "search"]
+from pegboard_files._directory.bytes import BLOCK, read_at
+from pegboard_files._directory.folder import Folder, OpenFile
+from pegboard_files._directory.names import Glob
+from pegboard_files._directory.root import Root
+from pegboard_files._errors import UnsuitableError, shown
+from pegboard_files._text.patterns import Pattern
+from pegboard_files._text.views import decoded
+
+__all__ = ["MAX_FILES", "MAX_MATCHES", "Budget", "Wanted", "files_beneath", "find", "glob_of", "search"]
 
 MAX_FILES = 1000
 MAX_MATCHES = 200
 _MAX_LINE = 10_000  # bytes of a line that are searched
 _MAX_TEXT = 300  # characters of a line that are shown
 _CHECKED = 8192  # bytes at the start of a file in which a NUL tells that it is no text
+
+
+@define
+class Budget:
+    """How long and how far a search may go; `spent` says why it ended early, and is empty while it need not."""
+
+    seconds: float = 20.0
+    entries: int = 200_000
+    spent: str = ""
+    _end: float = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._end = time.monotonic() + self.seconds
+
+    def allows(self, entries: int = 0) -> bool:
+        """Whether to go on, after so many more entries."""
+        self.entries -= entries
+        if self.entries < 0:
+            self.spent = self.spent or "there are too many files"
+        elif time.monotonic() > self._end:
+            self.spent = self.spent or f"it took more than {self.seconds:g} seconds"
+        return not self.spent
 
 
 class Wanted:
@@ -64,6 +87,38 @@ def glob_of(pattern: str | None) -> Glob | None:
         return Glob.of(pattern)
     except ValueError as error:
         raise UnsuitableError(f"The glob cannot be used: {error}.") from None
+
+
+def files_beneath(folder: Folder, budget: Budget, depth: int | None = None) -> Iterator[tuple[Folder, str]]:
+    """The regular files in order of their paths: the directory that holds each, open, and its name.
+
+    Denied ones are left out, as are links and directories deeper than the rules allow.
+    """
+    depth = folder.rules.max_depth if depth is None else depth
+    for name, is_folder in _members(folder, budget):
+        if not budget.allows(1):
+            return
+        if not is_folder:
+            yield folder, name
+        elif depth > 1:
+            # It may have been removed, or not be ours to read.
+            with suppress(OSError), folder.folder(name) as inner:
+                yield from files_beneath(inner, budget, depth - 1)
+
+
+def _members(folder: Folder, budget: Budget) -> list[tuple[str, bool]]:
+    """The names of files and directories, in order, and which of both they are."""
+    found: list[tuple[str, bool]] = []
+    for entry in folder.entries():
+        if len(found) % 1000 == 999 and not budget.allows():
+            break
+        if len(found) > budget.entries:
+            break
+        with suppress(OSError):
+            is_folder = entry.is_dir(follow_symlinks=False)
+            if is_folder or entry.is_file(follow_symlinks=False):
+                found.append((entry.name, is_folder))
+    return sorted(member for member in found if folder.rules.allow(folder.path_of(member[0])))
 
 
 def find(folder: Folder, glob: Glob | None, budget: Budget) -> Iterator[str]:

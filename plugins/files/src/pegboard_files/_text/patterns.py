@@ -13,8 +13,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias
 
-from pegboard_files._errors import UnsuitableError
-from pegboard_files._messages import shown
+from pegboard_files._errors import UnsuitableError, shown
 
 __all__ = ["Pattern"]
 

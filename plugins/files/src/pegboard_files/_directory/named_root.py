@@ -14,11 +14,11 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from pegboard_files._folder import Folder, Rules
-from pegboard_files._messages import os_error
-from pegboard_files._names import folded
-from pegboard_files._opening import Opened
-from pegboard_files._root import Root
+from pegboard_files._directory.folder import Folder, Rules
+from pegboard_files._directory.names import folded
+from pegboard_files._directory.opening import Opened
+from pegboard_files._directory.root import Root
+from pegboard_files._errors import os_error
 
 __all__ = ["NamedRoot", "final_path", "open_root"]
 

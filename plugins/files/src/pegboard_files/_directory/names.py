@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 
 from attrs import frozen
 
-from pegboard_files._messages import os_error
+from pegboard_files._errors import os_error
 
 __all__ = ["Denied", "Glob", "check_path", "folded", "is_odd"]
 
