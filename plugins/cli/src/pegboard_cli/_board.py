@@ -23,7 +23,7 @@ __all__ = ["Replaced", "hand_on", "known_name", "known_pack", "load_plugins", "o
 
 FILE: Final = "pegboard.toml"
 PATIENCE: Final = 2.0
-"""Seconds after which a word is said about plugins that take their time."""
+"""Seconds after which a line is printed about plugins that take their time."""
 
 
 def settings_file(options: BoardOptions) -> Path | None:

@@ -85,7 +85,7 @@ def _nearest(name: str, found: Iterable[str]) -> str:
 
 
 def _missed(plugins: Plugins | None) -> str:
-    """Plugins that may have the command and were not asked for theirs."""
+    """Plugins that may have the command, and whose commands are unknown."""
     records = plugins.records if plugins else ()
     broken = [record.name for record in records if record.state is PluginState.FAILED]
     left_out = [record.name for record in records if record.state in _LEFT_OUT]

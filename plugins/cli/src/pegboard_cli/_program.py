@@ -37,7 +37,7 @@ class Program(click.Group):
         return find_command(name, ctx.ensure_object(BoardOptions))
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the commands without importing ours, and ask the plugins for theirs."""
+        """Write the commands without importing ours, and ask the plugins for those of packs."""
         from pegboard_cli._external import describe_commands
         from pegboard_cli.plugin import OWN
 
@@ -93,7 +93,7 @@ def guarded(action: Callable[[], Any], options: BoardOptions) -> int:
         return _closed()
     except OSError as error:
         return _complain(error, str(error), exits.FAILED, options)
-    except Exception as error:  # noqa: BLE001 - a person at a terminal is told in one line whatever it is
+    except Exception as error:  # noqa: BLE001 - whatever it is, a person at a terminal reads one line
         message = f"this is a fault of pegboard or of a pack: {type(error).__name__}: {error}; --traceback shows where"
         return _complain(error, message, exits.FAILED, options)
 

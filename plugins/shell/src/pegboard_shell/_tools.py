@@ -192,7 +192,7 @@ class ShellTools:
         around = self._around
         if self._shell and decision.verdict is Verdict.ALLOW:  # for the sake of its sandbox, which it must have then
             around = attrs.evolve(around, sandbox="required")
-        # A toolkit has asked for approval by now, or was told that it need not.
+        # A toolkit has asked for approval by now, or knows that none is needed.
         approved = edited or (in_toolkit and self._approve is None)
         if decision.verdict is Verdict.ASK and not approved:
             sent: dict[str, Any] = {"command": command} | ({} if asked_for is None else {"timeout": asked_for})

@@ -88,13 +88,13 @@ def differences(locked: Lock, now: Lock, path: Path) -> list[Finding]:
     ]
     for name in sorted({*locked.tools, *now.tools}):
         before, after = locked.tools.get(name), now.tools.get(name)
-        if _told(before) != _told(after):
+        if _compared(before) != _compared(after):
             found.append(Finding("error", "lock-tool", name, _diff(name, before, after), fix))
     return found
 
 
-def _told(pinned: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-    """What is told of a tool: the version of its distribution is told of that."""
+def _compared(pinned: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    """What is compared of a tool: the version of its distribution is a finding of its own."""
     origin = dict((pinned or {}).get("origin", {}))
     if origin.get("distribution"):
         del origin["version"]

@@ -199,7 +199,7 @@ def check_distributions() -> Iterator[Finding]:
     """Findings about what requires Pegboard without an entry point of its group, sorted. Nothing is imported."""
     found: dict[str, Distribution] = {}
     for distribution in distributions():
-        with suppress(Exception):  # damaged metadata may raise anything; what it hides of plugins is said elsewhere
+        with suppress(Exception):  # damaged metadata may raise anything; what it hides of plugins is another finding
             found.setdefault(distribution.name.lower(), distribution)
     for name, distribution in sorted(found.items()):
         with suppress(Exception):

@@ -90,7 +90,7 @@ def complete(kind: str, ctx: click.Context, incomplete: str) -> list[str]:
         with opened(ctx.ensure_object(BoardOptions)) as toolkit:
             names = sorted(set(_NAMES[kind](toolkit)))
     except (PegboardError, click.ClickException, OSError):
-        return []  # what is wrong is said when the command runs
+        return []  # the command prints what is wrong when it runs
     return [f"{before}{comma}{name}" for name in names if name.startswith(last)]
 
 

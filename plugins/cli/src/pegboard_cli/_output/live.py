@@ -113,7 +113,7 @@ def _is_generator(tool: Tool) -> bool:
 @final
 @define
 class Approver:
-    """Answers requests for approval: by what was said beforehand, else by asking, else with no."""
+    """Answers requests for approval: yes if the command line approves, else by asking, else no."""
 
     live: Live
     approved: bool = False

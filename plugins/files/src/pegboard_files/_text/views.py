@@ -114,7 +114,7 @@ def _entry(folder: Folder, entry: os.DirEntry[str]) -> dict[str, Any]:
     except OSError:
         return {**described, "type": "gone"}  # removed since the directory was read
     mode = status.st_mode
-    # Where a link leads is not said: it may be a path of the host.
+    # Where a link leads is not shown: it may be a path of the host.
     kinds = {stat.S_IFDIR: "directory", stat.S_IFREG: "file", stat.S_IFLNK: "symbolic link"}
     described["type"] = kinds.get(stat.S_IFMT(mode), "not a regular file")
     if stat.S_ISREG(mode):

@@ -1,4 +1,4 @@
-"""Processes: how a command is started on this platform, and the one that was, seen through its supervisor."""
+"""Processes: how a command is started on this platform, and what is known of it through its supervisor."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Launch:
     monitor: bool = False
 
     def options(self, *, windows: bool = os.name == "nt") -> dict[str, Any]:
-        """What `subprocess.Popen` is told: pipes for the output, a session or group of its own, no console."""
+        """The options of `subprocess.Popen`: pipes for the output, a session or group of its own, no console."""
         options: dict[str, Any] = {
             "cwd": self.directory,
             "env": dict(self.environment),
@@ -105,17 +105,17 @@ class SupervisedProcess:
     """Starts a command under a supervisor. Raises OSError where that cannot be started."""
 
     def __init__(self, launch: Launch) -> None:
-        self._control, theirs = socket.socketpair()
+        self._control, far_end = socket.socketpair()
         try:
-            options = launch.options() | {"stdin": theirs}
+            options = launch.options() | {"stdin": far_end}
             self._supervisor = subprocess.Popen(supervisor_arguments(launch), **options)  # noqa: S603 - that is what it is for
         except BaseException:
             self._control.close()
             raise
         finally:
-            theirs.close()
+            far_end.close()
         self._pid = 0
-        self._said = b""
+        self._unread = b""
         self._ended = False
         self._selector = selectors.DefaultSelector()
         for name, source in self._sources().items():
@@ -144,14 +144,14 @@ class SupervisedProcess:
                 events += self._heard(data)
             elif data:
                 events.append((key.data, data))
-        # What the command said stands before that it has ended.
+        # What the command wrote stands before that it has ended.
         return sorted(events, key=lambda event: event[0] == "ended")
 
     def _heard(self, data: bytes) -> list[Event]:
         if not data and not self._ended:  # the supervisor was killed
             self.force()
             return [("ended", b"9 1")]
-        *lines, self._said = (self._said + data).split(b"\n")
+        *lines, self._unread = (self._unread + data).split(b"\n")
         events = []
         for line in lines:
             word, _, rest = line.partition(b" ")

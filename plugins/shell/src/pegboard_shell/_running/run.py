@@ -17,7 +17,7 @@ from pegboard_shell._running.process import Event, Process
 __all__ = ["Capture", "Outcome", "Run", "Streaming"]
 
 _TICK: Final = 0.25
-"""Seconds after which a run looks whether it was told to stop, at the latest."""
+"""Seconds after which a run looks whether it is to stop, at the latest."""
 _PATIENCE: Final = 3.0
 """Seconds beyond the grace that a supervisor has to end everything, and to say what it could not: it gives up itself
 after two, and on a busy machine its word is worth the wait."""
@@ -154,7 +154,7 @@ class Run:
         began = time.monotonic()
         outcome = Outcome(Capture(self._limit), Capture(self._limit))
         if self._stopping:
-            outcome.stopped, outcome.status = True, 15  # as if it had been told so at once
+            outcome.stopped, outcome.status = True, 15  # as if it had begun and been stopped at once
             return outcome
         try:
             process = self._start()

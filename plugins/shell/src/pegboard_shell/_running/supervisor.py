@@ -4,7 +4,7 @@ It is one file, which another interpreter finds by its folder: nothing else of t
 
 It sets limits before the command begins, adopts what the command leaves behind, and ends only when nothing of that is
 left. Its standard input is a socket: lines about the command go out, and when the other side is shut down (the program
-said so, or has ended) the command is ended: TERM, `grace` seconds, KILL. Its arguments are the config and those of the
+asks so, or has ended) the command is ended: TERM, `grace` seconds, KILL. Its arguments are the config and those of the
 command. The config is a mapping as `marshal` writes it, in hexadecimal digits: `{"grace": 0.5, "limits": {},
 "confinement": {}, "monitor": False}`. The program has the same interpreter, so both know the same form.
 

@@ -1,7 +1,7 @@
 """Seccomp: calls of the system that a sandbox must refuse, since nothing else in it does.
 
 Bubblewrap leaves those that no namespace holds: UNIX sockets and others that are no network, the keys of the kernel,
-and `io_uring`, which does what it is told past every filter. It leaves user namespaces as well, in which a command may
+and `io_uring`, whose calls no filter sees. It leaves user namespaces as well, in which a command may
 mount: with the mounts that it was given out of its way it could move the places that they keep. Landlock leaves many
 more: modes, times, owners and attributes of files wherever they are, memory shared with other programs, priorities and
 limits of other processes, and a command that has what started it trace it.
