@@ -12,7 +12,7 @@ import pytest
 from pegboard import PegboardError, SettingsError, Toolkit
 from pegboard.inspection import regular, write_file
 from pegboard_agent import Memory
-from pegboard_cli._lockfile import Lock
+from pegboard_cli._checks.lockfile import Lock
 from pegboard_policy import Policy
 from pegboard_testing._snapshot import SchemaSnapshot
 from tests.support.waiting import within

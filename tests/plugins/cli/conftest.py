@@ -31,7 +31,7 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """No import is slow only because the machine has other things to do."""
-    monkeypatch.setattr("pegboard_cli._plugin_checks.SLOW", 30.0)
+    monkeypatch.setattr("pegboard_cli._checks.plugins.SLOW", 30.0)
 
 
 @pytest.fixture

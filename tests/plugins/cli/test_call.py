@@ -292,7 +292,7 @@ class TestTerminal:
 
 def test_edited_arguments(zoo: Site, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from pegboard import Approval, ApprovalRequest, Toolkit
-    from pegboard_cli._approving import _edited
+    from pegboard_cli._output.live import _edited
 
     toolkit = Toolkit(plugins=())
     toolkit.register(lambda: None, name="wipe")

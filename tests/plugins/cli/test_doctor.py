@@ -128,7 +128,7 @@ class TestDoctor:
         fix: str,
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
-        monkeypatch.setattr("pegboard_cli._plugin_checks.SLOW", 0.5)
+        monkeypatch.setattr("pegboard_cli._checks.plugins.SLOW", 0.5)
         site.add("dice", source, **options)
         told = run("doctor", "--json")
         found = findings(told)[code]

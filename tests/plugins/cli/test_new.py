@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from pegboard_cli._new import Pack
+from pegboard_cli._commands.new import Pack
 from tests.plugins.cli.command import Outcome
 from tests.workspace.project import ROOT
 

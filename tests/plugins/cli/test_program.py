@@ -13,8 +13,8 @@ import pytest
 
 import pegboard
 from pegboard import Status
-from pegboard_cli._commands import OWN, provide_commands
-from pegboard_cli._exits import of_status
+from pegboard_cli._output.exits import of_status
+from pegboard_cli.plugin import OWN, provide_commands
 from tests.plugins.cli.command import COMMAND, Installation, Outcome, tool
 from tests.support.interpreters import printed
 from tests.support.measuring import least
@@ -118,7 +118,7 @@ class TestErrors:
         assert failed.err.splitlines()[-1].startswith("pegboard: --toolkit nowhere:toolkit")
 
     def test_of_our_own_are_one_line_too(self, site: Site, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("pegboard_cli._tools.summary", lambda tool, load: 1 / 0)
+        monkeypatch.setattr("pegboard_cli._commands.tools.summary", lambda tool, load: 1 / 0)
         site.add("dice", tool("roll"))
         failed = run("tools")
         assert failed.code == 1

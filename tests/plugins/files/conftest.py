@@ -9,10 +9,10 @@ from typing import Any, TypeAlias
 import pytest
 
 from pegboard_files import FileTools, _tools
-from pegboard_files._folder import Rules
-from pegboard_files._named_root import NamedRoot
-from pegboard_files._opening import open_beneath, open_by_walking
-from pegboard_files._root import Root
+from pegboard_files._directory.folder import Rules
+from pegboard_files._directory.named_root import NamedRoot
+from pegboard_files._directory.opening import open_beneath, open_by_walking
+from pegboard_files._directory.root import Root
 
 Make: TypeAlias = Callable[..., FileTools]
 

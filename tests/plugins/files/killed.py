@@ -16,7 +16,8 @@ from itertools import cycle
 from pathlib import Path
 from typing import Any
 
-from pegboard_files import FileTools, _replacing
+from pegboard_files import FileTools
+from pegboard_files._directory import replacing as _replacing
 
 SIZE = 1 << 20
 ENOUGH = 200.0

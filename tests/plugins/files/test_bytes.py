@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pegboard_files import _bytes
-from pegboard_files._bytes import blocks, find_all, read_span, version_of
+from pegboard_files._directory import bytes as _bytes
+from pegboard_files._directory.bytes import blocks, find_all, read_span, version_of
 
 
 @pytest.fixture(scope="module")

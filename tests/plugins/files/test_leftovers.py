@@ -13,8 +13,10 @@ from typing import Any
 
 import pytest
 
-from pegboard_files import FileTools, StorageError, _folder, _replacing
-from pegboard_files._folder import temporary_names
+from pegboard_files import FileTools, StorageError
+from pegboard_files._directory import folder as _folder
+from pegboard_files._directory import replacing as _replacing
+from pegboard_files._directory.folder import temporary_names
 from tests.plugins.files.conftest import Make
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the pack is weaker there")
@@ -275,7 +277,8 @@ class TestPlace:
 MOUNTED = """
 import os, sys
 from pathlib import Path
-from pegboard_files import FileTools, _replacing
+from pegboard_files import FileTools
+from pegboard_files._directory import replacing as _replacing
 
 if sys.argv[1] != "unnamed":
     _replacing._unnamed = lambda *_: -1

@@ -10,8 +10,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pegboard import ToolError
-from pegboard_files import _bytes, _lines
-from pegboard_files._lines import Excerpt, Range, parse_range, read_excerpt
+from pegboard_files._directory import bytes as _bytes
+from pegboard_files._text import lines as _lines
+from pegboard_files._text.lines import Excerpt, Range, parse_range, read_excerpt
 
 LIMIT = 1_000
 

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from pegboard_files import FileToolError, FileTools, OutsideError, UnsuitableError, _named_root, _tools
-from pegboard_files._folder import Rules
-from pegboard_files._named_root import NamedRoot
-from pegboard_files._names import Denied
+from pegboard_files import FileToolError, FileTools, OutsideError, UnsuitableError, _tools
+from pegboard_files._directory import named_root as _named_root
+from pegboard_files._directory.folder import Rules
+from pegboard_files._directory.named_root import NamedRoot
+from pegboard_files._directory.names import Denied
 from tests.plugins.files.conftest import names_in
 
 pytestmark = pytest.mark.skipif(sys.platform not in ("linux", "win32"), reason="nothing tells where an open file is")

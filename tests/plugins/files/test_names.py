@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pegboard_files import DEFAULT_DENY
-from pegboard_files._names import Denied, Glob, folded, is_odd
+from pegboard_files._directory.names import Denied, Glob, folded, is_odd
 from tests.support.measuring import paces
 
 

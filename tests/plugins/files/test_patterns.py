@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pegboard_files import UnsuitableError, _patterns
-from pegboard_files._patterns import Pattern
+from pegboard_files import UnsuitableError
+from pegboard_files._text import patterns as _patterns
+from pegboard_files._text.patterns import Pattern
 from tests.support.measuring import paces
 
 TEXTS = [

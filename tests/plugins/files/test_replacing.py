@@ -14,17 +14,11 @@ from typing import Any
 
 import pytest
 
-from pegboard_files import (
-    ChangedError,
-    DeniedError,
-    FileToolError,
-    FileTools,
-    StorageError,
-    _changes,
-    _edits,
-    _replacing,
-)
-from pegboard_files._folder import temporary_names
+from pegboard_files import ChangedError, DeniedError, FileToolError, FileTools, StorageError
+from pegboard_files._directory import replacing as _replacing
+from pegboard_files._directory.folder import temporary_names
+from pegboard_files._text import changes as _changes
+from pegboard_files._text import edits as _edits
 from tests.plugins.files.conftest import Make, names_in
 from tests.support.thinning import first
 

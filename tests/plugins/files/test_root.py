@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pegboard_files import _opening
-from pegboard_files._opening import Opener, open_beneath, open_by_walking
-from pegboard_files._root import Root
+from pegboard_files._directory import opening as _opening
+from pegboard_files._directory.opening import Opener, open_beneath, open_by_walking
+from pegboard_files._directory.root import Root
 from tests.support.thinning import first
 from tests.support.waiting import PATIENCE
 

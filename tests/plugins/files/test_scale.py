@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from pegboard import ToolResult
-from pegboard_files import FileTools, RangeError, UnsuitableError, _lines
-from pegboard_files._folder import Rules
-from pegboard_files._names import Denied
+from pegboard_files import FileTools, RangeError, UnsuitableError
+from pegboard_files._directory.folder import Rules
+from pegboard_files._directory.names import Denied
+from pegboard_files._text import lines as _lines
 from tests.plugins.files import hostile
 from tests.plugins.files.conftest import CONFINED, names_in
 from tests.support.measuring import paces

@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from pegboard_files import FileToolError, FileTools, OutsideError, _bytes, _search, _tools, _walking
-from pegboard_files._walking import Budget
+from pegboard_files import FileToolError, FileTools, OutsideError, _tools
+from pegboard_files._directory import bytes as _bytes
+from pegboard_files._text import search as _search
+from pegboard_files._text.search import Budget
 from tests.support.measuring import paces
 
 
@@ -168,5 +170,5 @@ class TestBudget:
             (base / f"file{number}").touch()
         budget = Budget(entries=100)
         with FileTools(base)._root.folder(".") as folder:
-            assert len(list(_walking.files_beneath(folder, budget))) <= 101
+            assert len(list(_search.files_beneath(folder, budget))) <= 101
         assert budget.spent

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from pegboard import ToolError
-from pegboard_files import FileTools, _views
+from pegboard_files import FileTools
+from pegboard_files._text import views as _views
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the pack needs a POSIX system")
 

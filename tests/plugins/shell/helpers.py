@@ -9,8 +9,9 @@ import statistics
 import pytest
 
 from pegboard import ToolResult
-from pegboard_shell import ShellTools, _sandbox
-from pegboard_shell._places import Places
+from pegboard_shell import ShellTools
+from pegboard_shell._sandbox import sandboxes
+from pegboard_shell._sandbox.places import Places
 from tests.support.measuring import seconds
 from tests.support.waiting import PATIENCE, eventually
 
@@ -65,8 +66,8 @@ def baseline(tools: ShellTools) -> float:
 
 def use_sandbox(sandbox: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Have this sandbox and no other, or skip."""
-    there = {"none": True, "landlock": _sandbox.has_landlock()}
-    there["bubblewrap"] = _sandbox.find_bubblewrap(Places("/", ())) is not None
+    there = {"none": True, "landlock": sandboxes.has_landlock()}
+    there["bubblewrap"] = sandboxes.find_bubblewrap(Places("/", ())) is not None
     if not there[sandbox]:
         pytest.skip(f"{sandbox} cannot be had here")
-    monkeypatch.setattr(_sandbox, "_best", lambda places: sandbox)
+    monkeypatch.setattr(sandboxes, "_best", lambda places: sandbox)

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pegboard_shell._capture import Capture
+from pegboard_shell._running.run import Capture
 
 
 def fed(limit: int, *pieces: bytes) -> Capture:

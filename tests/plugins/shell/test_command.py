@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from pegboard_shell._command import BLANK, MAX_LENGTH, CommandError, read_text, read_words
+from pegboard_shell._policy.command import BLANK, MAX_LENGTH, CommandError, read_text, read_words
 
 
 def refusal(command: str) -> str:

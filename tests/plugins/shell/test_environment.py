@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pegboard_shell import ShellTools
-from pegboard_shell._environment import minimal_environment
+from pegboard_shell._surroundings import minimal_environment
 from tests.plugins.shell.helpers import SANDBOXES, output, run, use_sandbox
 
 SECRETS = {

@@ -6,21 +6,21 @@ import subprocess
 import sys
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from pegboard_shell._confined import Confined
-from pegboard_shell._direct import DirectProcess, killer
-from pegboard_shell._environment import shell_arguments
-from pegboard_shell._launch import Launch, can_supervise, supervisor_arguments
-from pegboard_shell._limits import Limits
-from pegboard_shell._running import Outcome, Run
+from pegboard_shell import Limits
+from pegboard_shell._running.direct import DirectProcess, killer
+from pegboard_shell._running.process import Launch, can_supervise, supervisor_arguments
+from pegboard_shell._running.run import Outcome, Run
+from pegboard_shell._surroundings import shell_arguments
 from tests.plugins.shell.helpers import gone, unique_seconds
 from tests.support.waiting import PATIENCE, given_time
 
 
 def launch(folder: Path, *argv: str) -> Launch:
-    return Launch(Confined("none", argv), str(folder), {"PATH": os.defpath}, grace=0.2)
+    return Launch(argv, str(folder), {"PATH": os.defpath}, grace=0.2)
 
 
 class TestOptions:
@@ -46,10 +46,11 @@ class TestOptions:
 
 class TestCommandLines:
     def test_supervisor(self, tmp_path: Path) -> None:
-        confined = Confined("landlock", ("/bin/ls", "-l"), {"landlock": {"rules": []}}, monitor=True)
-        told = supervisor_arguments(Launch(confined, str(tmp_path), {}, Limits(cpu=3), grace=1.5))
+        limits = Limits(cpu=3).by_resource()
+        plan: dict[str, Any] = {"landlock": {"rules": []}}
+        told = supervisor_arguments(Launch(("/bin/ls", "-l"), str(tmp_path), {}, limits, 1.5, plan, monitor=True))
         assert told[:4] == [sys.executable, "-I", "-S", "-c"]
-        assert Path(told[5], "_supervisor.py").is_file()
+        assert Path(told[5], "supervisor.py").is_file()
         assert marshal.loads(bytes.fromhex(told[6])) == {
             "grace": 1.5,
             "limits": {"RLIMIT_CORE": 0, "RLIMIT_CPU": 3, "RLIMIT_FSIZE": 2 * 1024**3},

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from pegboard_shell import ShellTools, Verdict
-from pegboard_shell._launchers import UNCLEAR, objection, target
-from pegboard_shell._programs import Programs, same_place, trusted_directories
+from pegboard_shell._policy.programs import UNCLEAR, Programs, objection, same_place, target, trusted_directories
 
 MakeProgram = Callable[[str], Path]
 
@@ -338,7 +337,7 @@ class TestPrograms:
         for name in ("a.bat", "b.cmd", "c.exe"):
             (tmp_path / name).write_text("", encoding="utf-8")
             (tmp_path / name).chmod(0o755)
-        monkeypatch.setattr("pegboard_shell._programs._is_windows", lambda: True)
+        monkeypatch.setattr("pegboard_shell._policy.programs._is_windows", lambda: True)
         programs = Programs([str(tmp_path)], str(tmp_path))
         assert [programs.find(name) for name in ("a", "a.bat", "b", "b.cmd")] == [None] * 4
         assert programs.find("c") == programs.find("c.exe") == str(tmp_path / "c.exe")

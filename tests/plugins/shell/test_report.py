@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pegboard import Status
 from pegboard_shell import ShellTools
-from pegboard_shell._report import _escaped
+from pegboard_shell._performing import _escaped
 from tests.plugins.shell.helpers import run
 
 

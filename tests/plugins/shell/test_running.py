@@ -17,7 +17,9 @@ from pathlib import Path
 import pytest
 
 from pegboard import Status, ToolResult
-from pegboard_shell import Limits, ShellTools, _launch, _running
+from pegboard_shell import Limits, ShellTools
+from pegboard_shell._running import process
+from pegboard_shell._running import run as running
 from tests.plugins.shell.helpers import (
     SANDBOXES,
     baseline,
@@ -212,7 +214,7 @@ class TestCancellation:
         assert gone(seconds)
 
     def test_supervisor_that_is_stopped(self, unconfined: ShellTools, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(_running, "_PATIENCE", 0.4)
+        monkeypatch.setattr(running, "_PATIENCE", 0.4)
         seconds = unique_seconds()
         script = f"setsid sleep {seconds} & kill -STOP $PPID; sleep {seconds}"
         result = within(
@@ -225,12 +227,12 @@ class TestCancellation:
 
 def use_supervisor(folder: Path, monkeypatch: pytest.MonkeyPatch, *changes: tuple[str, str]) -> None:
     """Run commands under a supervisor that lacks something."""
-    script = Path(_launch.SUPERVISOR, "_supervisor.py").read_text(encoding="utf-8")
+    script = Path(process.SUPERVISOR, "supervisor.py").read_text(encoding="utf-8")
     for there, instead in changes:
         assert script.count(there) == 1
         script = script.replace(there, instead)
-    (folder / "_supervisor.py").write_text(script, encoding="utf-8")
-    monkeypatch.setattr(_launch, "SUPERVISOR", str(folder))
+    (folder / "supervisor.py").write_text(script, encoding="utf-8")
+    monkeypatch.setattr(process, "SUPERVISOR", str(folder))
 
 
 class TestWithoutAdoption:
@@ -240,7 +242,7 @@ class TestWithoutAdoption:
     def tools(self, unconfined: ShellTools, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ShellTools:
         nothing = (
             ('PROC = "/proc"', 'PROC = "/no/such/folder"'),
-            ("ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER", "print(0"),
+            ("LIBC.prctl(PR_SET_CHILD_SUBREAPER", "print(0"),
         )
         use_supervisor(tmp_path, monkeypatch, *nothing)
         return unconfined

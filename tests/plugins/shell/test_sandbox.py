@@ -10,13 +10,22 @@ from pathlib import Path
 
 import pytest
 
+import pegboard_shell
 from pegboard import Status
-from pegboard_shell import ShellTools, _launch, _sandbox
-from pegboard_shell._bubblewrap import bubblewrap_arguments, bubblewraps, mount_plan
-from pegboard_shell._landlock import landlock_plan
-from pegboard_shell._places import Places
-from pegboard_shell._sandbox import SandboxUnavailableError, available, confine
-from pegboard_shell._seatbelt import seatbelt_arguments
+from pegboard_shell import ShellTools
+from pegboard_shell._running import process
+from pegboard_shell._sandbox import sandboxes
+from pegboard_shell._sandbox.places import Places
+from pegboard_shell._sandbox.sandboxes import (
+    SandboxUnavailableError,
+    available,
+    bubblewrap_arguments,
+    bubblewraps,
+    confine,
+    landlock_plan,
+    mount_plan,
+    seatbelt_arguments,
+)
 from tests.plugins.shell.helpers import output, run, use_sandbox
 
 PYTHON = f"'{sys.executable}'"
@@ -226,7 +235,7 @@ class TestConfinement:
         if sandbox == "landlock":
             monkeypatch.undo()
             monkeypatch.setattr(sys, "prefix", str(space / "deep" / "venv"))
-            monkeypatch.setattr(_sandbox, "find_bubblewrap", lambda places: None)
+            monkeypatch.setattr(sandboxes, "find_bubblewrap", lambda places: None)
             assert available("auto", tools._around.places) == "none"
             return
         run(
@@ -234,6 +243,11 @@ class TestConfinement:
             "echo x > deep/venv/lib/module.py; rm -rf deep; mv deep/venv deep/venv2; mv deep deep2; mkdir -p deep",
         )
         assert code.read_text(encoding="utf-8") == "mine"
+
+    def test_code_of_this_pack_is_all_of_its_folder(self) -> None:
+        folder = Path(pegboard_shell.__file__).resolve().parent
+        assert str(folder) in Places.of(str(folder.parent), None).own_code
+        assert Places.of(str(folder), None).exposed
 
     @pytest.mark.parametrize("way", ["the workspace itself", "a link in it", "an interpreter by a link in it"])
     def test_code_that_cannot_be_kept_means_no_sandbox(
@@ -262,8 +276,8 @@ class TestConfinement:
         self, shell: OpenShell, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         tools = shell(sandbox="auto")
-        answers = iter([_sandbox._best(tools._around.places)])
-        monkeypatch.setattr(_sandbox, "_best", lambda places: next(answers, "none"))
+        answers = iter([sandboxes._best(tools._around.places)])
+        monkeypatch.setattr(sandboxes, "_best", lambda places: next(answers, "none"))
         assert run(tools, "true").status is Status.ERROR
 
     def test_allow_list_holds_in_it_too(self, sandbox: str, space: Path) -> None:
@@ -276,7 +290,7 @@ class TestChoice:
     PLACES = Places("/w", ())
 
     def test_required_and_not_there_runs_nothing(self, space: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(_sandbox, "_best", lambda places: "none")
+        monkeypatch.setattr(sandboxes, "_best", lambda places: "none")
         for options in ({"allow": ["touch"]}, {"shell": True}, {"approve": lambda request: True}):
             result = run(ShellTools(space, sandbox="required", **options), "touch x")
             assert (result.status, result.error and result.error.kind) == (Status.ERROR, "sandbox")
@@ -284,7 +298,7 @@ class TestChoice:
         assert not list(space.iterdir())
 
     def test_auto_without_one_says_so_and_asks_for_a_shell(self, space: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(_sandbox, "_best", lambda places: "none")
+        monkeypatch.setattr(sandboxes, "_best", lambda places: "none")
         assert run(ShellTools(space, allow=["true"]), "true").data["sandbox"] == "none"
         assert run(ShellTools(space, shell=True), "true").status is Status.DENIED
 
@@ -301,8 +315,8 @@ class TestChoice:
         self, monkeypatch: pytest.MonkeyPatch, platform: str, bubblewrap: str | None, landlock: bool, expected: str
     ) -> None:
         monkeypatch.setattr(sys, "platform", platform)
-        monkeypatch.setattr(_sandbox, "find_bubblewrap", lambda places: bubblewrap)
-        monkeypatch.setattr(_sandbox, "has_landlock", lambda: landlock)
+        monkeypatch.setattr(sandboxes, "find_bubblewrap", lambda places: bubblewrap)
+        monkeypatch.setattr(sandboxes, "has_landlock", lambda: landlock)
         assert available("auto", self.PLACES) == expected
         assert available("none", self.PLACES) == "none"
         if expected == "none":
@@ -310,20 +324,20 @@ class TestChoice:
                 available("required", self.PLACES)
 
     def test_landlock_that_cannot_hold_signals_is_no_sandbox(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(_sandbox, "landlock_version", lambda: 5)
-        assert not _sandbox.has_landlock()
+        monkeypatch.setattr(sandboxes, "landlock_version", lambda: 5)
+        assert not sandboxes.has_landlock()
 
     @pytest.mark.parametrize("missing", ["machine", "supervisor"])
     def test_nothing_is_a_sandbox_without(self, monkeypatch: pytest.MonkeyPatch, missing: str) -> None:
         """A filter for the calls of this machine, or a program that puts the command into the sandbox."""
-        _sandbox._works.cache_clear()
+        sandboxes._works.cache_clear()
         if missing == "machine":
             monkeypatch.setattr(platform, "machine", lambda: "pdp11")
         else:
-            monkeypatch.setattr(_launch, "can_supervise", lambda: False)
-        assert not _sandbox.has_landlock()
-        assert _sandbox.find_bubblewrap(self.PLACES) is None
-        _sandbox._works.cache_clear()
+            monkeypatch.setattr(process, "can_supervise", lambda: False)
+        assert not sandboxes.has_landlock()
+        assert sandboxes.find_bubblewrap(self.PLACES) is None
+        sandboxes._works.cache_clear()
 
     def test_bubblewrap_in_the_workspace_is_not_used(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (tmp_path / "bwrap").symlink_to("/bin/true")
@@ -334,7 +348,7 @@ class TestChoice:
     def test_seatbelt_does_not_count_as_a_required_sandbox(
         self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:
-        monkeypatch.setattr(_sandbox, "_best", lambda places: "seatbelt")
+        monkeypatch.setattr(sandboxes, "_best", lambda places: "seatbelt")
         with pytest.raises(SandboxUnavailableError):
             available("required", self.PLACES)
         assert not ShellTools(tmp_path, shell=True).is_command_allowed("ls")
@@ -342,10 +356,11 @@ class TestChoice:
 
     def test_macos_has_seatbelt(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         monkeypatch.setattr(sys, "platform", "darwin")
-        monkeypatch.setattr(_sandbox, "SEATBELT", sys.executable)
+        assert sandboxes.SEATBELT == "/usr/bin/sandbox-exec"
+        monkeypatch.setattr(sandboxes, "SEATBELT", sys.executable)
         assert available("auto", self.PLACES) == "seatbelt"
         confined = confine(["/bin/ls", "-l"], Places(str(tmp_path), ()), mode="auto", network=False)
-        assert confined.argv[:2] == ("/usr/bin/sandbox-exec", "-p")
+        assert confined.argv[:2] == (sys.executable, "-p")
         assert confined.argv[-2:] == ("/bin/ls", "-l")
         assert not confined.monitor
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pegboard_shell._seccomp import call_filter
+from pegboard_shell._sandbox.seccomp import call_filter
 
 HEADERS = {
     "x86_64": Path("/usr/include/x86_64-linux-gnu/asm/unistd_64.h"),

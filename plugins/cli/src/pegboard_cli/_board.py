@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout
 from importlib import import_module
 from pathlib import Path
@@ -13,18 +13,17 @@ from typing import Any, Final
 
 import click
 
-from pegboard import PegboardError, Toolkit
-from pegboard.inspection import Contribution, Plugins, plugins_of
-from pegboard_cli import _commands
-from pegboard_cli._names import known_pack
+from pegboard import PegboardError, Toolkit, UnknownNameError
+from pegboard.inspection import Contribution, Plugins, plugins_of, suggestion
+from pegboard_cli import plugin
 from pegboard_cli._options import BoardOptions
-from pegboard_cli._output import note
+from pegboard_cli._output.printing import note
 
-__all__ = ["Replaced", "hand_on", "load_plugins", "opened", "settings_file", "spoken"]
+__all__ = ["Replaced", "hand_on", "known_name", "known_pack", "load_plugins", "opened", "settings_file", "spoken"]
 
 FILE: Final = "pegboard.toml"
 PATIENCE: Final = 2.0
-"""Seconds after which a word is said about plugins that take their time."""
+"""Seconds after which a line is printed about plugins that take their time."""
 
 
 def settings_file(options: BoardOptions) -> Path | None:
@@ -88,7 +87,7 @@ def load_plugins(options: BoardOptions, *, imports: bool = True, settings: bool 
             del environ[name]
     selection = arguments.pop("plugins", "installed")
     with redirect_stdout(sys.stderr), _patience():
-        own = (_commands,) if imports else ()
+        own = (plugin,) if imports else ()
         plugins = Plugins.load(selection=selection, environ=environ, imports=imports, builtin=own, **arguments)
     if imports:
         _give_way(plugins)
@@ -178,3 +177,26 @@ def _patience() -> Iterator[None]:
         yield
     finally:
         timer.cancel()
+
+
+# Names from the command line: whether they exist -------------------------------------------------------------------
+
+
+def _normal(name: str) -> str:
+    """A pack's name as it is compared: `Acme_Paint` is `acme-paint`."""
+    return name.lower().replace("_", "-").replace(".", "-")
+
+
+def known_name(what: str, name: str, known: Iterable[str], aliases: Mapping[str, str] | None = None) -> str:
+    """The known name that is meant. Raises `UnknownNameError` naming those that there are."""
+    names = sorted(set(known))
+    meant = {_normal(each): each for each in names} | {_normal(alias): each for alias, each in (aliases or {}).items()}
+    if _normal(name) in meant:
+        return meant[_normal(name)]
+    raise UnknownNameError(f"there is no {what} {name!r}. {suggestion(name, names, noun=f'{what}s')}")
+
+
+def known_pack(plugins: Plugins, name: str) -> str:
+    """The installed plugin of that name, or of that distribution. Raises `UnknownNameError`."""
+    found = {each.name: each.distribution for each in plugins.records if each.entry_point is not None}
+    return known_name("plugin", name, found, {by: name for name, by in found.items() if by})

@@ -28,7 +28,7 @@ class BoardOptions:
 
     @property
     def selects(self) -> bool:
-        """Whether anything was said about how a board is assembled."""
+        """Whether an option decides how a board is assembled."""
         return bool(self.config or self.block or self.settings) or self.plugins is not None
 
 

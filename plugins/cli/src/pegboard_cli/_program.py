@@ -11,9 +11,9 @@ import click
 
 import pegboard
 from pegboard import PegboardError, UnknownNameError
-from pegboard_cli import _exits
 from pegboard_cli._options import BoardOptions, board_options
-from pegboard_cli._output import clean, print_traceback
+from pegboard_cli._output import exits
+from pegboard_cli._output.printing import clean, print_traceback
 
 __all__ = ["Program", "main"]
 
@@ -23,23 +23,23 @@ class Program(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names of our own commands; those of packs have a section of their own in the help."""
-        from pegboard_cli._commands import OWN
+        from pegboard_cli.plugin import OWN
 
         return sorted(OWN)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         """The command of that name, imported now."""
-        from pegboard_cli._commands import OWN, click_command
-        from pegboard_cli._foreign import Replaceable, find_command
+        from pegboard_cli._external import Replaceable, find_command
+        from pegboard_cli.plugin import OWN, click_command
 
         if name in OWN:
             return Replaceable(click_command(name))
         return find_command(name, ctx.ensure_object(BoardOptions))
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the commands without importing ours, and ask the plugins for theirs."""
-        from pegboard_cli._commands import OWN
-        from pegboard_cli._foreign import describe_commands
+        """Write the commands without importing ours, and ask the plugins for those of packs."""
+        from pegboard_cli._external import describe_commands
+        from pegboard_cli.plugin import OWN
 
         with formatter.section("Commands"):
             formatter.write_dl([(each.name, each.help) for each in OWN.values()])
@@ -50,7 +50,7 @@ class Program(click.Group):
 
     def complete(self, kind: str, ctx: click.Context, incomplete: str) -> list[str]:
         """The names of a kind that a shell may complete."""
-        from pegboard_cli._completion import complete
+        from pegboard_cli._commands.completion import complete
 
         return complete(kind, ctx, incomplete)
 
@@ -76,26 +76,26 @@ def guarded(action: Callable[[], Any], options: BoardOptions) -> int:
     try:
         result = action()
         sys.stdout.flush()
-        return result if isinstance(result, int) else _exits.OK
+        return result if isinstance(result, int) else exits.OK
     except (click.Abort, KeyboardInterrupt):
         click.echo("pegboard: interrupted", err=True)
-        return _exits.INTERRUPTED
+        return exits.INTERRUPTED
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.ctx.get_help())
-        return _exits.OK
+        return exits.OK
     except click.ClickException as error:
         return _complain(error, _usage(error), error.exit_code, options)
     except UnknownNameError as error:
-        return _complain(error, str(error), _exits.NOT_FOUND, options)
+        return _complain(error, str(error), exits.NOT_FOUND, options)
     except PegboardError as error:
-        return _complain(error, str(error), _exits.FAILED, options)
+        return _complain(error, str(error), exits.FAILED, options)
     except BrokenPipeError:
         return _closed()
     except OSError as error:
-        return _complain(error, str(error), _exits.FAILED, options)
-    except Exception as error:  # noqa: BLE001 - a person at a terminal is told in one line whatever it is
+        return _complain(error, str(error), exits.FAILED, options)
+    except Exception as error:  # noqa: BLE001 - whatever it is, a person at a terminal reads one line
         message = f"this is a fault of pegboard or of a pack: {type(error).__name__}: {error}; --traceback shows where"
-        return _complain(error, message, _exits.FAILED, options)
+        return _complain(error, message, exits.FAILED, options)
 
 
 def _complain(error: Exception, message: str, code: int, options: BoardOptions) -> int:
@@ -120,7 +120,7 @@ def _usage(error: click.ClickException) -> str:
 def _closed() -> int:
     # Python would complain when it flushes at exit.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return _exits.OK
+    return exits.OK
 
 
 def _version(ctx: click.Context, parameter: click.Parameter, value: bool) -> None:

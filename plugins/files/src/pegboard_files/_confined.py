@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
-from pegboard_files._bytes import read_span
-from pegboard_files._errors import UnsuitableError
-from pegboard_files._folder import Rules
-from pegboard_files._messages import refusals, shown
-from pegboard_files._named_root import open_root
-from pegboard_files._names import Denied
-from pegboard_files._replacing import replacement, write_all
+from pegboard_files._directory.bytes import read_span
+from pegboard_files._directory.folder import Rules
+from pegboard_files._directory.named_root import open_root
+from pegboard_files._directory.names import Denied
+from pegboard_files._directory.replacing import replacement, write_all
+from pegboard_files._errors import UnsuitableError, refusals, shown
 from pegboard_files._settings import DEFAULT_DENY, DEFAULT_MAX_BYTES, DEFAULT_MAX_DEPTH
 
 __all__ = ["ConfinedFolder"]

@@ -1,10 +1,19 @@
-"""What goes wrong, as types: all are `ToolError`s, whose message the model reads as it is."""
+"""What goes wrong: as types, and in words that the model reads, with the next act and without a path of the host."""
 
 from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from pegboard import ToolError
 
 __all__ = [
+    "DENIED",
+    "HARD_LINKED",
+    "ODD_NAME",
+    "PROTECTED",
     "ChangedError",
     "DeniedError",
     "FileToolError",
@@ -13,6 +22,10 @@ __all__ = [
     "RangeError",
     "StorageError",
     "UnsuitableError",
+    "counted",
+    "os_error",
+    "refusals",
+    "shown",
 ]
 
 
@@ -46,3 +59,69 @@ class ChangedError(FileToolError):
 
 class StorageError(FileToolError):
     """The system refuses: no permission, no space, a read-only file system."""
+
+
+# Refusals of our own, beside the numbers of the system.
+DENIED, HARD_LINKED, PROTECTED, ODD_NAME = -1, -2, -3, -4
+
+_LOOK = " list_directory shows what is there."
+_USE = " Use list_directory."
+_REASONS: dict[int, tuple[type[FileToolError], str]] = {
+    errno.EXDEV: (
+        OutsideError,
+        'it leads outside the base directory. Use a path relative to it; "." is the base directory itself.',
+    ),
+    DENIED: (DeniedError, "the settings of this tool do not allow it."),
+    HARD_LINKED: (DeniedError, "it has several names (hard links), which the settings of this tool do not allow."),
+    PROTECTED: (DeniedError, "the file is write-protected."),
+    ODD_NAME: (UnsuitableError, "a new name must not hold backslashes or control characters. Separate names by /."),
+    errno.ENOENT: (MissingError, f"there is no such file or directory.{_LOOK}"),
+    errno.ENOTDIR: (MissingError, f"a part of it is not a directory.{_LOOK}"),
+    errno.EILSEQ: (UnsuitableError, "the path holds characters that no file name can have."),
+    errno.EINVAL: (UnsuitableError, "a path must not be empty or hold NUL characters."),
+    errno.EISDIR: (UnsuitableError, f"it is a directory.{_USE}"),
+    errno.ELOOP: (UnsuitableError, "it leads through too many symbolic links."),
+    errno.ENAMETOOLONG: (UnsuitableError, "the path is too long or too deep."),
+    errno.ENXIO: (UnsuitableError, "it is not a regular file."),
+    errno.EACCES: (StorageError, "permission denied."),
+    errno.EROFS: (StorageError, "the file system is read-only."),
+    errno.ENOSPC: (StorageError, "there is no space left. Nothing was changed."),
+    getattr(errno, "EDQUOT", errno.ENOSPC): (StorageError, "the disk quota is used up. Nothing was changed."),
+    errno.EFBIG: (StorageError, "the file would become larger than the system allows. Nothing was changed."),
+}
+
+
+@contextmanager
+def refusals(path: str, act: str = "open", *, listed: bool = True) -> Iterator[None]:
+    """Turn errors of the system about a path into `FileToolError`s: "Cannot open <path>: <reason and next act>".
+
+    Where nothing is `listed`, no tool is named that the model may not have.
+    """
+    try:
+        yield
+    except OSError as error:
+        number = error.errno or 0
+        kind, reason = _REASONS.get(number, (StorageError, f"{os.strerror(number)}."))
+        reason = reason if listed else reason.removesuffix(_LOOK).removesuffix(_USE)
+        raise kind(f"Cannot {act} {shown(path)}: {reason}") from error
+
+
+def shown(name: str, limit: int = 200) -> str:
+    """A name as one line of printable text, shortened in the middle.
+
+    A line feed in a file's name could forge an entry of a listing; bytes that are no UTF-8 have no text at all.
+    """
+    printable = "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in name)
+    if len(printable) > limit:
+        printable = f"{printable[: limit // 2]}...{printable[-limit // 2 :]}"
+    return printable
+
+
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """A number and what it counts: `1 line`, `1,000 lines`."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def os_error(number: int) -> OSError:
+    """An error of the system, or one of our own, without a path."""
+    return OSError(number, os.strerror(number) if number > 0 else "refused")

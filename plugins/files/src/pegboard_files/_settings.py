@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import attrs
 
-from pegboard_files._names import Denied
+from pegboard_files._directory.names import Denied
 
 __all__ = ["DEFAULT_DENY", "DEFAULT_MAX_BYTES", "DEFAULT_MAX_DEPTH", "Settings"]
 

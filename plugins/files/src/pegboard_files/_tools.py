@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
+import functools
 import os
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from itertools import islice
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn, cast
 
 import pegboard
 from pegboard import ToolResult
-from pegboard_files._bytes import read_at, version_of
-from pegboard_files._changes import Writer, encoded
-from pegboard_files._edits import insert_line, replace_lines, replace_text
-from pegboard_files._errors import RangeError, UnsuitableError
-from pegboard_files._folder import Rules
-from pegboard_files._lines import parse_range, read_excerpt
-from pegboard_files._messages import counted, refusals, shown
-from pegboard_files._named_root import open_root
-from pegboard_files._names import Denied
-from pegboard_files._read_only import bare_tools, plain_kind
-from pegboard_files._search import MAX_FILES, MAX_MATCHES, Wanted, find, glob_of, search
+from pegboard_files._directory.bytes import read_at, version_of
+from pegboard_files._directory.folder import Rules
+from pegboard_files._directory.named_root import open_root
+from pegboard_files._directory.names import Denied
+from pegboard_files._errors import DeniedError, RangeError, UnsuitableError, counted, refusals, shown
 from pegboard_files._settings import DEFAULT_DENY, DEFAULT_MAX_BYTES, DEFAULT_MAX_DEPTH, Settings
-from pegboard_files._views import listing, render_excerpt, render_listing
-from pegboard_files._walking import Budget
+from pegboard_files._text.changes import Writer, encoded
+from pegboard_files._text.edits import insert_line, replace_lines, replace_text
+from pegboard_files._text.lines import parse_range, read_excerpt
+from pegboard_files._text.search import MAX_FILES, MAX_MATCHES, Budget, Wanted, find, glob_of, search
+from pegboard_files._text.views import listing, render_excerpt, render_listing
 
 __all__ = ["FileTools"]
 
@@ -40,12 +38,12 @@ class FileTools:
         cls, base_dir: str | os.PathLike[str] | None = None, *, read_only: bool | None = None, **_: Any
     ) -> FileTools:
         """An instance of a class without the tools that write, where these are not wanted."""
-        made: FileTools = bare_tools(cls, base_dir is None if read_only is None else read_only)
+        made: FileTools = _bare_tools(cls, base_dir is None if read_only is None else read_only)
         return made
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copies are of the same kind, whatever the class of the tools that only read is called."""
-        return bare_tools, (plain_kind(self), self.read_only), self.__dict__
+        return _bare_tools, (_plain_kind(self), self.read_only), self.__dict__
 
     def __init__(
         self,
@@ -217,3 +215,32 @@ class FileTools:
 def _cut_short(more: bool, reason: str, budget: Budget) -> str:
     reason = reason if more else budget.spent
     return f"; the search ended early because {reason}: narrow it" if reason else ""
+
+
+# Tools that only read: the same class without the marks of those that write ---------------------------------------
+
+
+class _ReadOnly:
+    """A base in front of a class of file tools: these methods are not marked as tools, so they are not registered."""
+
+    def write_text_file(self, *_: Any, **__: Any) -> NoReturn:
+        """Refuses."""
+        raise DeniedError("These file tools are read-only.")
+
+    insert_text_file = edit_text_file = write_text_file
+
+
+def _bare_tools(cls: type, only_reads: bool) -> Any:
+    """An instance of `cls` that is not initialised yet, with or without the tools that write."""
+    return object.__new__(_read_only_kind(cast("Hashable", cls)) if only_reads else cls)
+
+
+def _plain_kind(tools: object) -> type:
+    """The class that `_bare_tools` was called with."""
+    cls = type(tools)
+    return cls.__mro__[2] if issubclass(cls, _ReadOnly) else cls
+
+
+@functools.cache
+def _read_only_kind(cls: Any) -> type:
+    return type(cls.__name__, (_ReadOnly, cls), {"__module__": cls.__module__, "__doc__": cls.__doc__})

@@ -5,29 +5,27 @@ from __future__ import annotations
 import math
 import os
 import weakref
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from functools import partial
-from typing import Annotated, Any, Final, final
+from inspect import isawaitable
+from typing import Annotated, Any, TypeAlias, final
 
 import attrs
 
 import pegboard
 from pegboard import Approval, ApprovalRequest, Emitter, ExecutionPolicy, Param, Status, Tool, ToolCall, ToolResult
-from pegboard_shell._consent import Approver, consent
-from pegboard_shell._environment import minimal_environment, shell_arguments
-from pegboard_shell._limits import Limits
-from pegboard_shell._places import Places
-from pegboard_shell._policy import ArgumentPredicate, Decision, Policy, Verdict
-from pegboard_shell._programs import Programs, trusted_directories
-from pegboard_shell._results import NAME, refused
-from pegboard_shell._sandbox import MODES, SandboxMode, SandboxUnavailableError, available
-from pegboard_shell._surroundings import Surroundings
+from pegboard_shell._performing import NAME, perform, refused
+from pegboard_shell._policy.decision import ArgumentPredicate, Decision, Policy, Verdict
+from pegboard_shell._policy.programs import Programs, trusted_directories
+from pegboard_shell._sandbox.places import Places
+from pegboard_shell._sandbox.sandboxes import MODES, SandboxMode, SandboxUnavailableError, available
+from pegboard_shell._settings import DEFAULT_MAX_OUTPUT, DEFAULT_TIMEOUT, Limits
+from pegboard_shell._surroundings import Surroundings, minimal_environment, shell_arguments
 
-__all__ = ["DEFAULT_MAX_OUTPUT", "DEFAULT_TIMEOUT", "ShellTools"]
+__all__ = ["ShellTools"]
 
-DEFAULT_TIMEOUT: Final = 300.0
-DEFAULT_MAX_OUTPUT: Final = 64 * 1024
-
+Answer: TypeAlias = bool | Approval
+Approver: TypeAlias = Callable[[ApprovalRequest], Answer | Awaitable[Answer]]
 Seconds = Annotated[float | None, Param(gt=0)]
 
 
@@ -78,7 +76,9 @@ class ShellTools:
         programs, started_by = Programs(directories, self.base_dir), shell_arguments(visible) if shell else ()
         held = limits if isinstance(limits, Limits) else Limits(**(limits or {}))
         self._policy = Policy(programs, allow=allow, deny=deny, arguments=arguments, shell=started_by)
-        self._around = Surroundings(self.base_dir, visible, places, sandbox, network, held, grace, max_output)
+        self._around = Surroundings(
+            self.base_dir, visible, places, sandbox, network, held.by_resource(), grace, max_output
+        )
         self._shell = shell
         self._approve = approve
         self._timeout, self._max_timeout = min(timeout, max_timeout), max_timeout
@@ -192,7 +192,7 @@ class ShellTools:
         around = self._around
         if self._shell and decision.verdict is Verdict.ALLOW:  # for the sake of its sandbox, which it must have then
             around = attrs.evolve(around, sandbox="required")
-        # A toolkit has asked for approval by now, or was told that it need not.
+        # A toolkit has asked for approval by now, or knows that none is needed.
         approved = edited or (in_toolkit and self._approve is None)
         if decision.verdict is Verdict.ASK and not approved:
             sent: dict[str, Any] = {"command": command} | ({} if asked_for is None else {"timeout": asked_for})
@@ -207,8 +207,6 @@ class ShellTools:
             return refused(Status.INVALID, "command", decision.reason)
         if decision.verdict is Verdict.DENY:
             return _not_run(decision.reason)
-        from pegboard_shell._performing import perform
-
         return await perform(decision.argv, around, seconds, emitter, self._runs, in_toolkit=in_toolkit)
 
     async def _answer(self, decision: Decision, arguments: Mapping[str, Any]) -> Approval:
@@ -216,12 +214,24 @@ class ShellTools:
             remedy = "ShellTools(allow=[...]) lists what runs unasked, approve= says who is asked"
             return Approval.deny(f"{decision.reason}, and there is no approver (to allow it: {remedy})")
         tool = Tool.from_function(self._execute, name=NAME)
-        return await consent(self._approve, ApprovalRequest(tool, "", dict(arguments), decision.reason))
+        return await _consent(self._approve, ApprovalRequest(tool, "", dict(arguments), decision.reason))
 
     def close(self) -> None:
         """Stop what runs. Commands that are started later run as before."""
         for run in list(self._runs):
             run.stop()
+
+
+async def _consent(approver: Approver, request: ApprovalRequest) -> Approval:
+    """The approver's answer; whatever is no clear yes is a no. One that is not async holds up the event loop."""
+    try:
+        answer = approver(request)
+        answer = await answer if isawaitable(answer) else answer
+    except Exception as error:  # noqa: BLE001 - an approver that fails must not let the command through
+        return Approval.deny(f"asking for approval failed: {error}")
+    if isinstance(answer, Approval):
+        return answer
+    return Approval.approve() if answer is True else Approval.deny("it was not approved")
 
 
 def _not_run(reason: str) -> ToolResult:

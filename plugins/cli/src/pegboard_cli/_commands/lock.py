@@ -1,0 +1,41 @@
+"""`pegboard lock`: writes down the board as it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from pegboard_cli._board import opened
+from pegboard_cli._checks.lockfile import LOCK, Lock
+from pegboard_cli._options import BoardOptions, board_options, json_option
+from pegboard_cli._output.printing import clean, note, plain, print_json
+from pegboard_policy import unenforced
+
+__all__ = ["command"]
+
+
+@click.command("lock")
+@click.option("--lock-file", type=click.Path(path_type=Path), default=Path(LOCK), show_default=True, metavar="FILE")
+@json_option
+@board_options
+@click.pass_obj
+def command(options: BoardOptions, lock_file: Path, as_json: bool) -> None:
+    """Write down names, schemas and versions as they are now.
+
+    `pegboard doctor --locked` fails from then on if a tool comes, goes, or changes its description, schema or effects,
+    or if a distribution has another version: a pack that was looked at once cannot change unseen.
+    """
+    with (
+        unenforced(),
+        opened(options) as toolkit,
+    ):  # a program that asks for the lock can be looked at before there is one
+        lock = Lock.of(toolkit)
+    kept = lock.write(lock_file)
+    if kept is not None:
+        note(f"{lock_file} was damaged; what stood there is in {kept}")
+    if as_json:
+        print_json({"file": str(lock_file), "tools": len(lock.tools), "distributions": dict(lock.distributions)})
+    else:
+        message = f"{lock_file}: {plain(len(lock.tools), 'tool')} of {plain(len(lock.distributions), 'distribution')}"
+        click.echo(clean(message))

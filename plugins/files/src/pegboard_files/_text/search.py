@@ -1,0 +1,186 @@
+"""Searching: which files beneath a directory a pattern means, and which of their lines hold a text."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+from attrs import define, field
+
+from pegboard_files._directory.bytes import BLOCK, read_at
+from pegboard_files._directory.folder import Folder, OpenFile
+from pegboard_files._directory.names import Glob
+from pegboard_files._directory.root import Root
+from pegboard_files._errors import UnsuitableError, shown
+from pegboard_files._text.patterns import Pattern
+from pegboard_files._text.views import decoded
+
+__all__ = ["MAX_FILES", "MAX_MATCHES", "Budget", "Wanted", "files_beneath", "find", "glob_of", "search"]
+
+MAX_FILES = 1000
+MAX_MATCHES = 200
+_MAX_LINE = 10_000  # bytes of a line that are searched
+_MAX_TEXT = 300  # characters of a line that are shown
+_CHECKED = 8192  # bytes at the start of a file in which a NUL tells that it is no text
+
+
+@define
+class Budget:
+    """How long and how far a search may go; `spent` says why it ended early, and is empty while it need not."""
+
+    seconds: float = 20.0
+    entries: int = 200_000
+    spent: str = ""
+    _end: float = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._end = time.monotonic() + self.seconds
+
+    def allows(self, entries: int = 0) -> bool:
+        """Whether to go on, after so many more entries."""
+        self.entries -= entries
+        if self.entries < 0:
+            self.spent = self.spent or "there are too many files"
+        elif time.monotonic() > self._end:
+            self.spent = self.spent or f"it took more than {self.seconds:g} seconds"
+        return not self.spent
+
+
+class Wanted:
+    """What a line must hold: a text, or what a regular expression means. Raises UnsuitableError for none."""
+
+    def __init__(self, pattern: str, *, regex: bool, ignore_case: bool) -> None:
+        if not pattern or "\n" in pattern:
+            raise UnsuitableError("The pattern must be text of one line; it is searched for line by line.")
+        self._pattern = Pattern(pattern if regex else re.escape(pattern), ignore_case=ignore_case)
+        # A line without this text cannot match; most files have no such line.
+        self.literal = (pattern if not regex and not ignore_case else self._pattern.literal).encode(errors="replace")
+        self._exact = not regex and not ignore_case
+
+    def is_in(self, line: bytes) -> bool:
+        """Whether a line holds it."""
+        return self._exact or self._pattern.found_in(line[:_MAX_LINE].decode(errors="surrogateescape"))
+
+    def candidates(self, block: bytes) -> Iterator[tuple[int, int]]:
+        """Where the lines of a block begin and end that may hold it."""
+        start = 0
+        while start < len(block):
+            at = block.find(self.literal, start)
+            if at < 0:
+                return
+            begin = block.rfind(b"\n", start, at) + 1 or start
+            end = block.find(b"\n", at)
+            end = len(block) if end < 0 else end
+            yield begin, end
+            start = end + 1
+
+
+def glob_of(pattern: str | None) -> Glob | None:
+    """The glob that a model wrote. Raises UnsuitableError."""
+    if not pattern:
+        return None
+    try:
+        return Glob.of(pattern)
+    except ValueError as error:
+        raise UnsuitableError(f"The glob cannot be used: {error}.") from None
+
+
+def files_beneath(folder: Folder, budget: Budget, depth: int | None = None) -> Iterator[tuple[Folder, str]]:
+    """The regular files in order of their paths: the directory that holds each, open, and its name.
+
+    Denied ones are left out, as are links and directories deeper than the rules allow.
+    """
+    depth = folder.rules.max_depth if depth is None else depth
+    for name, is_folder in _members(folder, budget):
+        if not budget.allows(1):
+            return
+        if not is_folder:
+            yield folder, name
+        elif depth > 1:
+            # It may have been removed, or not be ours to read.
+            with suppress(OSError), folder.folder(name) as inner:
+                yield from files_beneath(inner, budget, depth - 1)
+
+
+def _members(folder: Folder, budget: Budget) -> list[tuple[str, bool]]:
+    """The names of files and directories, in order, and which of both they are."""
+    found: list[tuple[str, bool]] = []
+    for entry in folder.entries():
+        if len(found) % 1000 == 999 and not budget.allows():
+            break
+        if len(found) > budget.entries:
+            break
+        with suppress(OSError):
+            is_folder = entry.is_dir(follow_symlinks=False)
+            if is_folder or entry.is_file(follow_symlinks=False):
+                found.append((entry.name, is_folder))
+    return sorted(member for member in found if folder.rules.allow(folder.path_of(member[0])))
+
+
+def find(folder: Folder, glob: Glob | None, budget: Budget) -> Iterator[str]:
+    """The paths beneath the base directory of files whose path from `folder` on fits the glob."""
+    for inner, name in files_beneath(folder, budget):
+        path = inner.path_of(name)
+        if glob is None or glob.matches(_below(folder, path)):
+            yield path
+
+
+def search(root: Root, path: str, glob: Glob | None, wanted: Wanted, budget: Budget) -> Iterator[dict[str, Any]]:
+    """The lines that hold what is wanted, as `path`, `line` and `text`: of a file, or of all files in a directory.
+
+    Raises OSError for a path that is neither.
+    """
+    try:
+        with root.file(path) as file:
+            yield from _matches(file, wanted, budget)
+            return
+    except IsADirectoryError:
+        pass
+    with root.folder(path) as folder:
+        for inner, name in files_beneath(folder, budget):
+            if glob is None or glob.matches(_below(folder, inner.path_of(name))):
+                # It may have been removed, or not be ours to read.
+                with suppress(OSError), inner.file(name) as file:
+                    yield from _matches(file, wanted, budget)
+
+
+def _matches(file: OpenFile, wanted: Wanted, budget: Budget) -> Iterator[dict[str, Any]]:
+    """The lines of one file that hold what is wanted."""
+    if b"\0" in read_at(file.descriptor, _CHECKED, 0):
+        return
+    number = 1
+    for block in _whole_lines(file.descriptor):
+        counted_to = 0
+        for begin, end in wanted.candidates(block):
+            if not budget.allows():
+                return
+            line = block[begin:end].removesuffix(b"\r")
+            if wanted.is_in(line):
+                number += block.count(b"\n", counted_to, begin)
+                counted_to = begin
+                yield {"path": shown(file.path), "line": number, "text": _cut(decoded(line[: 4 * _MAX_TEXT]))}
+        number += block.count(b"\n", counted_to)
+        if not budget.allows():
+            return
+
+
+def _whole_lines(descriptor: int) -> Iterator[bytes]:
+    """A file in blocks that end where a line does; lines that are longer than a block are cut."""
+    at, size = 0, os.fstat(descriptor).st_size
+    while at < size and (block := read_at(descriptor, BLOCK, at)):
+        whole = block.rfind(b"\n") + 1 or len(block)
+        block = block[:whole] if at + len(block) < size else block  # its last line goes on
+        yield block
+        at += len(block)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _MAX_TEXT else f"{text[:_MAX_TEXT]}..."
+
+
+def _below(folder: Folder, path: str) -> str:
+    return path if folder.path == "." else path[len(folder.path) + 1 :]

@@ -1,0 +1,45 @@
+"""The rooms of packs that are houses: what each may import of its pack, besides itself.
+
+A room is a folder, or a module that stands beside the folders, each below those that import it. The face of a pack may
+import all of them.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+MAY_IMPORT: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
+    "pegboard_cli": {
+        "_options": (),
+        "plugin": ("_options",),
+        "_output": (),
+        "_board": ("plugin", "_options", "_output"),
+        "_external": ("plugin", "_board", "_options", "_output"),
+        "_checks": ("plugin", "_output"),
+        "_commands": ("_board", "_checks", "_options", "_output"),
+        "_program": ("plugin", "_board", "_commands", "_external", "_options", "_output"),
+    },
+    "pegboard_files": {
+        "_errors": (),
+        "_directory": ("_errors",),
+        "_text": ("_directory", "_errors"),
+        "_settings": ("_directory",),
+        "_confined": ("_directory", "_errors", "_settings"),
+        "_tools": ("_directory", "_errors", "_settings", "_text"),
+    },
+    "pegboard_shell": {
+        "_settings": (),
+        "_policy": (),
+        "_running": (),
+        "_sandbox": ("_policy", "_running"),
+        "_surroundings": ("_sandbox",),
+        "_performing": ("_running", "_sandbox", "_surroundings"),
+        "_tools": ("_performing", "_policy", "_sandbox", "_settings", "_surroundings"),
+    },
+}
+
+MOST_MODULES: Final = {"pegboard_cli": 30, "pegboard_files": 20, "pegboard_shell": 18}
+
+FEWEST_LINES: Final = 25
+"""What makes a module, unless it is a face."""
+
+FACES: Final = ("__init__.py", "__main__.py", "plugin.py")
