@@ -8,7 +8,7 @@ import pytest
 
 from pegboard import SettingsError
 from pegboard_mcp import McpServer, load_mcp_config
-from pegboard_mcp._transports import Http, Sse, Stdio, expanded
+from pegboard_mcp._client.transports import Http, Sse, Stdio, expanded
 
 
 def load(tmp_path: Path, content: Any) -> dict[str, McpServer]:

@@ -42,7 +42,7 @@ class Named:
 
     def offer(self, entry: Any) -> Offer:
         """The server under its terms; `entry` says how it is reached. Raises `SettingsError` naming the key."""
-        from pegboard_mcp._config import seconds_of, server_of, text_of
+        from pegboard_mcp._client.config import seconds_of, server_of, text_of
 
         where, options = f"servers.{self.name}", self.options
         how: dict[str, Any] = {}
@@ -55,7 +55,7 @@ class Named:
         return Offer(server_of(where, self.name, entry, **how), **self._terms(where))
 
     def _terms(self, where: str) -> dict[str, Any]:
-        from pegboard_mcp._config import texts_of
+        from pegboard_mcp._client.config import texts_of
 
         options = self.options
         group = options.get("group", [])
@@ -125,7 +125,7 @@ class Settings:
         """How each server is reached, by name. Raises `SettingsError` for one that is not configured."""
         from_file: Mapping[str, Any] = {}
         if self.config is not None:
-            from pegboard_mcp._config import load_mcp_config, read_entries
+            from pegboard_mcp._client.config import load_mcp_config, read_entries
 
             path = Path(self.config).expanduser()
             load_mcp_config(path)  # says what is wrong with an entry

@@ -6,7 +6,7 @@ from typing import Any, Final, final
 
 from attrs import field, frozen
 
-from pegboard_mcp._sieve import Sieve
+from pegboard_mcp._client.sieve import Sieve
 
 __all__ = ["MOST_TOOLS", "Listing", "list_all"]
 

@@ -15,18 +15,18 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, final
 from attrs import field, frozen
 
 from pegboard import Redaction
-from pegboard_mcp._bridge import Bridge
-from pegboard_mcp._group import end_groups, new_loop
-from pegboard_mcp._listing import Listing, list_all
-from pegboard_mcp._reasons import ConsentError, UnreachableError, innermost, reason
-from pegboard_mcp._redaction import quiet_loggers
-from pegboard_mcp._sieve import Sieve
-from pegboard_mcp._streams import overheard
-from pegboard_mcp._tail import Tail
-from pegboard_mcp._transports import InProcess, Transport
+from pegboard_mcp._client.listing import Listing, list_all
+from pegboard_mcp._client.secrets import quiet_loggers
+from pegboard_mcp._client.sieve import Sieve
+from pegboard_mcp._client.streams import overheard
+from pegboard_mcp._client.transports import InProcess, Transport
+from pegboard_mcp._wire.bridge import Bridge
+from pegboard_mcp._wire.processes import end_groups, new_loop
+from pegboard_mcp._wire.reasons import ConsentError, UnreachableError, innermost, reason
+from pegboard_mcp._wire.tail import Tail
 
 if TYPE_CHECKING:
-    from pegboard_mcp._direct import Direct
+    from pegboard_mcp._wire.direct import Direct
 
 __all__ = ["Connection", "Hearer", "Terms", "close_all"]
 
@@ -261,7 +261,7 @@ class Connection:
         """What the SDK is told about who calls."""
         from mcp_types import Implementation
 
-        from pegboard_mcp._version import VERSION
+        from pegboard_mcp._wire.version import VERSION
 
         return {
             "read_timeout_seconds": self._terms.call_timeout,
@@ -273,7 +273,7 @@ class Connection:
         """The SDK's client, not yet entered. Raises `UnreachableError` for settings that cannot be used."""
         from mcp import Client
 
-        from pegboard_mcp._direct import Direct
+        from pegboard_mcp._wire.direct import Direct
 
         async def hear(message: Any) -> None:
             if type(message).__name__ == "ToolListChangedNotification":

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, Final, final
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from pegboard_mcp._variables import expanded, variables
+from pegboard_mcp._client.variables import expanded, variables
 
 __all__ = ["SHORTEST", "quiet_loggers", "secrets_of", "without_login"]
 

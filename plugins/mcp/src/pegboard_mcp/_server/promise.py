@@ -7,8 +7,8 @@ from typing import Any, final
 from weakref import WeakKeyDictionary
 
 from pegboard import ForeignSchema, RegistrationError, Tool
-from pegboard_mcp._incoming import WRAPPED
-from pegboard_mcp._remote_tool import remote_of
+from pegboard_mcp._client.incoming import WRAPPED
+from pegboard_mcp._client.remote_tool import remote_of
 
 __all__ = ["Promise", "Promises", "takes_any_schema"]
 

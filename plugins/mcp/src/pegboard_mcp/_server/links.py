@@ -11,10 +11,10 @@ from weakref import WeakKeyDictionary
 from attrs import field, frozen
 
 from pegboard import Session
-from pegboard_mcp._callers import LIFETIME, Caller
-from pegboard_mcp._reasons import reason
-from pegboard_mcp._remote_tool import RemoteTool
-from pegboard_mcp._tokens import answered
+from pegboard_mcp._auth.callers import LIFETIME, Caller
+from pegboard_mcp._auth.tokens import answered
+from pegboard_mcp._client.remote_tool import RemoteTool
+from pegboard_mcp._wire.reasons import reason
 
 __all__ = ["Given", "Links", "ReadLink", "not_found"]
 

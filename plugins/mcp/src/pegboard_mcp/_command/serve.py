@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pegboard import PegboardError
-from pegboard_mcp._install import CLIENTS, entry, shown, written
-from pegboard_mcp._program import is_file
-from pegboard_mcp._say import say
+from pegboard_mcp._command.install import CLIENTS, entry, shown, written
+from pegboard_mcp._command.program import is_file
+from pegboard_mcp._wire.say import say
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -86,9 +86,9 @@ def _install(options: Namespace, arguments: list[str]) -> int:
 
 def _check(options: Namespace) -> None:
     """Raises `PegboardError` or `OSError` for what is named and cannot be served; no server of a file is started."""
-    from pegboard_mcp._config import load_mcp_config
-    from pegboard_mcp._program import program_toolkit
-    from pegboard_mcp._selection import Selection
+    from pegboard_mcp._client.config import load_mcp_config
+    from pegboard_mcp._command.program import program_toolkit
+    from pegboard_mcp._server.selection import Selection
 
     for path in options.mcp or ():
         load_mcp_config(path)
@@ -124,9 +124,9 @@ def _elsewhere(options: Namespace, arguments: list[str]) -> list[str]:
 
 def _serve(options: Namespace) -> int:
     from pegboard import Toolkit
-    from pegboard_mcp._config import load_mcp_config
-    from pegboard_mcp._program import program_toolkit
-    from pegboard_mcp._serving import serve_mcp
+    from pegboard_mcp._client.config import load_mcp_config
+    from pegboard_mcp._command.program import program_toolkit
+    from pegboard_mcp._server.serving import serve_mcp
 
     token, keys = _secrets(options)
     with _stray_output_to_stderr():

@@ -20,9 +20,9 @@ from pegboard import (
     ToolCall,
     ToolResult,
 )
-from pegboard_mcp._asking import Asking
-from pegboard_mcp._incoming import WRAPPED, failure, redacted, result_of
-from pegboard_mcp._reasons import UnreachableError, reason
+from pegboard_mcp._client.asking import Asking
+from pegboard_mcp._client.incoming import WRAPPED, failure, redacted, result_of
+from pegboard_mcp._wire.reasons import UnreachableError, reason
 from pegboard_schemas import judged
 
 __all__ = ["UNTRUSTED", "Link", "RemoteTool", "counted", "remote_of", "remote_tool"]

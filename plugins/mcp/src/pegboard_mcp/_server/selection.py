@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Final, final
 
 from pegboard import PegboardError, Session, Tool, Toolkit
-from pegboard_mcp._remote_tool import UNTRUSTED
+from pegboard_mcp._client.remote_tool import UNTRUSTED
 
 __all__ = ["Selection"]
 

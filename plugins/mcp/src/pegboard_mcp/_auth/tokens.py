@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any, TypeAlias, final
 
 from pegboard import PegboardError
-from pegboard_mcp._callers import Caller
+from pegboard_mcp._auth.callers import Caller
 
 __all__ = ["VerifyToken", "answered", "guards"]
 

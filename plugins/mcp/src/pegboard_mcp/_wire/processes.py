@@ -10,7 +10,7 @@ import time
 from contextlib import suppress
 from typing import Any
 
-from pegboard_mcp._keeper import KEEPER
+from pegboard_mcp._wire.keeper import KEEPER
 
 __all__ = ["end_groups", "new_loop"]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pegboard import SettingsError
-from pegboard_mcp._server import McpServer
+from pegboard_mcp._client.server import McpServer
 
 __all__ = ["load_mcp_config", "read_entries", "seconds_of", "server_of", "text_of", "texts_of"]
 

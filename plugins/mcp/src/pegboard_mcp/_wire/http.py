@@ -8,8 +8,8 @@ from typing import Any, Final, final
 
 import httpx2
 
-from pegboard_mcp._flood import Meter
-from pegboard_mcp._tail import Tail
+from pegboard_mcp._wire.flood import Meter
+from pegboard_mcp._wire.tail import Tail
 
 __all__ = ["client"]
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from pegboard import PegboardError
 from pegboard.inspection import write_file
-from pegboard_mcp._guard import parse_address
+from pegboard_mcp._auth.guard import parse_address
 
 __all__ = ["CLIENTS", "entry", "shown", "written"]
 

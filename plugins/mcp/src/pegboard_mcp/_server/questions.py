@@ -13,7 +13,7 @@ from typing import Any, Final, final
 from attrs import asdict, evolve, field, frozen
 
 from pegboard import ForeignSchema, RegistrationError, ToolCall, ToolResult
-from pegboard_mcp._promise import takes_any_schema
+from pegboard_mcp._server.promise import takes_any_schema
 
 __all__ = ["Answers", "AskedOnce", "Desk", "NeededError", "Refused", "State"]
 

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, TypeAlias, fin
 
 from attrs import field, frozen
 
-from pegboard_mcp._oauth import authorization
-from pegboard_mcp._reasons import not_started
-from pegboard_mcp._redaction import without_login
-from pegboard_mcp._sdk import known_options
-from pegboard_mcp._tail import Tail
-from pegboard_mcp._variables import expanded, expanded_all
+from pegboard_mcp._auth.oauth import authorization
+from pegboard_mcp._client.secrets import without_login
+from pegboard_mcp._client.variables import expanded, expanded_all
+from pegboard_mcp._wire.reasons import not_started
+from pegboard_mcp._wire.sdk import known_options
+from pegboard_mcp._wire.tail import Tail
 
 if TYPE_CHECKING:
-    from pegboard_mcp._direct import Direct
+    from pegboard_mcp._wire.direct import Direct
 
 __all__ = ["LONGEST", "Http", "InProcess", "Sse", "Stdio", "Transport", "expanded"]
 
@@ -82,7 +82,7 @@ class Stdio:
             given = {"command": command, "args": args, "env": env, "cwd": cwd}
             parameters = StdioServerParameters(**given, encoding_error_handler="replace")
             return _started(stdio_client(parameters, errlog=tail.file), command)
-        from pegboard_mcp._pipes import piped
+        from pegboard_mcp._wire.pipes import piped
 
         return piped(command, args, env=env, cwd=cwd, tail=tail, direct=direct, longest=self.longest)
 
@@ -172,7 +172,7 @@ def _reached(transport: Http | Sse, tail: Tail) -> tuple[str, Any]:
     """The URL that is asked, without user and password, and what makes the client that asks it."""
     import httpx2
 
-    from pegboard_mcp._http import client
+    from pegboard_mcp._wire.http import client
 
     url, login = without_login(expanded(transport.url))
     auth = authorization(url) if transport.auth == "oauth" else transport.auth

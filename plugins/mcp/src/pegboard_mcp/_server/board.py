@@ -14,16 +14,16 @@ from attrs import define
 
 from pegboard import ApprovalRequest, Chunk, DataBlock, PegboardError, Session, Status, Tool, ToolCall
 from pegboard import ToolResult as Result
-from pegboard_mcp._callers import Caller, Callers, Scopes, SessionFor
-from pegboard_mcp._links import Given, Links, ReadLink, not_found
-from pegboard_mcp._outgoing import answer_of, described, error_of
-from pegboard_mcp._promise import Promises, takes_any_schema
-from pegboard_mcp._questions import Answers, AskedOnce, Desk, NeededError, Refused
-from pegboard_mcp._relay import Held, HeldCalls, Human, human_of_this_call
-from pegboard_mcp._remote_tool import counted, remote_of
-from pegboard_mcp._sdk import connection_of, known_options
-from pegboard_mcp._version import VERSION
-from pegboard_mcp._workshop import Workshop
+from pegboard_mcp._auth.callers import Caller, Callers, Scopes, SessionFor
+from pegboard_mcp._client.remote_tool import counted, remote_of
+from pegboard_mcp._server.links import Given, Links, ReadLink, not_found
+from pegboard_mcp._server.outgoing import answer_of, described, error_of
+from pegboard_mcp._server.promise import Promises, takes_any_schema
+from pegboard_mcp._server.questions import Answers, AskedOnce, Desk, NeededError, Refused
+from pegboard_mcp._server.running import Held, HeldCalls, Human, human_of_this_call
+from pegboard_mcp._server.workshop import Workshop
+from pegboard_mcp._wire.sdk import connection_of, known_options
+from pegboard_mcp._wire.version import VERSION
 
 __all__ = ["BoardServer"]
 

@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from typing import Any, final
 
 from pegboard import Approval, ApprovalRequest, ToolCall
-from pegboard_mcp._relay import human_of_this_call
+from pegboard_mcp._server.running import human_of_this_call
 
 __all__ = ["Asking", "answer", "current_call"]
 

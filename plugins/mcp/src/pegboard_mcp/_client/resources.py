@@ -8,8 +8,8 @@ from typing import Any, Final, Protocol, final
 from attrs import field, frozen
 
 from pegboard import Block, Redaction, ToolCall, ToolError
-from pegboard_mcp._incoming import block_of_resource
-from pegboard_mcp._reasons import reason
+from pegboard_mcp._client.incoming import block_of_resource
+from pegboard_mcp._wire.reasons import reason
 
 __all__ = ["Reader", "ResourceTool", "all_of", "contents", "resource_tools"]
 

@@ -16,8 +16,8 @@ from typing import Any, Final, final
 from urllib.parse import parse_qs, urlsplit
 
 from pegboard.inspection import spelled_out
-from pegboard_mcp._reasons import ConsentError
-from pegboard_mcp._say import say
+from pegboard_mcp._wire.reasons import ConsentError
+from pegboard_mcp._wire.say import say
 
 __all__ = ["authorization", "token_file"]
 

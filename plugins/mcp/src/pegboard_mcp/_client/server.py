@@ -14,15 +14,15 @@ from weakref import WeakSet
 from pegboard import Block, Redaction, Toolkit
 from pegboard.inspection import spelled_out
 from pegboard_mcp._arguments import count, http_url, seconds, text, texts, texts_by_name
-from pegboard_mcp._asking import Asking, answer
-from pegboard_mcp._connection import Connection, Terms, close_all
-from pegboard_mcp._flood import FLOOD
-from pegboard_mcp._listing import MOST_TOOLS, Listing
-from pegboard_mcp._reasons import ConsentError, UnreachableError, is_forgotten
-from pegboard_mcp._redaction import secrets_of
-from pegboard_mcp._remote_tool import RemoteTool, remote_tool
-from pegboard_mcp._resources import all_of, contents, resource_tools
-from pegboard_mcp._transports import LONGEST, Http, InProcess, Sse, Stdio, Transport
+from pegboard_mcp._client.asking import Asking, answer
+from pegboard_mcp._client.connection import Connection, Terms, close_all
+from pegboard_mcp._client.listing import MOST_TOOLS, Listing
+from pegboard_mcp._client.remote_tool import RemoteTool, remote_tool
+from pegboard_mcp._client.resources import all_of, contents, resource_tools
+from pegboard_mcp._client.secrets import secrets_of
+from pegboard_mcp._client.transports import LONGEST, Http, InProcess, Sse, Stdio, Transport
+from pegboard_mcp._wire.flood import FLOOD
+from pegboard_mcp._wire.reasons import ConsentError, UnreachableError, is_forgotten
 
 __all__ = ["McpServer"]
 

@@ -12,15 +12,15 @@ from typing import Any, Final, TypedDict, Unpack, final
 
 from pegboard import PegboardError, Toolkit
 from pegboard_mcp._arguments import check_names, function, http_url, scopes, several, text
-from pegboard_mcp._board_server import BoardServer
-from pegboard_mcp._callers import SessionFor
-from pegboard_mcp._guard import check_address, cross_origin, parse_address, security
-from pegboard_mcp._links import ReadLink
-from pegboard_mcp._reasons import innermost
-from pegboard_mcp._say import say
-from pegboard_mcp._selection import Selection
-from pegboard_mcp._stdin import endable_stdin
-from pegboard_mcp._tokens import VerifyToken, guards
+from pegboard_mcp._auth.callers import SessionFor
+from pegboard_mcp._auth.guard import check_address, cross_origin, parse_address, security
+from pegboard_mcp._auth.tokens import VerifyToken, guards
+from pegboard_mcp._server.board import BoardServer
+from pegboard_mcp._server.links import ReadLink
+from pegboard_mcp._server.selection import Selection
+from pegboard_mcp._wire.reasons import innermost
+from pegboard_mcp._wire.say import say
+from pegboard_mcp._wire.terminal import endable_stdin
 
 __all__ = ["Served", "ServedOverHttp", "mcp_server", "serve_mcp", "serve_mcp_async"]
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, Generic, TypeVar, final
 
-from pegboard_mcp._reasons import UnreachableError
+from pegboard_mcp._wire.reasons import UnreachableError
 
 __all__ = ["Bridge", "Mailbox", "Mailboxes"]
 

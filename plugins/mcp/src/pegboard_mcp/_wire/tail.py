@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from typing import TextIO, final
 
-from pegboard_mcp._flood import FLOOD
+from pegboard_mcp._wire.flood import FLOOD
 
 __all__ = ["Tail"]
 

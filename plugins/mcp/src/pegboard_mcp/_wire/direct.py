@@ -21,9 +21,9 @@ from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT, ErrorData, JSONRPCNoti
 from opentelemetry.propagate import inject
 from opentelemetry.trace import SpanKind, Status, StatusCode, get_tracer
 
-from pegboard_mcp._asking import Asking, current_call
-from pegboard_mcp._bridge import Mailbox, Mailboxes
-from pegboard_mcp._reasons import UnreachableError
+from pegboard_mcp._client.asking import Asking, current_call
+from pegboard_mcp._wire.bridge import Mailbox, Mailboxes
+from pegboard_mcp._wire.reasons import UnreachableError
 
 __all__ = ["Direct"]
 

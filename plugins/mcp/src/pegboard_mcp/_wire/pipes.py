@@ -16,10 +16,10 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any, Final, cast, final
 
-from pegboard_mcp._direct import Direct
-from pegboard_mcp._flood import Meter
-from pegboard_mcp._reasons import UnreachableError, not_started
-from pegboard_mcp._tail import Tail
+from pegboard_mcp._wire.direct import Direct
+from pegboard_mcp._wire.flood import Meter
+from pegboard_mcp._wire.reasons import UnreachableError, not_started
+from pegboard_mcp._wire.tail import Tail
 
 __all__ = ["piped"]
 
