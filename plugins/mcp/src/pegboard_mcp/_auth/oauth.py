@@ -17,7 +17,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from pegboard.inspection import spelled_out
 from pegboard_mcp._wire.reasons import ConsentError
-from pegboard_mcp._wire.say import say
+from pegboard_mcp._wire.terminal import say
 
 __all__ = ["authorization", "token_file"]
 

@@ -23,7 +23,7 @@ from pegboard_mcp._client.transports import InProcess, Transport
 from pegboard_mcp._wire.bridge import Bridge
 from pegboard_mcp._wire.processes import end_groups, new_loop
 from pegboard_mcp._wire.reasons import ConsentError, UnreachableError, innermost, reason
-from pegboard_mcp._wire.tail import Tail
+from pegboard_mcp._wire.unrequested import Tail
 
 if TYPE_CHECKING:
     from pegboard_mcp._wire.direct import Direct

@@ -21,8 +21,8 @@ from pegboard_mcp._client.remote_tool import RemoteTool, remote_tool
 from pegboard_mcp._client.resources import all_of, contents, resource_tools
 from pegboard_mcp._client.secrets import secrets_of
 from pegboard_mcp._client.transports import LONGEST, Http, InProcess, Sse, Stdio, Transport
-from pegboard_mcp._wire.flood import FLOOD
 from pegboard_mcp._wire.reasons import ConsentError, UnreachableError, is_forgotten
+from pegboard_mcp._wire.unrequested import FLOOD
 
 __all__ = ["McpServer"]
 

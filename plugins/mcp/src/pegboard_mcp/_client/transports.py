@@ -14,7 +14,7 @@ from pegboard_mcp._client.secrets import without_login
 from pegboard_mcp._client.variables import expanded, expanded_all
 from pegboard_mcp._wire.reasons import not_started
 from pegboard_mcp._wire.sdk import known_options
-from pegboard_mcp._wire.tail import Tail
+from pegboard_mcp._wire.unrequested import Tail
 
 if TYPE_CHECKING:
     from pegboard_mcp._wire.direct import Direct

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pegboard import PegboardError
 from pegboard_mcp._command.install import CLIENTS, entry, shown, written
 from pegboard_mcp._command.program import is_file
-from pegboard_mcp._wire.say import say
+from pegboard_mcp._wire.terminal import say, stray_output_to_stderr
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -95,7 +93,7 @@ def _check(options: Namespace) -> None:
     _secrets(options)
     if options.target is None:
         return
-    with _stray_output_to_stderr(), program_toolkit(options.target) as toolkit:
+    with stray_output_to_stderr(), program_toolkit(options.target) as toolkit:
         if not options.mcp:  # whose tools may be named as well
             Selection(toolkit, _names(options.tools), _names(options.groups), options.all)
 
@@ -129,7 +127,7 @@ def _serve(options: Namespace) -> int:
     from pegboard_mcp._server.serving import serve_mcp
 
     token, keys = _secrets(options)
-    with _stray_output_to_stderr():
+    with stray_output_to_stderr():
         toolkit = Toolkit(config=options.config) if options.target is None else program_toolkit(options.target)
         for path in options.mcp or ():
             for name, server in load_mcp_config(path).items():
@@ -155,17 +153,3 @@ def _names(given: list[str] | None) -> list[str] | None:
     if given is None:
         return None
     return [name.strip() for each in given for name in each.split(",") if name.strip()]
-
-
-@contextmanager
-def _stray_output_to_stderr() -> Iterator[None]:
-    """What plugins print while they are loaded must not stand on stdout: there the protocol speaks."""
-    sys.stdout.flush()
-    kept = os.dup(1)
-    os.dup2(2, 1)
-    try:
-        yield
-    finally:
-        sys.stdout.flush()
-        os.dup2(kept, 1)
-        os.close(kept)

@@ -19,8 +19,7 @@ from pegboard_mcp._server.board import BoardServer
 from pegboard_mcp._server.links import ReadLink
 from pegboard_mcp._server.selection import Selection
 from pegboard_mcp._wire.reasons import innermost
-from pegboard_mcp._wire.say import say
-from pegboard_mcp._wire.terminal import endable_stdin
+from pegboard_mcp._wire.terminal import endable_stdin, say
 
 __all__ = ["Served", "ServedOverHttp", "mcp_server", "serve_mcp", "serve_mcp_async"]
 

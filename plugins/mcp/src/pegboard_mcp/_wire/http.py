@@ -8,8 +8,7 @@ from typing import Any, Final, final
 
 import httpx2
 
-from pegboard_mcp._wire.flood import Meter
-from pegboard_mcp._wire.tail import Tail
+from pegboard_mcp._wire.unrequested import Meter, Tail
 
 __all__ = ["client"]
 

@@ -17,9 +17,8 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any, Final, cast, final
 
 from pegboard_mcp._wire.direct import Direct
-from pegboard_mcp._wire.flood import Meter
 from pegboard_mcp._wire.reasons import UnreachableError, not_started
-from pegboard_mcp._wire.tail import Tail
+from pegboard_mcp._wire.unrequested import Meter, Tail
 
 __all__ = ["piped"]
 

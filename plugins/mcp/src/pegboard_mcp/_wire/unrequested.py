@@ -1,18 +1,47 @@
-"""The end of what a process writes to stderr, kept in memory and no more of it than that."""
+"""What a server sends unrequested: the end of its stderr is kept, and a flood of messages is listened to no longer."""
 
 from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable
-from typing import TextIO, final
+from typing import Final, TextIO, final
 
-from pegboard_mcp._wire.flood import FLOOD
+__all__ = ["FLOOD", "Meter", "Tail"]
 
-__all__ = ["Tail"]
+AT_ONCE: Final = 20_000
+"""Unrequested messages: as many as a machine reads in some seconds."""
+A_SECOND: Final = 200
+"""So many more each second."""
+FLOOD: Final = f"(a flood: more than {AT_ONCE:,} unrequested messages, and {A_SECOND:,} more each second)"
+KEPT: Final = 16_384
+QUOTED: Final = 1_000
 
-KEPT = 16_384
-QUOTED = 1_000
+
+@final
+class Meter:
+    """Counts what a server sends of its own accord: much at once is no flood, and little for ever is none."""
+
+    def __init__(self) -> None:
+        self._left: float = AT_ONCE
+        self._counted = time.monotonic()
+        self._lock = threading.Lock()
+
+    def expect(self, messages: int) -> None:
+        """So many more have been asked for, by any thread."""
+        with self._lock:
+            self._left += messages
+
+    def takes(self, messages: int) -> bool:
+        """Count what came. Whether it is no flood yet."""
+        with self._lock:
+            self._left -= messages
+            if self._left < 0:
+                now = time.monotonic()
+                self._left = min(AT_ONCE, self._left + A_SECOND * (now - self._counted))
+                self._counted = now
+            return self._left >= 0
 
 
 @final
