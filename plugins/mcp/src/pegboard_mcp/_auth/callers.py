@@ -12,7 +12,7 @@ from attrs import evolve, field, frozen
 
 from pegboard import Session
 from pegboard_mcp._arguments import scopes
-from pegboard_mcp._wire.sdk import connection_of
+from pegboard_mcp._wire.protocol import connection_of
 
 __all__ = ["LIFETIME", "Caller", "Callers", "Scopes", "SessionFor"]
 

@@ -1,4 +1,4 @@
-"""Asking: a server that needs something from a human while a call runs, and the session's approver who answers."""
+"""Asking: what a server needs from a human while a call runs. The session's approver answers, or a client's user."""
 
 from __future__ import annotations
 
@@ -10,11 +10,43 @@ from contextvars import ContextVar
 from typing import Any, final
 
 from pegboard import Approval, ApprovalRequest, ToolCall
-from pegboard_mcp._server.running import human_of_this_call
 
-__all__ = ["Asking", "answer", "current_call"]
+__all__ = ["Asking", "Human", "answer", "current_call", "human_of_this_call"]
 
 current_call: ContextVar[Asking] = ContextVar("pegboard_mcp_asking")
+human_of_this_call: ContextVar[Human | None] = ContextVar("pegboard_mcp_human", default=None)
+
+
+@final
+class Human:
+    """The user of the client that made a call. `put(message, form)` asks at once; without it a question waits.
+
+    The newer protocol cannot ask while a call runs: the client is told to come again with the answer.
+    """
+
+    def __init__(self, put: Callable[[str, dict[str, Any]], Any] | None) -> None:
+        self.asked: asyncio.Queue[tuple[str, dict[str, Any]]] = asyncio.Queue()
+        self._put = put
+        self._loop = asyncio.get_running_loop()
+        self._one_by_one = asyncio.Lock()
+        self._answer: asyncio.Future[Any] | None = None
+
+    async def ask(self, message: str, form: dict[str, Any]) -> Any:
+        """The human's answer, an `ElicitResult`; may be awaited on any loop."""
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self._ask(message, form), self._loop))
+
+    async def _ask(self, message: str, form: dict[str, Any]) -> Any:
+        async with self._one_by_one:
+            if self._put is not None:
+                return await self._put(message, form)
+            self._answer = self._loop.create_future()
+            self.asked.put_nowait((message, form))
+            return await self._answer
+
+    def answer(self, response: Any) -> None:
+        """Give the answer to the question that waits."""
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_result(response)
 
 
 @final

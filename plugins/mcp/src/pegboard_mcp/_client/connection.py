@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, final
 from attrs import field, frozen
 
 from pegboard import Redaction
+from pegboard_mcp._client.asking import current_call
 from pegboard_mcp._client.listing import Listing, list_all
 from pegboard_mcp._client.secrets import quiet_loggers
 from pegboard_mcp._client.sieve import Sieve
@@ -22,6 +23,7 @@ from pegboard_mcp._client.streams import overheard
 from pegboard_mcp._client.transports import InProcess, Transport
 from pegboard_mcp._wire.bridge import Bridge
 from pegboard_mcp._wire.processes import end_groups, new_loop
+from pegboard_mcp._wire.protocol import is_newer, own_version
 from pegboard_mcp._wire.reasons import ConsentError, UnreachableError, innermost, reason
 from pegboard_mcp._wire.unrequested import Tail
 
@@ -261,12 +263,10 @@ class Connection:
         """What the SDK is told about who calls."""
         from mcp_types import Implementation
 
-        from pegboard_mcp._wire.version import VERSION
-
         return {
             "read_timeout_seconds": self._terms.call_timeout,
             "elicitation_callback": self._terms.elicit,
-            "client_info": Implementation(name="pegboard", version=VERSION),
+            "client_info": Implementation(name="pegboard", version=own_version()),
         }
 
     def _client(self, changed: asyncio.Event) -> Any:
@@ -279,7 +279,7 @@ class Connection:
             if type(message).__name__ == "ToolListChangedNotification":
                 changed.set()
 
-        self._direct = Direct(self._unheard)
+        self._direct = Direct(self._unheard, partial(current_call.get, None))
         try:
             opened = self._transport.open(self.tail, self._direct)
             if not isinstance(self._transport, InProcess):
@@ -352,9 +352,7 @@ async def _unchecked(name: str, result: Any) -> None:
 
 async def _listen(client: Any, changed: asyncio.Event) -> None:
     """Subscribe to changes where the server has to be asked for them; the older protocol tells unasked."""
-    from mcp_types.version import MODERN_PROTOCOL_VERSIONS
-
-    if client.protocol_version not in MODERN_PROTOCOL_VERSIONS or not _announces(client):
+    if not is_newer(client.protocol_version) or not _announces(client):
         return
     while True:
         with suppress(Exception):  # a lost subscription is asked for again; calls do not depend on it

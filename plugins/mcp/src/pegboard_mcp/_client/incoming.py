@@ -23,17 +23,14 @@ from pegboard import (
     VideoBlock,
 )
 from pegboard import ToolResult as Result
+from pegboard_mcp._wire.protocol import BLOCK
 
-__all__ = ["BLOCK", "WRAPPED", "block_of_resource", "failure", "redacted", "result_of"]
+__all__ = ["block_of_resource", "failure", "redacted", "result_of"]
 
 MOST_SAID: Final = 20
 """Problems of one answer that are told."""
 SVG: Final = "image/svg+xml"
 """An image that is text, which models are not shown as one."""
-BLOCK: Final = "pegboard/block"
-"""In `_meta` of content: the kind, the name and the media type of the block that it is here, for another board."""
-WRAPPED: Final = "x-fastmcp-wrap-result"
-"""In an output schema: the value is the member `result` of an object, since older clients take nothing but objects."""
 
 
 def result_of(answer: Any, name: str, returns: ForeignSchema | None, wrapped: bool, origin: dict[str, Any]) -> Result:

@@ -21,7 +21,8 @@ from pegboard import (
     ToolResult,
 )
 from pegboard_mcp._client.asking import Asking
-from pegboard_mcp._client.incoming import WRAPPED, failure, redacted, result_of
+from pegboard_mcp._client.incoming import failure, redacted, result_of
+from pegboard_mcp._wire.protocol import WRAPPED
 from pegboard_mcp._wire.reasons import UnreachableError, reason
 from pegboard_schemas import judged
 

@@ -12,8 +12,8 @@ from attrs import field, frozen
 from pegboard_mcp._auth.oauth import authorization
 from pegboard_mcp._client.secrets import without_login
 from pegboard_mcp._client.variables import expanded, expanded_all
+from pegboard_mcp._wire.protocol import known_options
 from pegboard_mcp._wire.reasons import not_started
-from pegboard_mcp._wire.sdk import known_options
 from pegboard_mcp._wire.unrequested import Tail
 
 if TYPE_CHECKING:

@@ -6,31 +6,27 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 from functools import partial
-from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
-from types import FunctionType
 from typing import Any, Final, final
 
 from attrs import define
 
-from pegboard import ApprovalRequest, Chunk, DataBlock, PegboardError, Session, Status, Tool, ToolCall
+from pegboard import ApprovalRequest, PegboardError, Session, Status, Tool, ToolCall
 from pegboard import ToolResult as Result
 from pegboard_mcp._auth.callers import Caller, Callers, Scopes, SessionFor
-from pegboard_mcp._client.remote_tool import counted, remote_of
+from pegboard_mcp._client.asking import Human, human_of_this_call
+from pegboard_mcp._client.remote_tool import remote_of
 from pegboard_mcp._server.links import Given, Links, ReadLink, not_found
 from pegboard_mcp._server.outgoing import answer_of, described, error_of
-from pegboard_mcp._server.promise import Promises, takes_any_schema
+from pegboard_mcp._server.promise import Promises
 from pegboard_mcp._server.questions import Answers, AskedOnce, Desk, NeededError, Refused
-from pegboard_mcp._server.running import Held, HeldCalls, Human, human_of_this_call
-from pegboard_mcp._server.workshop import Workshop
-from pegboard_mcp._wire.sdk import connection_of, known_options
-from pegboard_mcp._wire.version import VERSION
+from pegboard_mcp._server.running import Held, HeldCalls, Progress, Workshop, blocks_no_loop
+from pegboard_mcp._wire.protocol import connection_of, is_newer, known_options, own_version
 
 __all__ = ["BoardServer"]
 
 LOOK: Final = 0.25
 """Seconds between two looks at whether the offered tools have changed; more where there are many to look at."""
 LOOK_AT_ONE: Final = 0.002
-_SUSPENDS: Final = CO_COROUTINE | CO_GENERATOR | CO_ASYNC_GENERATOR
 
 
 @final
@@ -69,7 +65,7 @@ class BoardServer:
         self._links = Links(read_link)
         server: Any = Server(
             name,
-            version=VERSION,
+            version=own_version(),
             instructions=instructions,
             lifespan=self._lifespan,
             # Headers that mirror arguments are checked by it, where the release of the SDK does that.
@@ -168,7 +164,7 @@ class BoardServer:
     def _remember_peer(self, context: Any, session: Session, offered: list[Tool]) -> None:
         """A client that has listed the tools over a connection is told when they change, while it is open."""
         connection = connection_of(context)
-        if takes_any_schema(context.protocol_version) or not connection.has_standalone_channel:
+        if is_newer(context.protocol_version) or not connection.has_standalone_channel:
             return
         if id(connection) not in self._peers:
             connection.exit_stack.callback(self._peers.pop, id(connection), None)
@@ -208,7 +204,7 @@ class BoardServer:
         if missing := self._scopes.missing(call.name, caller):
             return error_of(f"{call.name} needs the scope {missing!r}, which the caller's token does not have")
         desk = Desk(context, parameters, self._asked)
-        progress = _Progress(context, asyncio.get_running_loop())
+        progress = Progress(context, asyncio.get_running_loop())
         try:
             result = await self._outcome(desk, session, call, caller, progress)
         except NeededError as needed:
@@ -223,7 +219,7 @@ class BoardServer:
         return answer
 
     async def _outcome(
-        self, desk: Desk, session: Session, call: ToolCall, caller: Caller, progress: _Progress
+        self, desk: Desk, session: Session, call: ToolCall, caller: Caller, progress: Progress
     ) -> Result:
         """How a call ends, after all that a human is asked on its way. Raises `Refused`, or `NeededError`."""
         name, arguments = call.name, call.arguments
@@ -257,17 +253,17 @@ class BoardServer:
                     session.resume(call, None)
             call = session.prepare(name, arguments, call_id=call.id)
 
-    def _begun(self, desk: Desk, session: Session, call: ToolCall, caller: Caller, progress: _Progress) -> Held:
+    def _begun(self, desk: Desk, session: Session, call: ToolCall, caller: Caller, progress: Progress) -> Held:
         """A call that runs. What the server of a remote tool asks meanwhile is put to the human at the client."""
         human = Human(None if desk.comes_again else desk.put) if desk.can_ask else None
         human_of_this_call.set(human)
         work = partial(call.execute, (Answers(desk.state.answers), caller), on_chunk=progress.report)
         # Async tools of the user's may block their loop: it is not this one.
-        running = work() if _blocks_no_loop(session[call.name]) else self._tools().run(work)
+        running = work() if blocks_no_loop(session[call.name]) else self._tools().run(work)
         may_be_held = human is not None and desk.comes_again
         return Held(session, call, human, asyncio.ensure_future(running) if may_be_held else running, progress)
 
-    def _held_before(self, desk: Desk, progress: _Progress) -> Held | None:
+    def _held_before(self, desk: Desk, progress: Progress) -> Held | None:
         """The call that the request brings an answer for, and goes on. Raises `Refused` for one that has ended."""
         if not desk.held:
             return None
@@ -333,52 +329,8 @@ def _differs(known: list[Tool], now: list[Tool]) -> bool:
     return [(tool.name, tool.definition) for tool in known] != [(tool.name, tool.definition) for tool in now]
 
 
-def _blocks_no_loop(tool: Tool) -> bool:
-    """Whether a tool runs on a thread, or on a loop of another server's."""
-    function = tool.function
-    if remote_of(tool) is not None:
-        return True
-    return (
-        type(function) is FunctionType and not function.__code__.co_flags & _SUSPENDS and tool.options.backend is None
-    )
-
-
 def _is_call(call_id: str, request: ApprovalRequest) -> bool:
     return request.call_id == call_id
-
-
-@final
-class _Progress:
-    """Chunks of a tool as progress of its request, sent on the loop that the protocol runs on."""
-
-    def __init__(self, context: Any, loop: asyncio.AbstractEventLoop) -> None:
-        self._context = context
-        self._loop = loop
-        self._count = 0.0
-
-    def moved(self, other: _Progress) -> None:
-        """Go to the request of another one from now on."""
-        self._context = other._context
-
-    async def report(self, chunk: Chunk) -> None:
-        """Send one, and wait until it is sent: a tool that reports faster than its client reads slows down."""
-        progress, total, message = self._read(chunk)
-        sending = self._context.session.report_progress(progress, total, message)
-        with suppress(Exception):  # a client that has disconnected needs no progress; the call ends by itself
-            await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(sending, self._loop))
-
-    def _read(self, chunk: Chunk) -> tuple[float, float | None, str | None]:
-        """As the tool tells it, also by a block `{"progress": 50, "total": 100}`; else the number of chunks."""
-        if chunk.progress is not None:
-            self._count = chunk.progress.done
-            said = chunk.text != counted(*chunk.progress) and chunk.text
-            return self._count, chunk.progress.total, said or None
-        data = chunk.content.data if isinstance(chunk.content, DataBlock) else None
-        if isinstance(data, dict) and isinstance(data.get("progress"), int | float):
-            self._count = float(data["progress"])
-            return self._count, data.get("total"), data.get("message")
-        self._count += 1.0
-        return self._count, None, chunk.text or None
 
 
 def _declare(server: Any, *, connections: bool) -> None:

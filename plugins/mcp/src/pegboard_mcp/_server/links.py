@@ -14,6 +14,7 @@ from pegboard import Session
 from pegboard_mcp._auth.callers import LIFETIME, Caller
 from pegboard_mcp._auth.tokens import answered
 from pegboard_mcp._client.remote_tool import RemoteTool
+from pegboard_mcp._wire.protocol import is_newer
 from pegboard_mcp._wire.reasons import reason
 
 __all__ = ["Given", "Links", "ReadLink", "not_found"]
@@ -102,8 +103,7 @@ def not_found(uri: str, version: str) -> Exception:
     """What a client is told of anything else."""
     from mcp.shared.exceptions import MCPError
     from mcp_types import INVALID_PARAMS
-    from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-    code = INVALID_PARAMS if version in MODERN_PROTOCOL_VERSIONS else -32002
+    code = INVALID_PARAMS if is_newer(version) else -32002
     message = f"no resource {uri!r}: what can be read are links that a tool has given out in this session"
     return MCPError(code=code, message=message, data={"uri": uri})

@@ -18,9 +18,9 @@ from pegboard import (
     ToolResult,
     VideoBlock,
 )
-from pegboard_mcp._client.incoming import BLOCK
 from pegboard_mcp._client.remote_tool import remote_of
 from pegboard_mcp._server.promise import Promise
+from pegboard_mcp._wire.protocol import BLOCK
 
 __all__ = ["answer_of", "described", "error_of"]
 

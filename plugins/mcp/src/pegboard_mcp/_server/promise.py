@@ -7,17 +7,10 @@ from typing import Any, final
 from weakref import WeakKeyDictionary
 
 from pegboard import ForeignSchema, RegistrationError, Tool
-from pegboard_mcp._client.incoming import WRAPPED
 from pegboard_mcp._client.remote_tool import remote_of
+from pegboard_mcp._wire.protocol import WRAPPED, is_newer
 
-__all__ = ["Promise", "Promises", "takes_any_schema"]
-
-
-def takes_any_schema(version: str) -> bool:
-    """Whether this version of the protocol knows results that are no objects."""
-    from mcp_types.version import MODERN_PROTOCOL_VERSIONS
-
-    return version in MODERN_PROTOCOL_VERSIONS
+__all__ = ["Promise", "Promises"]
 
 
 @final
@@ -69,7 +62,7 @@ class Promise:
         return "; ".join(map(str, problems))
 
     def _is_wrapped(self, version: str) -> bool:
-        return self._admits_null or not (self._is_object or takes_any_schema(version))
+        return self._admits_null or not (self._is_object or is_newer(version))
 
 
 @final

@@ -13,7 +13,7 @@ from typing import Any, Final, final
 from attrs import asdict, evolve, field, frozen
 
 from pegboard import ForeignSchema, RegistrationError, ToolCall, ToolResult
-from pegboard_mcp._server.promise import takes_any_schema
+from pegboard_mcp._wire.protocol import is_newer
 
 __all__ = ["Answers", "AskedOnce", "Desk", "NeededError", "Refused", "State"]
 
@@ -131,12 +131,12 @@ class Desk:
         capabilities = session.client_capabilities
         if capabilities is None or capabilities.elicitation is None:
             return False
-        return bool(takes_any_schema(self._context.protocol_version) or session.can_send_request)
+        return bool(is_newer(self._context.protocol_version) or session.can_send_request)
 
     @property
     def comes_again(self) -> bool:
         """Whether the client is told to ask and to come again; the older protocol asks while a call runs."""
-        return takes_any_schema(self._context.protocol_version)
+        return is_newer(self._context.protocol_version)
 
     @property
     def is_answered(self) -> bool:

@@ -1,56 +1,106 @@
-"""Relaying: what a far server asks while one of its tools runs here is put to the human at the near client."""
+"""Calls that run: on which loop, how they report, and those that wait until their client has asked its user."""
 
 from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Callable
-from contextvars import ContextVar
-from typing import Any, Final, final
+import threading
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
+from types import FunctionType
+from typing import Any, Final, TypeVar, final
 
 from attrs import define, field
 
-from pegboard import Session, ToolCall
+from pegboard import Chunk, DataBlock, Session, Tool, ToolCall
+from pegboard_mcp._client.asking import Human
+from pegboard_mcp._client.remote_tool import counted, remote_of
 
-__all__ = ["Held", "HeldCalls", "Human", "human_of_this_call"]
+__all__ = ["Held", "HeldCalls", "Progress", "Workshop", "blocks_no_loop"]
 
+T = TypeVar("T")
 LIFETIME: Final = 600.0
 """Seconds for which a call waits for a human."""
 MOST: Final = 1_000
-
-human_of_this_call: ContextVar[Human | None] = ContextVar("pegboard_mcp_human", default=None)
+_SUSPENDS: Final = CO_COROUTINE | CO_GENERATOR | CO_ASYNC_GENERATOR
 
 
 @final
-class Human:
-    """The user of the client that made a call. `put(message, form)` asks at once; without it a question waits.
+class Workshop:
+    """A loop on a thread of its own: a tool that blocks it holds up other async tools, and no message of a client."""
 
-    The newer protocol cannot ask while a call runs: the client is told to come again with the answer.
-    """
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._run, name="pegboard-mcp-tools", daemon=True)
+        self._thread.start()
 
-    def __init__(self, put: Callable[[str, dict[str, Any]], Any] | None) -> None:
-        self.asked: asyncio.Queue[tuple[str, dict[str, Any]]] = asyncio.Queue()
-        self._put = put
-        self._loop = asyncio.get_running_loop()
-        self._one_by_one = asyncio.Lock()
-        self._answer: asyncio.Future[Any] | None = None
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        self._loop.run_forever()
 
-    async def ask(self, message: str, form: dict[str, Any]) -> Any:
-        """The human's answer, an `ElicitResult`; may be awaited on any loop."""
-        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self._ask(message, form), self._loop))
+    async def run(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Run `work()` there; cancelled with the caller that waits for it."""
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work(), self._loop))
 
-    async def _ask(self, message: str, form: dict[str, Any]) -> Any:
-        async with self._one_by_one:
-            if self._put is not None:
-                return await self._put(message, form)
-            self._answer = self._loop.create_future()
-            self.asked.put_nowait((message, form))
-            return await self._answer
+    def close(self) -> None:
+        """End the loop, and what runs there; a tool that blocks it is left behind."""
+        asyncio.run_coroutine_threadsafe(self._end(), self._loop)
+        self._thread.join(1.0)
+        if not self._thread.is_alive():
+            self._loop.close()
 
-    def answer(self, response: Any) -> None:
-        """Give the answer to the question that waits."""
-        if self._answer is not None and not self._answer.done():
-            self._answer.set_result(response)
+    async def _end(self) -> None:
+        rest = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in rest:
+            task.cancel()
+        if rest:
+            await asyncio.wait(rest, timeout=0.5)
+        self._loop.stop()
+
+
+def blocks_no_loop(tool: Tool) -> bool:
+    """Whether a tool runs on a thread, or on a loop of another server's."""
+    function = tool.function
+    if remote_of(tool) is not None:
+        return True
+    return (
+        type(function) is FunctionType and not function.__code__.co_flags & _SUSPENDS and tool.options.backend is None
+    )
+
+
+@final
+class Progress:
+    """Chunks of a tool as progress of its request, sent on the loop that the protocol runs on."""
+
+    def __init__(self, context: Any, loop: asyncio.AbstractEventLoop) -> None:
+        self._context = context
+        self._loop = loop
+        self._count = 0.0
+
+    def moved(self, other: Progress) -> None:
+        """Go to the request of another one from now on."""
+        self._context = other._context
+
+    async def report(self, chunk: Chunk) -> None:
+        """Send one, and wait until it is sent: a tool that reports faster than its client reads slows down."""
+        progress, total, message = self._read(chunk)
+        sending = self._context.session.report_progress(progress, total, message)
+        with suppress(Exception):  # a client that has disconnected needs no progress; the call ends by itself
+            await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(sending, self._loop))
+
+    def _read(self, chunk: Chunk) -> tuple[float, float | None, str | None]:
+        """As the tool tells it, also by a block `{"progress": 50, "total": 100}`; else the number of chunks."""
+        if chunk.progress is not None:
+            self._count = chunk.progress.done
+            said = chunk.text != counted(*chunk.progress) and chunk.text
+            return self._count, chunk.progress.total, said or None
+        data = chunk.content.data if isinstance(chunk.content, DataBlock) else None
+        if isinstance(data, dict) and isinstance(data.get("progress"), int | float):
+            self._count = float(data["progress"])
+            return self._count, data.get("total"), data.get("message")
+        self._count += 1.0
+        return self._count, None, chunk.text or None
 
 
 @final
@@ -62,7 +112,7 @@ class Held:
     call: ToolCall
     human: Human | None
     task: Any  # only one that may be held is a task
-    progress: Any
+    progress: Progress
     expiry: asyncio.TimerHandle | None = field(default=None, init=False)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from itertools import count
-from typing import Any, Final, final
+from typing import Any, Final, Protocol, final
 
 from attrs import define
 from mcp import MCPError
@@ -21,7 +21,6 @@ from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT, ErrorData, JSONRPCNoti
 from opentelemetry.propagate import inject
 from opentelemetry.trace import SpanKind, Status, StatusCode, get_tracer
 
-from pegboard_mcp._client.asking import Asking, current_call
 from pegboard_mcp._wire.bridge import Mailbox, Mailboxes
 from pegboard_mcp._wire.reasons import UnreachableError
 
@@ -29,6 +28,13 @@ __all__ = ["Direct"]
 
 FIRST: Final = 1_000_000_000
 """Where the numbers of these requests begin; those of the SDK begin at 1."""
+
+
+class Call(Protocol):
+    """A call whose task sends requests."""
+
+    under_way: bool
+    """Whether its answer has not come yet."""
 
 
 @final
@@ -40,16 +46,20 @@ class _Request:
     line: str
     box: Mailbox
     answer: asyncio.Future[Any]
-    call: Asking | None
+    call: Call | None
     sent: bool = False
 
 
 @final
 class Direct:
-    """A dispatcher for sessions of the SDK, for requests alone, which may be sent from any loop."""
+    """A dispatcher for sessions of the SDK, for requests alone, which may be sent from any loop.
 
-    def __init__(self, ended: Callable[[], None]) -> None:
+    `call()` is the call whose task sends a request, if one does.
+    """
+
+    def __init__(self, ended: Callable[[], None], call: Callable[[], Call | None] = lambda: None) -> None:
         self._ended = ended
+        self._call = call
         self._tracer = get_tracer("mcp-python-sdk")
         self._post: Callable[[bytes], None] | None = None
         self._numbers = count(FIRST)
@@ -130,7 +140,7 @@ class Direct:
         message = JSONRPCRequest(jsonrpc="2.0", id=number, method=method, **({"params": params} if params else {}))
         line = message.model_dump_json(by_alias=True, exclude_unset=True)
         box, seconds = self._boxes.here(), options.get("timeout")
-        if (call := current_call.get(None)) is not None:
+        if (call := self._call()) is not None:
             call.under_way = True
         request = self._waiting[number] = _Request(number, line, box, box.loop.create_future(), call)
         try:
