@@ -16,11 +16,9 @@ from attrs import field, frozen
 
 from pegboard import Redaction
 from pegboard_mcp._client.asking import current_call
-from pegboard_mcp._client.listing import Listing, list_all
+from pegboard_mcp._client.listing import Listing, Sieve, list_all
 from pegboard_mcp._client.secrets import quiet_loggers
-from pegboard_mcp._client.sieve import Sieve
-from pegboard_mcp._client.streams import overheard
-from pegboard_mcp._client.transports import InProcess, Transport
+from pegboard_mcp._client.transports import InProcess, Transport, overheard
 from pegboard_mcp._wire.bridge import Bridge
 from pegboard_mcp._wire.processes import end_groups, new_loop
 from pegboard_mcp._wire.protocol import is_newer, own_version

@@ -1,18 +1,21 @@
-"""Redaction: a server's complaint may quote its key, and so may an error about an address that cannot be reached."""
+"""Secrets of how a server is reached: variables that they are read from, and what takes them out of logs and texts.
+
+A server's complaint may quote its key, and so may an error about an address that cannot be reached.
+"""
 
 from __future__ import annotations
 
 import logging
+import os
+import re
 import threading
 from base64 import b64decode
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any, Final, final
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from pegboard_mcp._client.variables import expanded, variables
-
-__all__ = ["SHORTEST", "quiet_loggers", "secrets_of", "without_login"]
+__all__ = ["SHORTEST", "expanded", "expanded_all", "quiet_loggers", "secrets_of", "without_login"]
 
 SHORTEST: Final = 4
 """Shorter values of an environment, of headers and of URLs are numbers and switches; a shorter password is a secret."""
@@ -35,6 +38,31 @@ LOGGERS: Final = (
     "mcp.shared.jsonrpc_dispatcher",
 )
 """Of the SDK and of what it speaks with: they write addresses, headers, messages and tracebacks."""
+_VARIABLE: Final = re.compile(r"\$\{(?:env:)?([A-Za-z_]\w*)(?::-([^}]*))?\}")
+
+
+def expanded(text: str) -> str:
+    """`text` with `${NAME}` and `${NAME:-default}` replaced from the environment. Raises `ValueError` naming it."""
+
+    def value(match: re.Match[str]) -> str:
+        name, default = match.groups()
+        found = os.environ.get(name, default)
+        if found is None:
+            raise ValueError(f"the environment variable {name!r} is not set")
+        return found
+
+    return _VARIABLE.sub(value, text)
+
+
+def expanded_all(texts: Mapping[str, str] | None) -> dict[str, str]:
+    """The same for all values of a mapping."""
+    return {name: expanded(text) for name, text in (texts or {}).items()}
+
+
+def _variables(text: str) -> Iterator[str]:
+    """The values of the variables that a text speaks of, as far as they are set."""
+    for name, default in _VARIABLE.findall(text):
+        yield os.environ.get(name, default)
 
 
 def secrets_of(transport: Any) -> tuple[str, ...]:
@@ -53,7 +81,7 @@ def _given(transport: Any) -> Iterator[str]:
         for value in map(_whole, (given or {}).values()):
             yield from (value, value.rpartition(" ")[2])  # of "Bearer s3cret" the word alone is as secret
     for text in (getattr(transport, "url", ""), *getattr(transport, "args", ())):
-        yield from variables(text)
+        yield from _variables(text)
     for login in _logins(transport):
         yield login[0] if not login[1] else ""  # a token in the place of a user
     parts = urlsplit(_whole(getattr(transport, "url", "")))

@@ -1,17 +1,16 @@
-"""Transports: the ways to reach a server, and what the SDK's client needs for each."""
+"""Transports: the ways to reach a server, what the SDK's client needs for each, and what is read over them."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, TypeAlias, final
 
 from attrs import field, frozen
 
 from pegboard_mcp._auth.oauth import authorization
-from pegboard_mcp._client.secrets import without_login
-from pegboard_mcp._client.variables import expanded, expanded_all
+from pegboard_mcp._client.secrets import expanded, expanded_all, without_login
 from pegboard_mcp._wire.protocol import known_options
 from pegboard_mcp._wire.reasons import not_started
 from pegboard_mcp._wire.unrequested import Tail
@@ -19,7 +18,7 @@ from pegboard_mcp._wire.unrequested import Tail
 if TYPE_CHECKING:
     from pegboard_mcp._wire.direct import Direct
 
-__all__ = ["LONGEST", "Http", "InProcess", "Sse", "Stdio", "Transport", "expanded"]
+__all__ = ["LONGEST", "Http", "InProcess", "Sse", "Stdio", "Transport", "expanded", "overheard"]
 
 Opened: TypeAlias = Any
 """What `mcp.Client` takes: a transport of the SDK, or a server in this process."""
@@ -203,3 +202,53 @@ class InProcess:
     def open(self, tail: Tail, direct: Direct) -> Opened:
         """The server itself."""
         return self.server
+
+
+@asynccontextmanager
+async def overheard(
+    transport: AbstractAsyncContextManager[Any], heard: Callable[[Any], Any], ended: Callable[[], None]
+) -> AsyncIterator[tuple[Any, Any]]:
+    """The transport's streams. Every message is read as `heard(message)`; `ended()` is called after the last one.
+
+    So a server that dies between two calls is noticed before the next one is sent.
+    """
+    async with transport as (read, write):
+        yield _Overheard(read, heard, ended), write
+
+
+@final
+class _Overheard:
+    """A stream to read from, with everything that it is besides."""
+
+    def __init__(self, stream: Any, heard: Callable[[Any], Any], ended: Callable[[], None]) -> None:
+        self._stream = stream
+        self._heard = heard
+        self._ended = ended
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def __aiter__(self) -> _Overheard:
+        return self
+
+    async def __anext__(self) -> Any:
+        try:
+            return self._heard(await self._stream.__anext__())
+        except BaseException:  # whatever ends the reading ends the connection
+            self._ended()
+            raise
+
+    async def receive(self) -> Any:
+        try:
+            return self._heard(await self._stream.receive())
+        except BaseException:
+            self._ended()
+            raise
+
+    async def __aenter__(self) -> _Overheard:
+        await self._stream.__aenter__()
+        return self
+
+    async def __aexit__(self, *failure: Any) -> Any:
+        self._ended()
+        return await self._stream.__aexit__(*failure)

@@ -12,7 +12,7 @@ from attrs import field, frozen
 
 from pegboard import Session
 from pegboard_mcp._auth.callers import LIFETIME, Caller
-from pegboard_mcp._auth.tokens import answered
+from pegboard_mcp._auth.guard import answered
 from pegboard_mcp._client.remote_tool import RemoteTool
 from pegboard_mcp._wire.protocol import is_newer
 from pegboard_mcp._wire.reasons import reason

@@ -13,8 +13,7 @@ from typing import Any, Final, TypedDict, Unpack, final
 from pegboard import PegboardError, Toolkit
 from pegboard_mcp._arguments import check_names, function, http_url, scopes, several, text
 from pegboard_mcp._auth.callers import SessionFor
-from pegboard_mcp._auth.guard import check_address, cross_origin, parse_address, security
-from pegboard_mcp._auth.tokens import VerifyToken, guards
+from pegboard_mcp._auth.guard import VerifyToken, check_address, cross_origin, guards, parse_address, security
 from pegboard_mcp._server.board import BoardServer
 from pegboard_mcp._server.links import ReadLink
 from pegboard_mcp._server.selection import Selection
