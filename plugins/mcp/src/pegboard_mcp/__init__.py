@@ -14,11 +14,10 @@ from pegboard import Command, Offer, hookimpl
 
 if TYPE_CHECKING:
     from pegboard_mcp._auth.callers import Caller
-    from pegboard_mcp._client.config import load_mcp_config
     from pegboard_mcp._client.server import McpServer
     from pegboard_mcp._server.questions import Answers
     from pegboard_mcp._server.serving import mcp_server, serve_mcp, serve_mcp_async
-    from pegboard_mcp._settings import Settings
+    from pegboard_mcp._settings import Settings, load_mcp_config
 
 __all__ = [
     "Answers",
@@ -39,7 +38,7 @@ _HOMES = {
     "Caller": "_auth.callers",
     "McpServer": "_client.server",
     "Settings": "_settings",
-    "load_mcp_config": "_client.config",
+    "load_mcp_config": "_settings",
     "mcp_server": "_server.serving",
     "serve_mcp": "_server.serving",
     "serve_mcp_async": "_server.serving",

@@ -18,7 +18,7 @@ from pegboard_mcp._wire.unrequested import Tail
 if TYPE_CHECKING:
     from pegboard_mcp._wire.direct import Direct
 
-__all__ = ["LONGEST", "Http", "InProcess", "Sse", "Stdio", "Transport", "expanded", "overheard"]
+__all__ = ["LONGEST", "Http", "InProcess", "Sse", "Stdio", "Transport", "overheard"]
 
 Opened: TypeAlias = Any
 """What `mcp.Client` takes: a transport of the SDK, or a server in this process."""

@@ -84,9 +84,9 @@ def _install(options: Namespace, arguments: list[str]) -> int:
 
 def _check(options: Namespace) -> None:
     """Raises `PegboardError` or `OSError` for what is named and cannot be served; no server of a file is started."""
-    from pegboard_mcp._client.config import load_mcp_config
     from pegboard_mcp._command.program import program_toolkit
     from pegboard_mcp._server.selection import Selection
+    from pegboard_mcp._settings import load_mcp_config
 
     for path in options.mcp or ():
         load_mcp_config(path)
@@ -122,9 +122,9 @@ def _elsewhere(options: Namespace, arguments: list[str]) -> list[str]:
 
 def _serve(options: Namespace) -> int:
     from pegboard import Toolkit
-    from pegboard_mcp._client.config import load_mcp_config
     from pegboard_mcp._command.program import program_toolkit
     from pegboard_mcp._server.serving import serve_mcp
+    from pegboard_mcp._settings import load_mcp_config
 
     token, keys = _secrets(options)
     with stray_output_to_stderr():
