@@ -1,4 +1,4 @@
-"""Callers: who sends a request to the board, and the Pegboard session that is his."""
+"""Callers: who sends a request to the board, and the Pegboard session that belongs to it."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ LIFETIME: Final = 1_800.0
 MOST: Final = 1_000
 
 
-def _scopes(said: str | Iterable[str]) -> tuple[str, ...]:
-    return scopes("scopes", said)
+def _scopes(given: str | Iterable[str]) -> tuple[str, ...]:
+    return scopes("scopes", given)
 
 
 @final
@@ -112,7 +112,7 @@ class Scopes:
     """What a caller's token must have for a tool, by names and patterns."""
 
     def __init__(self, needed: Mapping[str, str | Iterable[str]]) -> None:
-        self._needed = {pattern: scopes(f"scopes[{pattern!r}]", said) for pattern, said in needed.items()}
+        self._needed = {pattern: scopes(f"scopes[{pattern!r}]", given) for pattern, given in needed.items()}
 
     def missing(self, name: str, caller: Caller) -> str:
         """A scope that the caller does not have and the tool needs; nothing where there is none."""

@@ -92,7 +92,7 @@ def guards(
 ) -> Mapping[str, Any]:
     """What the SDK's application wants for requests that need a token; nothing where none is needed.
 
-    Raises `PegboardError` where scopes or a place to get tokens are said, and nothing would ask for a token.
+    Raises `PegboardError` where scopes or a place to get tokens are named, and nothing would ask for a token.
     """
     if not token and verify is None:
         if issuer or scopes:

@@ -1,4 +1,4 @@
-"""OAuth by one word: a browser asks the human once, and the tokens are kept in a file of his own."""
+"""OAuth by one word: a browser asks the human once, and the tokens are kept in a file of the user."""
 
 from __future__ import annotations
 

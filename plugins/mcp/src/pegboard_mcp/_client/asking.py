@@ -21,11 +21,11 @@ human_of_this_call: ContextVar[Human | None] = ContextVar("pegboard_mcp_human", 
 class Human:
     """The user of the client that made a call. `put(message, form)` asks at once; without it a question waits.
 
-    The newer protocol cannot ask while a call runs: the client is told to come again with the answer.
+    The newer protocol cannot ask while a call runs: the client sends its request again, with the answer.
     """
 
     def __init__(self, put: Callable[[str, dict[str, Any]], Any] | None) -> None:
-        self.asked: asyncio.Queue[tuple[str, dict[str, Any]]] = asyncio.Queue()
+        self.questions: asyncio.Queue[tuple[str, dict[str, Any]]] = asyncio.Queue()
         self._put = put
         self._loop = asyncio.get_running_loop()
         self._one_by_one = asyncio.Lock()
@@ -40,7 +40,7 @@ class Human:
             if self._put is not None:
                 return await self._put(message, form)
             self._answer = self._loop.create_future()
-            self.asked.put_nowait((message, form))
+            self.questions.put_nowait((message, form))
             return await self._answer
 
     def answer(self, response: Any) -> None:

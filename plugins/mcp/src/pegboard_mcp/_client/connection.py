@@ -258,7 +258,7 @@ class Connection:
         return send_request
 
     def _introduced(self) -> dict[str, Any]:
-        """What the SDK is told about who calls."""
+        """How the client introduces itself, and its terms."""
         from mcp_types import Implementation
 
         return {

@@ -27,8 +27,8 @@ from pegboard_mcp._wire.protocol import BLOCK
 
 __all__ = ["block_of_resource", "failure", "redacted", "result_of"]
 
-MOST_SAID: Final = 20
-"""Problems of one answer that are told."""
+MOST_PROBLEMS: Final = 20
+"""Problems of one answer that are reported."""
 SVG: Final = "image/svg+xml"
 """An image that is text, which models are not shown as one."""
 
@@ -46,9 +46,9 @@ def result_of(answer: Any, name: str, returns: ForeignSchema | None, wrapped: bo
     problems, unchecked = _misfits(answer, returns)
     if problems:
         message = f"the server's answer does not fit its own output schema: {problems}"
-        said = (TextBlock(f"Error: {message}"), *content)
+        blocks = (TextBlock(f"Error: {message}"), *content)
         fault = Fault("remote_schema", message, {"structured_content": data})
-        return Result("", name, Status.ERROR, said, None, fault, metadata=metadata)
+        return Result("", name, Status.ERROR, blocks, None, fault, metadata=metadata)
     if wrapped and isinstance(data, dict) and set(data) == {"result"}:
         data = data["result"]
     if answer.structured_content is not None:
@@ -92,7 +92,7 @@ def _misfits(answer: Any, returns: ForeignSchema | None) -> tuple[str, str]:
     problems = returns.problems(answer.structured_content)
     if any(problem.unchecked for problem in problems):
         return "", str(problems[0])
-    return "; ".join(map(str, problems[:MOST_SAID])), ""
+    return "; ".join(map(str, problems[:MOST_PROBLEMS])), ""
 
 
 def _metadata(answer: Any, origin: dict[str, Any]) -> dict[str, Any]:
@@ -156,17 +156,17 @@ def _image(data: str, media_type: str) -> Block:
 
 
 def _known(content: Any, data: str | None, url: str | None) -> Block | None:
-    """The block that another board said that it is; None for what needs no saying."""
-    said = (content.meta or {}).get(BLOCK)
-    kind = said.get("kind") if isinstance(said, Mapping) else None
+    """The block that another board declares it to be; None where none is declared."""
+    declared = (content.meta or {}).get(BLOCK)
+    kind = declared.get("kind") if isinstance(declared, Mapping) else None
     if kind == "data":
         try:
             return DataBlock(json.loads(content.text))
         except ValueError:
             return None
-    if not isinstance(said, Mapping) or kind not in _MEDIA:
+    if not isinstance(declared, Mapping) or kind not in _MEDIA:
         return None
-    media_type, name = said.get("media_type"), said.get("name")
+    media_type, name = declared.get("media_type"), declared.get("name")
     if kind == "file":
         return FileBlock(data=data, url=url, media_type=media_type, name=name if isinstance(name, str) else None)
     return _MEDIA[kind](data=data, url=url, media_type=media_type)

@@ -58,29 +58,29 @@ async def _page(client: Any, cursor: str | None, sieve: Sieve, problems: list[st
     try:
         return await client.list_tools(cursor=cursor, cache_mode="bypass")
     except ValueError:  # as errors of validation are
-        with sieve.sift(client.protocol_version) as said:
+        with sieve.sift(client.protocol_version) as found:
             page = await client.list_tools(cursor=cursor, cache_mode="bypass")
-        problems.extend(said)
+        problems.extend(found)
         return page
 
 
 @final
 class Sieve:
-    """Stands between a transport and the SDK; lets everything pass until it is told to `sift`.
+    """Stands between a transport and the SDK; lets everything pass except during `sift`.
 
     The SDK takes a list as a whole, or not at all.
     """
 
     def __init__(self) -> None:
         self._version: str | None = None
-        self._said: list[str] = []
+        self._problems: list[str] = []
 
     @contextmanager
     def sift(self, version: str) -> Iterator[list[str]]:
         """Take out of lists of tools what is none in that version of the protocol; a sentence for each comes."""
-        self._version, self._said = version, []
+        self._version, self._problems = version, []
         try:
-            yield self._said
+            yield self._problems
         finally:
             self._version = None
 
@@ -106,9 +106,9 @@ class Sieve:
         if isinstance(entry, dict) and members and members.isdisjoint(NEEDED):
             lean = {member: value for member, value in entry.items() if member not in members}
             if _refused(version, result, lean) is None:
-                self._said.append(f"{called} is offered without its {', '.join(sorted(members))}: {_why(refused)}")
+                self._problems.append(f"{called} is offered without its {', '.join(sorted(members))}: {_why(refused)}")
                 return [lean]
-        self._said.append(f"{called} is left out, it is no tool: {_why(refused)}")
+        self._problems.append(f"{called} is left out, it is no tool: {_why(refused)}")
         return []
 
 

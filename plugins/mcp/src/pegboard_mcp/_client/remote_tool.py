@@ -142,7 +142,7 @@ def remote_tool(described: Any, link: Link) -> tuple[RemoteTool | None, str]:
         returns["properties"]["result"] if wrapped and returns and _is_wrapping(returns) else returns,
         read_only,
         getattr(hints, "destructive_hint", None),
-        # What the protocol assumes where nothing is said: a repeated call may do the work twice.
+        # What the protocol assumes without a hint: a repeated call may do the work twice.
         False if idempotent is None and read_only is not True else idempotent,
         getattr(hints, "open_world_hint", None),
         wrapped,

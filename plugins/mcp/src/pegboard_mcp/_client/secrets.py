@@ -60,7 +60,7 @@ def expanded_all(texts: Mapping[str, str] | None) -> dict[str, str]:
 
 
 def _variables(text: str) -> Iterator[str]:
-    """The values of the variables that a text speaks of, as far as they are set."""
+    """The values of the variables in a text, of those that are set."""
     for name, default in _VARIABLE.findall(text):
         yield os.environ.get(name, default)
 
@@ -118,7 +118,7 @@ def without_login(url: str) -> tuple[str, tuple[str, str] | None]:
 def _whole(text: str) -> str:
     try:
         return expanded(text)
-    except ValueError:  # a variable that is not set, which is said elsewhere
+    except ValueError:  # a variable that is not set, which is an error elsewhere
         return text
 
 

@@ -31,8 +31,8 @@ CONNECT_TIMEOUT: Final = 30.0
 CALL_TIMEOUT: Final = 120.0
 OAUTH_TIMEOUT: Final = 300.0
 LONGEST_PAUSE: Final = 30.0
-MOST_SAID: Final = 20
-"""Problems of one list that are told one by one."""
+MOST_PROBLEMS: Final = 20
+"""Problems of one list that are reported one by one."""
 
 
 @final
@@ -125,7 +125,7 @@ class McpServer:
     ) -> Self:
         """A server at a URL, over streamable HTTP; `auth` is an `httpx2.Auth`, such as the SDK's OAuth providers.
 
-        With `auth="oauth"` a browser asks the human, who has five minutes; the tokens are kept in a file of his own.
+        With `auth="oauth"` a browser asks the human, who has five minutes; the tokens are kept in a file of the user.
         """
         if auth == "oauth":
             options.setdefault("connect_timeout", OAUTH_TIMEOUT)
@@ -170,9 +170,9 @@ class McpServer:
     @property
     def problems(self) -> Sequence[str]:
         """What is wrong: the server is unavailable, its list says something that cannot be used, or it has flooded."""
-        problems = [f": {problem}" for problem in self._of_list[:MOST_SAID]]
-        if len(self._of_list) > MOST_SAID:
-            problems.append(f": its list has {len(self._of_list) - MOST_SAID} problems more")
+        problems = [f": {problem}" for problem in self._of_list[:MOST_PROBLEMS]]
+        if len(self._of_list) > MOST_PROBLEMS:
+            problems.append(f": its list has {len(self._of_list) - MOST_PROBLEMS} problems more")
         if self._failure:
             problems.insert(0, f" cannot be reached: {self._failure}{self._quoted()}")
         elif self._has_flooded:
@@ -352,8 +352,8 @@ class McpServer:
                 raise
             connection.lose()
             # Not sent again: that a call did not run is what the server says, and a tool may say the same.
-            said = "it has forgotten this session, as after a restart; the next call opens another one"
-            raise UnreachableError(said) from error
+            forgotten = "it has forgotten this session, as after a restart; the next call opens another one"
+            raise UnreachableError(forgotten) from error
 
     async def _opened(self) -> Connection:
         connection = self._current()

@@ -33,7 +33,7 @@ LOOK_AT_ONE: Final = 0.002
 class BoardServer:
     """Serves the tools that a session offers. `server` is the SDK's own server, for any of its transports.
 
-    `session_for` gives a caller's session; without it each has one of his own that begins as this one is. With
+    `session_for` gives a caller's session; without it each has one of its own that begins as this one is. With
     `state_keys` what a client brings back when it comes again is sealed with the first of them and may come to any
     server that has it. With `connections` clients of the older protocol have connections, and hear of changes.
     """
@@ -135,8 +135,8 @@ class BoardServer:
     async def _list_links(self, context: Any, parameters: Any) -> Any:
         from mcp_types import ListResourcesResult, Resource
 
-        told = ("uri", "name", "title", "description", "mime_type", "size")
-        links = [{name: getattr(each.link, name) for name in told} for each in self._readable(context).values()]
+        members = ("uri", "name", "title", "description", "mime_type", "size")
+        links = [{name: getattr(each.link, name) for name in members} for each in self._readable(context).values()]
         return ListResourcesResult(resources=[Resource(**link) for link in links])
 
     async def _read_link(self, context: Any, parameters: Any) -> Any:
@@ -148,7 +148,7 @@ class BoardServer:
         return answer
 
     def _readable(self, context: Any) -> dict[str, Given]:
-        """What the caller was given by tools that he may call still."""
+        """What the caller was given by tools that it may call still."""
         caller = self._callers.caller(context)
         lasting = self._callers.lasting(context)
         offered = {tool.name for tool in (lasting or self._callers.shown(caller)).tools}
@@ -162,7 +162,7 @@ class BoardServer:
     # Changes ---------------------------------------------------------------------------------------------------
 
     def _remember_peer(self, context: Any, session: Session, offered: list[Tool]) -> None:
-        """A client that has listed the tools over a connection is told when they change, while it is open."""
+        """A client that has listed the tools over a connection is notified when they change, while it is open."""
         connection = connection_of(context)
         if is_newer(context.protocol_version) or not connection.has_standalone_channel:
             return
@@ -284,18 +284,18 @@ class BoardServer:
         if running.human is None or not desk.comes_again:
             result = await running.task
             return result
-        asked = asyncio.ensure_future(running.human.asked.get())
+        question = asyncio.ensure_future(running.human.questions.get())
         held = False
         try:
-            await asyncio.wait({running.task, asked}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({running.task, question}, return_when=asyncio.FIRST_COMPLETED)
             if running.task.done():
                 result = await running.task
                 return result
             held = True
-            await desk.hold(*asked.result(), self._held.keep(running))
-            raise AssertionError("a client that is asked at once was told to come again")
+            await desk.hold(*question.result(), self._held.keep(running))
+            raise AssertionError("a client that can be asked at once was made to come again")
         finally:
-            asked.cancel()
+            question.cancel()
             if not held:
                 running.task.cancel()
 
@@ -308,23 +308,23 @@ class BoardServer:
 @final
 @define
 class _Peer:
-    """A client of the older protocol that has listed the tools, and what it saw."""
+    """A client of the older protocol that has listed the tools, and what it listed."""
 
     connection: Any
     session: Session
-    seen: list[Tool]
+    known: list[Tool]
 
     async def look(self) -> None:
         """Notify the client if the tools have changed."""
         now = self.session.tools
-        if _differs(self.seen, now):
+        if _differs(self.known, now):
             with suppress(Exception):  # one that has disconnected needs no news
                 await self.connection.send_tool_list_changed()
-        self.seen = now
+        self.known = now
 
 
 def _differs(known: list[Tool], now: list[Tool]) -> bool:
-    if known == now:  # the same objects, mostly: that is told fast
+    if known == now:  # the same objects, mostly: that is a fast comparison
         return False
     return [(tool.name, tool.definition) for tool in known] != [(tool.name, tool.definition) for tool in now]
 
@@ -337,8 +337,8 @@ def _declare(server: Any, *, connections: bool) -> None:
     """Each transport asks it what to declare to clients of the older protocol; none of them knows of changes."""
     from mcp.server.lowlevel import NotificationOptions
 
-    told = NotificationOptions(tools_changed=connections)
-    server.create_initialization_options = partial(server.create_initialization_options, told)
+    options = NotificationOptions(tools_changed=connections)
+    server.create_initialization_options = partial(server.create_initialization_options, options)
     server.get_capabilities = partial(_declared, server.get_capabilities)
 
 

@@ -29,7 +29,7 @@ ReadLink: TypeAlias = Callable[[str, Caller], "Content | Awaitable[Content]"]
 @final
 @frozen
 class Given:
-    """A link that a tool gave out, and whose it is: a far server's, or the program's own."""
+    """A link that a tool gave out, and whose it is: a remote server's, or the program's own."""
 
     link: Any
     tool: str
@@ -48,14 +48,14 @@ class Links:
     def __init__(self, read: ReadLink | None) -> None:
         self._read = read
         self._of: WeakKeyDictionary[Session, OrderedDict[str, Given]] = WeakKeyDictionary()
-        self._of_nobody: OrderedDict[str, Given] = OrderedDict()
+        self._of_unidentified: OrderedDict[str, Given] = OrderedDict()
 
     def give(self, session: Session | None, tool: str, remote: RemoteTool | None, answer: Any) -> None:
         """Remember the links of an answer that can be read."""
         links = [each for each in answer.content if each.type == "resource_link"]
         if not links or (remote is None and self._read is None):
             return
-        known = self._of_nobody if session is None else self._of.setdefault(session, OrderedDict())
+        known = self._of_unidentified if session is None else self._of.setdefault(session, OrderedDict())
         for link in links:
             known[str(link.uri)] = Given(link, tool, remote)
             known.move_to_end(str(link.uri))
@@ -66,7 +66,7 @@ class Links:
         """What was given out in a session, by URI."""
         if session is not None:
             return self._of.get(session) or OrderedDict()
-        known = self._of_nobody
+        known = self._of_unidentified
         while known and next(iter(known.values())).since < monotonic() - LIFETIME:
             known.popitem(last=False)
         return known
@@ -100,7 +100,7 @@ def _contents(uri: str, media_type: str | None, content: str | bytes) -> Any:
 
 
 def not_found(uri: str, version: str) -> Exception:
-    """What a client is told of anything else."""
+    """The error for anything else."""
     from mcp.shared.exceptions import MCPError
     from mcp_types import INVALID_PARAMS
 

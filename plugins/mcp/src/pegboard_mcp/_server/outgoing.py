@@ -48,11 +48,11 @@ def answer_of(result: ToolResult, promise: Promise, version: str) -> Any:
     """
     from mcp_types import CallToolResult, TextContent
 
-    far = result.metadata.get("mcp", {})
-    extras: Sequence[dict[str, Any]] = far.get("content") or ({},) * len(result.content)
+    remote = result.metadata.get("mcp", {})
+    extras: Sequence[dict[str, Any]] = remote.get("content") or ({},) * len(result.content)
     content = [_content(block, extra) for block, extra in zip(result.content, extras, strict=True)]
     content += [_content(block, {}) for block in result.attachments]
-    meta = far.get("_meta")
+    meta = remote.get("_meta")
     # A suspended call has no value: what its client gets is the reason, and that it came to nothing.
     succeeded = result.status is Status.SUCCESS
     if not succeeded or promise.schema is None:
@@ -87,7 +87,7 @@ def _annotations(tool: Tool, more: dict[str, Any]) -> Any:
 
 
 def _content(block: Block, extra: dict[str, Any]) -> Any:
-    """A block as content; `said` is what a far server said of it besides, which goes on as it came."""
+    """A block as content; `extra` is what a remote server adds to it, which goes on as it came."""
     from mcp_types import AudioContent, ImageContent, TextContent
 
     more: dict[str, Any] = {key: extra[key] for key in ("annotations", "_meta") if key in extra}

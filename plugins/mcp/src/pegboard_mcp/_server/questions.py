@@ -111,9 +111,9 @@ class Desk:
     The older protocol has a message for that; in the newer one the answer tells the client to ask and to come back.
     """
 
-    def __init__(self, context: Any, parameters: Any, asked: AskedOnce) -> None:
+    def __init__(self, context: Any, parameters: Any, used: AskedOnce) -> None:
         self._context = context
-        self._asked = asked
+        self._used = used
         self._response: Any = None
         sealed = parameters.request_state
         self.state = State() if sealed is None else State(**json.loads(sealed))
@@ -121,7 +121,7 @@ class Desk:
         # Without the state of a question an answer answers none: any client can write one.
         if sealed is not None:
             self._response = (parameters.input_responses or {}).get(self.state.key)
-            if self._response is not None and not asked.spend(self.state.nonce):
+            if self._response is not None and not used.spend(self.state.nonce):
                 self._response = None
 
     @property
@@ -135,7 +135,7 @@ class Desk:
 
     @property
     def comes_again(self) -> bool:
-        """Whether the client is told to ask and to come again; the older protocol asks while a call runs."""
+        """Whether the client has to ask and to come again; the older protocol asks while a call runs."""
         return is_newer(self._context.protocol_version)
 
     @property
@@ -202,9 +202,9 @@ class Desk:
 
     async def put(self, message: str, form: dict[str, Any]) -> Any:
         """Ask while the call waits, as the older protocol can; an `ElicitResult`. Raises `Refused`."""
-        if self._asked.open >= MOST_OPEN:
+        if self._used.open >= MOST_OPEN:
             raise Refused(f"too many questions are open here; this one was not asked: {message}")
-        self._asked.open += 1
+        self._used.open += 1
         try:
             async with asyncio.timeout(LIFETIME):
                 session, request = self._context.session, self._context.request_id
@@ -212,10 +212,10 @@ class Desk:
         except TimeoutError:
             raise Refused(f"no answer came to: {message}") from None
         finally:
-            self._asked.open -= 1
+            self._used.open -= 1
 
     async def hold(self, message: str, form: dict[str, Any], held: str) -> None:
-        """Have the client ask what a far server does, while the call of that key runs here. Raises `NeededError`."""
+        """Have the client ask what a remote server does, while the call of that key runs here. Raises `NeededError`."""
         if not held:
             raise Refused(f"too many questions are open here; this one was not asked: {message}")
         await self._ask(message, evolve(self.state, key="question", form=form, held=held, call_id=""))

@@ -93,8 +93,8 @@ class Progress:
         """As the tool tells it, also by a block `{"progress": 50, "total": 100}`; else the number of chunks."""
         if chunk.progress is not None:
             self._count = chunk.progress.done
-            said = chunk.text != counted(*chunk.progress) and chunk.text
-            return self._count, chunk.progress.total, said or None
+            message = chunk.text != counted(*chunk.progress) and chunk.text
+            return self._count, chunk.progress.total, message or None
         data = chunk.content.data if isinstance(chunk.content, DataBlock) else None
         if isinstance(data, dict) and isinstance(data.get("progress"), int | float):
             self._count = float(data["progress"])

@@ -26,7 +26,7 @@ KEPT_ALIVE: Final = 120
 """Seconds for which an idle connection stays open: longer than in the pools of clients and balancers.
 
 A client that sends on a connection at the moment when the server closes it loses its request. httpx keeps one for 5
-seconds, as uvicorn does unless it is told otherwise; balancers keep one for 60, Go's client for 90.
+seconds, as uvicorn does by default; balancers keep one for 60, Go's client for 90.
 """
 
 
@@ -34,8 +34,8 @@ class Served(TypedDict, total=False):
     """What is served, to whom, and under which name.
 
     Served are the tools that say `read_only=True`; or `tools` by name or pattern and those of `groups`; or with
-    `all_tools` all that are offered. `session_for(caller)` gives the session of a caller: his groups, presets and
-    permissions. `scopes` are what his token must have for a tool, by name or pattern; others do not see it. `headers`
+    `all_tools` all that are offered. `session_for(caller)` gives the session of a caller: groups, presets and
+    permissions. `scopes` are what a token must have for a tool, by name or pattern; others do not see it. `headers`
     are the request's that tools may read in their `Caller`. `state_keys` are the same in all workers behind a
     balancer, 32 characters at least: the first seals what a client brings back with an answer. `read_link(uri,
     caller)` says what a link leads to that a tool of the program gave out: text, bytes, or None. It may be async.
@@ -58,7 +58,7 @@ class ServedOverHttp(Served, total=False):
 
     `http` is "HOST:PORT". `token` is what clients must send as a bearer token; `verify_token(token)` says whom another
     one stands for: a `Caller`, a name, True, or nothing for one that it does not know. It may be async. Clients that
-    have no token are told of the `authorization_server` that gives one for `resource_url`, by default the address that
+    have no token hear of the `authorization_server` that gives one for `resource_url`, by default the address that
     is served; `required_scopes` are what each needs. `origins` are pages that may speak to the server from a browser,
     such as "https://example.com". With `stateless` no connections are kept for clients of the older protocol, so that
     any worker may answer any request; they hear of no changes then, and are asked no questions.
@@ -118,7 +118,7 @@ def _board(toolkit: Toolkit, options: Served, *, connections: bool) -> BoardServ
         None if groups is None else several("groups", groups),
         options.get("all_tools", False),
     )
-    base, theirs = selection.of(toolkit), function("session_for", options.get("session_for"))
+    base, session_for = selection.of(toolkit), function("session_for", options.get("session_for"))
     keys = options.get("state_keys", ())
     if not base.tools:
         say(f"pegboard: nothing is served: {selection.why_nothing(toolkit)}")
@@ -128,7 +128,7 @@ def _board(toolkit: Toolkit, options: Served, *, connections: bool) -> BoardServ
         base,
         name=text("name", options.get("name", "pegboard")),
         instructions=options.get("instructions"),
-        session_for=None if theirs is None else lambda caller: selection.of(theirs(caller)),
+        session_for=None if session_for is None else lambda caller: selection.of(session_for(caller)),
         scopes=options.get("scopes", {}),
         headers=several("headers", options.get("headers", ())),
         state_keys=(keys,) if isinstance(keys, str | bytes) else keys,

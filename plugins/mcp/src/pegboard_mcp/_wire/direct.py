@@ -2,7 +2,7 @@
 
 The SDK's own dispatcher lives on the connection's loop. To call through it from another one takes two wakes, there and
 back, and each costs more than a short call does. So requests of callers have a dispatcher of their own: the SDK makes
-and reads them as ever, on the caller's loop. Whatever else is said over the connection goes the SDK's way.
+and reads them as ever, on the caller's loop. Everything else on the connection goes the SDK's way.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ def say(message: str) -> None:
 def endable_stdin() -> Iterator[Callable[[], None]]:
     """Put a pipe in the place of descriptor 0, fed from what was there; what this gives ends it, as a client would.
 
-    A thread that waits for a line of stdin cannot be told to stop waiting.
+    A thread that waits for a line of stdin cannot be stopped.
     """
     real = os.dup(0)
     read, write = os.pipe()
