@@ -26,6 +26,15 @@ MAY_IMPORT: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
         "_confined": ("_directory", "_errors", "_settings"),
         "_tools": ("_directory", "_errors", "_settings", "_text"),
     },
+    "pegboard_mcp": {
+        "_arguments": (),
+        "_wire": (),
+        "_auth": ("_arguments", "_wire"),
+        "_client": ("_arguments", "_auth", "_wire"),
+        "_server": ("_arguments", "_auth", "_client", "_wire"),
+        "_settings": ("_client",),
+        "_command": ("_auth", "_server", "_settings", "_wire"),
+    },
     "pegboard_shell": {
         "_settings": (),
         "_policy": (),
@@ -37,7 +46,7 @@ MAY_IMPORT: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
     },
 }
 
-MOST_MODULES: Final = {"pegboard_cli": 30, "pegboard_files": 20, "pegboard_shell": 18}
+MOST_MODULES: Final = {"pegboard_cli": 30, "pegboard_files": 20, "pegboard_mcp": 40, "pegboard_shell": 18}
 
 FEWEST_LINES: Final = 25
 """What makes a module, unless it is a face."""

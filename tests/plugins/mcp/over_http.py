@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pegboard import Toolkit
-from pegboard_mcp import _serving, serve_mcp_async
+from pegboard_mcp import serve_mcp_async
 from tests.support.waiting import PATIENCE
 
 __all__ = ["serving", "started"]
@@ -27,7 +27,7 @@ async def serving(toolkit: Toolkit, **options: Any) -> AsyncIterator[str]:
             found.set_result(url.group())
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_serving, "say", heard)
+        patch.setattr("pegboard_mcp._server.serving.say", heard)
         task = asyncio.create_task(serve_mcp_async(toolkit, http="127.0.0.1:0", **options))
         awaited: list[asyncio.Future[Any]] = [task, found]
         await asyncio.wait(awaited, timeout=PATIENCE, return_when=asyncio.FIRST_COMPLETED)

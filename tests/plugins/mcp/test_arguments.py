@@ -11,7 +11,7 @@ import pytest
 
 from pegboard import PegboardError, SettingsError, Toolkit
 from pegboard_mcp import Caller, McpServer, load_mcp_config, mcp_server, serve_mcp, serve_mcp_async
-from pegboard_mcp._command import run
+from pegboard_mcp._command.serve import run
 from tests.plugins.mcp.over_http import serving
 
 URL = "http://127.0.0.1:9/mcp"

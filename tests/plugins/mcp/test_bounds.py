@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from pegboard import Status, Toolkit
-from pegboard_mcp import McpServer, _flood
+from pegboard_mcp import McpServer
 from tests.plugins.mcp.over_http import started
 from tests.plugins.mcp.test_pipes import BEGIN, server
 from tests.support.waiting import eventually
@@ -140,8 +140,8 @@ def test_lines_without_end(flood: str) -> None:
 
 @pytest.mark.parametrize("kind", ["stdio", "http"])
 def test_a_flood_is_a_problem_until_the_tools_are_fetched_again(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_flood, "AT_ONCE", 1_000)
-    monkeypatch.setattr(_flood, "A_SECOND", 0)
+    monkeypatch.setattr("pegboard_mcp._wire.unrequested.AT_ONCE", 1_000)
+    monkeypatch.setattr("pegboard_mcp._wire.unrequested.A_SECOND", 0)
     with Toolkit(plugins=()) as toolkit, flooding(kind) as server:
         toolkit.register(server)
         assert toolkit.call_sync("echo", {"text": "short"}).text == "short"
@@ -167,8 +167,8 @@ def flooding(kind: str) -> Iterator[McpServer]:
 
 
 def test_many_answers_are_no_flood(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_flood, "AT_ONCE", 20)
-    monkeypatch.setattr(_flood, "A_SECOND", 0)
+    monkeypatch.setattr("pegboard_mcp._wire.unrequested.AT_ONCE", 20)
+    monkeypatch.setattr("pegboard_mcp._wire.unrequested.A_SECOND", 0)
     with Toolkit(plugins=()) as toolkit:
         toolkit.register(server("for request in requests():\n    write(answer_to(request) + '\\n')"))
         assert {toolkit.call_sync("echo", {"text": "x"}).text for _ in range(60)} == {"x"}

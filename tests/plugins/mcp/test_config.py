@@ -8,7 +8,8 @@ import pytest
 
 from pegboard import SettingsError
 from pegboard_mcp import McpServer, load_mcp_config
-from pegboard_mcp._transports import Http, Sse, Stdio, expanded
+from pegboard_mcp._client.secrets import expanded
+from pegboard_mcp._client.transports import Http, Sse, Stdio
 
 
 def load(tmp_path: Path, content: Any) -> dict[str, McpServer]:

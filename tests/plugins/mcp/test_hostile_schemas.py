@@ -11,7 +11,7 @@ from mcp_types import CallToolResult
 
 from pegboard import Status, Toolkit, ToolResult
 from pegboard_mcp import McpServer
-from pegboard_mcp._incoming import result_of
+from pegboard_mcp._client.incoming import result_of
 from pegboard_schemas import judged
 from tests.plugins.schemas.hostile_schemas import pattern_attacks, schema_attacks
 from tests.support.measuring import paces

@@ -14,7 +14,7 @@ from mcp.server import Server
 from mcp.shared.exceptions import MCPError
 
 from pegboard import LinkBlock, Toolkit, tool
-from pegboard_mcp import Caller, McpServer, _links, _server, mcp_server
+from pegboard_mcp import Caller, McpServer, mcp_server
 from tests.plugins.mcp.over_http import serving
 from tests.support.waiting import PATIENCE
 
@@ -86,7 +86,7 @@ class TestLinksOfFarServers:
         run(scenario)
 
     def test_why_it_cannot_be_read_shows_no_secret(self, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(_server, "secrets_of", lambda transport: (SECRET,))
+        monkeypatch.setattr("pegboard_mcp._client.server.secrets_of", lambda transport: (SECRET,))
 
         async def scenario() -> None:
             async with Toolkit(plugins=()) as toolkit:
@@ -156,7 +156,7 @@ class TestLinksOfTheProgram:
         run(scenario)
 
     def test_the_oldest_are_forgotten(self, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(_links, "MOST", 3)
+        monkeypatch.setattr("pegboard_mcp._server.links.MOST", 3)
 
         async def scenario() -> None:
             async with near(mode, read_link=lambda uri, caller: uri) as client:
@@ -227,7 +227,7 @@ class TestWhoMayRead:
             async with self.served() as url, Client(url) as client:
                 await client.call_tool("report", {"number": 1})
                 assert await text_of(client, "report://1") == "all is well"
-                monkeypatch.setattr(_links, "LIFETIME", -1.0)
+                monkeypatch.setattr("pegboard_mcp._server.links.LIFETIME", -1.0)
                 await refused(client, "report://1")
 
         run(scenario)

@@ -32,7 +32,7 @@ from pydantic import AnyHttpUrl
 
 from pegboard import Toolkit, tool
 from pegboard_mcp import McpServer, mcp_server
-from pegboard_mcp._oauth import token_file
+from pegboard_mcp._auth.oauth import token_file
 from tests.support.waiting import PATIENCE, begin, eventually
 
 pytestmark = pytest.mark.usefixtures("nothing_left")
@@ -233,7 +233,7 @@ WRITER = """
 import asyncio, sys
 from pathlib import Path
 from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
-from pegboard_mcp._oauth import _TokenFile
+from pegboard_mcp._auth.oauth import _TokenFile
 
 path, name = Path(sys.argv[1]), sys.argv[2]
 

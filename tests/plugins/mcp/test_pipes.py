@@ -9,9 +9,9 @@ import pytest
 
 from pegboard import ExecutionPolicy, Status, Toolkit
 from pegboard_mcp import McpServer
-from pegboard_mcp._direct import Direct
-from pegboard_mcp._pipes import _Process
-from pegboard_mcp._tail import Tail
+from pegboard_mcp._wire.direct import Direct
+from pegboard_mcp._wire.pipes import _Process
+from pegboard_mcp._wire.unrequested import Tail
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.usefixtures("nothing_left")

@@ -12,7 +12,7 @@ from mcp.shared.exceptions import MCPError
 
 from pegboard import Suspend, Toolkit, tool
 from pegboard_mcp import Answers, mcp_server
-from pegboard_mcp._questions import AskedOnce
+from pegboard_mcp._server.questions import AskedOnce
 
 both_eras = pytest.mark.parametrize("mode", ["auto", "legacy"])
 NAME = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
@@ -193,8 +193,8 @@ class TestStates:
 
 
 def test_states_that_were_used_are_remembered_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pegboard_mcp._questions.MOST_SPENT", 2)
+    monkeypatch.setattr("pegboard_mcp._server.questions.MOST_SPENT", 2)
     asked = AskedOnce()
     assert [asked.spend(nonce) for nonce in ("a", "a", "b", "c")] == [True, False, True, False]
-    monkeypatch.setattr("pegboard_mcp._questions.LIFETIME", -1.0)
+    monkeypatch.setattr("pegboard_mcp._server.questions.LIFETIME", -1.0)
     assert asked.spend("a")

@@ -12,7 +12,7 @@ import pytest
 
 from pegboard import Status, Toolkit
 from pegboard_mcp import McpServer
-from pegboard_mcp._redaction import LOGGERS
+from pegboard_mcp._client.secrets import LOGGERS
 from tests.plugins.mcp.over_http import started
 
 pytestmark = pytest.mark.usefixtures("nothing_left")

@@ -203,7 +203,7 @@ def test_short_values_are_no_secrets_but_a_short_password_is_one() -> None:
 
 
 def test_the_url_that_is_asked_has_no_login() -> None:
-    from pegboard_mcp._redaction import without_login
+    from pegboard_mcp._client.secrets import without_login
 
     assert without_login("https://a%40b:c%2Fd@example.com:1/x?y=z") == ("https://example.com:1/x?y=z", ("a@b", "c/d"))
     assert without_login("https://example.com/x") == ("https://example.com/x", None)

@@ -18,8 +18,8 @@ import pytest
 
 from pegboard import ExecutionPolicy, PegboardError, Status, Toolkit, tool
 from pegboard_mcp import McpServer, serve_mcp
-from pegboard_mcp._guard import check_address, is_loopback, parse_address
-from pegboard_mcp._serving import bound
+from pegboard_mcp._auth.guard import check_address, is_loopback, parse_address
+from pegboard_mcp._server.serving import bound
 from tests.plugins.mcp.over_http import started
 from tests.support.waiting import PATIENCE
 
@@ -214,7 +214,7 @@ class TestCommand:
         (tmp_path / "mcp.json").write_text(
             f'{{"mcpServers": {{"far": {{"command": "{sys.executable}", "args": ["{SCRIPT}"]}}}}}}', encoding="utf-8"
         )
-        code = "from pegboard_mcp._command import run; import sys; sys.exit(run(sys.argv[1:]))"
+        code = "from pegboard_mcp._command.serve import run; import sys; sys.exit(run(sys.argv[1:]))"
         command = ["-c", code, "--mcp", str(tmp_path / "mcp.json"), "--tools", "far__add"]
         with Toolkit(plugins=()) as toolkit:
             toolkit.register(McpServer.stdio(sys.executable, command, env={"PEGBOARD_PLUGINS": ""}))
@@ -240,7 +240,7 @@ class TestCommand:
     def test_says_what_it_cannot_serve(
         self, arguments: list[str], message: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        from pegboard_mcp._command import run
+        from pegboard_mcp._command.serve import run
 
         monkeypatch.setenv("PEGBOARD_PLUGINS", "")
         monkeypatch.delenv("PEGBOARD_MCP_TOKEN", raising=False)
@@ -258,7 +258,7 @@ class TestCommand:
     def test_serves_a_program(self, tmp_path: Path, target: str) -> None:
         (tmp_path / "program_of_the_test.py").write_text(PROGRAM, encoding="utf-8")
         target = target.replace("PROGRAM", str(tmp_path / "program_of_the_test.py"))
-        code = "from pegboard_mcp._command import run; import sys; sys.exit(run(sys.argv[1:]))"
+        code = "from pegboard_mcp._command.serve import run; import sys; sys.exit(run(sys.argv[1:]))"
         with Toolkit(plugins=()) as toolkit:
             toolkit.register(McpServer.stdio(sys.executable, ["-c", code, target], cwd=str(tmp_path)))
             assert [tool.name for tool in toolkit.tools] == ["double"]
@@ -343,7 +343,7 @@ def wipe() -> str:
 
 class TestInstall:
     def run(self, *arguments: str) -> int:
-        from pegboard_mcp._command import run
+        from pegboard_mcp._command.serve import run
 
         return run(list(arguments))
 

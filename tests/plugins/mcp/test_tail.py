@@ -6,7 +6,7 @@ import pytest
 
 from pegboard import Toolkit
 from pegboard_mcp import McpServer
-from pegboard_mcp._say import say
+from pegboard_mcp._wire.terminal import say
 
 HOSTILE = "\x1b[2J\x9b2J\u202e\U000e0041\rover"
 SPELLED = r"\x1b[2J\x9b2J\u202e\U000e0041\rover"

@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Any
 from pegboard import Command, Offer, hookimpl
 
 if TYPE_CHECKING:
-    from pegboard_mcp._callers import Caller
-    from pegboard_mcp._config import load_mcp_config
-    from pegboard_mcp._questions import Answers
-    from pegboard_mcp._server import McpServer
-    from pegboard_mcp._serving import mcp_server, serve_mcp, serve_mcp_async
-    from pegboard_mcp._settings import Settings
+    from pegboard_mcp._auth.callers import Caller
+    from pegboard_mcp._client.server import McpServer
+    from pegboard_mcp._server.questions import Answers
+    from pegboard_mcp._server.serving import mcp_server, serve_mcp, serve_mcp_async
+    from pegboard_mcp._settings import Settings, load_mcp_config
 
 __all__ = [
     "Answers",
@@ -35,14 +34,14 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Answers": "_questions",
-    "Caller": "_callers",
-    "McpServer": "_server",
+    "Answers": "_server.questions",
+    "Caller": "_auth.callers",
+    "McpServer": "_client.server",
     "Settings": "_settings",
-    "load_mcp_config": "_config",
-    "mcp_server": "_serving",
-    "serve_mcp": "_serving",
-    "serve_mcp_async": "_serving",
+    "load_mcp_config": "_settings",
+    "mcp_server": "_server.serving",
+    "serve_mcp": "_server.serving",
+    "serve_mcp_async": "_server.serving",
 }
 
 
@@ -55,7 +54,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _serve(arguments: list[str]) -> int:
-    from pegboard_mcp._command import run
+    from pegboard_mcp._command.serve import run
 
     return run(arguments)
 

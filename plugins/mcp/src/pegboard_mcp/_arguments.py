@@ -64,10 +64,10 @@ def texts_by_name(what: str, values: Any, *, headers: bool = False) -> dict[str,
         raise ValueError(f"{what} must be a mapping of texts, not {type(values).__name__}")
     found = {}
     for name, value in values.items():
-        said = found[text(f"a name in {what}", name)] = text(f"{what}[{name!r}]", value, may_be_empty=True)
+        given = found[text(f"a name in {what}", name)] = text(f"{what}[{name!r}]", value, may_be_empty=True)
         if headers and not re.fullmatch(_TOKEN, name):
             raise ValueError(f"{name!r} is no name of a header")
-        if headers and re.search(r"[\0\r\n]", said):
+        if headers and re.search(r"[\0\r\n]", given):
             raise ValueError(f"{what}[{name!r}] holds characters that no header has")
     return found
 

@@ -1,22 +1,27 @@
-"""Servers that the settings name: how each is reached, and the terms that its tools are registered under."""
+"""Servers that settings and `mcpServers` files name: how each is reached, and the terms that its tools have here."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
 from pegboard import Locked, Offer, Secret, SettingsError
 
-__all__ = ["Settings", "offers"]
+if TYPE_CHECKING:
+    from pegboard_mcp._client.server import McpServer
+
+__all__ = ["Settings", "load_mcp_config", "offers"]
 
 _REACHED: Final = frozenset({"args", "auth", "command", "cwd", "env", "headers", "timeout", "transport", "type", "url"})
 _HOW: Final = frozenset({"connect_timeout", "mode"})
 _TERMS: Final = frozenset({"disable", "disabled", "enable", "group", "prefix", "presets", "rename", "secrets"})
 _KEYS: Final = _REACHED | _HOW | _TERMS
+_KINDS: Final = {"http": "http", "streamable-http": "http", "streamableHttp": "http", "streamable_http": "http"}
 
 
 @attrs.frozen
@@ -42,21 +47,17 @@ class Named:
 
     def offer(self, entry: Any) -> Offer:
         """The server under its terms; `entry` says how it is reached. Raises `SettingsError` naming the key."""
-        from pegboard_mcp._config import seconds_of, server_of, text_of
-
         where, options = f"servers.{self.name}", self.options
         how: dict[str, Any] = {}
         if "connect_timeout" in options:
-            how["connect_timeout"] = seconds_of(where, "connect_timeout", options["connect_timeout"])
+            how["connect_timeout"] = _seconds_of(where, "connect_timeout", options["connect_timeout"])
         if "mode" in options:
-            how["mode"] = text_of(where, "mode", options["mode"])
+            how["mode"] = _text_of(where, "mode", options["mode"])
         if isinstance(entry, Mapping):
             entry = {**entry, **{key: value for key, value in options.items() if key in _REACHED}}
-        return Offer(server_of(where, self.name, entry, **how), **self._terms(where))
+        return Offer(_server_of(where, self.name, entry, **how), **self._terms(where))
 
     def _terms(self, where: str) -> dict[str, Any]:
-        from pegboard_mcp._config import texts_of
-
         options = self.options
         group = options.get("group", [])
         prefix = options.get("prefix", f"{self.name}__")
@@ -68,9 +69,9 @@ class Named:
         if not all(isinstance(each, str) for each in rename.values()):
             raise SettingsError(f"{where}.rename must be a table of texts")
         return {
-            "enable": texts_of(where, "enable", options["enable"]) if "enable" in options else None,
-            "disable": texts_of(where, "disable", options.get("disable", [])),
-            "group": group if isinstance(group, str) else texts_of(where, "group", group),
+            "enable": _texts_of(where, "enable", options["enable"]) if "enable" in options else None,
+            "disable": _texts_of(where, "disable", options.get("disable", [])),
+            "group": group if isinstance(group, str) else _texts_of(where, "group", group),
             "prefix": prefix,
             "rename": rename,
             "presets": self._presets(where),
@@ -125,11 +126,9 @@ class Settings:
         """How each server is reached, by name. Raises `SettingsError` for one that is not configured."""
         from_file: Mapping[str, Any] = {}
         if self.config is not None:
-            from pegboard_mcp._config import load_mcp_config, read_entries
-
             path = Path(self.config).expanduser()
             load_mcp_config(path)  # says what is wrong with an entry
-            from_file = read_entries(path)
+            from_file = _read_entries(path)
         for name, named in self.servers.items():
             if not named.is_complete and name not in from_file:
                 raise SettingsError(
@@ -145,3 +144,96 @@ def offers(settings: Settings) -> Iterator[Offer]:
         named = settings.servers.get(name) or Named(name, {})
         if not named.disabled and not (isinstance(entry, Mapping) and entry.get("disabled") is True):
             yield named.offer(entry)
+
+
+def load_mcp_config(path: str | Path) -> dict[str, McpServer]:
+    """The servers of an `mcpServers` file by name, those that are `disabled` left out. Nothing is connected yet.
+
+    `${NAME}` and `${NAME:-default}` in commands, arguments, environments, URLs and headers are read from the
+    environment when a server is connected. Raises `SettingsError` naming the file, the server and the key.
+    """
+    servers = _read_entries(path)
+    return {
+        name: _server_of(f"{path}: mcpServers.{name}", name, entry)
+        for name, entry in servers.items()
+        if not _flag(entry, "disabled")
+    }
+
+
+def _read_entries(path: str | Path) -> Mapping[str, Any]:
+    """The servers of a file as they stand there. Raises `SettingsError` for a file that has none."""
+    try:
+        content = json.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SettingsError(f"{path} cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise SettingsError(f"{path} is no JSON: {error}") from error
+    servers = content.get("mcpServers") if isinstance(content, Mapping) else None
+    if not isinstance(servers, Mapping):
+        raise SettingsError(f'{path} has no "mcpServers" object')
+    return servers
+
+
+def _server_of(where: str, name: str, entry: Any, **options: Any) -> McpServer:
+    """The server that an entry describes; `where` it stands is for errors. Raises `SettingsError` naming the key."""
+    try:
+        return _made(where, name, entry, **options)
+    except ValueError as error:
+        raise SettingsError(f"{where}: {error}") from None
+
+
+def _made(where: str, name: str, entry: Any, **options: Any) -> McpServer:
+    from pegboard_mcp._client.server import McpServer
+
+    if not isinstance(entry, Mapping):
+        raise SettingsError(f"{where} is no object")
+    options["name"] = name
+    if "timeout" in entry:
+        options["call_timeout"] = _seconds_of(where, "timeout", entry["timeout"])
+    if "command" in entry:
+        command, args = _text_of(where, "command", entry["command"]), _texts_of(where, "args", entry.get("args", []))
+        env = _texts_by_name(where, "env", entry.get("env"))
+        cwd = None if entry.get("cwd") is None else _text_of(where, "cwd", entry["cwd"])
+        return McpServer.stdio(command, args, env=env, cwd=cwd, **options)
+    if "url" not in entry:
+        raise SettingsError(f'{where} needs a "command" or a "url"')
+    url, headers = _text_of(where, "url", entry["url"]), _texts_by_name(where, "headers", entry.get("headers"))
+    kind = entry.get("type", entry.get("transport", "http"))
+    if kind == "sse":
+        return McpServer.sse(url, headers=headers, **options)
+    if kind not in _KINDS:
+        raise SettingsError(f'{where}.type is {kind!r}; it can be "stdio", "http" or "sse"')
+    if entry.get("auth") not in (None, "oauth"):
+        raise SettingsError(f'{where}.auth is {entry["auth"]!r}; it can be "oauth"')
+    return McpServer.http(url, headers=headers, auth=entry.get("auth"), **options)
+
+
+def _flag(entry: Any, key: str) -> bool:
+    return isinstance(entry, Mapping) and entry.get(key) is True
+
+
+def _text_of(where: str, key: str, value: Any) -> str:
+    """Raises `SettingsError` for what is no text."""
+    if not isinstance(value, str) or not value:
+        raise SettingsError(f"{where}.{key} must be a text")
+    return value
+
+
+def _texts_of(where: str, key: str, value: Any) -> list[str]:
+    """Raises `SettingsError` for what is no list of texts."""
+    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+        raise SettingsError(f"{where}.{key} must be a list of texts")
+    return value
+
+
+def _texts_by_name(where: str, key: str, value: Any) -> dict[str, str] | None:
+    if value is not None and not (isinstance(value, dict) and all(isinstance(each, str) for each in value.values())):
+        raise SettingsError(f"{where}.{key} must be an object of texts")
+    return value
+
+
+def _seconds_of(where: str, key: str, value: Any) -> float:
+    """Raises `SettingsError` for what is no number above 0."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
+        raise SettingsError(f"{where}.{key} must be a number of seconds above 0")
+    return float(value)

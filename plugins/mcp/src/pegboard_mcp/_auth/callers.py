@@ -1,0 +1,127 @@
+"""Callers: who sends a request to the board, and the Pegboard session that belongs to it."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping
+from fnmatch import fnmatchcase
+from time import monotonic
+from typing import Any, Final, TypeAlias, final
+
+from attrs import evolve, field, frozen
+
+from pegboard import Session
+from pegboard_mcp._arguments import scopes
+from pegboard_mcp._wire.protocol import connection_of
+
+__all__ = ["LIFETIME", "Caller", "Callers", "Scopes", "SessionFor"]
+
+LIFETIME: Final = 1_800.0
+"""Seconds for which the session of a caller who sends nothing more is kept."""
+MOST: Final = 1_000
+
+
+def _scopes(given: str | Iterable[str]) -> tuple[str, ...]:
+    return scopes("scopes", given)
+
+
+@final
+@frozen
+class Caller:
+    """Who called: a tool asks for it by type, `def pay(amount: int, caller: Injected[Caller])`.
+
+    Without a token, and over stdio, `subject` and `client` are None and there are no scopes. `headers` are those of
+    the request that the program named, in lower case.
+    """
+
+    subject: str | None = None
+    """Whom the token stands for."""
+    client: str | None = None
+    """The program that the token was given to."""
+    scopes: tuple[str, ...] = field(default=(), converter=_scopes)
+    headers: Mapping[str, str] = field(factory=dict, repr=False)
+    claims: Mapping[str, Any] = field(factory=dict, repr=False)
+    """Whatever else the verifier of the token knows."""
+
+    @property
+    def key(self) -> tuple[Any, ...] | None:
+        """What tells this caller from others; None for one that is not verified."""
+        if self.subject is None and self.client is None:
+            return None
+        issuer = str(self.claims.get("iss", ""))
+        return issuer, self.client, self.subject, frozenset(self.scopes), frozenset(self.headers.items())
+
+
+SessionFor: TypeAlias = Callable[[Caller], Session]
+
+
+@final
+class Callers:
+    """Finds the session of a request: that of its connection, or of its caller, or one that lasts no longer than it.
+
+    The older protocol has connections. The newer one has none: each request is independent over HTTP, and a
+    client that wants a state of its own there has to identify itself.
+    """
+
+    def __init__(self, base: Session, session_for: SessionFor | None, headers: Iterable[str]) -> None:
+        self.base = base
+        """The session of callers that have changed nothing yet. No caller may change it."""
+        self._session_for = session_for
+        self._headers = tuple(name.casefold() for name in headers)
+        self._known: OrderedDict[Any, tuple[float, Session]] = OrderedDict()
+
+    def caller(self, context: Any) -> Caller:
+        """Who sent a request."""
+        request = context.request
+        if request is None:
+            return Caller()
+        headers = {name: request.headers[name] for name in self._headers if name in request.headers}
+        verified = getattr(getattr(request.scope.get("user"), "access_token", None), "caller", None)
+        return Caller(headers=headers) if verified is None else evolve(verified, headers=headers)
+
+    def lasting(self, context: Any) -> Session | None:
+        """The session that outlives the request, which its sender may change; None where there is none."""
+        state = context.lifespan_context if context.request is None else _connection_state(context)
+        caller = self.caller(context)
+        if state is not None:
+            if "session" not in state:
+                state["session"] = self.fresh(caller)
+            kept: Session = state["session"]
+            return kept
+        if caller.key is None:
+            return None
+        now = monotonic()
+        _, session = self._known.pop(caller.key, (now, None))
+        session = session or self.fresh(caller)
+        self._known[caller.key] = now, session
+        while len(self._known) > MOST or next(iter(self._known.values()))[0] < now - LIFETIME:
+            self._known.popitem(last=False)
+        return session
+
+    def fresh(self, caller: Caller) -> Session:
+        """A session of a caller's own."""
+        return self.base.session() if self._session_for is None else self._session_for(caller)
+
+    def shown(self, caller: Caller) -> Session:
+        """What a caller sees who has changed nothing; not to be changed."""
+        return self.base if self._session_for is None else self._session_for(caller)
+
+
+@final
+class Scopes:
+    """What a caller's token must have for a tool, by names and patterns."""
+
+    def __init__(self, needed: Mapping[str, str | Iterable[str]]) -> None:
+        self._needed = {pattern: scopes(f"scopes[{pattern!r}]", given) for pattern, given in needed.items()}
+
+    def missing(self, name: str, caller: Caller) -> str:
+        """A scope that the caller does not have and the tool needs; nothing where there is none."""
+        needed = (scope for pattern, scopes in self._needed.items() if fnmatchcase(name, pattern) for scope in scopes)
+        return next((scope for scope in needed if scope not in caller.scopes), "")
+
+
+def _connection_state(context: Any) -> dict[str, Any] | None:
+    """What is kept for the connection of a request over HTTP; None where each request stands for itself."""
+    connection = connection_of(context)
+    state: dict[str, Any] = connection.state
+    return state if connection.has_standalone_channel else None

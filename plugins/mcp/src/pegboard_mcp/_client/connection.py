@@ -1,0 +1,373 @@
+"""Connections: one live link to a server, owned by one task on a loop and a thread of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import threading
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from concurrent.futures import Future
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, final
+
+from attrs import field, frozen
+
+from pegboard import Redaction
+from pegboard_mcp._client.asking import current_call
+from pegboard_mcp._client.listing import Listing, Sieve, list_all
+from pegboard_mcp._client.secrets import quiet_loggers
+from pegboard_mcp._client.transports import InProcess, Transport, overheard
+from pegboard_mcp._wire.bridge import Bridge
+from pegboard_mcp._wire.processes import end_groups, new_loop
+from pegboard_mcp._wire.protocol import is_newer, own_version
+from pegboard_mcp._wire.reasons import ConsentError, UnreachableError, innermost, reason
+from pegboard_mcp._wire.unrequested import Tail
+
+if TYPE_CHECKING:
+    from pegboard_mcp._wire.direct import Direct
+
+__all__ = ["Connection", "Hearer", "Terms", "close_all"]
+
+T = TypeVar("T")
+GRACE: Final = 8.0
+"""Seconds that closing may take: the SDK gives a process two to end, and two more after each signal."""
+RELISTEN: Final = 2.0
+REST: Final = 10
+"""A changed list is not read again for so many times as long as it took to read and register it."""
+LAST_WORDS: Final = 2.0
+"""Seconds in which what a process that died has written to stderr arrives, at most: mostly its end comes at once."""
+WORDS_SO_FAR: Final = 0.3
+"""Seconds for what a process that lives has written; there is no end to wait for."""
+
+
+@final
+@frozen
+class Terms:
+    """How a server is spoken to; timeouts in seconds."""
+
+    connect_timeout: float
+    call_timeout: float | None
+    mode: str
+    max_tools: int
+    elicit: Any = field(repr=False)
+    poll: float | None = None
+    """Seconds between two looks at the tools of a server that does not say when they change."""
+
+
+class Hearer(Protocol):
+    """Listeners for a connection, called on its thread before any caller that waits for it goes on."""
+
+    def opened(self, connection: Connection, listing: Listing) -> None:
+        """It is open, and these are the tools."""
+
+    def failed(self, connection: Connection, error: UnreachableError) -> None:
+        """It could not be opened."""
+
+    def relisted(self, listing: Listing) -> None:
+        """The tools have changed, or could not be read again."""
+
+    def flooded(self) -> None:
+        """The server sends more than is listened to."""
+
+    @property
+    def redact(self) -> Redaction:
+        """Takes out of texts how the server is reached."""
+
+
+@final
+class Connection:
+    """Opens at once, and is done when `ready` is: with the server's tools, or with why there are none.
+
+    The SDK's client must be left by the task that entered it, on the loop where it was entered: that is this thread's
+    one task. Calls come from any loop through `carry`.
+    """
+
+    def __init__(self, name: str, transport: Transport, terms: Terms, hearer: Hearer) -> None:
+        self.ready: Future[Listing] = Future()
+        self.tail = Tail(hearer.flooded)
+        self.client: Any = None
+        self._name = name
+        self._transport = transport
+        self._terms = terms
+        self._hearer = hearer
+        self._sieve = Sieve()
+        self._direct: Direct | None = None
+        self._loaded = threading.Event()
+        self._over = threading.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._bridge: Bridge | None = None
+        self._stop: asyncio.Event | None = None
+        self._lock = threading.Lock()
+        self._closing = False
+        self._lost = False
+        self._started: list[int] = []
+        _LIVE.add(self)
+        self._thread = threading.Thread(target=self._run, name=f"pegboard-mcp {name}", daemon=True)
+        self._thread.start()
+
+    @property
+    def alive(self) -> bool:
+        """Whether calls can be sent, as far as is known."""
+        return not self._lost and not self._closing and not self._over.is_set()
+
+    def wait_until_ready(self) -> None:
+        """Wait until it is open, on any other thread. Raises `UnreachableError` where it cannot be opened."""
+        self._loaded.wait()  # the SDK takes a second to load, or many on a busy machine, which is no server's fault
+        self.ready.result(self._terms.connect_timeout + 5.0)
+
+    def carry(self, work: Callable[[Any], Coroutine[Any, Any, T]], *, direct: bool = False) -> Awaitable[T]:
+        """The outcome of `work(client)` beside the owner. Raises `UnreachableError` where the connection has ended.
+
+        `direct` work is done here, if the transport can do that: it only calls a tool, and hears no progress.
+        """
+        bridge = self._bridge
+        if bridge is None or not self.alive:
+            raise UnreachableError("the connection has ended")
+        if direct and self._direct is not None and self._direct.is_open:
+            return work(self.client)
+        return bridge.carry(partial(work, self.client))
+
+    def fetch(self, wait: float) -> None:
+        """Fetch the list again, from any other thread. Raises `TimeoutError` after `wait` seconds."""
+        loop = self._loop
+        if loop is None or not self.alive or threading.current_thread() is self._thread:
+            return
+        asyncio.run_coroutine_threadsafe(self.relist(self.client), loop).result(wait + 5.0)
+
+    def lose(self) -> None:
+        """The server has ended: nothing more is sent, and the rest is cleaned up."""
+        self._lost = True
+        self._end()
+
+    def close(self) -> None:
+        """End the connection, and the process behind it, soon."""
+        self._closing = True
+        self._end()
+
+    def wait(self, seconds: float) -> None:
+        """Wait until it has ended; then whatever is left of its process is killed."""
+        if threading.current_thread() is not self._thread and not self._over.wait(seconds):
+            end_groups(self._started)
+
+    def _end(self) -> None:
+        loop, stop = self._loop, self._stop
+        if loop is not None and stop is not None:
+            with suppress(RuntimeError):  # the loop has ended meanwhile
+                loop.call_soon_threadsafe(stop.set)
+
+    # On the connection's own thread ----------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        loop, self._started = new_loop()
+        try:
+            _load()
+            self._loaded.set()
+            with (
+                # A server in this process is the program's own: what it logs is the program's affair.
+                quiet_loggers(self._masked, quiet=not isinstance(self._transport, InProcess)),
+                asyncio.Runner(loop_factory=lambda: loop) as runner,
+            ):
+                runner.run(self._main())
+        except BaseException as error:  # noqa: BLE001 - a thread's end: callers that wait must learn of it
+            self._fail(error)
+        finally:
+            end_groups(self._started)
+            self._fail(UnreachableError("the connection was closed"))
+            self._loaded.set()
+            self.tail.close()
+            self._over.set()
+            _LIVE.discard(self)
+            if self._bridge is not None:
+                self._bridge.end()
+
+    def _masked(self, text: str) -> str:
+        return self._hearer.redact(text)
+
+    def _fail(self, error: BaseException, last_words: float = LAST_WORDS) -> None:
+        with self._lock:
+            if not self.ready.done():
+                self.tail.finish(last_words)
+                kind = ConsentError if isinstance(innermost(error), ConsentError) else UnreachableError
+                failure = kind(self._masked(reason(error)))
+                self._hearer.failed(self, failure)
+                self.ready.set_exception(failure)
+
+    async def _main(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._bridge = Bridge(self._loop)
+        self._stop = asyncio.Event()
+        if self._closing:
+            return
+        owner = asyncio.create_task(self._own(self._stop))
+        stopped = asyncio.create_task(self._stop.wait())
+        timeout = self._terms.connect_timeout
+        late = self._loop.call_later(timeout, self._too_late, owner, timeout)
+        await asyncio.wait({owner, stopped}, return_when=asyncio.FIRST_COMPLETED)
+        late.cancel()
+        if not self.ready.done():
+            owner.cancel()  # nothing that was begun is worth waiting for
+        await asyncio.wait({owner}, timeout=GRACE)
+        stopped.cancel()
+        if not owner.done():
+            owner.cancel()
+            await asyncio.wait({owner}, timeout=GRACE)
+        elif not owner.cancelled() and (error := owner.exception()) is not None:
+            self._fail(error)
+
+    def _too_late(self, owner: asyncio.Task[None], timeout: float) -> None:
+        if not self.ready.done():
+            self._fail(UnreachableError(f"it did not answer within {timeout:g} seconds"), WORDS_SO_FAR)
+            owner.cancel()
+
+    async def _own(self, stop: asyncio.Event) -> None:
+        changed = asyncio.Event()
+        async with self._client(changed) as client:
+            # The SDK would drop an answer that does not fit its schema, text and all; it is checked elsewhere.
+            client.session.validate_tool_result = _unchecked
+            if self._direct is not None and self._direct.is_open:
+                client.session.send_request = self._sent_by_whom(client.session, self._direct)
+            listing = await list_all(client, self._sieve, self._terms.max_tools)
+            self.client = client
+            with self._lock:
+                if not self.ready.done():
+                    self._hearer.opened(self, listing)
+                    self.ready.set_result(listing)
+            async with asyncio.TaskGroup() as beside:
+                tasks = [
+                    beside.create_task(self._relist(client, changed)),
+                    beside.create_task(_listen(client, changed)),
+                    beside.create_task(_poll(client, changed, self._terms.poll)),
+                ]
+                await stop.wait()
+                for task in tasks:
+                    task.cancel()
+
+    def _sent_by_whom(self, session: Any, direct: Direct) -> Any:
+        """What sends requests: the session of the SDK on this loop, on any other one a session that sends directly."""
+        from mcp import ClientSession
+
+        ours, own = ClientSession(dispatcher=direct, **self._introduced()), session.send_request
+        ours.adopt(session.discover_result or session.initialize_result)
+        thread = threading.get_ident()
+
+        def send_request(*arguments: Any, **options: Any) -> Any:
+            return (own if threading.get_ident() == thread else ours.send_request)(*arguments, **options)
+
+        return send_request
+
+    def _introduced(self) -> dict[str, Any]:
+        """How the client introduces itself, and its terms."""
+        from mcp_types import Implementation
+
+        return {
+            "read_timeout_seconds": self._terms.call_timeout,
+            "elicitation_callback": self._terms.elicit,
+            "client_info": Implementation(name="pegboard", version=own_version()),
+        }
+
+    def _client(self, changed: asyncio.Event) -> Any:
+        """The SDK's client, not yet entered. Raises `UnreachableError` for settings that cannot be used."""
+        from mcp import Client
+
+        from pegboard_mcp._wire.direct import Direct
+
+        async def hear(message: Any) -> None:
+            if type(message).__name__ == "ToolListChangedNotification":
+                changed.set()
+
+        self._direct = Direct(self._unheard, partial(current_call.get, None))
+        try:
+            opened = self._transport.open(self.tail, self._direct)
+            if not isinstance(self._transport, InProcess):
+                opened = overheard(opened, self._sieve.sifted, self._ended)
+            return Client(
+                opened,
+                mode=self._terms.mode,
+                message_handler=hear,
+                cache=None,
+                **self._introduced(),
+            )
+        except ValueError as error:
+            raise UnreachableError(str(error)) from error
+
+    def _ended(self) -> None:
+        if self.client is not None:  # before that, the handshake fails by itself and says why
+            self.lose()
+
+    def _unheard(self) -> None:
+        """Nothing more comes. What has come already is read before `_ended`."""
+        self._lost = self._lost or self.client is not None
+
+    async def relist(self, client: Any) -> None:
+        """Fetch the list again, and hand it on."""
+        try:
+            async with asyncio.timeout(self._terms.connect_timeout):
+                listing = await list_all(client, self._sieve, self._terms.max_tools)
+        except Exception as error:  # noqa: BLE001 - a failing list leaves the old one; the connection may go on
+            listing = Listing((), (f"its list of tools could not be read again: {self._masked(reason(error))}",))
+        await asyncio.to_thread(self._hearer.relisted, listing)
+
+    async def _relist(self, client: Any, changed: asyncio.Event) -> None:
+        """Fetch the list again whenever the server says that it changed."""
+        while True:
+            await changed.wait()
+            changed.clear()
+            began = time.monotonic()
+            await self.relist(client)
+            # A server whose tools change all the time is not all that there is to do.
+            await asyncio.sleep(REST * (time.monotonic() - began))
+
+
+def _load() -> None:
+    """Load the SDK before the time for connecting begins to run."""
+    import mcp  # noqa: F401 - what is used of it is imported where it is used
+
+
+_LIVE: Final[set[Connection]] = set()
+"""Those whose process may still run, even if the program no longer refers to them."""
+
+
+def close_all(connections: Iterable[Connection]) -> None:
+    """End connections, beside each other, and wait for that; what does not end is killed."""
+    ending = list(connections)
+    for each in ending:
+        each.close()
+    deadline = time.monotonic() + GRACE
+    for each in ending:
+        each.wait(max(0.0, deadline - time.monotonic()))
+
+
+@atexit.register
+def _close_what_is_left() -> None:
+    close_all(list(_LIVE))
+
+
+async def _unchecked(name: str, result: Any) -> None:
+    """Every result passes."""
+
+
+async def _listen(client: Any, changed: asyncio.Event) -> None:
+    """Subscribe to changes where the server has to be asked for them; the older protocol tells unasked."""
+    if not is_newer(client.protocol_version) or not _announces(client):
+        return
+    while True:
+        with suppress(Exception):  # a lost subscription is asked for again; calls do not depend on it
+            async with client.listen(tools_list_changed=True) as events:
+                async for _ in events:
+                    changed.set()
+        await asyncio.sleep(RELISTEN)
+        changed.set()  # changes meanwhile were not reported
+
+
+async def _poll(client: Any, changed: asyncio.Event, seconds: float | None) -> None:
+    """Look now and then at the tools of a server that announces nothing."""
+    while seconds is not None and not _announces(client):
+        await asyncio.sleep(seconds)
+        changed.set()
+
+
+def _announces(client: Any) -> bool:
+    """Whether the server says when its tools change."""
+    return bool(getattr(getattr(client.server_capabilities, "tools", None), "list_changed", False))

@@ -1,0 +1,357 @@
+"""The board as a server: the SDK's low-level server over a view of a toolkit."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager, suppress
+from functools import partial
+from typing import Any, Final, final
+
+from attrs import define
+
+from pegboard import ApprovalRequest, PegboardError, Session, Status, Tool, ToolCall
+from pegboard import ToolResult as Result
+from pegboard_mcp._auth.callers import Caller, Callers, Scopes, SessionFor
+from pegboard_mcp._client.asking import Human, human_of_this_call
+from pegboard_mcp._client.remote_tool import remote_of
+from pegboard_mcp._server.links import Given, Links, ReadLink, not_found
+from pegboard_mcp._server.outgoing import answer_of, described, error_of
+from pegboard_mcp._server.promise import Promises
+from pegboard_mcp._server.questions import Answers, AskedOnce, Desk, NeededError, Refused
+from pegboard_mcp._server.running import Held, HeldCalls, Progress, Workshop, blocks_no_loop
+from pegboard_mcp._wire.protocol import connection_of, is_newer, known_options, own_version
+
+__all__ = ["BoardServer"]
+
+LOOK: Final = 0.25
+"""Seconds between two looks at whether the offered tools have changed; more where there are many to look at."""
+LOOK_AT_ONE: Final = 0.002
+
+
+@final
+class BoardServer:
+    """Serves the tools that a session offers. `server` is the SDK's own server, for any of its transports.
+
+    `session_for` gives a caller's session; without it each has one of its own that begins as this one is. With
+    `state_keys` what a client brings back when it comes again is sealed with the first of them and may come to any
+    server that has it. With `connections` clients of the older protocol have connections, and hear of changes.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        *,
+        name: str = "pegboard",
+        instructions: str | None = None,
+        session_for: SessionFor | None = None,
+        scopes: Mapping[str, str | Iterable[str]] | None = None,
+        headers: Iterable[str] = (),
+        state_keys: Iterable[str | bytes] = (),
+        read_link: ReadLink | None = None,
+        connections: bool = True,
+    ) -> None:
+        from mcp.server import Server
+        from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
+
+        self._callers = Callers(session, session_for, headers)
+        self._workshop: Workshop | None = None
+        self._bus = InMemorySubscriptionBus()
+        self._peers: dict[int, _Peer] = {}
+        self._promises = Promises()
+        self._asked = AskedOnce()
+        self._scopes = Scopes(scopes or {})
+        self._held = HeldCalls()
+        self._links = Links(read_link)
+        server: Any = Server(
+            name,
+            version=own_version(),
+            instructions=instructions,
+            lifespan=self._lifespan,
+            # Headers that mirror arguments are checked by it, where the release of the SDK does that.
+            **known_options(Server, get_tool_input_schema=self._input_schema),
+            on_list_tools=self._list,
+            on_call_tool=self._call,
+            on_list_resources=self._list_links,
+            on_read_resource=self._read_link,
+            on_subscriptions_listen=ListenHandler(self._bus),
+        )
+        _declare(server, connections=connections)
+        server.middleware.append(_sealing(list(state_keys), name))
+        self.server = server
+
+    async def run(self, read: Any, write: Any) -> None:
+        """Serve one client over a pair of streams, until it goes."""
+        await self.server.run(read, write, self.server.create_initialization_options())
+
+    @asynccontextmanager
+    async def watching(self) -> AsyncIterator[None]:
+        """Tell clients of changes for as long as it is entered, and run tools."""
+        self._workshop = Workshop()
+        watcher = asyncio.create_task(self._watch())
+        try:
+            yield
+        finally:
+            self._held.close()
+            watcher.cancel()
+            with suppress(asyncio.CancelledError):
+                await watcher
+            self._workshop.close()
+
+    @asynccontextmanager
+    async def _lifespan(self, server: Any) -> AsyncIterator[dict[str, Any]]:
+        """What is yielded is kept for one client, except over HTTP."""
+        if self._workshop is None:  # served without `watching`, such as by a test
+            async with self.watching():
+                yield {}
+            self._workshop = None
+        else:
+            yield {}
+
+    # Tools -----------------------------------------------------------------------------------------------------
+
+    def _input_schema(self, name: str) -> dict[str, Any] | None:
+        with suppress(PegboardError):
+            return self._callers.base[name].parameters
+        return None
+
+    async def _list(self, context: Any, parameters: Any) -> Any:
+        from mcp_types import ListToolsResult
+
+        caller = self._callers.caller(context)
+        session = self._callers.lasting(context) or self._callers.shown(caller)
+        offered = session.tools
+        self._remember_peer(context, session, offered)
+        tools = []
+        for tool in offered:
+            if self._scopes.missing(tool.name, caller):
+                continue
+            with suppress(PegboardError):  # its pack turns out to be broken: the others are served
+                tools.append(described(tool, self._promises.of(tool), context.protocol_version))
+        return ListToolsResult(tools=tools)
+
+    # Links -----------------------------------------------------------------------------------------------------
+
+    async def _list_links(self, context: Any, parameters: Any) -> Any:
+        from mcp_types import ListResourcesResult, Resource
+
+        members = ("uri", "name", "title", "description", "mime_type", "size")
+        links = [{name: getattr(each.link, name) for name in members} for each in self._readable(context).values()]
+        return ListResourcesResult(resources=[Resource(**link) for link in links])
+
+    async def _read_link(self, context: Any, parameters: Any) -> Any:
+        uri = str(parameters.uri)
+        given = self._readable(context).get(uri)
+        answer = None if given is None else await self._links.read(given, self._callers.caller(context))
+        if answer is None:
+            raise not_found(uri, context.protocol_version)
+        return answer
+
+    def _readable(self, context: Any) -> dict[str, Given]:
+        """What the caller was given by tools that it may call still."""
+        caller = self._callers.caller(context)
+        lasting = self._callers.lasting(context)
+        offered = {tool.name for tool in (lasting or self._callers.shown(caller)).tools}
+        given = self._links.given(lasting)
+        return {
+            uri: each
+            for uri, each in given.items()
+            if each.tool in offered and not self._scopes.missing(each.tool, caller)
+        }
+
+    # Changes ---------------------------------------------------------------------------------------------------
+
+    def _remember_peer(self, context: Any, session: Session, offered: list[Tool]) -> None:
+        """A client that has listed the tools over a connection is notified when they change, while it is open."""
+        connection = connection_of(context)
+        if is_newer(context.protocol_version) or not connection.has_standalone_channel:
+            return
+        if id(connection) not in self._peers:
+            connection.exit_stack.callback(self._peers.pop, id(connection), None)
+        self._peers[id(connection)] = _Peer(connection, session, offered)
+
+    async def _watch(self) -> None:
+        """Look whether the tools changed, and tell: the newer protocol's subscribers, and the older one's clients."""
+        known = self._callers.base.tools
+        while True:
+            await asyncio.sleep(max(LOOK, LOOK_AT_ONE * len(self._peers)))
+            now = self._callers.base.tools
+            if _differs(known, now):
+                await self._publish()
+            known = now
+            for peer in list(self._peers.values()):
+                await peer.look()
+
+    async def _publish(self) -> None:
+        from mcp.server.subscriptions import ToolsListChanged
+
+        await self._bus.publish(ToolsListChanged())
+
+    # Calls -----------------------------------------------------------------------------------------------------
+
+    async def _call(self, context: Any, parameters: Any) -> Any:
+        from mcp.shared.exceptions import MCPError
+        from mcp_types import INVALID_PARAMS
+
+        caller = self._callers.caller(context)
+        lasting = self._callers.lasting(context)
+        before = None if lasting is None else lasting.tools
+        session = lasting or self._callers.fresh(caller)
+        call = session.prepare(parameters.name, parameters.arguments or {})
+        if call.status in (Status.NOT_FOUND, Status.INACTIVE):
+            text = "" if call.result is None else call.result.text
+            raise MCPError(code=INVALID_PARAMS, message=text or f"no tool {parameters.name!r}")
+        if missing := self._scopes.missing(call.name, caller):
+            return error_of(f"{call.name} needs the scope {missing!r}, which the caller's token does not have")
+        desk = Desk(context, parameters, self._asked)
+        progress = Progress(context, asyncio.get_running_loop())
+        try:
+            result = await self._outcome(desk, session, call, caller, progress)
+        except NeededError as needed:
+            return needed.result
+        except Refused as refused:
+            return error_of(str(refused))
+        if before is not None and lasting is not None and _differs(before, lasting.tools):
+            await self._publish()
+        tool = session[call.name]
+        answer = answer_of(result, self._promises.of(tool), context.protocol_version)
+        self._links.give(lasting, tool.name, remote_of(tool), answer)
+        return answer
+
+    async def _outcome(
+        self, desk: Desk, session: Session, call: ToolCall, caller: Caller, progress: Progress
+    ) -> Result:
+        """How a call ends, after all that a human is asked on its way. Raises `Refused`, or `NeededError`."""
+        name, arguments = call.name, call.arguments
+        if call.status is Status.AWAITING_APPROVAL and session.approver is None and desk.can_ask:
+            await desk.approve(call)
+            # For this call alone: what the tool calls in turn was not shown for approval.
+            session = session.session(approver=partial(_is_call, call.id))
+            call = session.prepare(name, arguments, call_id=call.id)
+        if desk.is_answered:
+            value = await desk.answer()
+            if not desk.state.again:
+                session.suspend(call)
+                return session.resume(call, value)
+        running = self._held_before(desk, progress)
+        while True:
+            if running is None:
+                running = self._begun(desk, session, call, caller, progress)
+            session, call = running.session, running.call
+            result = await self._ended(desk, running)
+            running = None
+            if result.status is not Status.SUSPENDED:
+                return result
+            try:
+                if not desk.can_ask and not desk.comes_again:
+                    return result
+                value = await desk.value(result)
+                if not desk.state.again:
+                    return session.resume(call, value)
+            finally:
+                with suppress(PegboardError):  # no other caller waits for the answer, and nothing may pile up
+                    session.resume(call, None)
+            call = session.prepare(name, arguments, call_id=call.id)
+
+    def _begun(self, desk: Desk, session: Session, call: ToolCall, caller: Caller, progress: Progress) -> Held:
+        """A call that runs. What the server of a remote tool asks meanwhile is put to the human at the client."""
+        human = Human(None if desk.comes_again else desk.put) if desk.can_ask else None
+        human_of_this_call.set(human)
+        work = partial(call.execute, (Answers(desk.state.answers), caller), on_chunk=progress.report)
+        # Async tools of the user's may block their loop: it is not this one.
+        running = work() if blocks_no_loop(session[call.name]) else self._tools().run(work)
+        may_be_held = human is not None and desk.comes_again
+        return Held(session, call, human, asyncio.ensure_future(running) if may_be_held else running, progress)
+
+    def _held_before(self, desk: Desk, progress: Progress) -> Held | None:
+        """The call that the request brings an answer for, and goes on. Raises `Refused` for one that has ended."""
+        if not desk.held:
+            return None
+        running = self._held.take(desk.held)
+        if running is None or running.human is None:
+            raise Refused("the call that asked this has ended, or runs at another worker; make it again")
+        try:
+            running.human.answer(desk.response())
+        except Refused:
+            running.task.cancel()
+            raise
+        running.progress.moved(progress)
+        return running
+
+    async def _ended(self, desk: Desk, running: Held) -> Result:
+        """The result of a call that runs. Raises `NeededError` where it waits for an answer, for which it is held."""
+        result: Result
+        if running.human is None or not desk.comes_again:
+            result = await running.task
+            return result
+        question = asyncio.ensure_future(running.human.questions.get())
+        held = False
+        try:
+            await asyncio.wait({running.task, question}, return_when=asyncio.FIRST_COMPLETED)
+            if running.task.done():
+                result = await running.task
+                return result
+            held = True
+            await desk.hold(*question.result(), self._held.keep(running))
+            raise AssertionError("a client that can be asked at once was made to come again")
+        finally:
+            question.cancel()
+            if not held:
+                running.task.cancel()
+
+    def _tools(self) -> Workshop:
+        if self._workshop is None:
+            raise PegboardError("this server is not running: enter watching(), or serve it by serve_mcp()")
+        return self._workshop
+
+
+@final
+@define
+class _Peer:
+    """A client of the older protocol that has listed the tools, and what it listed."""
+
+    connection: Any
+    session: Session
+    known: list[Tool]
+
+    async def look(self) -> None:
+        """Notify the client if the tools have changed."""
+        now = self.session.tools
+        if _differs(self.known, now):
+            with suppress(Exception):  # one that has disconnected needs no news
+                await self.connection.send_tool_list_changed()
+        self.known = now
+
+
+def _differs(known: list[Tool], now: list[Tool]) -> bool:
+    if known == now:  # the same objects, mostly: that is a fast comparison
+        return False
+    return [(tool.name, tool.definition) for tool in known] != [(tool.name, tool.definition) for tool in now]
+
+
+def _is_call(call_id: str, request: ApprovalRequest) -> bool:
+    return request.call_id == call_id
+
+
+def _declare(server: Any, *, connections: bool) -> None:
+    """Each transport asks it what to declare to clients of the older protocol; none of them knows of changes."""
+    from mcp.server.lowlevel import NotificationOptions
+
+    options = NotificationOptions(tools_changed=connections)
+    server.create_initialization_options = partial(server.create_initialization_options, options)
+    server.get_capabilities = partial(_declared, server.get_capabilities)
+
+
+def _declared(declare: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+    """What the server can do. For the SDK a server that reports changed tools reports changed resources, too."""
+    from mcp_types import ResourcesCapability
+
+    return declare(*arguments, **options).model_copy(update={"resources": ResourcesCapability()})
+
+
+def _sealing(keys: list[str | bytes], name: str) -> Any:
+    """What a client brings back when it comes again is sealed: it cannot be made up, nor used for another call."""
+    from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
+
+    sealed = RequestStateSecurity(keys=keys) if keys else RequestStateSecurity.ephemeral()
+    return RequestStateBoundary(sealed, default_audience=name)

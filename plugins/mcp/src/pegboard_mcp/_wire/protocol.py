@@ -1,0 +1,43 @@
+"""The protocol: what its versions and the releases of the SDK differ in, and what two boards tell each other."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any, Final
+
+__all__ = ["BLOCK", "WRAPPED", "connection_of", "is_newer", "known_options", "own_version"]
+
+BLOCK: Final = "pegboard/block"
+"""In `_meta` of content: the kind, the name and the media type of the block that it is here, for another board."""
+WRAPPED: Final = "x-fastmcp-wrap-result"
+"""In an output schema: the value is the member `result` of an object, since older clients take nothing but objects."""
+
+
+@cache
+def own_version() -> str:
+    """The version that this pack introduces itself with."""
+    try:
+        return version("pegboard-mcp")
+    except PackageNotFoundError:
+        return "0"
+
+
+def is_newer(protocol: str) -> bool:
+    """Whether a version is of the newer protocol: no connections, results of any schema, questions as answers."""
+    from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+    return protocol in MODERN_PROTOCOL_VERSIONS
+
+
+def known_options(function: Callable[..., Any], **options: Any) -> dict[str, Any]:
+    """Those of the options that this release knows; an older one does without."""
+    known = inspect.signature(function).parameters
+    return {name: value for name, value in options.items() if name in known}
+
+
+def connection_of(context: Any) -> Any:
+    """The connection of a request: its state, its end and its own channel, for which the context has no name."""
+    return context.session._connection

@@ -1,0 +1,90 @@
+"""What a server sends unrequested: the end of its stderr is kept, and a flood of messages is listened to no longer."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from typing import Final, TextIO, final
+
+__all__ = ["FLOOD", "Meter", "Tail"]
+
+AT_ONCE: Final = 20_000
+"""Unrequested messages: as many as a machine reads in some seconds."""
+A_SECOND: Final = 200
+"""So many more each second."""
+FLOOD: Final = f"(a flood: more than {AT_ONCE:,} unrequested messages, and {A_SECOND:,} more each second)"
+KEPT: Final = 16_384
+QUOTED: Final = 1_000
+
+
+@final
+class Meter:
+    """Counts what a server sends of its own accord: much at once is no flood, and little for ever is none."""
+
+    def __init__(self) -> None:
+        self._left: float = AT_ONCE
+        self._counted = time.monotonic()
+        self._lock = threading.Lock()
+
+    def expect(self, messages: int) -> None:
+        """So many more have been asked for, by any thread."""
+        with self._lock:
+            self._left += messages
+
+    def takes(self, messages: int) -> bool:
+        """Count what came. Whether it is no flood yet."""
+        with self._lock:
+            self._left -= messages
+            if self._left < 0:
+                now = time.monotonic()
+                self._left = min(AT_ONCE, self._left + A_SECOND * (now - self._counted))
+                self._counted = now
+            return self._left >= 0
+
+
+@final
+class Tail:
+    """A pipe whose reader keeps the last 16 KiB. `flooded()` is called where what comes has no end."""
+
+    def __init__(self, flooded: Callable[[], None] = lambda: None) -> None:
+        self._flooded = flooded
+        read, write = os.pipe()
+        self.file: TextIO = os.fdopen(write, "w", encoding="utf-8")
+        """Where the process writes; it needs a real file descriptor."""
+        self._kept = bytearray()
+        self._ended = threading.Event()
+        threading.Thread(target=self._drain, args=(read,), name="pegboard-mcp-stderr", daemon=True).start()
+
+    def quoted(self, redact: Callable[[str], str]) -> str:
+        """The last lines as text, a thousand characters at most. Masked before they are cut: half a secret is one."""
+        text = redact(bytes(self._kept).decode("utf-8", "replace").replace("\r\n", "\n").strip())
+        return text if len(text) <= QUOTED else f"...{text[-QUOTED:]}"
+
+    def note(self, line: str) -> None:
+        """Add a line, as the process would."""
+        self._kept += f"{line}\n".encode()
+        del self._kept[:-KEPT]
+
+    def flood(self) -> str:
+        """Add that there was a flood, which is what comes back, and pass it on."""
+        self.note(FLOOD)
+        self._flooded()
+        return FLOOD
+
+    def close(self) -> None:
+        """Close this end; what processes still write is read until the last of them has ended."""
+        self.file.close()
+
+    def finish(self, seconds: float) -> None:
+        """Close this end, and give what a process that died has written `seconds` at most to arrive."""
+        self.close()
+        self._ended.wait(seconds)
+
+    def _drain(self, read: int) -> None:
+        with os.fdopen(read, "rb", buffering=0) as pipe:
+            while chunk := pipe.read(8192):
+                self._kept += chunk
+                del self._kept[:-KEPT]
+        self._ended.set()
