@@ -244,6 +244,8 @@ def _surrounded(middleware: Callable[..., Any], times: int = 1) -> Options:
 ONE, ONE_LATER = _surrounded(around), _surrounded(around_later)
 ASKING, ASKING_LATER = _declared(requires_approval=True)
 
+COMPUTED: Options = {"presets": {"a": Computed(lambda call: 2)}}
+
 CASES: tuple[Case, ...] = (
     *_each("plain", add, add_later, FREE),
     *_each("Secret preset", add, add_later, CHEAP, registration={"presets": {"a": Secret(2)}}, text='{"b": 3}'),
@@ -258,9 +260,9 @@ CASES: tuple[Case, ...] = (
     *_each("context at session", add_with_client, add_with_client_later, CHEAP, session={"context": [Client()]}),
     Case("timeout of an async tool", _declared(timeout=30)[1], CHEAP),
     *_each("context at call", add_with_client, add_with_client_later, SOME, call={"context": [Client()]}),
-    *_each(
-        "Computed", add, add_later, SOME, registration={"presets": {"a": Computed(lambda call: 2)}}, text='{"b": 3}'
-    ),
+    Case("Computed", add, SOME, registration=COMPUTED, text='{"b": 3}'),
+    # It may block, so that it runs off the loop.
+    Case("Computed, async", add_later, HOP, registration=COMPUTED, text='{"b": 3}', waits="worker"),
     *_each("CancelToken", add_with_token, add_with_token_later, SOME),
     *_each("returned dict", add_to_dict, add_to_dict_later, SOME),
     *_each("returned dataclass", add_to_record, add_to_record_later, SOME),

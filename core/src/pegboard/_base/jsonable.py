@@ -174,7 +174,7 @@ def owned(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """A copy of checked arguments that shares no mapping and no list with them, of whatever class these are."""
     for value in arguments.values():
         if type(value) not in IMMUTABLE:
-            return {name: value if type(value) in IMMUTABLE else _owned(value) for name, value in arguments.items()}
+            return {name: _owned(value) for name, value in arguments.items()}
     return {**arguments}
 
 

@@ -49,7 +49,7 @@ class CallPath(Runner):
         self.ending = Ending(engine.results, engine.stats, engine.live)
         self.live = engine.live
 
-    def run(  # noqa: C901, PLR0912 - in one piece, for each frame more would be a twentieth of a call
+    def run(  # noqa: C901, PLR0912, PLR0915 - in one piece, for each frame more would be a twentieth of a call
         self, session: CallerSession, bound: BoundTool, sent: Any, call_id: str | None, given: Given, on_loop: bool
     ) -> Any:
         """Run a tool. Gives the result or, `on_loop`, perhaps a coroutine that ends in it."""
@@ -72,16 +72,21 @@ class CallPath(Runner):
             if type(run) is not Run:
                 return run
             decoded, values = run.arguments, run.values
-        begins, provided = bound.begins_on_loop if on_loop else bound.begins, bound.provided
-        straight = begins and run is None and provided is not None and given is NOTHING_GIVEN
+        begins = bound.begins_on_loop if on_loop else bound.begins
+        straight = begins and given is NOTHING_GIVEN and not bound.computed
         if straight and (not bound.retries or SCALARS.issuperset(map(type, values))):
             bound.stats.open += 1
+            provided = bound.provided
         else:
             run = run or Run(session, bound, call_id, decoded, values, self, started, on_loop)
             provided = self._begin(run, given, begins)
             if type(provided) is not dict:
                 return provided
         try:
+            if provided is None:
+                run = run or Run(session, bound, call_id, decoded, values, self, started, on_loop)
+                provided = bound.plan.provide(run)
+                bound.provided = provided if bound.standing else None
             if on_loop and bound.in_thread:
                 run = run or Run(session, bound, call_id, decoded, values, self, started, on_loop)
                 return self._in_thread(run, provided)
@@ -99,7 +104,7 @@ class CallPath(Runner):
                 known = bound.renderers.of(type(value))
         except BaseException as error:  # noqa: BLE001 - whatever a tool raises is the outcome of its call
             run = run or Run(session, bound, call_id, decoded, values, self, started, on_loop)
-            return self._failed(run, error)
+            return self._failed(run, error, begun=0 if provided is None else 1)
         limit = bound.max_output
         if known is None or not known[1] or (limit is not None and not is_short(value, limit)):
             run = run or Run(session, bound, call_id, decoded, values, self, started, on_loop)
@@ -127,12 +132,10 @@ class CallPath(Runner):
 
     def _begin(self, run: Run, given: Given, begins: bool) -> Any:
         """Begin a call with a record: what its function is provided with, if that is next, else what comes of it."""
-        bound, session = run.ready, run.session
+        bound = run.ready
         try:
-            if given is not NOTHING_GIVEN:
-                self.surround(run, given)
-                begins = begins and given[3] is None
-            if bound.retries and not SCALARS.issuperset(map(type, run.values)):
+            self.surround(run, given)
+            if given[3] is not None or (bound.retries and not SCALARS.issuperset(map(type, run.values))):
                 begins = False
             if begins and bound.computed:
                 run.compute()
@@ -143,12 +146,9 @@ class CallPath(Runner):
         if not begins:
             return self.drive(run, partial(stages.begin, run))
         try:
-            provided: dict[str, Any] = bound.plan.provide(run)
+            return bound.plan.provide(run)
         except BaseException as error:  # noqa: BLE001 - an injector may raise anything
             return self._failed(run, error, begun=0)
-        if bound.standing and run.scope is session.scope:
-            bound.provided = provided  # the same for all calls that bring nothing of their own
-        return provided
 
     def surround(self, run: Run, given: Given) -> None:
         """Give a run what its call brings. Raises for a context that cannot be read."""
