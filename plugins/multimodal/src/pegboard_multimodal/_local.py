@@ -16,8 +16,8 @@ from typing import Annotated, Any, ClassVar, Final, NamedTuple, final
 import pegboard
 from pegboard import Fault, Param, Status, TextBlock, ToolError, ToolOutput, ToolResult, describe_exception
 from pegboard_multimodal._provider import named_models, open_folder
-from pegboard_multimodal.guard import Guard
 from pegboard_multimodal.media import Inputs, Made, Outputs, aside
+from pegboard_net import Guard
 
 __all__ = ["LocalTools"]
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias, Ty
 from attrs import frozen
 
 from pegboard import AudioBlock, Block, ImageBlock, TextBlock, ToolError, ToolOutput, VideoBlock
-from pegboard_multimodal.guard import MAX_BYTES, Guard, UrlError, shown
+from pegboard_net import MAX_BYTES, Guard, UrlError, redacted
 
 if TYPE_CHECKING:
     from pegboard_files import ConfinedFolder
@@ -254,18 +254,18 @@ class Inputs:
             case "data":
                 return checked(self._decoded(source), *kinds, what="the data: URL")
             case "http" | "https":
-                name = shown(source)
+                name = redacted(source)
                 found = await self.guard.fetch(source, look=lambda head: _fitting(head, kinds, name))
                 return checked(found.content, *kinds, what=name)
             case None:
-                return checked(await self._file(source), *kinds, what=shown(source))
+                return checked(await self._file(source), *kinds, what=redacted(source))
         places = "a path relative to the base directory, a data: URL or an http(s) URL"
-        raise UnsuitableMediaError(f"{shown(source)} cannot be read; name {places}.")
+        raise UnsuitableMediaError(f"{redacted(source)} cannot be read; name {places}.")
 
     async def _file(self, path: str) -> bytes:
         if self._folder is None:
             raise UnsuitableMediaError(
-                f"{shown(path)} cannot be read: these tools have no base directory. Name a data: or an http(s) URL."
+                f"{redacted(path)} cannot be read: these tools have no base directory. Name a data: or an http(s) URL."
             )
         return await aside(self._folder.read, path)
 
@@ -331,10 +331,10 @@ class Outputs:
             return Medium(made.content, _fitting(made.content, (kind,), "what the provider sent"))
         url = made.url or ""
         try:
-            found = await self._guard.fetch(url, look=lambda head: _fitting(head, (kind,), shown(url)))
+            found = await self._guard.fetch(url, look=lambda head: _fitting(head, (kind,), redacted(url)))
         except UrlError as error:
             raise UrlError(f"The {kind} was made, but could not be fetched: {error} It is at {url}") from error
-        return Medium(found.content, _fitting(found.content, (kind,), shown(url)))
+        return Medium(found.content, _fitting(found.content, (kind,), redacted(url)))
 
 
 @contextmanager

@@ -14,13 +14,14 @@ from urllib.parse import urlsplit
 from attrs import Factory, evolve, frozen
 
 from pegboard import RegistrationError
+from pegboard_net import read_url
 from pegboard_openapi._credentials import Credentials, Given, Signature, credential_names
 from pegboard_openapi._document import Document, DocumentError, is_url, read_document
 from pegboard_openapi._names import Names
 from pegboard_openapi._operation import Terms, operation_id, read_operation
 from pegboard_openapi._request import split_path
 from pegboard_openapi._selection import Selection, several
-from pegboard_openapi._server import Server, origin
+from pegboard_openapi._server import Server
 from pegboard_openapi._tool import Link, OperationTool
 from pegboard_schemas import judged
 
@@ -236,7 +237,7 @@ class OpenApi:
         """Where the server of an operation is. Raises `DocumentError` for one that is nowhere, or gets no secrets."""
         url = self._server.url(document, item, content)
         # Else what a URL redirects to, and what can be changed there, would decide who gets the credentials.
-        is_trusted = self._server.is_named or not document.url or origin(url) == origin(self._source)
+        is_trusted = self._server.is_named or not document.url or read_url(url).origin == read_url(self._source).origin
         if self.has_secrets and not is_trusted:
             raise DocumentError(f"to send secrets to {urlsplit(url).hostname}, name it by base_url=")
         return url
