@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import math
 import re
+from base64 import b64decode
 from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from pegboard import Redaction, Secret, ToolError
-from pegboard_multimodal.media import Inputs, Outputs, once
+from pegboard_multimodal.media import Inputs, Made, Outputs, once
 from pegboard_net import MAX_BYTES, BodyError, Guard, body_of, open_client, read_url, retry_after
 
 if TYPE_CHECKING:
@@ -167,6 +168,13 @@ class ProviderTools:
     def _unknown(self, why: str) -> ProviderError:
         return ProviderError(f"{self.NAME} sent an answer that is not understood: {why}.")
 
+    def _made(self, url: Any, data: Any) -> Made:
+        """A medium that an answer gives by its URL, or as base64."""
+        try:
+            return Made(url=str(url)) if url else Made(b64decode(str(data), validate=True))
+        except ValueError as error:
+            raise self._unknown("its data is no base64") from error
+
     def _part(self, answer: Any, *path: str | int, kind: type = str) -> Any:
         """What is at a path of the answer, if it is of that kind and there is something."""
         for step in path:
@@ -207,3 +215,8 @@ def _error_in(body: bytes) -> tuple[str, str]:
     if not isinstance(error, dict):
         return "", str(error)
     return str(error.get("code") or error.get("type") or ""), str(error.get("message") or "")
+
+
+def records(found: Any) -> list[dict[str, Any]]:
+    """The objects of an array, if it is one."""
+    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 import math
 import re
@@ -25,6 +24,7 @@ T = TypeVar("T")
 Kind: TypeAlias = Literal["image", "audio", "video"]
 
 MAX_PIXELS: Final = 100_000_000
+_DAMAGED: Final = "{} is a damaged image: it does not say how large it is."
 
 _BLOCKS: Final[dict[str, Any]] = {"image": ImageBlock, "audio": AudioBlock, "video": VideoBlock}
 _SIGNATURES: Final = (
@@ -222,7 +222,7 @@ def checked(content: bytes, *kinds: str, what: str = "this") -> Medium:
     if medium.kind == "image":
         facts = about(content)
         if "width" not in facts:
-            raise UnsuitableMediaError(f"{what} is a damaged image: it does not say how large it is.")
+            raise UnsuitableMediaError(_DAMAGED.format(what))
         if facts["width"] * facts["height"] > MAX_PIXELS:
             size = f"{facts['width']:,} x {facts['height']:,} pixels"
             raise UnsuitableMediaError(f"{what} has {size}; at most {MAX_PIXELS:,} are taken. Use a smaller one.")
@@ -277,7 +277,7 @@ class Inputs:
             raise UnsuitableMediaError(f"The data: URL has more than {self._max_bytes:,} bytes.")
         try:
             return base64.b64decode(text.strip(), validate=True)
-        except (binascii.Error, ValueError):
+        except ValueError:
             raise UnsuitableMediaError("The data: URL holds no valid base64.") from None
 
 
@@ -313,9 +313,7 @@ class Outputs:
                 medium = await self._medium(each, kind)
             known = about(medium.content) | ({"url": each.url} if each.url else {})
             if kind == "image" and "width" not in known:
-                raise UnsuitableMediaError(
-                    "what the provider sent is a damaged image: it does not say how large it is."
-                )
+                raise UnsuitableMediaError(_DAMAGED.format("what the provider sent"))
             if self._folder is not None:
                 name = f"{tool}-{hashlib.sha256(medium.content).hexdigest()[:12]}.{medium.suffix}"
                 await aside(self._folder.write, name, medium.content)
@@ -354,8 +352,3 @@ async def aside(function: Callable[..., T], *arguments: Any) -> T:
     import asyncio  # loaded by the first call, like all that is larger than the tools
 
     return await asyncio.to_thread(function, *arguments)
-
-
-def from_base64(text: str) -> bytes:
-    """Decoded base64 of a provider. Raises ValueError."""
-    return base64.b64decode(text, validate=True)
