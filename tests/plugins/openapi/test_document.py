@@ -178,6 +178,13 @@ class TestWhatCannotBeUsed:
             with board(url, **options) as toolkit:
                 assert toolkit.problems == []
 
+    def test_a_server_with_an_odd_name_gets_no_credentials(self, server: Server) -> None:
+        server.answer = lambda asked: Sent(one(more={"servers": [{"url": "https://b\xfccher.example/"}]}))
+        url = f"{server.url}/openapi.json"
+        assert "its host is not ASCII" in problem_of(url, None, token="made-up")
+        with board(url, None) as toolkit:
+            assert toolkit.problems == []
+
 
 class TestFaults:
     """A fault removes the operation that has it, and nothing else."""
