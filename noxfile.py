@@ -30,12 +30,12 @@ EXAMPLES = Path("docs", "examples")
 NEEDED_EXTRAS = {"plugins/testing": "[pytest]"}
 # Members that another one uses as a library; like the core they are on no index.
 LIBRARIES = {
-    "plugins/agent": ("plugins/dialects",),
+    "plugins/agent": ("plugins/dialects", "plugins/net"),
     "plugins/bridges": ("plugins/schemas",),
     "plugins/cli": ("plugins/policy",),
     "plugins/mcp": ("plugins/schemas",),
-    "plugins/multimodal": ("plugins/files",),
-    "plugins/openapi": ("plugins/schemas",),
+    "plugins/multimodal": ("plugins/files", "plugins/net"),
+    "plugins/openapi": ("plugins/net", "plugins/schemas"),
     "plugins/ray": ("plugins/process",),
 }
 # Ray takes 300 MB, and a cluster 700 MB of memory: its tests have a session of their own.

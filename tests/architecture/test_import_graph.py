@@ -65,7 +65,7 @@ def test_modules_of_packs_form_no_circle() -> None:
 
 
 # What packs offer to each other, by their own documentation.
-LIBRARY_PARTS = {"pegboard_files.ConfinedFolder", "pegboard_multimodal.guard", "pegboard_process.wire"}
+LIBRARY_PARTS = {"pegboard_files.ConfinedFolder", "pegboard_process.wire"}
 
 
 def is_public(name: str) -> bool:
@@ -85,11 +85,12 @@ def trespasses(path: Path, *allowed: str) -> list[str]:
 
 # Packs of which a part is a library, and who uses it.
 LIBRARIES = {
-    "pegboard_agent": ("pegboard_dialects",),
+    "pegboard_agent": ("pegboard_dialects", "pegboard_net"),
     "pegboard_cli": ("pegboard_policy", "pegboard_testing"),
     "pegboard_bridges": ("pegboard_schemas",),
     "pegboard_mcp": ("pegboard_schemas",),
-    "pegboard_openapi": ("pegboard_schemas",),
+    "pegboard_multimodal": ("pegboard_net",),
+    "pegboard_openapi": ("pegboard_net", "pegboard_schemas"),
 }
 
 

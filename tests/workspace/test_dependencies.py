@@ -35,7 +35,6 @@ BROUGHT_BY_THE_PROGRAM = {
     },
     "pegboard-cli": {"pegboard-testing": "for `doctor --deep` alone: an extra"},
     "pegboard-process": {"opentelemetry-api": "its context is passed on where the program has loaded it"},
-    "pegboard-openapi": {"pegboard-multimodal": "its guard, for redirects to another host alone: an extra"},
 }
 NEEDS_AN_EXTRA = {"pegboard_bridges": tuple(FRAMEWORKS), "pegboard_testing": ("fixtures", "_snapshot")}
 """Modules whose own imports an extra brings, for only programs that have it import them."""

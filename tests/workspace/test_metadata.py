@@ -121,7 +121,7 @@ class TestPack:
     def test_has_one_entry_point(self, pack: Member) -> None:
         # The command is no plugin: it must work where every plugin is blocked. The test kit is one of pytest's, and a
         # library is none.
-        own = {"cli": {}, "schemas": {}, "testing": {"pytest11": {"pegboard": f"{pack.package}.fixtures"}}}
+        own = {"cli": {}, "net": {}, "schemas": {}, "testing": {"pytest11": {"pegboard": f"{pack.package}.fixtures"}}}
         assert pack.project.get("entry-points", {}) == own.get(
             pack.path.name, {"pegboard": {pack.path.name: pack.package}}
         )
@@ -137,12 +137,12 @@ class TestPack:
         # files of media are confined as all files are, workers far away answer as processes do, the command line writes
         # the lock that policy reads.
         libraries = {
-            "agent": {"pegboard-dialects"},
+            "agent": {"pegboard-dialects", "pegboard-net"},
             "cli": {"pegboard-policy"},
             "bridges": {"pegboard-schemas"},
             "mcp": {"pegboard-schemas"},
-            "multimodal": {"pegboard-files"},
-            "openapi": {"pegboard-schemas"},
+            "multimodal": {"pegboard-files", "pegboard-net"},
+            "openapi": {"pegboard-net", "pegboard-schemas"},
             "ray": {"pegboard-process"},
         }
         needed = {canonicalize_name(Requirement(text).name) for text in pack.project["dependencies"]}

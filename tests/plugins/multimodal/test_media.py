@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from pegboard import ToolError
 from pegboard_files import ConfinedFolder
-from pegboard_multimodal.guard import Guard
 from pegboard_multimodal.media import Inputs, Medium, UnsuitableMediaError, about, checked, sniff
+from pegboard_net import Guard
 from tests.plugins.multimodal import samples
 
 IMAGES = {

@@ -127,7 +127,7 @@ class TestWhatCannotBeUsed:
         ("document", "why"),
         [
             ("/no/such/file.yaml", "cannot be read: No such file"),
-            ("http://127.0.0.1:1/openapi.json", "it cannot be fetched: ConnectError"),
+            ("http://127.0.0.1:1/openapi.json", "http://127.0.0.1:1/openapi.json could not be fetched: ConnectError"),
             ({"swagger": "2.0"}, "it is of version 2.0; convert it first"),
             ({"info": {}}, "it has no `openapi: 3...`"),
         ],
@@ -145,7 +145,7 @@ class TestWhatCannotBeUsed:
 
     def test_a_missing_page(self, server: Server) -> None:
         server.answers = [Sent({}, 404)]
-        assert "its URL answered 404" in problem_of(f"{server.url}/openapi.json")
+        assert "/openapi.json answered 404" in problem_of(f"{server.url}/openapi.json")
 
     def test_a_server_that_is_nowhere(self) -> None:
         assert "does not say where the server is, give base_url=" in problem_of(one(), None)
@@ -177,6 +177,13 @@ class TestWhatCannotBeUsed:
         for options in ({"base_url": None}, {"base_url": BASE, "token": "made-up", "send_always": True}):
             with board(url, **options) as toolkit:
                 assert toolkit.problems == []
+
+    def test_a_server_with_an_odd_name_gets_no_credentials(self, server: Server) -> None:
+        server.answer = lambda asked: Sent(one(more={"servers": [{"url": "https://b\xfccher.example/"}]}))
+        url = f"{server.url}/openapi.json"
+        assert "its host is not ASCII" in problem_of(url, None, token="made-up")
+        with board(url, None) as toolkit:
+            assert toolkit.problems == []
 
 
 class TestFaults:

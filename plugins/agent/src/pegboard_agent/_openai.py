@@ -7,12 +7,9 @@ import json
 import math
 import os
 import random
-import time
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager, suppress
 from copy import copy
-from email.utils import parsedate_to_datetime
-from functools import cache
 from itertools import count
 from typing import Any, Final, TypeAlias, final
 
@@ -20,7 +17,8 @@ import httpx2
 
 from pegboard import ExecutionPolicy, Redaction, Secret
 from pegboard_agent._model import RESTARTED, ModelError
-from pegboard_agent._response import HEADERS, TooMuchError, beginning, lines, whole
+from pegboard_agent._response import HEADERS, beginning, lines, whole
+from pegboard_net import BodyError, open_client, retry_after
 
 __all__ = ["OpenAIChat"]
 
@@ -97,9 +95,7 @@ class OpenAIChat:
     @asynccontextmanager
     async def connected(self) -> AsyncIterator[OpenAIChat]:
         """The same model with connections that stay open meanwhile; without, each request opens one of its own."""
-        wait = self.policy.timeout
-        timeout = httpx2.Timeout(wait, connect=min(10.0, wait or 10.0))
-        async with httpx2.AsyncClient(timeout=timeout, verify=_tls()) as client:
+        async with open_client(self.policy.timeout) as client:
             model = copy(self)
             model._client, model._url = client, None
             yield model
@@ -176,7 +172,7 @@ class OpenAIChat:
                 async with aclosing(self._streamed(response)) as batches:
                     async for batch in batches:
                         yield batch
-        except TooMuchError as error:
+        except BodyError as error:
             raise ModelError(f"{self._host} sent {error}") from error
         except (httpx2.InvalidURL, httpx2.UnsupportedProtocol) as error:
             raise ModelError(f"{self.base_url!r} is no URL of a server: {error}") from error
@@ -227,7 +223,7 @@ class OpenAIChat:
         """The exception for an error of the server: one that asks for another attempt, or one that does not."""
         reason = f"{status}: {self._told(_message(body))}"
         if status >= 500 or status in _AGAIN:
-            return _Failure(reason, _seconds(headers.get("retry-after", "")))
+            return _Failure(reason, retry_after(headers.get("retry-after", "")))
         if 300 <= status < 400:
             to = self._told(headers.get("location", "")) or "nowhere"
             reason = f"{status}, a redirect to {to}, which is not followed; give the right address as base_url"
@@ -266,7 +262,7 @@ def _checked_deadline(seconds: Any) -> float | None:
 
 async def _end(events: AsyncIterator[Any]) -> None:
     """Read to the end what has said that it is over: then the connection can be used again. Nothing waits for that."""
-    with suppress(TimeoutError, TooMuchError):
+    with suppress(TimeoutError, BodyError):
         async with asyncio.timeout(0.1):
             async for _ in events:
                 pass
@@ -298,21 +294,3 @@ def _message(body: str) -> str:
     while isinstance(content, dict):
         content = content.get("error") or content.get("message") or content.get("detail")
     return content if isinstance(content, str) else body
-
-
-def _seconds(retry_after: str) -> float | None:
-    """The header `Retry-After`, seconds or a date, as seconds; None for what is neither."""
-    try:
-        wait = float(retry_after)
-    except ValueError:
-        try:
-            wait = parsedate_to_datetime(retry_after).timestamp() - time.time()
-        except (ValueError, OverflowError):
-            return None
-    return wait if wait > 0 else 0.0
-
-
-@cache
-def _tls() -> Any:
-    """One for all clients: the certificates take milliseconds to read."""
-    return httpx2.create_ssl_context()

@@ -8,7 +8,9 @@ from typing import Final
 
 import httpx2
 
-__all__ = ["HEADERS", "LONGEST_LINE", "TooMuchError", "beginning", "lines", "whole"]
+from pegboard_net import BodyError, body_of, pieces_of
+
+__all__ = ["HEADERS", "LONGEST_LINE", "beginning", "lines", "whole"]
 
 HEADERS: Final = {"Accept-Encoding": "identity"}
 """Compressed, a small body may be a large one: no response is taken that is."""
@@ -20,14 +22,10 @@ LONGEST_ERROR: Final = 128 * 1024
 """More than is searched for the key: what ends here, maybe in the middle of it, is never shown."""
 
 
-class TooMuchError(Exception):
-    """A response is longer than its bound, or encoded; the message says what was sent."""
-
-
 async def lines(response: httpx2.Response) -> AsyncGenerator[list[str], None]:
-    """The lines of a stream of events, those that come at once together. Raises `TooMuchError`."""
+    """The lines of a stream of events, those that come at once together. Raises `BodyError`."""
     begun = bytearray()  # a line whose end has not come
-    async with aclosing(_pieces(response, LONGEST_STREAM)) as pieces:
+    async with aclosing(pieces_of(response, LONGEST_STREAM)) as pieces:
         async for piece in pieces:
             ended, newline, rest = piece.rpartition(b"\n")
             if newline:
@@ -36,38 +34,25 @@ async def lines(response: httpx2.Response) -> AsyncGenerator[list[str], None]:
                 begun.clear()
             begun += rest
             if len(begun) > LONGEST_LINE:
-                raise TooMuchError(f"a line of more than {LONGEST_LINE:,} bytes")
+                raise BodyError(f"a line of more than {LONGEST_LINE:,} bytes")
     if begun:
         yield [begun.decode("utf-8", "replace")]
 
 
 async def whole(response: httpx2.Response) -> str:
-    """The text of a response that comes at once. Raises `TooMuchError`."""
-    async with aclosing(_pieces(response, LONGEST_LINE)) as pieces:
-        return b"".join([piece async for piece in pieces]).decode("utf-8", "replace")
+    """The text of a response that comes at once. Raises `BodyError`."""
+    return (await body_of(response, LONGEST_LINE)).decode("utf-8", "replace")
 
 
 async def beginning(response: httpx2.Response) -> str:
     """As much of an error's text as is ever shown, and more; what is encoded is not read."""
     text = bytearray()
     try:
-        async with aclosing(_pieces(response, LONGEST_STREAM)) as pieces:
+        async with aclosing(pieces_of(response, LONGEST_STREAM)) as pieces:
             async for piece in pieces:
                 text += piece
                 if len(text) >= LONGEST_ERROR:
                     break
-    except TooMuchError as error:
+    except BodyError as error:
         return f"(the server sent {error})"
     return text[:LONGEST_ERROR].decode("utf-8", "replace")
-
-
-async def _pieces(response: httpx2.Response, most: int) -> AsyncGenerator[bytes, None]:
-    encoding = response.headers.get("content-encoding", "").strip().casefold()
-    if encoding not in ("", "identity"):
-        raise TooMuchError(f"a body encoded as {encoding[:40]!r}, which was not asked for")
-    read = 0
-    async for piece in response.aiter_raw():
-        read += len(piece)
-        if read > most:
-            raise TooMuchError(f"a body of more than {most:,} bytes")
-        yield piece

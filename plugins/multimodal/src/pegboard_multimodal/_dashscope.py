@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import binascii
 import json
 import math
 import re
@@ -10,12 +9,13 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import Annotated, Any, ClassVar, Final, Literal, TypeVar, final
+from typing import Any, ClassVar, Final, TypeVar, final
 
 import pegboard
-from pegboard import Emitter, Param, ToolOutput
-from pegboard_multimodal._provider import BusyError, ProviderError, ProviderTools
-from pegboard_multimodal.media import Kind, Made, from_base64
+from pegboard import Emitter, ToolOutput
+from pegboard_multimodal import _parameters as p
+from pegboard_multimodal._provider import BusyError, ProviderError, ProviderTools, records
+from pegboard_multimodal.media import Kind
 
 __all__ = ["DashScopeTools"]
 
@@ -31,17 +31,6 @@ _ENDING_SECONDS: Final = 1.5  # a cancelled call has two seconds to end
 _IMAGES_BY_TEXT: Final = re.compile(r"wanx|wan2\.[0-5]|flux|stable-diffusion")
 _IMAGES_AT_ONCE: Final = re.compile(r"qwen-image|z-image")
 _TRANSCRIBED_AT_ONCE: Final = re.compile(r"qwen.*-asr(?!.*filetrans)")
-
-Image = Annotated[str, Param("The image: a file in the base directory, an http(s) URL or a data: URL")]
-Sound = Annotated[str | None, Param("A recording that the video is to have: a file, an http(s) URL or a data: URL")]
-Negative = Annotated[str | None, Param("What is not to be seen")]
-Template = Annotated[str | None, Param("Name of an effect that the provider has, instead of a prompt")]
-Resolution = Annotated[str, Param("480P, 720P or 1080P")]
-Duration = Annotated[int | None, Param("Seconds that the video lasts", ge=1, le=60)]
-Shots = Annotated[Literal["single", "multi"] | None, Param("One shot, or several")]
-Extend = Annotated[bool | None, Param("Whether the provider may elaborate the prompt")]
-Watermark = Annotated[bool | None, Param("Whether the result says that it was made by a machine")]
-Seed = Annotated[int | None, Param("The same number makes similar results", ge=0, le=2_147_483_647)]
 
 
 @final
@@ -65,17 +54,9 @@ class DashScopeTools(ProviderTools):
 
     @pegboard.tool
     async def dashscope_text_to_image(
-        self,
-        prompt: str,
-        n: Annotated[int, Param("How many images to make", ge=1, le=10)] = 1,
-        size: Annotated[str, Param("Width*height in pixels", pattern=r"^\d+[*x]\d+$")] = "1024*1024",
-        emitter: Emitter | None = None,
+        self, prompt: p.Subject, n: p.Count = 1, size: p.Pixels = "1024*1024", emitter: Emitter | None = None
     ) -> ToolOutput:
-        """Make images from a description.
-
-        Args:
-            prompt: What the images are to show
-        """
+        """Make images from a description."""
         model, parameters = self.models["text_to_image"], {"n": n, "size": size.replace("x", "*")}
         finish = partial(self._media, "dashscope_text_to_image", "image")
         if _IMAGES_AT_ONCE.match(model):
@@ -86,13 +67,10 @@ class DashScopeTools(ProviderTools):
         return await self._job(f"/services/aigc/{path}", model, inputs, parameters, finish, emitter)
 
     @pegboard.tool(read_only=True)
-    async def dashscope_image_to_text(
-        self, image_urls: Annotated[list[str], Param(min_length=1)], prompt: str = "Describe the image"
-    ) -> str:
+    async def dashscope_image_to_text(self, image_urls: p.ImageUrls, prompt: str = "Describe the image") -> str:
         """Describe images, or answer a question about them.
 
         Args:
-            image_urls: The images: files in the base directory, http(s) URLs or data: URLs
             prompt: What to say about them
         """
         model = self.models["image_to_text"]
@@ -101,11 +79,7 @@ class DashScopeTools(ProviderTools):
 
     @pegboard.tool
     async def dashscope_text_to_audio(
-        self,
-        text: Annotated[str, Param("What to say", min_length=1)],
-        voice: str = "Cherry",
-        language: str = "Chinese",
-        sample_rate: Annotated[int, Param("Samples per second", ge=8000, le=48000)] = 24000,
+        self, text: p.Text, voice: str = "Cherry", language: str = "Chinese", sample_rate: p.SampleRate = 24000
     ) -> ToolOutput:
         """Say a text: make a recording of it.
 
@@ -125,12 +99,8 @@ class DashScopeTools(ProviderTools):
         return await self._media("dashscope_text_to_audio", "audio", output)
 
     @pegboard.tool(read_only=True)
-    async def dashscope_audio_to_text(self, audio_url: str, emitter: Emitter | None = None) -> str:
-        """Write down what is said in a recording.
-
-        Args:
-            audio_url: The recording: a file in the base directory, an http(s) URL or a data: URL
-        """
+    async def dashscope_audio_to_text(self, audio_url: p.AudioUrl, emitter: Emitter | None = None) -> str:
+        """Write down what is said in a recording."""
         model = self.models["audio_to_text"]
         if _TRANSCRIBED_AT_ONCE.match(model):
             recording = {"audio": await self._named(audio_url, "audio", model)}
@@ -143,14 +113,14 @@ class DashScopeTools(ProviderTools):
     async def dashscope_text_to_video(
         self,
         prompt: str,
-        negative_prompt: Negative = None,
-        audio_url: Sound = None,
-        size: Annotated[str, Param("Width*height in pixels", pattern=r"^\d+[*x]\d+$")] = "1920*1080",
-        duration: Duration = None,
-        shot_type: Shots = "single",
-        prompt_extend: Extend = True,
-        watermark: Watermark = False,
-        seed: Seed = None,
+        negative_prompt: p.Negative = None,
+        audio_url: p.Sound = None,
+        size: p.Pixels = "1920*1080",
+        duration: p.Duration = None,
+        shot_type: p.Shots = "single",
+        prompt_extend: p.Extend = True,
+        watermark: p.Watermark = False,
+        seed: p.Seed = None,
         emitter: Emitter | None = None,
     ) -> ToolOutput:
         """Make a video from a description. This takes minutes.
@@ -169,18 +139,18 @@ class DashScopeTools(ProviderTools):
     @pegboard.tool
     async def dashscope_image_to_video(
         self,
-        image_url: Image,
+        image_url: p.ImageUrl,
         prompt: str | None = None,
-        audio_url: Sound = None,
-        negative_prompt: Negative = None,
-        template: Template = None,
-        resolution: Resolution = "720P",
-        duration: Duration = None,
-        shot_type: Shots = None,
-        audio: Annotated[bool, Param("Whether the video has sound")] = True,
-        prompt_extend: Extend = None,
-        watermark: Watermark = None,
-        seed: Seed = None,
+        audio_url: p.Sound = None,
+        negative_prompt: p.Negative = None,
+        template: p.Template = None,
+        resolution: p.Resolution = "720P",
+        duration: p.Duration = None,
+        shot_type: p.Shots = None,
+        audio: p.HasSound = True,
+        prompt_extend: p.Extend = None,
+        watermark: p.Watermark = None,
+        seed: p.Seed = None,
         emitter: Emitter | None = None,
     ) -> ToolOutput:
         """Make a video that begins with an image. This takes minutes.
@@ -200,15 +170,15 @@ class DashScopeTools(ProviderTools):
     @pegboard.tool
     async def dashscope_first_and_last_frame_image_to_video(
         self,
-        first_frame_url: Image,
-        last_frame_url: Image,
+        first_frame_url: p.ImageUrl,
+        last_frame_url: p.ImageUrl,
         prompt: str | None = None,
-        negative_prompt: Negative = None,
-        template: Template = None,
-        resolution: Resolution = "720P",
-        prompt_extend: Extend = None,
-        watermark: Watermark = None,
-        seed: Seed = None,
+        negative_prompt: p.Negative = None,
+        template: p.Template = None,
+        resolution: p.Resolution = "720P",
+        prompt_extend: p.Extend = None,
+        watermark: p.Watermark = None,
+        seed: p.Seed = None,
         emitter: Emitter | None = None,
     ) -> ToolOutput:
         """Make a video that leads from one image to another. This takes minutes.
@@ -226,15 +196,11 @@ class DashScopeTools(ProviderTools):
 
     @pegboard.tool(read_only=True)
     async def dashscope_video_to_text(
-        self,
-        video_url: str,
-        prompt: str = "Describe the video",
-        fps: Annotated[float, Param("Pictures that are looked at per second", ge=0.1, le=10)] = 2.0,
+        self, video_url: p.VideoUrl, prompt: str = "Describe the video", fps: p.PerSecond = 2.0
     ) -> str:
         """Describe a video, or answer a question about it.
 
         Args:
-            video_url: The video: a file in the base directory, an http(s) URL or a data: URL
             prompt: What to say about it
         """
         model = self.models["video_to_text"]
@@ -344,7 +310,7 @@ class DashScopeTools(ProviderTools):
     def _text(self, output: dict[str, Any]) -> str:
         """The text of an answer."""
         content = self._part(output, "choices", 0, "message", kind=dict).get("content")
-        parts = [{"text": content}] if isinstance(content, str) else _records(content)
+        parts = [{"text": content}] if isinstance(content, str) else records(content)
         text = "".join(str(each["text"]) for each in parts if each.get("text"))
         if not text:
             raise self._unknown("it holds no text")
@@ -354,13 +320,8 @@ class DashScopeTools(ProviderTools):
         """The result with all media that an answer holds; what failed is said beside them."""
         made, failed = [], []
         for each in _media_in(output):
-            if isinstance(each.get("url"), str) and each["url"]:
-                made.append(Made(url=each["url"]))
-            elif each.get("data"):
-                try:
-                    made.append(Made(from_base64(str(each["data"]))))
-                except (binascii.Error, ValueError) as error:
-                    raise self._unknown("its data is no base64") from error
+            if isinstance(each.get("url") or each.get("data") or None, str):
+                made.append(self._made(each.get("url"), each.get("data")))
             elif each.get("code"):
                 failed.append((str(each["code"]), str(each.get("message") or "")))
         if not made:
@@ -404,14 +365,9 @@ def _resolving(inputs: Mapping[str, Any]) -> dict[str, str]:
 
 def _media_in(output: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     """Where the media of an answer are, in each of the forms that answers have: url, data, or code of a failure."""
-    yield from _records(output.get("results"))
-    for choice in _records(output.get("choices")):
-        for message in _records([choice.get("message")]):
-            yield from ({"url": part["image"]} for part in _records(message.get("content")) if "image" in part)
+    yield from records(output.get("results"))
+    for choice in records(output.get("choices")):
+        for message in records([choice.get("message")]):
+            yield from ({"url": part["image"]} for part in records(message.get("content")) if "image" in part)
     yield {"url": output.get("video_url")}
-    yield from _records([output.get("audio")])
-
-
-def _records(found: Any) -> list[dict[str, Any]]:
-    """The objects of an array, if it is one."""
-    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
+    yield from records([output.get("audio")])

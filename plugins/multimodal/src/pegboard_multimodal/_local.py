@@ -11,13 +11,14 @@ from collections.abc import Iterable, Mapping
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Final, NamedTuple, final
+from typing import Any, ClassVar, Final, NamedTuple, final
 
 import pegboard
-from pegboard import Fault, Param, Status, TextBlock, ToolError, ToolOutput, ToolResult, describe_exception
+from pegboard import Fault, Status, TextBlock, ToolError, ToolOutput, ToolResult, describe_exception
+from pegboard_multimodal import _parameters as p
 from pegboard_multimodal._provider import named_models, open_folder
-from pegboard_multimodal.guard import Guard
 from pegboard_multimodal.media import Inputs, Made, Outputs, aside
+from pegboard_net import Guard
 
 __all__ = ["LocalTools"]
 
@@ -86,12 +87,7 @@ class LocalTools:
 
     @pegboard.tool
     async def local_text_to_audio(
-        self,
-        text: Annotated[str, Param("What to say", min_length=1, max_length=20_000)],
-        voice: Annotated[
-            str | None, Param("Language, such as en-us, de or cmn; leave it out for English", pattern=r"^\w[\w+-]*$")
-        ] = None,
-        speed: Annotated[float, Param("How fast: 1 is normal", ge=0.25, le=4)] = 1.0,
+        self, text: p.LongText, voice: p.Voice = None, speed: p.Speed = 1.0
     ) -> ToolOutput | ToolResult:
         """Say a text: make a recording of it, on this machine."""
         needed = self.missing.get("local_text_to_audio")
@@ -101,11 +97,10 @@ class LocalTools:
         return await self._outputs.result("local_text_to_audio", "audio", [Made(spoken)])
 
     @pegboard.tool(read_only=True)
-    async def local_audio_to_text(self, audio_url: str, language: str | None = None) -> str | ToolResult:
+    async def local_audio_to_text(self, audio_url: p.AudioUrl, language: str | None = None) -> str | ToolResult:
         """Write down what is said in a recording, on this machine.
 
         Args:
-            audio_url: The recording: a file in the base directory, an http(s) URL or a data: URL
             language: The language that is spoken, as two letters (ISO 639-1); leave it out to have it recognised
         """
         path, faults = self._ears
@@ -115,18 +110,8 @@ class LocalTools:
         return await aside(self._written, path, recording.content, language)
 
     @pegboard.tool(read_only=True)
-    async def local_image_to_text(
-        self,
-        image_urls: Annotated[list[str], Param(min_length=1)],
-        language: Annotated[
-            str, Param("Language of the text as three letters, or several: eng+deu", pattern=r"^\w+(\+\w+)*$")
-        ] = "eng",
-    ) -> str | ToolResult:
-        """Read the text in images, on this machine.
-
-        Args:
-            image_urls: The images: files in the base directory, http(s) URLs or data: URLs
-        """
+    async def local_image_to_text(self, image_urls: p.ImageUrls, language: p.Languages = "eng") -> str | ToolResult:
+        """Read the text in images, on this machine."""
         program = _program("tesseract")
         if program is None:
             return _absent("local_image_to_text", _READ)

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import binascii
-from typing import Annotated, Any, ClassVar, Final, Literal, final
+from typing import Any, ClassVar, Final, final
 
 import pegboard
-from pegboard import Param, ToolOutput
+from pegboard import ToolOutput
+from pegboard_multimodal import _parameters as p
 from pegboard_multimodal._provider import ProviderTools
-from pegboard_multimodal.media import Made, Medium, from_base64
+from pegboard_multimodal.media import Made, Medium
 
 __all__ = ["OpenAITools"]
 
 _VARIATION: Final = "Make a variation of this image: the same subject and style, other details and another composition."
-
-Count = Annotated[int, Param("How many images to make", ge=1, le=10)]
-Size = Annotated[str, Param("Width x height in pixels, such as 1024x1024, or auto", pattern=r"^(auto|\d+x\d+)$")]
 
 
 @final
@@ -36,12 +33,11 @@ class OpenAITools(ProviderTools):
 
     @pegboard.tool
     async def openai_text_to_image(
-        self, prompt: str, n: Count = 1, size: Size = "auto", quality: str = "auto"
+        self, prompt: p.Subject, n: p.Count = 1, size: p.Size = "auto", quality: str = "auto"
     ) -> ToolOutput:
         """Make images from a description.
 
         Args:
-            prompt: What the images are to show
             quality: auto, low, medium or high
         """
         wanted = {"prompt": prompt, **_given(n=n, size=size, quality=quality)}
@@ -50,35 +46,29 @@ class OpenAITools(ProviderTools):
 
     @pegboard.tool
     async def openai_edit_image(
-        self, image_url: str, prompt: str, mask_url: str | None = None, n: Count = 1, size: Size = "auto"
+        self, image_url: p.ImageUrl, prompt: str, mask_url: str | None = None, n: p.Count = 1, size: p.Size = "auto"
     ) -> ToolOutput:
         """Change an image as a text says.
 
         Args:
-            image_url: The image: a file in the base directory, an http(s) URL or a data: URL
             prompt: What is to be changed
             mask_url: A PNG of the same size, transparent where the image may be changed
         """
         return await self._edited("openai_edit_image", image_url, prompt, mask_url, n, size)
 
     @pegboard.tool
-    async def openai_create_image_variation(self, image_url: str, n: Count = 1, size: Size = "auto") -> ToolOutput:
-        """Make images that are similar to an image.
-
-        Args:
-            image_url: The image: a file in the base directory, an http(s) URL or a data: URL
-        """
+    async def openai_create_image_variation(
+        self, image_url: p.ImageUrl, n: p.Count = 1, size: p.Size = "auto"
+    ) -> ToolOutput:
+        """Make images that are similar to an image."""
         # The provider's own endpoint for this accepts no requests any more.
         return await self._edited("openai_create_image_variation", image_url, _VARIATION, None, n, size)
 
     @pegboard.tool(read_only=True)
-    async def openai_image_to_text(
-        self, image_urls: Annotated[list[str], Param(min_length=1)], prompt: str = "Describe the image"
-    ) -> str:
+    async def openai_image_to_text(self, image_urls: p.ImageUrls, prompt: str = "Describe the image") -> str:
         """Describe images, or answer a question about them.
 
         Args:
-            image_urls: The images: files in the base directory, http(s) URLs or data: URLs
             prompt: What to say about them
         """
         # Sent as they are, so that a server in this network fetches nothing that a model named.
@@ -95,17 +85,12 @@ class OpenAITools(ProviderTools):
 
     @pegboard.tool
     async def openai_text_to_audio(
-        self,
-        text: Annotated[str, Param("What to say", min_length=1, max_length=4096)],
-        voice: str = "alloy",
-        speed: Annotated[float, Param("How fast: 1 is normal", ge=0.25, le=4)] = 1.0,
-        res_format: Literal["mp3", "opus", "aac", "flac", "wav"] = "mp3",
+        self, text: p.ShortText, voice: str = "alloy", speed: p.Speed = 1.0, res_format: p.Format = "mp3"
     ) -> ToolOutput:
         """Say a text: make a recording of it.
 
         Args:
             voice: Who says it: alloy, ash, ballad, coral, echo, fable, nova, onyx, sage, shimmer or verse
-            res_format: Format of the recording
         """
         wanted = {"input": text, "voice": voice, "speed": speed, "response_format": res_format}
         spoken = await self._send("POST", "/audio/speech", json={"model": self.models["text_to_audio"], **wanted})
@@ -115,15 +100,11 @@ class OpenAITools(ProviderTools):
 
     @pegboard.tool(read_only=True)
     async def openai_audio_to_text(
-        self,
-        audio_file_url: str,
-        language: str = "en",
-        temperature: Annotated[float, Param("0 for the likeliest words, up to 1", ge=0, le=1)] = 0.2,
+        self, audio_file_url: p.AudioUrl, language: str = "en", temperature: p.Temperature = 0.2
     ) -> str:
         """Write down what is said in a recording.
 
         Args:
-            audio_file_url: The recording: a file in the base directory, an http(s) URL or a data: URL
             language: The language that is spoken, as two letters (ISO 639-1)
         """
         recording = await self._inputs.read(audio_file_url, "audio", "video")
@@ -143,13 +124,8 @@ class OpenAITools(ProviderTools):
     async def _images(self, tool: str, answer: Any) -> ToolOutput:
         made = []
         for each in self._part(answer, "data", kind=list):
-            if isinstance(each, dict) and each.get("url"):
-                made.append(Made(url=str(each["url"])))
-                continue
-            try:
-                made.append(Made(from_base64(self._part(each, "b64_json"))))
-            except (binascii.Error, ValueError) as error:
-                raise self._unknown("an image is no base64") from error
+            url = each.get("url") if isinstance(each, dict) else None
+            made.append(self._made(url, None if url else self._part(each, "b64_json")))
         return await self._outputs.result(tool, "image", made)
 
 

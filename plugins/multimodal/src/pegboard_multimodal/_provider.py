@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import math
 import re
-import time
+from base64 import b64decode
 from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from pegboard import Redaction, Secret, ToolError
-from pegboard_multimodal.guard import Guard, open_client, origin_of
-from pegboard_multimodal.media import Inputs, Outputs, once
+from pegboard_multimodal.media import Inputs, Made, Outputs, once
+from pegboard_net import MAX_BYTES, BodyError, Guard, body_of, open_client, read_url, retry_after
 
 if TYPE_CHECKING:
     import os
@@ -80,7 +80,7 @@ class ProviderTools:
         self._key = Secret(key.strip())
         self.base_url = (base_url or self.BASE_URL).rstrip("/")
         try:
-            own = origin_of(self.base_url)
+            own = read_url(self.base_url).origin
         except ToolError as error:
             raise ValueError(f"base_url: {error}") from None
         self.models = {**self.MODELS, **named_models(models or {}, self.PREFIX, self.MODELS)}
@@ -103,10 +103,12 @@ class ProviderTools:
         try:
             with nullcontext() if method == "GET" else once():
                 async with (
-                    open_client(_SECONDS, proxies=True) as client,
+                    open_client(_SECONDS) as client,
                     client.stream(method, f"{self.base_url}{path}", headers=headers, **content) as response,
                 ):
-                    return self._accepted(response, await self._body(response))
+                    return self._accepted(response, await body_of(response, MAX_ANSWER))
+        except BodyError as error:
+            raise ProviderError(f"{self.NAME} sent {error}.") from None
         except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
             raise BusyError(f"{self.NAME} cannot be reached: {type(error).__name__}") from error
         except (httpx2.HTTPError, httpx2.StreamError) as error:
@@ -121,14 +123,6 @@ class ProviderTools:
         except ValueError as error:
             raise self._unknown("it is no JSON") from error
 
-    async def _body(self, response: httpx2.Response) -> bytes:
-        body = bytearray()
-        async for piece in response.aiter_bytes():
-            body += piece
-            if len(body) > MAX_ANSWER:
-                raise ProviderError(f"{self.NAME} sent more than {MAX_ANSWER:,} bytes.")
-        return bytes(body)
-
     def _accepted(self, response: httpx2.Response, body: bytes) -> bytes:
         status = response.status_code
         if status in _REDIRECTS:
@@ -137,7 +131,7 @@ class ProviderTools:
         if status < 300:
             return body
         code, said = _error_in(body)
-        raise self._refusal(code, said, status, _retry_after(response.headers))
+        raise self._refusal(code, said, status, retry_after(response.headers.get("retry-after", "")))
 
     def _refusal(
         self, code: str, said: str, status: int | None = None, retry_after: float | None = None
@@ -174,6 +168,13 @@ class ProviderTools:
     def _unknown(self, why: str) -> ProviderError:
         return ProviderError(f"{self.NAME} sent an answer that is not understood: {why}.")
 
+    def _made(self, url: Any, data: Any) -> Made:
+        """A medium that an answer gives by its URL, or as base64."""
+        try:
+            return Made(url=str(url)) if url else Made(b64decode(str(data), validate=True))
+        except ValueError as error:
+            raise self._unknown("its data is no base64") from error
+
     def _part(self, answer: Any, *path: str | int, kind: type = str) -> Any:
         """What is at a path of the answer, if it is of that kind and there is something."""
         for step in path:
@@ -191,7 +192,6 @@ def open_folder(base_dir: str | os.PathLike[str] | None) -> Any:
     if base_dir is None:
         return None
     from pegboard_files import ConfinedFolder
-    from pegboard_multimodal.guard import MAX_BYTES
 
     return ConfinedFolder(base_dir, max_bytes=MAX_BYTES)
 
@@ -217,14 +217,6 @@ def _error_in(body: bytes) -> tuple[str, str]:
     return str(error.get("code") or error.get("type") or ""), str(error.get("message") or "")
 
 
-def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """The seconds to wait, given as such or as a date."""
-    said = headers.get("retry-after", "").strip()
-    if re.fullmatch(r"\d{1,9}(\.\d+)?", said):
-        return float(said)
-    from email.utils import parsedate_to_datetime
-
-    try:
-        return max(parsedate_to_datetime(said).timestamp() - time.time(), 0.0)
-    except (ValueError, OverflowError):
-        return None
+def records(found: Any) -> list[dict[str, Any]]:
+    """The objects of an array, if it is one."""
+    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 import math
 import re
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias, Ty
 from attrs import frozen
 
 from pegboard import AudioBlock, Block, ImageBlock, TextBlock, ToolError, ToolOutput, VideoBlock
-from pegboard_multimodal.guard import MAX_BYTES, Guard, UrlError, shown
+from pegboard_net import MAX_BYTES, Guard, UrlError, redacted
 
 if TYPE_CHECKING:
     from pegboard_files import ConfinedFolder
@@ -25,6 +24,7 @@ T = TypeVar("T")
 Kind: TypeAlias = Literal["image", "audio", "video"]
 
 MAX_PIXELS: Final = 100_000_000
+_DAMAGED: Final = "{} is a damaged image: it does not say how large it is."
 
 _BLOCKS: Final[dict[str, Any]] = {"image": ImageBlock, "audio": AudioBlock, "video": VideoBlock}
 _SIGNATURES: Final = (
@@ -222,7 +222,7 @@ def checked(content: bytes, *kinds: str, what: str = "this") -> Medium:
     if medium.kind == "image":
         facts = about(content)
         if "width" not in facts:
-            raise UnsuitableMediaError(f"{what} is a damaged image: it does not say how large it is.")
+            raise UnsuitableMediaError(_DAMAGED.format(what))
         if facts["width"] * facts["height"] > MAX_PIXELS:
             size = f"{facts['width']:,} x {facts['height']:,} pixels"
             raise UnsuitableMediaError(f"{what} has {size}; at most {MAX_PIXELS:,} are taken. Use a smaller one.")
@@ -254,18 +254,18 @@ class Inputs:
             case "data":
                 return checked(self._decoded(source), *kinds, what="the data: URL")
             case "http" | "https":
-                name = shown(source)
+                name = redacted(source)
                 found = await self.guard.fetch(source, look=lambda head: _fitting(head, kinds, name))
                 return checked(found.content, *kinds, what=name)
             case None:
-                return checked(await self._file(source), *kinds, what=shown(source))
+                return checked(await self._file(source), *kinds, what=redacted(source))
         places = "a path relative to the base directory, a data: URL or an http(s) URL"
-        raise UnsuitableMediaError(f"{shown(source)} cannot be read; name {places}.")
+        raise UnsuitableMediaError(f"{redacted(source)} cannot be read; name {places}.")
 
     async def _file(self, path: str) -> bytes:
         if self._folder is None:
             raise UnsuitableMediaError(
-                f"{shown(path)} cannot be read: these tools have no base directory. Name a data: or an http(s) URL."
+                f"{redacted(path)} cannot be read: these tools have no base directory. Name a data: or an http(s) URL."
             )
         return await aside(self._folder.read, path)
 
@@ -277,7 +277,7 @@ class Inputs:
             raise UnsuitableMediaError(f"The data: URL has more than {self._max_bytes:,} bytes.")
         try:
             return base64.b64decode(text.strip(), validate=True)
-        except (binascii.Error, ValueError):
+        except ValueError:
             raise UnsuitableMediaError("The data: URL holds no valid base64.") from None
 
 
@@ -313,9 +313,7 @@ class Outputs:
                 medium = await self._medium(each, kind)
             known = about(medium.content) | ({"url": each.url} if each.url else {})
             if kind == "image" and "width" not in known:
-                raise UnsuitableMediaError(
-                    "what the provider sent is a damaged image: it does not say how large it is."
-                )
+                raise UnsuitableMediaError(_DAMAGED.format("what the provider sent"))
             if self._folder is not None:
                 name = f"{tool}-{hashlib.sha256(medium.content).hexdigest()[:12]}.{medium.suffix}"
                 await aside(self._folder.write, name, medium.content)
@@ -331,10 +329,10 @@ class Outputs:
             return Medium(made.content, _fitting(made.content, (kind,), "what the provider sent"))
         url = made.url or ""
         try:
-            found = await self._guard.fetch(url, look=lambda head: _fitting(head, (kind,), shown(url)))
+            found = await self._guard.fetch(url, look=lambda head: _fitting(head, (kind,), redacted(url)))
         except UrlError as error:
             raise UrlError(f"The {kind} was made, but could not be fetched: {error} It is at {url}") from error
-        return Medium(found.content, _fitting(found.content, (kind,), shown(url)))
+        return Medium(found.content, _fitting(found.content, (kind,), redacted(url)))
 
 
 @contextmanager
@@ -354,8 +352,3 @@ async def aside(function: Callable[..., T], *arguments: Any) -> T:
     import asyncio  # loaded by the first call, like all that is larger than the tools
 
     return await asyncio.to_thread(function, *arguments)
-
-
-def from_base64(text: str) -> bytes:
-    """Decoded base64 of a provider. Raises ValueError."""
-    return base64.b64decode(text, validate=True)

@@ -3,28 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import re
-import time
-from email.utils import parsedate_to_datetime
-from functools import cache
 from typing import Any, Final, NoReturn, final
 from urllib.parse import quote, urljoin, urlsplit
-from urllib.request import getproxies, proxy_bypass
 
 import httpx2
 from attrs import field, frozen
 
 from pegboard import ToolError
-from pegboard_openapi._charsets import decoded
+from pegboard_net import BodyError, Guard, body_of, decoded, open_client, open_transport, redirect_of, retry_after
 from pegboard_openapi._credentials import Credentials, Signature
 from pegboard_openapi._request import Request
 
 __all__ = ["Answer", "AnswerError", "BusyError", "Client"]
 
 MAX_REDIRECTS: Final = 5
-_CONNECT_SECONDS: Final = 10.0
 _LONGEST_SAID: Final = 2_000
-_REDIRECTS: Final = (301, 302, 303, 307, 308)
 _TOLD: Final = ("etag", "link", "location")
 _BUSY: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 
@@ -91,21 +84,9 @@ class Client:
 
     def open(self, url: str, signature: Signature) -> httpx2.AsyncClient:
         """A client for one call: it keeps no cookies, follows no redirects and adds the signature."""
-        if self._app is None:
-            inner: httpx2.AsyncBaseTransport = httpx2.AsyncHTTPTransport(verify=_certificates(), proxy=_proxy(url))
-        else:
-            inner = httpx2.ASGITransport(self._app, raise_app_exceptions=False)
-        timeout = httpx2.Timeout(self.seconds, connect=_CONNECT_SECONDS)
-        return httpx2.AsyncClient(transport=_Signing(inner, signature), timeout=timeout)
-
-    async def read(self, response: httpx2.Response, label: str) -> bytes:
-        """The body. Raises `AnswerError` for one that is too large."""
-        body = bytearray()
-        async for piece in response.aiter_bytes():
-            body += piece
-            if len(body) > self.max_bytes:
-                raise AnswerError(f"{label} answered with more than {self.max_bytes:,} bytes.", response.status_code)
-        return bytes(body)
+        app = self._app
+        inner = open_transport(url) if app is None else httpx2.ASGITransport(app, raise_app_exceptions=False)
+        return open_client(self.seconds, _Signing(inner, signature))
 
     def shown(self, text: str) -> str:
         """A server's words on one line, bounded, without credentials."""
@@ -129,30 +110,26 @@ class _Sending:
         async with self._client.open(url, self._signature) as client:
             for _ in range(MAX_REDIRECTS + 1):
                 async with client.stream(method, url, headers=headers, **content) as response:
-                    target = response.headers.get("location", "")
-                    if response.status_code not in _REDIRECTS or not target:
+                    target = redirect_of(response)
+                    if target is None:
                         return await self._accepted(response)
                     if method not in ("GET", "HEAD") and response.status_code != 303:
                         raise self._refused(f"answered {response.status_code}, a redirect, which is not followed")
                 target = urljoin(url, target)
                 if urlsplit(target)[:2] != urlsplit(url)[:2]:
-                    return await self._elsewhere(target)
+                    # It gets no credentials, and only public addresses are contacted.
+                    guard = Guard(max_bytes=self._client.max_bytes, max_seconds=self._client.seconds)
+                    found = await guard.fetch(target)
+                    return Answer(found.status, found.content_type, found.content)
                 method, url, content = "HEAD" if method == "HEAD" else "GET", target, {}
                 headers = {name: each for name, each in headers.items() if name != "Content-Type"}
         raise self._refused("is behind more redirects than are followed")
 
-    async def _elsewhere(self, target: str) -> Answer:
-        """What is at another host, which gets no credentials; only public addresses are contacted."""
-        host = urlsplit(target).netloc.rpartition("@")[2]
-        try:
-            from pegboard_multimodal.guard import Guard
-        except ImportError:
-            raise self._refused(f"redirects to {host}, which needs pegboard-openapi[redirects]") from None
-        fetched = await Guard(max_bytes=self._client.max_bytes, max_seconds=self._client.seconds).fetch(target)
-        return Answer(200, "", fetched.content)
-
     async def _accepted(self, response: httpx2.Response) -> Answer:
-        body = await self._client.read(response, self._label)
+        try:
+            body = await body_of(response, self._client.max_bytes)
+        except BodyError as error:
+            raise AnswerError(f"{self._label} answered with {error}.", response.status_code) from None
         headers = {name: self._client.shown(response.headers[name]) for name in _TOLD if name in response.headers}
         answer = Answer(response.status_code, response.headers.get("content-type", ""), body, headers)
         if response.is_success or response.status_code == 304:
@@ -161,7 +138,7 @@ class _Sending:
         phrase = httpx2.codes.get_reason_phrase(response.status_code)
         message = f"{self._label} answered {response.status_code} {phrase}".rstrip()
         message += f": {details}" if details else ""
-        seconds = _retry_after(response.headers.get("retry-after", ""))
+        seconds = retry_after(response.headers.get("retry-after", ""))
         message += f" (it asks to wait {seconds:g} seconds)" if seconds else ""
         if response.status_code in _BUSY and self._again:
             raise BusyError(message, seconds, response.status_code, details)
@@ -201,25 +178,3 @@ class _Signing(httpx2.AsyncBaseTransport):
 
     async def aclose(self) -> None:
         await self._inner.aclose()
-
-
-@cache
-def _certificates() -> Any:
-    return httpx2.create_ssl_context()  # takes longer than most requests to this machine
-
-
-def _proxy(url: str) -> str | None:
-    """The proxy that the environment names for a URL; a client with a transport of its own uses none."""
-    parts = urlsplit(url)
-    proxies = getproxies()
-    return None if proxy_bypass(parts.hostname or "") else proxies.get(parts.scheme) or proxies.get("all")
-
-
-def _retry_after(header: str) -> float | None:
-    """The seconds to wait, given as such or as a date."""
-    if re.fullmatch(r"\d{1,9}(\.\d+)?", header.strip()):
-        return float(header)
-    try:
-        return max(parsedate_to_datetime(header).timestamp() - time.time(), 0.0)
-    except (ValueError, OverflowError):
-        return None

@@ -17,6 +17,7 @@ from urllib.parse import unquote
 from attrs import field, frozen
 
 from pegboard import PegboardError
+from pegboard_net import Fetched, Guard, UrlError, read_url
 
 __all__ = ["METHODS", "Document", "DocumentError", "is_url", "read_document"]
 
@@ -27,7 +28,6 @@ _MOST_REPEATED: Final = 100_000  # parts that YAML repeats by reference, which i
 _TEXT_OF_A_PART: Final = 100  # characters: a longer text counts as several parts
 _DEEPEST: Final = 150
 _MOST_HOPS: Final = 50
-_SECONDS: Final = 30.0
 
 
 class DocumentError(PegboardError):
@@ -113,8 +113,8 @@ def read_document(source: Any) -> Document:
     elif callable(getattr(source, "openapi", None)):
         content = source.openapi()
     elif is_url(source):
-        text, url = _fetched(source)
-        content = _parsed(text)
+        found = _fetched(source)
+        content, url = _parsed(found.content), found.url
     else:
         content = _parsed(_file(Path(source).expanduser()))
     plain = _plain(content, [_MOST_PARTS], 0)
@@ -128,33 +128,22 @@ def read_document(source: Any) -> Document:
 def _file(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
-            return _bounded(file.read(MAX_BYTES + 1))
+            text = file.read(MAX_BYTES + 1)
     except OSError as error:
         raise DocumentError(f"{path} cannot be read: {error.strerror}") from error
-
-
-def _bounded(text: bytes | bytearray) -> bytes:
     if len(text) > MAX_BYTES:
         raise DocumentError(f"it has more than {MAX_BYTES:,} bytes")
-    return bytes(text)
+    return text
 
 
-def _fetched(url: str) -> tuple[bytes, str]:
-    """What is at a URL that the program has named, and where that was in the end."""
-    import httpx2
-
-    body = bytearray()
+def _fetched(url: str) -> Fetched:
+    """What is at a URL that the program has named, and where that was in the end. Raises `DocumentError`."""
     try:
-        with httpx2.Client(follow_redirects=True, timeout=_SECONDS) as client, client.stream("GET", url) as response:
-            if response.status_code != 200:
-                raise DocumentError(f"its URL answered {response.status_code}")
-            for piece in response.iter_bytes():
-                body += piece
-                if len(body) > MAX_BYTES:
-                    break
-            return _bounded(body), str(response.url)
-    except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError) as error:
-        raise DocumentError(f"it cannot be fetched: {type(error).__name__}") from error
+        # What it redirects to is named by a third party: only its own host may be a private one.
+        guard = Guard([read_url(url).host], max_bytes=MAX_BYTES, proxies=True)
+        return guard.fetch_sync(url, headers={"Accept-Encoding": "gzip, deflate"})
+    except UrlError as error:
+        raise DocumentError(str(error)) from error
 
 
 def _parsed(text: bytes) -> Any:

@@ -14,7 +14,7 @@ from attrs.converters import optional
 
 from pegboard_openapi._document import Document, DocumentError, is_url
 
-__all__ = ["Server", "origin"]
+__all__ = ["Server"]
 
 
 def _base_url(url: Any) -> str:
@@ -69,9 +69,3 @@ class Server:
             return _base_url(url)
         except ValueError as error:
             raise DocumentError(str(error)) from None
-
-
-def origin(url: str) -> tuple[str, str | None, int | None]:
-    """Scheme, host and port. Raises ValueError for a port that is none."""
-    parts = urlsplit(url)
-    return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme)

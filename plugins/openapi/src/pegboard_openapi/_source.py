@@ -14,13 +14,14 @@ from urllib.parse import urlsplit
 from attrs import Factory, evolve, frozen
 
 from pegboard import RegistrationError
+from pegboard_net import RefusedUrlError, read_url
 from pegboard_openapi._credentials import Credentials, Given, Signature, credential_names
 from pegboard_openapi._document import Document, DocumentError, is_url, read_document
 from pegboard_openapi._names import Names
 from pegboard_openapi._operation import Terms, operation_id, read_operation
 from pegboard_openapi._request import split_path
 from pegboard_openapi._selection import Selection, several
-from pegboard_openapi._server import Server, origin
+from pegboard_openapi._server import Server
 from pegboard_openapi._tool import Link, OperationTool
 from pegboard_schemas import judged
 
@@ -195,7 +196,7 @@ class OpenApi:
         """Add the tool of an operation, or what keeps it from being one; give what is wrong with it."""
         try:
             yield from self._read(reading, described)
-        except (DocumentError, RegistrationError) as error:
+        except (DocumentError, RegistrationError, RefusedUrlError) as error:
             yield f"it is left out: {error}"
         except Exception as error:  # noqa: BLE001 - a third-party document may be wrong in any way
             yield f"it is left out, it cannot be understood ({type(error).__name__})"
@@ -236,8 +237,8 @@ class OpenApi:
         """Where the server of an operation is. Raises `DocumentError` for one that is nowhere, or gets no secrets."""
         url = self._server.url(document, item, content)
         # Else what a URL redirects to, and what can be changed there, would decide who gets the credentials.
-        is_trusted = self._server.is_named or not document.url or origin(url) == origin(self._source)
-        if self.has_secrets and not is_trusted:
+        is_trusted = not self.has_secrets or self._server.is_named or not document.url
+        if not is_trusted and read_url(url).origin != read_url(self._source).origin:
             raise DocumentError(f"to send secrets to {urlsplit(url).hostname}, name it by base_url=")
         return url
 

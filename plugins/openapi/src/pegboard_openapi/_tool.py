@@ -8,8 +8,8 @@ from typing import Any, Final, final
 from attrs import evolve, field, frozen
 
 from pegboard import Fault, ForeignSchema, Judge, Status, TextBlock, ToolCall, ToolOutput, ToolResult
+from pegboard_net import CHARSETS, charset_of
 from pegboard_openapi._answers import value_of
-from pegboard_openapi._charsets import CHARSETS, charset_of
 from pegboard_openapi._credentials import Credentials, Signature
 from pegboard_openapi._operation import Operation
 from pegboard_openapi._request import ArgumentsError, request_for
@@ -94,7 +94,7 @@ class OperationTool:
         value = value_of(answer)
         about = {"operation": operation.id, "status": answer.status, **answer.headers}
         charset = charset_of(answer.media_type)
-        if isinstance(value, str) and charset not in CHARSETS:  # and it was read as UTF-8
+        if isinstance(value, str) and charset and charset not in CHARSETS:  # and it was read as UTF-8
             about["unknown_charset"] = charset
         metadata = {"openapi": about}
         problems = self._check.problems(value) if self._check is not None else []

@@ -189,7 +189,7 @@ GROUP: Final = "pegboard"
 _REQUIRED: Final = re.compile(rf"\s*{GROUP}\s*(?:\[[^]]*\])?\s*(?:[^\w.;\s-][^;]*)?(;.*)?", re.IGNORECASE)
 _ALIKE: Final = 0.85
 # Distributions of this project that are libraries or programs, and no plugins.
-_NO_PLUGINS: Final = ("pegboard-cli", "pegboard-schemas", "pegboard-testing")
+_NO_PLUGINS: Final = ("pegboard-cli", "pegboard-net", "pegboard-schemas", "pegboard-testing")
 # Of one distribution; a pack has its hooks in one of its first modules.
 _MOST_MODULES: Final = 300
 _LARGEST: Final = 1_000_000
