@@ -1,14 +1,18 @@
 """`pegboard inspect`, in an interpreter of its own."""
 
+import asyncio
 import re
 import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import FrameType
 
 import pytest
 
+from pegboard import Toolkit
 from pegboard_inspector._command import run
+from pegboard_inspector._serving import serve_async
 from tests.plugins.inspector.served import Client
 from tests.support.waiting import PATIENCE, eventually
 
@@ -16,7 +20,8 @@ START = "import sys; from pegboard_inspector._command import run; sys.exit(run(s
 
 
 @pytest.mark.slow
-def test_prints_an_address_and_ends_by_a_signal(tmp_path: Path) -> None:
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_prints_an_address_and_ends_by_a_signal(tmp_path: Path, how: signal.Signals) -> None:
     (tmp_path / "acme_board.py").write_text(
         "import pegboard\n\n\ndef toolkit():\n    print('made')\n    return pegboard.Toolkit(plugins=())\n"
     )
@@ -31,9 +36,22 @@ def test_prints_an_address_and_ends_by_a_signal(tmp_path: Path) -> None:
         client = Client(url)
         client.enter()
         assert client.get("board")["target"] == "acme_board:toolkit"
-        running.send_signal(signal.SIGINT)
+        running.send_signal(how)
         assert running.wait(PATIENCE) == 0
         assert (running.stdout.read(), running.stderr.read()) == ("", "made\n")
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_ends_by_a_signal_from_its_address_on_and_leaves_the_handlers_as_they_were(how: signal.Signals) -> None:
+    def own(number: int, frame: FrameType | None) -> None:
+        raise AssertionError("the signal was the server's")
+
+    before = signal.signal(how, own)
+    try:
+        asyncio.run(serve_async(Toolkit(plugins=()), 0, announce=lambda url: signal.raise_signal(how)))
+        assert signal.getsignal(how) is own
+    finally:
+        signal.signal(how, before)
 
 
 @pytest.mark.slow

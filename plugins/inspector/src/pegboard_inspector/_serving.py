@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 import socket
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable
+from contextlib import closing, suppress
+from functools import partial
+from types import FrameType
 from typing import Final
 
 import uvicorn
@@ -44,8 +45,8 @@ async def serve_async(
         desk = Desk(toolkit, target)
         guard = Guard(application(desk), listening.getsockname()[1])
         config = uvicorn.Config(guard, log_level="warning", timeout_graceful_shutdown=2, lifespan="off", ws="none")
-        server = _Server(config)
-        with _signals(end.set):
+        server = _Server(config, end)
+        with server.capture_signals():  # here too, for the address is announced before it serves
             served = asyncio.create_task(server.serve(sockets=[listening]))
             try:
                 announce(f"http://{HOST}:{listening.getsockname()[1]}/?token={guard.token}")
@@ -57,11 +58,14 @@ async def serve_async(
 
 
 class _Server(uvicorn.Server):
-    """Signals are ours: uvicorn would raise them again when it is done."""
+    """A server whose signals set `end`; uvicorn's own would raise them again when it is done."""
 
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
+    def __init__(self, config: uvicorn.Config, end: asyncio.Event) -> None:
+        super().__init__(config)
+        self._end = partial(asyncio.get_running_loop().call_soon_threadsafe, end.set)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self._end()  # the handler may have interrupted the loop itself
 
 
 def _bound(port: int) -> socket.socket:
@@ -72,19 +76,3 @@ def _bound(port: int) -> socket.socket:
     # An answer in two parts would wait for the client's delayed acknowledgement, 40 ms; connections inherit this.
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listening
-
-
-@contextmanager
-def _signals(stop: Callable[[], object]) -> Iterator[None]:
-    """`stop()` on SIGINT and SIGTERM, where signals can be had: in the main thread of a POSIX system."""
-    loop = asyncio.get_running_loop()
-    caught = []
-    for each in (signal.SIGINT, signal.SIGTERM):
-        with suppress(NotImplementedError, RuntimeError, ValueError):
-            loop.add_signal_handler(each, stop)
-            caught.append(each)
-    try:
-        yield
-    finally:
-        for each in caught:
-            loop.remove_signal_handler(each)

@@ -14,12 +14,12 @@ from functools import cache
 from inspect import isgenerator
 from typing import Any, TypeAlias, final
 
-from pegboard import Block, CancelToken, Suspend, ToolResult, describe_exception
+from pegboard import Block, CancelToken, Chunk, Suspend, ToolResult, describe_exception
 from pegboard_process import _pipe
 from pegboard_process._data import NotDataError, encoded
 from pegboard_process._pipe import ITEM, RAISED, RETURNED, STUCK
 
-__all__ = ["Answers", "fitting", "performed", "reason_of"]
+__all__ = ["Answers", "fitting", "performed", "reason_of", "reported"]
 
 Convert: TypeAlias = Callable[[Any], Any]
 Say: TypeAlias = Callable[[bytes, bytes], object]
@@ -164,6 +164,11 @@ def performed(
         return STUCK, encoded([stuck.what, stuck.cls, stuck.reason])
     except BaseException as error:  # noqa: BLE001 - whatever a tool raises, or its value's methods, is the outcome
         return _raised(error, *left())
+
+
+def reported(chunk: Chunk) -> bytes:
+    """What a tool emits, as `pass_on` reads it."""
+    return encoded((chunk.content, *(chunk.progress or ())))
 
 
 def fitting(content: bytes, value: Any) -> bytes:

@@ -15,19 +15,9 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final
 
-from pegboard import (
-    Block,
-    CancelToken,
-    Emitter,
-    Job,
-    PegboardError,
-    Suspend,
-    ToolCall,
-    ToolError,
-    TransferError,
-    describe_exception,
-)
+from pegboard import Block, CancelToken, Emitter, Job, PegboardError, Suspend, ToolCall, ToolError, TransferError
 from pegboard.inspection import HookName, Plugins
+from pegboard_process._answer import reason_of
 from pegboard_process._carrier import carried
 from pegboard_process._data import decoded
 from pegboard_process._errors import RemoteError, UnexpectedAnswerError
@@ -118,7 +108,7 @@ def _blamed(job: Job, args: tuple[Any, ...], kwargs: Mapping[str, Any], error: E
         details = {"parameter": name, "type": kind, **_details(reason, _ARGUMENT)}
         what = f"the value of {name!r} (a {kind})" if name in job.shown else "a value that the program provides"
         return TransferError(f"{what} cannot be sent to the process of this tool", details)
-    details = _details(_described(error), _ARGUMENT)
+    details = _details(reason_of(error), _ARGUMENT)
     return TransferError("the arguments cannot be sent to the process of this tool", details)
 
 
@@ -134,12 +124,8 @@ def _reason_against(value: Any, job: Job) -> str | None:
     try:
         _pickled(value, job, [])
     except Exception as error:  # noqa: BLE001 - the value's own methods are at work here
-        return _described(error)
+        return reason_of(error)
     return None
-
-
-def _described(error: Exception) -> str:
-    return f"{type(error).__name__}: {describe_exception(error)}"
 
 
 def _details(reason: str, remedy: str) -> dict[str, str]:

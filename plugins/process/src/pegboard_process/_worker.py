@@ -17,7 +17,7 @@ from multiprocessing.heap import Arena
 from typing import Any, Final, NoReturn, final
 
 from pegboard import Block, CancelToken, Chunk, Emitter, ToolCall
-from pegboard_process._answer import Answers, fitting, performed, reason_of
+from pegboard_process._answer import Answers, fitting, performed, reason_of, reported
 from pegboard_process._carrier import within
 from pegboard_process._data import encoded
 from pegboard_process._pipe import (
@@ -173,8 +173,7 @@ class _Server:
         call_id, name, heard, packs, carrier = pickle.load(stream)  # noqa: S301 - from the process that made this one
 
         def listen(chunk: Chunk) -> None:
-            far = () if chunk.progress is None else tuple(chunk.progress)
-            self._say(frame.job, CHUNK, fitting(encoded((chunk.content, *far)), chunk.content))
+            self._say(frame.job, CHUNK, fitting(reported(chunk), chunk.content))
 
         _desk = _Desk(Emitter(call_id, name, listen if heard else None), token)
         with within(carrier):

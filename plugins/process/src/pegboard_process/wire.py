@@ -1,11 +1,12 @@
 """What another backend needs that takes calls out of the program: the same answers, read with the same care.
 
-In the worker `performed` runs a function, and tells what it comes to as data; in the program `unpack` makes that the
-outcome of the job, and `pass_on` a chunk. `JobFuture` is what a job comes to. Values go by `encoded` and `opened`,
-traces by `carried` and `within`. `Surroundings` are what a call leaves as it has found it.
+In the worker `performed` runs a function, and tells what it comes to as data; `reported` is what it emits, and
+`reason_of` an exception in a line. In the program `unpack` makes the outcome of the job of that, and `pass_on` passes
+a chunk on. `JobFuture` is what a job comes to. Values go by `encoded` and `opened`, traces by `carried` and `within`.
+`Surroundings` are what a call leaves as it has found it.
 """
 
-from pegboard_process._answer import Answers, performed
+from pegboard_process._answer import Answers, performed, reason_of, reported
 from pegboard_process._carrier import carried, within
 from pegboard_process._data import NotDataError, decoded, encoded
 from pegboard_process._errors import RemoteError, UnexpectedAnswerError
@@ -36,6 +37,8 @@ __all__ = [
     "opened",
     "pass_on",
     "performed",
+    "reason_of",
+    "reported",
     "unpack",
     "within",
 ]

@@ -14,8 +14,20 @@ from functools import cache, partial
 from importlib.metadata import version
 from typing import Any, Final, final
 
-from pegboard import Chunk, ExecutionPolicy, Job, PegboardError, Tool, Toolkit, describe_exception
-from pegboard_process.wire import BEGUN, CHUNK, LOST, RETURNED, Answers, Surroundings, encoded, performed, within
+from pegboard import Chunk, ExecutionPolicy, Job, PegboardError, Tool, Toolkit
+from pegboard_process.wire import (
+    BEGUN,
+    CHUNK,
+    LOST,
+    RETURNED,
+    Answers,
+    Surroundings,
+    encoded,
+    performed,
+    reason_of,
+    reported,
+    within,
+)
 from pegboard_ray._checks import listens, path_of
 from pegboard_ray._order import LATE, MISMATCH, PUT_OFF, TOOK, Order, Wanted, framed, schema_digest, unpacked
 from pegboard_ray._places import PLACES
@@ -135,7 +147,7 @@ class _Work:
         except _MismatchError as error:
             return framed(MISMATCH, str(error).encode())
         except BaseException as error:  # noqa: BLE001 - the packs of this worker, and modules of the program
-            return framed(LOST, encoded(f"{type(error).__name__}: {describe_exception(error)}"))
+            return framed(LOST, encoded(reason_of(error)))
         return framed(self._kind, self._content)
 
     @property
@@ -145,8 +157,7 @@ class _Work:
 
     def listen(self, chunk: Chunk) -> None:
         """Pass on what the tool emits."""
-        far = () if chunk.progress is None else tuple(chunk.progress)
-        self._say(CHUNK, encoded((chunk.content, *far)))
+        self._say(CHUNK, reported(chunk))
 
     def perform(self, job: Job, types: tuple[str, ...]) -> None:
         """Run the function of a job, and keep what it comes to."""
