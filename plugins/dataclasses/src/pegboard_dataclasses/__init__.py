@@ -16,13 +16,6 @@ if TYPE_CHECKING:
 __all__ = ["from_cattrs", "provide_types"]
 
 
-@hookimpl
-def provide_types() -> Iterable[TypeHandler]:
-    """One handler for each kind of record, after those of packs that map single classes or families of them."""
-    kinds = (_dataclass, _attrs, _typeddict, _namedtuple)
-    return [TypeHandler(kind.matches, kind.build, priority=-2) for kind in kinds]
-
-
 def from_cattrs(converter: cattrs.BaseConverter, *types: Any, schema: Schemas | None = None) -> TypeHandler:
     """A type handler that reads and writes `types` with a cattrs converter: for `provide_types` and `register_type`.
 
@@ -42,3 +35,10 @@ def from_cattrs(converter: cattrs.BaseConverter, *types: Any, schema: Schemas | 
     from pegboard_dataclasses import _cattrs  # with cattrs, which most programs never need
 
     return _cattrs.from_cattrs(converter, *types, schema=schema)
+
+
+@hookimpl
+def provide_types() -> Iterable[TypeHandler]:
+    """One handler for each kind of record, after those of packs that map single classes or families of them."""
+    kinds = (_dataclass, _attrs, _typeddict, _namedtuple)
+    return [TypeHandler(kind.matches, kind.build, priority=-2) for kind in kinds]

@@ -11,14 +11,6 @@ from pegboard_dialects._losses import Loss
 __all__ = ["Loss", "provide_dialects", "write_schema"]
 
 
-@hookimpl
-def provide_dialects() -> Iterable[Dialect]:
-    """The dialects `openai`, `openai-responses`, `anthropic`, `gemini`, `dashscope` and `mcp`."""
-    from pegboard_dialects import _anthropic, _dashscope, _gemini, _mcp, _openai, _responses
-
-    return [each.DIALECT for each in (_openai, _responses, _anthropic, _gemini, _dashscope, _mcp)]
-
-
 def write_schema(schema: Mapping[str, Any], dialect: str) -> dict[str, Any]:
     """A JSON Schema in another dialect of schemas: `tool.json_schema(dialect="openapi-3.0")`.
 
@@ -31,3 +23,11 @@ def write_schema(schema: Mapping[str, Any], dialect: str) -> dict[str, Any]:
     if dialect != "openapi-3.0":
         raise ValueError(f"schemas are written as 'openapi-3.0', not as {dialect!r}")
     return to_openapi(schema)
+
+
+@hookimpl
+def provide_dialects() -> Iterable[Dialect]:
+    """The dialects `openai`, `openai-responses`, `anthropic`, `gemini`, `dashscope` and `mcp`."""
+    from pegboard_dialects import _anthropic, _dashscope, _gemini, _mcp, _openai, _responses
+
+    return [each.DIALECT for each in (_openai, _responses, _anthropic, _gemini, _dashscope, _mcp)]

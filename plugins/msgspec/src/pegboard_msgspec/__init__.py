@@ -9,12 +9,6 @@ from pegboard_msgspec._marks import matches
 __all__ = ["provide_types"]
 
 
-@hookimpl
-def provide_types() -> Iterable[TypeHandler]:
-    """One handler for all Structs."""
-    return [TypeHandler(matches, _build, priority=-1)]
-
-
 def _build(annotation: Any, types: Types) -> TypePlan:
     # Msgspec is imported when the first Struct is met.
     try:
@@ -24,3 +18,9 @@ def _build(annotation: Any, types: Types) -> TypePlan:
             f"Structs of msgspec cannot be used without it: {error}; pip install --upgrade msgspec"
         ) from error
     return build(annotation, types)
+
+
+@hookimpl
+def provide_types() -> Iterable[TypeHandler]:
+    """One handler for all Structs."""
+    return [TypeHandler(matches, _build, priority=-1)]

@@ -23,19 +23,6 @@ _MAPPED = (
 """Module and name of a class, and where the plan of its annotations is built."""
 
 
-@hookimpl
-def provide_types() -> Iterable[TypeHandler]:
-    """One handler for each library class, and one for arrays in arrays."""
-    mapped = [(derives_from(module, name), _builder(place)) for module, name, place in _MAPPED]
-    return [TypeHandler(matches, build, priority=-1) for matches, build in (*mapped, (is_nested, nested))]
-
-
-@hookimpl
-def provide_converters() -> Iterable[Converter]:
-    """Images are shown to the model as images."""
-    return [Converter(derives_from("PIL.Image", "Image"), _image_block)]
-
-
 def _builder(place: str) -> Callable[[Any, Types], TypePlan]:
     module, _, name = place.partition(":")
 
@@ -50,3 +37,16 @@ def _image_block(value: Any) -> Any:
     from pegboard_numpy._images import image_block
 
     return image_block(value)
+
+
+@hookimpl
+def provide_types() -> Iterable[TypeHandler]:
+    """One handler for each library class, and one for arrays in arrays."""
+    mapped = [(derives_from(module, name), _builder(place)) for module, name, place in _MAPPED]
+    return [TypeHandler(matches, build, priority=-1) for matches, build in (*mapped, (is_nested, nested))]
+
+
+@hookimpl
+def provide_converters() -> Iterable[Converter]:
+    """Images are shown to the model as images."""
+    return [Converter(derives_from("PIL.Image", "Image"), _image_block)]
