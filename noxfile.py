@@ -231,8 +231,8 @@ def lowest(session: nox.Session) -> None:
 def bench(session: nox.Session) -> None:
     """Measure; arguments after `--` go to `python -m tests.benchmarks`.
 
-    `--help` shows them: rows, `--compare REV`, `--peers`, `--imports`, `--write` for docs/performance.md. Peers are
-    installed into the folder that `PEGBOARD_PEERS` names.
+    `--help` shows them: rows, `--compare REV`, `--peers`, `--imports`, `--packs`, `--write` for the pages of docs.
+    Peers are installed into the folder that `PEGBOARD_PEERS` names.
     """
     session.install(*editable(*LIGHT), *group("bench", "runner"))
     session.run("python", "-m", "tests.benchmarks", *session.posargs)

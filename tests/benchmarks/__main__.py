@@ -11,12 +11,12 @@ from typing import Any
 
 from attrs import asdict
 
-from tests.benchmarks import compare, figures, imports, page
+from tests.benchmarks import compare, figures, imports, packs, page
 from tests.benchmarks.measuring import Pace
 from tests.benchmarks.peers import environments, table
 from tests.benchmarks.tables import plain
 
-SECTIONS = ("figures", "imports", "peers")
+SECTIONS = ("figures", "imports", "packs", "peers")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -26,12 +26,13 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("names", nargs="*", metavar="NAME", help=rows)
     made.add_argument("--figures", action="store_true", help="Pegboard's own figures; the default")
     made.add_argument("--imports", action="store_true", help="what each module takes to import")
+    made.add_argument("--packs", action="store_true", help="what each pack depends on, its size, its import")
     made.add_argument("--peers", action="store_true", help="other libraries, each installed into its own environment")
     made.add_argument("--compare", metavar="REV", help="the figures with the packages of a revision beside today's")
     made.add_argument("--quick", action="store_true", help="fewer and shorter rounds")
     made.add_argument("--check", action="store_true", help="exit with 1 where a figure is not where it must be")
     made.add_argument("--json", action="store_true", help="print JSON; with several sections, an object of them")
-    made.add_argument("--write", action="store_true", help="write the sections into docs/performance.md as well")
+    made.add_argument("--write", action="store_true", help="write the sections into their pages of docs as well")
     return made
 
 
@@ -60,7 +61,7 @@ def _complaint(options: argparse.Namespace, sections: Sequence[str]) -> str:
     if options.compare and (sections != ["figures"] or options.write or options.check):
         return "--compare goes with NAME, --quick and --json only"
     if options.names and sections not in (["figures"], ["peers"]):
-        return "names select rows of one table, and that of imports has none; ask for one section"
+        return "names select rows of one table, and those of imports and packs have none; ask for one section"
     if options.names and options.write:
         return "the page shows every row: leave the names out"
     kind, known = ("peer", environments.PEERS) if sections == ["peers"] else ("benchmark", figures.NAMES)
@@ -89,6 +90,16 @@ def _imports(options: argparse.Namespace) -> list[Any]:
     found = imports.measure(_pace(options).repeats * 3)
     if not options.json:
         print(plain(imports.HEAD, imports.cells(found)))
+    return found
+
+
+def _packs(options: argparse.Namespace) -> list[Any]:
+    found = []
+    for pack in packs.measure(_pace(options).repeats * 3):
+        print(pack.name, file=sys.stderr, flush=True)
+        found.append(pack)
+    if not options.json:
+        print(plain(packs.HEAD, packs.cells(found)))
     return found
 
 
@@ -122,20 +133,22 @@ def _compare(made: argparse.ArgumentParser, options: argparse.Namespace) -> int:
 
 
 def _write(found: dict[str, list[Any]], quick: bool) -> None:
-    text = page.PAGE.read_text(encoding="utf-8")
     for section, rows in found.items():
-        text = page.replaced(text, section, WRITTEN[section](rows, quick))
-    page.PAGE.write_text(text, encoding="utf-8")
+        path = page.PACKS if section == "packs" else page.PAGE
+        text = page.replaced(path.read_text(encoding="utf-8"), section, WRITTEN[section](rows, quick))
+        path.write_text(text, encoding="utf-8")
 
 
 WAYS: dict[str, Callable[[argparse.Namespace], list[Any]]] = {
     "figures": _figures,
     "imports": _imports,
+    "packs": _packs,
     "peers": _peers,
 }
 WRITTEN: dict[str, Callable[[Any, bool], str]] = {
     "figures": page.figures_section,
     "imports": page.imports_section,
+    "packs": page.packs_section,
     "peers": page.peers_section,
 }
 

@@ -1,4 +1,4 @@
-"""Puts what was measured into `docs/performance.md`, between its markers; the rest of the page is written by hand."""
+"""Puts what was measured into a page of `docs`, between its markers; the rest of the page is written by hand."""
 
 from __future__ import annotations
 
@@ -9,17 +9,19 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 
-from tests.benchmarks import figures, imports
+from tests.benchmarks import figures, imports, packs
 from tests.benchmarks.imports import Imported
 from tests.benchmarks.measuring import Figure
+from tests.benchmarks.packs import Pack
 from tests.benchmarks.peers import table
 from tests.benchmarks.peers.harness import Answer
 from tests.benchmarks.tables import markdown
 from tests.workspace.project import ROOT
 
-__all__ = ["PAGE", "figures_section", "imports_section", "peers_section", "replaced"]
+__all__ = ["PACKS", "PAGE", "figures_section", "imports_section", "packs_section", "peers_section", "replaced"]
 
 PAGE = ROOT / "docs" / "performance.md"
+PACKS = ROOT / "docs" / "packs.md"
 
 
 def replaced(text: str, section: str, body: str) -> str:
@@ -39,6 +41,14 @@ def figures_section(found: Sequence[Figure], quick: bool) -> str:
 def imports_section(found: Sequence[Imported], quick: bool) -> str:
     """The times of importing."""
     return f"{_circumstances(quick)}\n\n{markdown(imports.HEAD, imports.cells(found))}"
+
+
+def packs_section(found: Sequence[Pack], quick: bool) -> str:
+    """What packs bring, after the core."""
+    core, *rest = found
+    times = f"{core.imported:.1f} ms to import and {core.after_toolkit:.1f} ms until a toolkit without packs is made"
+    itself = f"`{core.name}` itself has {core.megabytes:.1f} MB with its dependencies; it takes {times}."
+    return f"{_circumstances(quick)} {itself}\n\n{markdown(packs.HEAD, packs.cells(rest))}"
 
 
 def peers_section(answers: Sequence[Answer], quick: bool) -> str:
