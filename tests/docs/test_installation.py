@@ -49,8 +49,8 @@ def test_names_every_pack_that_another_one_needs() -> None:
         if requirement.name in folders and requirement.name != "pegboard"
     }
     rows = [row.split("|") for row in PAGE.splitlines() if row.startswith("| `./")]
-    folders = [[re.findall(r"`(\./[\w/]+)`", cell) for cell in row[1:3]] for row in rows]
-    assert {(pack, each) for packs, others in folders for pack in packs for each in others} == needed
+    named = [[re.findall(r"`(\./[\w/]+)`", cell) for cell in row[1:3]] for row in rows]
+    assert {(pack, each) for packs, others in named for pack in packs for each in others} == needed
 
 
 @pytest.mark.slow
