@@ -6,7 +6,6 @@ import re
 import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
-from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 if TYPE_CHECKING:
@@ -85,6 +84,8 @@ def retry_after(header: str) -> float | None:
     """The seconds of a `Retry-After` header (RFC 9110, 10.2.3), 0 or more; None for what is no number and no date."""
     if re.fullmatch(r"\d{1,9}(\.\d+)?", header.strip()):
         return float(header)
+    from email.utils import parsedate_to_datetime
+
     try:
         return max(parsedate_to_datetime(header).timestamp() - time.time(), 0.0)
     except (ValueError, OverflowError):

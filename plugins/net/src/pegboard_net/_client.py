@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlsplit
-from urllib.request import getproxies, proxy_bypass
 
 if TYPE_CHECKING:
     import httpx2
@@ -38,6 +36,9 @@ def open_transport(proxied: str | None = None) -> httpx2.AsyncHTTPTransport:
 
 def proxy_for(url: str) -> str | None:
     """The proxy that the environment names for a URL (`HTTPS_PROXY`, `NO_PROXY` and the like), if it names one."""
+    from urllib.parse import urlsplit
+    from urllib.request import getproxies, proxy_bypass
+
     parts = urlsplit(url)
     proxies = getproxies()
     return None if proxy_bypass(parts.hostname or "") else proxies.get(parts.scheme) or proxies.get("all")
