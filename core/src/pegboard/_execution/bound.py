@@ -42,7 +42,8 @@ class BoundTool:
     """A tool's plan, presets, policy, permission and middleware under one session; rebuilt when any of them changes.
 
     `begins` and `begins_on_loop` say that a call from plain code, or from a loop, may begin with the function itself:
-    no approval, limit, middleware or resolver comes before it; `in_thread` that from a loop it runs in a worker thread.
+    no approval, limit, middleware or resolver comes before it; `straight` that such a call from plain code needs no
+    record; `in_thread` that from a loop it runs in a worker thread.
     """
 
     def __init__(
@@ -67,8 +68,7 @@ class BoundTool:
         self.accept = _refuse if permission is Permission.NEVER else self.plan.accept
         self.invoke = self.plan.invoke
         self._provide(presets)
-        renderers = definition.renderers()
-        self.renderers = renderers if self.redact is None else renderers.guarded(self.redact)
+        self.renderers = definition.renderers() if self.redact is None else definition.renderers().guarded(self.redact)
         own, timeout = tool.options.policy, tool.options.timeout
         merged = policy if own is None else own.merged_over(policy)
         self.policy = merged if timeout is None else ExecutionPolicy(timeout=timeout).merged_over(merged)
@@ -105,6 +105,7 @@ class BoundTool:
         begins = not (self.middleware or self.limits or self.plan.managed or self.may_ask or self.checks)
         in_caller = self.backend == "inline" or (self.backend == "thread" and "timeout" not in self.policy.given)
         self.begins = begins and in_caller and kind in ("sync", "generator")
+        self.straight = self.begins and not self.computed  # what is computed for each call is in its record
         # In a thread, a tool that can be told to stop (it may ask for the token) has to be told so, by its stages.
         self.in_thread = begins and kind == "sync" and self.backend == "thread" and self.standing
         waits = bool(self.plan.blocking or self.computed)  # for plain code of the program, which no loop runs

@@ -49,7 +49,7 @@ class CallPath(Runner):
         self.ending = Ending(engine.results, engine.stats, engine.live)
         self.live = engine.live
 
-    def run(  # noqa: C901, PLR0912, PLR0915 - in one piece, for each frame more would be a twentieth of a call
+    def run(  # noqa: C901, PLR0912 - in one piece, for each frame more would be a twentieth of a call
         self, session: CallerSession, bound: BoundTool, sent: Any, call_id: str | None, given: Given, on_loop: bool
     ) -> Any:
         """Run a tool. Gives the result or, `on_loop`, perhaps a coroutine that ends in it."""
@@ -72,14 +72,13 @@ class CallPath(Runner):
             if type(run) is not Run:
                 return run
             decoded, values = run.arguments, run.values
-        begins = bound.begins_on_loop if on_loop else bound.begins
-        straight = begins and given is NOTHING_GIVEN and not bound.computed
+        straight = (bound.begins_on_loop if on_loop else bound.straight) and given is NOTHING_GIVEN
         if straight and (not bound.retries or SCALARS.issuperset(map(type, values))):
             bound.stats.open += 1
             provided = bound.provided
         else:
             run = run or Run(session, bound, call_id, decoded, values, self, started, on_loop)
-            provided = self._begin(run, given, begins)
+            provided = self._begin(run, given)
             if type(provided) is not dict:
                 return provided
         try:
@@ -99,25 +98,22 @@ class CallPath(Runner):
                 else:
                     run = run or Run(session, bound, call_id, decoded, values, self, started, on_loop)
                     return self._suspended(run, value, first)
-            known = bound.renderers.by_type.get(type(value))
-            if known is None and type(value) in SCALARS:
-                known = bound.renderers.of(type(value))
+            known = bound.renderers.by_type.get(type(value)) or bound.renderers.of_scalar(type(value))
         except BaseException as error:  # noqa: BLE001 - whatever a tool raises is the outcome of its call
             run = run or Run(session, bound, call_id, decoded, values, self, started, on_loop)
             return self._failed(run, error, begun=0 if provided is None else 1)
-        limit = bound.max_output
-        if known is None or not known[1] or (limit is not None and not is_short(value, limit)):
+        if known is None or not known[1] or (bound.max_output is not None and not is_short(value, bound.max_output)):
             run = run or Run(session, bound, call_id, decoded, values, self, started, on_loop)
             return self._returned(run, value)
-        seconds = perf_counter() - started
-        result = filled(call_id, bound.name, _SUCCESS, known[0], value, None, seconds)
+        result = filled(call_id, bound.name, _SUCCESS, known[0], value, None, perf_counter() - started)
         if run is not None:
             return self.ending.of(run, result, bare=True)
-        self._count(bound.stats, result, seconds)
+        self._count(bound.stats, result)
         return result
 
-    def _count(self, stats: ToolStats, result: ToolResult, seconds: float) -> None:
+    def _count(self, stats: ToolStats, result: ToolResult) -> None:
         """End a call of the straight road, which has no record and nothing to hide, as `Ending.of` ends a run."""
+        seconds = result.duration
         stats.open -= 1
         stats.calls += 1
         stats.seconds += seconds
@@ -130,11 +126,12 @@ class CallPath(Runner):
 
     # Beginning -------------------------------------------------------------------------------------------------
 
-    def _begin(self, run: Run, given: Given, begins: bool) -> Any:
+    def _begin(self, run: Run, given: Given) -> Any:
         """Begin a call with a record: what its function is provided with, if that is next, else what comes of it."""
         bound = run.ready
         try:
             self.surround(run, given)
+            begins = bound.begins_on_loop if run.on_loop else bound.begins
             if given[3] is not None or (bound.retries and not SCALARS.issuperset(map(type, run.values))):
                 begins = False
             if begins and bound.computed:

@@ -272,7 +272,9 @@ async def _attempts(run: Run, io: Io, outcome: Outcome | None = None) -> ToolRes
                 refusal = await _computed(run, io)
             if refusal is not None:
                 return refusal
-            outcome = await _attempt(run, io)
+            plan = ready.plan
+            provided = plan.managed or (plan.blocking and plan.kind.startswith("async"))
+            outcome = await (_provided(run, io) if provided else _function(run, io, run.policy.timeout))
         value, error = outcome
         outcome = None
         if error is None and type(value) not in run.ready.renderers.by_type:  # those before were finished
@@ -286,7 +288,8 @@ async def _attempts(run: Run, io: Io, outcome: Outcome | None = None) -> ToolRes
         run.attempted(error)
         if error is None or not _may_retry(run, error, attempt):
             return _concluded(run, value, error)
-        wait = _wait(run, error, attempt)
+        wait = run.policy.backoff(attempt)
+        wait = max(_spread(wait) if run.policy.jitter else wait, _asked_for(error))
         run.note_retry(retry := _retry(run, error, wait))
         run.engine.tell("retry", retry)
         _, stopped = await _idle(run, io.sleep(wait))
@@ -317,22 +320,10 @@ async def _computed(run: Run, io: Io) -> ToolResult | None:
     return None if error is None else not_provided(run.engine, run.called, run.ready, error)
 
 
-def _wait(run: Run, error: BaseException, attempt: int) -> float:
-    """The seconds before the attempt that follows."""
-    wait = run.policy.backoff(attempt)
-    return max(_spread(wait) if run.policy.jitter else wait, _asked_for(error))
-
-
 def _retry(run: Run, error: BaseException, wait: float) -> Mapping[str, Any]:
     """What a program learns of an attempt that was followed by another."""
     message = shortened(run.engine.results.said(error, run.redact), MAX_REPORTED)
     return {"attempt": run.tries, "type": type(error).__qualname__, "error": message, "wait": wait}
-
-
-def _attempt(run: Run, io: Io) -> Awaitable[Outcome]:
-    plan = run.ready.plan
-    provided = plan.managed or (plan.blocking and plan.kind.startswith("async"))
-    return _provided(run, io) if provided else _function(run, io, run.policy.timeout)
 
 
 async def _provided(run: Run, io: Io) -> Outcome:

@@ -97,6 +97,10 @@ class Renderers:
             self.by_type[cls] = known
         return known
 
+    def of_scalar(self, cls: type) -> tuple[Renderer, bool] | None:
+        """The same for a scalar's class; None for any other, whose values may have to be awaited or drawn first."""
+        return self.of(cls) if cls in IMMUTABLE else None
+
     def _choose(self, cls: type) -> tuple[Renderer, bool]:
         convert = self._convert or self._table.find(cls)
         if convert is not None:

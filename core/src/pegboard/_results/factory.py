@@ -243,7 +243,7 @@ def finished(
 
 
 def gathered(result: ToolResult, call: ToolCall) -> None:
-    """Give a result what its call was noted, logged and attached."""
+    """Give a result what was noted, logged and attached to its call."""
     object.__setattr__(result, "_notes", tuple(call.notes))
     object.__setattr__(result, "logs", tuple(call.logs))
     object.__setattr__(result, "attachments", tuple(call.attachments))

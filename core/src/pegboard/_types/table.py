@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from copy import copy
 from types import FunctionType, MappingProxyType
@@ -52,7 +53,7 @@ class Remembered(dict[Any, Any]):
         super().__setitem__(key, value)
 
 
-class Ranking:
+class Ranking(ABC):
     """What there is for one purpose: program > plugins > built-in, then the highest priority, then the best fit.
 
     Of two that fit equally well the first offered counts. `problems` names both, and those that failed to say whether
@@ -82,9 +83,9 @@ class Ranking:
                 self.meet(cls)
         return sorted(self._met.values())
 
+    @abstractmethod
     def meet(self, cls: type) -> Any:
         """Find out which item counts for a class."""
-        raise NotImplementedError
 
     def best(self, fit: Callable[[Any, Origin], Any], verb: str, subject: Any) -> Any:
         """What fits best, or None: `fit` says how well, or None. Raises what `fit` raises."""

@@ -16,6 +16,8 @@ from pegboard_shell._sandbox.sandboxes import Confined, SandboxUnavailableError,
 from pegboard_shell._surroundings import Surroundings
 
 if TYPE_CHECKING:
+    from asyncio import Future
+
     from pegboard_shell._running.process import Process
     from pegboard_shell._running.run import Outcome, Run
 
@@ -70,14 +72,24 @@ async def perform(
         return refused(Status.ERROR, "sandbox", f"The command was not run: {error}.")
     except asyncio.CancelledError as cancelled:
         seconds = float(f"{time.monotonic() - began:.2g}")
-        run.stop()
-        await asyncio.wait([ended], timeout=around.grace + _CLOSING)
-        if not in_toolkit or not ended.done() or ended.exception() is not None:
+        stopped = await _stopped(run, ended, around.grace, timed_out=cancelled.args[:1] == (_TIMED_OUT,))
+        if stopped is None or not in_toolkit:
             raise
-        outcome = ended.result()
-        outcome.timed_out = cancelled.args[:1] == (_TIMED_OUT,)
-        outcome.stopped = not outcome.timed_out
+        outcome = stopped
     return report(outcome, confined, timeout=seconds, argv=argv)
+
+
+async def _stopped(run: Run, ended: Future[Outcome], grace: float, *, timed_out: bool) -> Outcome | None:
+    """Stop a command: how it ended then, None if it did not end in time."""
+    import asyncio
+
+    run.stop()
+    await asyncio.wait([ended], timeout=grace + _CLOSING)
+    if not ended.done() or ended.exception() is not None:
+        return None
+    outcome = ended.result()
+    outcome.timed_out, outcome.stopped = timed_out, not timed_out
+    return outcome
 
 
 def _begun(confined: Confined, around: Surroundings) -> Process:

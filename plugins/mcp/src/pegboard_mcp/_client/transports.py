@@ -97,17 +97,15 @@ async def _started(process: Any, command: str) -> Any:
         yield both
 
 
-@final
 @frozen
-class Http:
-    """A server at a URL, over streamable HTTP. `auth` is an `httpx2.Auth`, such as the SDK's OAuth providers."""
+class _AtUrl:
+    """A server at a URL. `auth` is an `httpx2.Auth`, such as the SDK's OAuth providers."""
 
     quoted: ClassVar[str] = "it answered"
 
     url: str = field(repr=_bare)
     headers: Mapping[str, str] | None = field(default=None, repr=False)
     auth: Any = field(default=None, repr=False)
-    timeout: float | None = 120.0
     longest: int = field(default=LONGEST, kw_only=True)
     authorizations: set[str] = field(factory=set, init=False, repr=False, eq=False)
     """What was sent as authorization so far."""
@@ -116,6 +114,14 @@ class Http:
     def label(self) -> str:
         """The host and path."""
         return _bare(self.url)
+
+
+@final
+@frozen
+class Http(_AtUrl):
+    """A server at a URL, over streamable HTTP. `auth` is an `httpx2.Auth`, such as the SDK's OAuth providers."""
+
+    timeout: float | None = 120.0
 
     def open(self, tail: Tail, direct: Direct) -> Opened:
         """The endpoint, with a client of its own for headers and authorization."""
@@ -141,22 +147,8 @@ class Http:
 
 @final
 @frozen
-class Sse:
+class Sse(_AtUrl):
     """A server at a URL, over the older HTTP with server-sent events."""
-
-    quoted: ClassVar[str] = "it answered"
-
-    url: str = field(repr=_bare)
-    headers: Mapping[str, str] | None = field(default=None, repr=False)
-    auth: Any = field(default=None, repr=False)
-    longest: int = field(default=LONGEST, kw_only=True)
-    authorizations: set[str] = field(factory=set, init=False, repr=False, eq=False)
-    """What was sent as authorization so far."""
-
-    @property
-    def label(self) -> str:
-        """The host and path."""
-        return _bare(self.url)
 
     def open(self, tail: Tail, direct: Direct) -> Opened:
         """The event stream."""
@@ -167,7 +159,7 @@ class Sse:
         return sse_client(url, sse_read_timeout=day, httpx_client_factory=client)
 
 
-def _reached(transport: Http | Sse, tail: Tail) -> tuple[str, Any]:
+def _reached(transport: _AtUrl, tail: Tail) -> tuple[str, Any]:
     """The URL that is asked, without user and password, and what makes the client that asks it."""
     import httpx2
 
