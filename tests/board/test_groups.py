@@ -221,7 +221,7 @@ class TestSessionsAreApart:
         request = user.session()
         assert names(request) == ["y"]
         request.update_groups("a", True)
-        assert (names(request), names(user)) == (["x", "y"], ["y"])
+        assert (names(request), names(user)) == (["y", "x"], ["y"])
         assert request.call_sync("x").text == "x!"
         user.update_presets("x", {"note": "?"})
         assert request.call_sync("x").text == "x?"

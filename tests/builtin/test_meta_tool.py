@@ -57,29 +57,28 @@ class TestSchema:
         toolkit.remove_groups("search")
         for each in (toolkit, session):
             assert items(each)["items"]["enum"] == ["files", "mail"]
-            assert "- mail (active): Write to people" in each[META].description
+            assert "- mail: Write to people" in each[META].description
             assert "search" not in each[META].description
             (schema,) = [schema for schema in each.schemas() if schema.name == META]
             assert schema.parameters["properties"]["to_activate"] == items(each)
             assert schema.description == each[META].description
 
-    def test_describes_state_and_instructions(self, toolkit: Toolkit) -> None:
+    def test_describes_groups_with_their_instructions(self, toolkit: Toolkit) -> None:
         description = toolkit[META].description
         assert description.split("\n\n", 1)[1].splitlines() == [
             "Groups:",
-            "- search (active): Look things up",
+            "- search: Look things up",
             "  Instructions: Name your sources",
-            "- files (inactive): Read and write",
+            "- files: Read and write",
             "  Instructions: Ask before you write",
         ]
 
-    def test_describes_the_state_in_each_session(self, toolkit: Toolkit) -> None:
+    def test_is_the_same_whatever_is_active(self, toolkit: Toolkit) -> None:
         session = toolkit.session(groups=["files"])
-        assert "- files (active)" in session[META].description
-        assert "- search (inactive)" in session[META].description
-        assert "- files (inactive)" in toolkit[META].description
-        (schema,) = [each for each in session.session().schemas() if each.name == META]
-        assert schema.description == session[META].description
+        before = session[META].schema()
+        assert before == toolkit[META].schema()
+        assert "files" in reset(session, "search", "files").text
+        assert session[META].schema() == before
 
     def test_without_groups(self) -> None:
         toolkit = Toolkit(plugins=())

@@ -56,7 +56,7 @@ class TestTools:
         assert (names(toolkit), toolkit.problems) == (["search_tools", "plain"], [])
         session = toolkit.session()
         assert session.call_sync("search_tools", {"first": "a"}).data == ["ant", "asp"]
-        assert names(session) == ["search_tools", "ant", "asp", "plain"]
+        assert names(session) == ["search_tools", "plain", "ant", "asp"]
         assert session.found_tools == ("ant", "asp")
         assert toolkit.found_tools == ()
 

@@ -212,10 +212,10 @@ class TestFound:
     def test_is_listed_from_then_on(self) -> None:
         session = board().session()
         found(session, "weather")
-        assert names(session) == ["plain", "get_weather", SEARCH]
+        assert names(session) == ["plain", "get_weather", SEARCH]  # the first look is in board order
         assert [schema.name for schema in session.schemas()] == names(session)
         found(session, "invoice")
-        assert names(session) == ["plain", "sendInvoice", "get_weather", SEARCH]
+        assert names(session) == ["plain", "get_weather", SEARCH, "sendInvoice"]
         assert session.found_tools == ("sendInvoice", "get_weather")
 
     def test_in_that_session_only(self) -> None:
@@ -288,7 +288,7 @@ class TestViews:
         assert names(view) == ["v_plain", "v_search_tools"]
         result = view.call_sync("v_search_tools", {"query": "weather invoice"})
         assert (result.name, [each["name"] for each in result.data]) == ("v_search_tools", ["v_get_weather"])
-        assert names(view) == ["v_plain", "v_get_weather", "v_search_tools"]
+        assert names(view) == ["v_plain", "v_search_tools", "v_get_weather"]
         assert view.call_sync("v_get_weather", {"city": "Ulm"}).text == "Ulm"
         assert names(toolkit) == ["plain", SEARCH]
         assert view.call_sync(SEARCH, {"query": "x"}).status is Status.NOT_FOUND

@@ -289,7 +289,7 @@ class TestGroups:
         assert [each.name for each in toolkit.tools] == ["add"]
         assert toolkit.call_sync("wipe").status == "inactive"
         toolkit.create_group("admin")
-        assert [each.name for each in toolkit.tools] == ["wipe", "add"]
+        assert [each.name for each in toolkit.tools] == ["add", "wipe"]  # in order of reveal
         assert toolkit.call_sync("wipe").text == "wiped"
 
 

@@ -9,7 +9,7 @@ _HOMES = {
     "_tools.docstrings": "Docstring parse_docstring",
     "_base.errors": "ConflictError Fault Mismatch PegboardError PluginError RegistrationError "
     "SettingsError Suspend ToolError TransferError UnknownNameError describe_exception",
-    "extension": "Backend BoundDialect Command Converter Dialect EnteredCall Guard Injector Job LiveSource "
+    "extension": "Backend BoundDialect Change Command Converter Dialect EnteredCall Guard Injector Job LiveSource "
     "Middleware Offer ToolSource TypeHandler Types Verdict",
     "_schema.foreign": "ForeignSchema",
     "_schema.vet": "Judge SchemaPart spend",

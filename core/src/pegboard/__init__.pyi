@@ -263,6 +263,9 @@ from pegboard.extension import (
     BoundDialect as BoundDialect,
 )
 from pegboard.extension import (
+    Change as Change,
+)
+from pegboard.extension import (
     Command as Command,
 )
 from pegboard.extension import (
@@ -321,6 +324,7 @@ __all__ = [
     "Board",
     "BoundDialect",
     "CancelToken",
+    "Change",
     "Check",
     "Choice",
     "Chunk",

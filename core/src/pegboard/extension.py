@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
 from functools import cache
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias, cast, final, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol, TypeAlias, cast, final, runtime_checkable
 
 from attrs import field, frozen
 from attrs.converters import optional
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Backend",
     "BoundDialect",
+    "Change",
     "Command",
     "Converter",
     "Dialect",
@@ -274,6 +275,9 @@ class Dialect(Shown):
       already, such as a call that came incomplete, ends with it and does not run.
     - `results(results, *, tools, meta)`: messages to append; `meta` is the `provider_meta` of the calls by their ids.
     - `tool_choice(choice, *, tools)`: the same choice as the provider writes it.
+    - `request(tools, *, kept, first, choice, strict, parallel, cache, groups)`: the keyword arguments of the provider's
+      call. `kept` are the tools to list where the provider can be told that only `tools` may be called; `first` are the
+      names that were listed first, at once.
     - `lint(tools, *, strict, groups)`: what `tools` does not carry, a sentence or a record each.
     - `collector(*, read)`: an object with `feed(chunk)` and `calls()`. What `read(response)` returns is remembered.
     - `external(definitions)`: anything that `register` takes.
@@ -287,6 +291,16 @@ class Dialect(Shown):
     lint: Callable[..., Iterable[Any]] | None = field(default=None, repr=False)
     collector: Callable[..., Any] | None = field(default=None, repr=False)
     external: Callable[..., Any] | None = field(default=None, repr=False)
+    request: Callable[..., Mapping[str, Any]] | None = field(default=None, repr=False)
+
+
+@frozen
+class Change:
+    """What differs between two requests: a tool that was added, removed or redefined, and the reason."""
+
+    kind: Literal["added", "removed", "redefined"]
+    tool: str
+    reason: str
 
 
 class Offering(Protocol):
@@ -299,6 +313,15 @@ class Offering(Protocol):
     @property
     def groups(self) -> tuple[Group, ...]:
         """All groups."""
+
+    def reveal(self) -> tuple[list[Tool], frozenset[str]]:
+        """The tools that were ever listed and are registered still, in order of reveal; the names listed first."""
+
+    def why_listed(self, tool: Tool) -> str:
+        """Why a tool is listed."""
+
+    def why_unlisted(self, tool: Tool) -> str:
+        """Why a tool that was listed is listed no longer."""
 
 
 @final
@@ -317,10 +340,51 @@ class BoundDialect:
         self.name = dialect.name
         self._board = board
         self._meta: dict[str, Mapping[str, Any]] = {}
+        self._sent: list[Tool] | None = None
 
     def tools(self, strict: bool = False) -> list[Any]:
         """The definitions for the request; `strict` where the provider can hold the model to them."""
-        return list(self._ask("tools", self._board.tools, strict=strict))
+        self._sent = self._board.tools
+        return list(self._ask("tools", self._sent, strict=strict))
+
+    def request(
+        self,
+        choice: str | Sequence[str] = "auto",
+        *,
+        strict: bool = False,
+        parallel: bool | None = None,
+        cache: bool = True,
+        keep: bool = True,
+    ) -> dict[str, Any]:
+        """What the provider's call takes: `create(model=..., messages=..., **chat.request())`.
+
+        `choice` as in `tool_choice`. `parallel=False` asks for one call at a time. `cache` puts the provider's marks on
+        definitions that it may keep. With `keep`, a tool that was listed and is not offered now keeps its definition
+        where the provider can be told that it may not be called. What is the provider's default is left out; without
+        tools it is empty. Raises `UnknownNameError` for a tool that is not offered.
+        """
+        self._sent = tools = self._board.tools
+        revealed, first = self._board.reveal()
+        kept = revealed if keep else tools
+        options = {"choice": choice, "strict": strict, "parallel": parallel, "cache": cache}
+        return dict(self._ask("request", tools, kept=kept, first=first, **options))
+
+    def changes(self) -> list[Change]:
+        """What differs from the last `request()` or `tools()`; nothing before the first.
+
+        A tool that only keeps its definition was removed.
+        """
+        if self._sent is None:
+            return []
+        before, now = ({tool.name: tool for tool in tools} for tools in (self._sent, self._board.tools))
+        removed = {name: self._board.why_unlisted(tool) for name, tool in before.items() if name not in now}
+        redefined = {name: _why_redefined(before[name], tool) for name, tool in now.items() if name in before}
+        added = {name: self._board.why_listed(tool) for name, tool in now.items() if name not in before}
+        return [
+            *(Change("removed", name, reason) for name, reason in removed.items()),
+            *(Change("redefined", name, reason) for name, reason in redefined.items() if reason),
+            *(Change("added", name, reason) for name, reason in added.items()),
+        ]
 
     def calls(self, response: Any) -> list[ToolCall]:
         """The calls in a response, a message, or a list of stream chunks: SDK objects or dicts. In order, ids kept."""
@@ -336,8 +400,12 @@ class BoundDialect:
             raise PegboardError("messages(...) takes a list of ToolResults, such as toolkit.call_many(...) gives")
         return list(self._ask("results", answers, meta=self._meta))
 
-    def tool_choice(self, choice: str) -> Any:
-        """`"auto"`, `"required"`, `"none"` or the name of a tool, as the provider writes it."""
+    def tool_choice(self, choice: str | Sequence[str]) -> Any:
+        """`"auto"`, `"required"`, `"none"` or the name of a tool, as the provider writes it.
+
+        A list of names: one of these, or text; an empty one is `"none"`. Raises `PegboardError` where the provider has
+        no form for it.
+        """
         return self._ask("tool_choice", choice)
 
     def collector(self) -> Any:
@@ -364,6 +432,15 @@ class BoundDialect:
 
     def __repr__(self) -> str:
         return f"BoundDialect({self.name!r})"
+
+
+def _why_redefined(before: Tool, now: Tool) -> str:
+    """Why a definition differs; empty if it does not."""
+    if before is now or tried(lambda: before.schema_hash == now.schema_hash):
+        return ""
+    if hidden := sorted(before.hidden ^ now.hidden):
+        return f"presets of {', '.join(hidden)}"
+    return "the groups changed" if now.face is not None else f"{now.origin} changed it"
 
 
 @cache

@@ -284,7 +284,7 @@ class TestToolChoice:
         assert chat.tool_choice("chart") == {"type": "function", "function": {"name": "chart"}}
 
     def test_unknown(self, toolkit: Toolkit) -> None:
-        with pytest.raises(UnknownNameError, match=r"'auto', 'required', 'none' or the name of a tool.*got 'cart'"):
+        with pytest.raises(UnknownNameError, match=r"'auto', 'required', 'none', the name of a tool.*got 'cart'"):
             toolkit.dialect("openai").tool_choice("cart")
 
 

@@ -67,6 +67,8 @@ class Overlay:
         self._active = self._found = self._presets = _NO_FACTS
         self._decisions = _NO_DECISIONS
         self._closed = False
+        self._shown: Mapping[str, int] | None = None
+        self.first_shown = 0
         self._view: View | None = None
         self.is_parent = False
         if parent is None:
@@ -133,6 +135,39 @@ class Overlay:
             with self._lock:
                 self._found = _with(self._found, fresh)
         return bool(fresh)
+
+    # The order of reveal ---------------------------------------------------------------------------------------
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """The names that were listed here, in the order in which they first were; of them `first_shown` at once."""
+        return tuple(self._shown or ())
+
+    def show(self, names: Iterable[str], board: Board) -> Mapping[str, int]:
+        """The place of each name that was ever listed here; names that are new get the next ones."""
+        with self._lock:
+            before = dict.fromkeys(self._wider_order(board)) if self._shown is None else self._shown
+            shown = {name: place for place, name in enumerate(dict.fromkeys((*before, *names)))}
+            self._shown = shown
+            self.first_shown = self.first_shown or len(shown)
+        return shown
+
+    def go_on_with(self, names: Iterable[str]) -> None:
+        """Begin with this order of reveal, and not with that of the wider session."""
+        self._shown = {name: place for place, name in enumerate(dict.fromkeys(names))}
+        self.first_shown = len(self._shown)
+
+    def _wider_order(self, board: Board) -> Iterator[str]:
+        """The order of the nearest wider session that has one, by the names that its tools have here."""
+        wider = next((each for each in self.chain() if each._shown is not None), None)
+        if wider is None:
+            return
+        there, here = wider.view(board), self.view(board)
+        for name in wider.shown:
+            tool = there.tools.get(name)
+            own = name if there is here else here.name_of(tool) if tool is not None else None
+            if own is not None:
+                yield own
 
     # Permissions -----------------------------------------------------------------------------------------------
 
@@ -328,13 +363,15 @@ class GroupFace:
 
     @property
     def description(self) -> str:
-        """What the tool does, and every group that the model manages, with its state and its instructions."""
+        """What the tool does, and every group that the model manages, with its instructions.
+
+        Not which of them are active: a definition that changes costs what providers keep of a request.
+        """
         lines = [self._described(group) for group in self._activation.groups.all("model")]
         return "\n".join([_INTRODUCTION, "", "Groups:", *lines] if lines else [_INTRODUCTION, "", _NONE])
 
     def _described(self, group: Group) -> str:
-        state = "active" if self._activation.is_active(group.name) else "inactive"
-        line = f"- {group.name} ({state})" + (f": {group.description}" if group.description else "")
+        line = f"- {group.name}: {group.description}" if group.description else f"- {group.name}"
         return f"{line}\n  Instructions: {group.instructions}" if group.instructions else line
 
     def schema(self, schema: dict[str, Any]) -> dict[str, Any]:

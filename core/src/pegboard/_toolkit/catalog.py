@@ -38,6 +38,13 @@ class _Listing(NamedTuple):
     rival: Tool | None = None
 
 
+class Reveal(NamedTuple):
+    """What a session ever listed and still has, in order of reveal, and the names that it listed at first."""
+
+    tools: list[Tool]
+    first: frozenset[str]
+
+
 class Catalog:
     """Which tools one session shows, under which names, which of many deferred ones are listed, and how they run.
 
@@ -130,9 +137,57 @@ class Catalog:
         own = [self.seen(self._core.search_tool)] if search is None else []
         return _Listing([*listed, *own], deferred, searches=bool(own))
 
+    def _listed(self) -> list[Tool]:
+        """The tools to list, in order of reveal: nothing that was listed moves, so that providers' caches keep it."""
+        listed: list[Tool] = self._remember("listed", self._in_order)
+        return listed
+
+    def _in_order(self) -> list[Tool]:
+        tools = self._listing().tools
+        places = self._overlay.show([tool.name for tool in tools], self._core.registry.board)
+        return sorted(tools, key=lambda tool: places[tool.name])
+
+    def reveal(self) -> Reveal:
+        """The tools that were ever listed here and are registered still, whether they are offered now or not.
+
+        None that a guard keeps back.
+        """
+        reveal: Reveal = self._remember("reveal", self._make_reveal)
+        return reveal
+
+    def _make_reveal(self) -> Reveal:
+        listed, overlay = {tool.name: tool for tool in self._listed()}, self._overlay
+        tools = []
+        for name in overlay.shown:
+            found = None if name in listed else self._find(name)
+            if name in listed:
+                tools.append(listed[name])
+            elif found is not None and not overlay.withheld(found):
+                tools.append(self.seen(found))
+        return Reveal(tools, frozenset(overlay.shown[: overlay.first_shown]))
+
+    def why_listed(self, tool: Tool) -> str:
+        """Why a tool is listed here: for its group, a search, or because it is registered."""
+        if active := [name for name in groups_of(tool) if self._overlay.is_active(name)]:
+            return f"group {active[0]!r} is active"
+        if tool.options.defer and self._overlay.has_found(tool):
+            return "a search found it"
+        return f"registered by {tool.origin}"
+
+    def why_unlisted(self, tool: Tool) -> str:
+        """Why a tool that was listed here is not listed now."""
+        found = self._find(tool.name)
+        if found is None:
+            return f"no longer registered by {tool.origin}"
+        if withheld := self._overlay.withheld(found):
+            return withheld
+        if not self._overlay.offers(found):
+            return f"group {groups_of(found)[0]!r} is not active"
+        return "no search found it"
+
     def _schemas(self) -> list[ToolSchema]:
         schemas = []
-        for tool in self._listing().tools:
+        for tool in self._listed():
             with suppress(PegboardError):  # its pack turns out to be broken on first use: it is not offered
                 schemas.append(tool.schema())
         return schemas

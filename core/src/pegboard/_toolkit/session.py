@@ -10,7 +10,7 @@ from attrs import evolve
 
 from pegboard._base.effects import ClosedError
 from pegboard._base.errors import PegboardError, ToolError
-from pegboard._base.names import SEARCH_TOOL, check_name
+from pegboard._base.names import SEARCH_TOOL, check_name, listed
 from pegboard._board.overlay import Overlay, ViewRules
 from pegboard._execution.bound import BoundTool
 from pegboard._execution.runner import NOTHING_GIVEN
@@ -53,12 +53,14 @@ class Session(Catalog):
         agent: Any = None,
         subject: Any = None,
         id: str | None = None,  # noqa: A002 - the session's own name
+        shown: Names | None = None,
     ) -> Session:
         """One user's overlay: presets, group activation, approver, permissions, policy and context of its own.
 
         With `groups`, exactly these are active in it, whatever is created later. `subject` is for whom it acts, `id`
-        its own name over restarts: for middleware, logs and journals; no model reads them. What is not said is as in
-        the session that it is made from.
+        its own name over restarts: for middleware, logs and journals; no model reads them. `shown` goes on with the
+        order of an earlier session (its `shown`): deferred tools among these count as found, and names that nothing has
+        are ignored. What is not said is as in the session that it is made from.
         """
         scope = self.scope if agent is None else Scope((agent,), level="agent", wider=self.scope)
         if type(context) is not tuple or context:
@@ -77,7 +79,15 @@ class Session(Catalog):
                 session.set_presets(tool, values)
         if groups is not None:
             session.set_active_groups(groups)
+        if shown is not None:
+            session._go_on_with(listed(shown))
         return session
+
+    def _go_on_with(self, names: tuple[str, ...]) -> None:
+        """Take over the order of reveal of an earlier session, and what it had found."""
+        self._overlay.go_on_with(names)
+        registered = (self._find(name) for name in names)
+        self._find_tools([tool for tool in registered if tool is not None and tool.options.defer])
 
     def view(
         self,
@@ -107,11 +117,17 @@ class Session(Catalog):
 
     @property
     def tools(self) -> list[Tool]:
-        """The tools offered now, in board order, as this session's model sees them.
+        """The tools offered now, as this session's model sees them, in order of reveal.
 
-        Of many deferred tools only those that were found; `search_tools` comes last then.
+        The first look is in board order. What was listed keeps its place, and what comes later follows: a provider's
+        cache keeps what did not move. Of many deferred tools only those that were found, and `search_tools`.
         """
-        return list(self._listing().tools)
+        return list(self._listed())
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """The names of the tools in the order in which this session first listed them; those that are gone too."""
+        return self._overlay.shown
 
     @property
     def all_tools(self) -> list[Tool]:

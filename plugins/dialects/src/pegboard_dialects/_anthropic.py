@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from pegboard import Block, Dialect, FileBlock, Tool, ToolCall, ToolResult
@@ -23,7 +23,7 @@ from pegboard_dialects._reading import (
     unknown_response,
 )
 from pegboard_dialects._schemas import Rules, words
-from pegboard_dialects._tools import Definition, Provider, call_of, chosen, searches
+from pegboard_dialects._tools import Definition, Provider, Wanted, call_of, refuse_subset, searches, wanted
 
 __all__ = ["DIALECT"]
 
@@ -56,10 +56,15 @@ SEARCH: Final = {"type": "tool_search_tool_bm25_20251119", "name": "tool_search_
 
 def tools(tools: Iterable[Tool], *, strict: bool = False) -> list[dict[str, Any]]:
     """Tool definitions. Deferred ones come with Anthropic's own search for them, unless one of the board found them."""
-    tools = list(tools)
-    deferring = not searches(tools) and any(tool.options.defer for tool in tools)
-    found = [_definition(each, deferring) for each in PROVIDER.definitions(tools, strict)]
-    return [*found, dict(SEARCH)] if deferring else found
+    return _listed(PROVIDER.definitions(tools, strict))
+
+
+def _listed(definitions: Sequence[Definition]) -> list[dict[str, Any]]:
+    deferring = not searches(each.tool for each in definitions)
+    found = [_definition(each, deferring) for each in definitions]
+    first = next((place for place, each in enumerate(found) if "defer_loading" in each), None)
+    # The search stands behind the first of them, where what comes later does not move it.
+    return found if first is None else [*found[: first + 1], dict(SEARCH), *found[first + 1 :]]
 
 
 def _definition(each: Definition, deferring: bool) -> dict[str, Any]:
@@ -230,10 +235,43 @@ def _source(block: Media) -> dict[str, Any]:
     return {"type": "base64", "media_type": media_type_of(block), "data": block.data}
 
 
-def tool_choice(choice: str, *, tools: Sequence[Tool] = ()) -> Any:
-    """The choice as a request holds it."""
-    known = {"auto": {"type": "auto"}, "required": {"type": "any"}, "none": {"type": "none"}}
-    return chosen(choice, known, lambda name: {"type": "tool", "name": name}, tools)
+def tool_choice(choice: str | Sequence[str], *, tools: Sequence[Tool] = ()) -> Any:
+    """The choice as a request holds it. Raises `PegboardError` for some of the tools: the provider has no form."""
+    return _written(wanted(choice, [tool.name for tool in tools]))
 
 
-DIALECT: Final = Dialect("anthropic", tools, calls, results, tool_choice, lint, collector, external)
+def _written(choice: Wanted) -> dict[str, Any]:
+    if choice.mode == "tool":
+        return {"type": "tool", "name": (choice.names or ("",))[0]}
+    if choice.names is not None:
+        refuse_subset("anthropic", choice.names)
+    return {"type": {"required": "any"}.get(choice.mode, choice.mode)}
+
+
+def request(
+    tools: Sequence[Tool],
+    *,
+    first: Container[str] = (),
+    choice: str | Sequence[str] = "auto",
+    strict: bool = False,
+    parallel: bool | None = None,
+    cache: bool = True,
+) -> dict[str, Any]:
+    """Definitions and choice, which says too that one call is made at a time.
+
+    Two marks for the cache: behind what was listed first, which seldom changes, and behind all.
+    """
+    listed = _listed(PROVIDER.definitions(tools, strict))
+    chosen = _written(wanted(choice, [each["name"] for each in listed]))
+    if not listed:
+        return {}
+    if parallel is False and chosen["type"] != "none":
+        chosen["disable_parallel_tool_use"] = True
+    markable = [each for each in listed if "defer_loading" not in each] if cache else []
+    for marked in ([each for each in markable if each["name"] in first][-1:], markable[-1:]):
+        for definition in marked:
+            definition["cache_control"] = {"type": "ephemeral"}
+    return {"tools": listed, **({} if chosen == {"type": "auto"} else {"tool_choice": chosen})}
+
+
+DIALECT: Final = Dialect("anthropic", tools, calls, results, tool_choice, lint, collector, external, request)

@@ -21,7 +21,7 @@ from pegboard_dialects._reading import (
     text_in,
     unknown_response,
 )
-from pegboard_dialects._tools import Provider
+from pegboard_dialects._tools import Provider, refuse_subset, wanted
 
 __all__ = ["DIALECT"]
 
@@ -90,4 +90,21 @@ def results(results: Iterable[ToolResult]) -> list[dict[str, Any]]:
     ]
 
 
-DIALECT: Final = Dialect("dashscope", tools, calls, results, _openai.tool_choice, PROVIDER.lint, collector, external)
+def tool_choice(choice: str | Sequence[str], *, tools: Sequence[Any] = ()) -> Any:
+    """The choice as a request holds it. Raises `PegboardError` for some of the tools: the provider has no form."""
+    read = wanted(choice, [tool.name for tool in tools])
+    if read.names is not None and read.mode != "tool":
+        refuse_subset("dashscope", read.names)
+    return _openai.tool_choice(choice, tools=tools)
+
+
+def request(
+    tools: Sequence[Any], *, choice: str | Sequence[str] = "auto", parallel: bool | None = None
+) -> dict[str, Any]:
+    """Definitions, choice and parallel calls."""
+    definitions = PROVIDER.definitions(tools, strict=False)
+    chosen = tool_choice(choice, tools=[each.tool for each in definitions])
+    return _openai.arguments(_openai.functions(definitions), chosen, parallel)
+
+
+DIALECT: Final = Dialect("dashscope", tools, calls, results, tool_choice, PROVIDER.lint, collector, external, request)

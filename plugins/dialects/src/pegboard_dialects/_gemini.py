@@ -25,7 +25,7 @@ from pegboard_dialects._reading import (
     unknown_response,
 )
 from pegboard_dialects._schemas import Rules, rendered, words
-from pegboard_dialects._tools import Definition, Provider, call_of, chosen
+from pegboard_dialects._tools import Definition, Provider, Wanted, call_of, chosen, wanted
 
 __all__ = ["DIALECT"]
 
@@ -52,7 +52,11 @@ _MEDIA: Final = re.compile(r"image/(png|jpeg|webp|heic|heif)|audio/.*|video/.*|a
 
 def tools(tools: Iterable[Tool], *, strict: bool = False) -> list[dict[str, Any]]:
     """One tool that holds all function declarations; none for no tools."""
-    declarations = list(map(_declaration, PROVIDER.definitions(tools, strict)))
+    return _listed(PROVIDER.definitions(tools, strict))
+
+
+def _listed(definitions: Iterable[Definition]) -> list[dict[str, Any]]:
+    declarations = list(map(_declaration, definitions))
     return [{"function_declarations": declarations}] if declarations else []
 
 
@@ -291,14 +295,29 @@ def _part(block: Block) -> dict[str, Any] | None:
     return {"inline_data": {"mime_type": kind, "data": block.data}}
 
 
-def tool_choice(choice: str, *, tools: Sequence[Tool] = ()) -> Any:
+def tool_choice(choice: str | Sequence[str], *, tools: Sequence[Tool] = ()) -> Any:
     """The `tool_config` of a request."""
-
-    def config(mode: str, *names: str) -> dict[str, Any]:
-        return {"function_calling_config": {"mode": mode, **({"allowed_function_names": list(names)} if names else {})}}
-
-    known = {"auto": config("AUTO"), "required": config("ANY"), "none": config("NONE")}
-    return chosen(choice, known, lambda name: config("ANY", name), tools)
+    return _written(wanted(choice, [tool.name for tool in tools]))
 
 
-DIALECT: Final = Dialect("gemini", tools, calls, results, tool_choice, lint, collector, external)
+def _written(choice: Wanted) -> dict[str, Any]:
+    # A subset that leaves the model free to write text has a mode of its own.
+    free = "AUTO" if choice.names is None else "VALIDATED"
+    mode = {"auto": free, "required": "ANY", "tool": "ANY", "none": "NONE"}[choice.mode]
+    allowed = {"allowed_function_names": list(choice.names)} if choice.names else {}
+    return {"function_calling_config": {"mode": mode, **allowed}}
+
+
+def request(
+    tools: Sequence[Tool], *, kept: Sequence[Tool], choice: str | Sequence[str] = "auto", strict: bool = False
+) -> dict[str, Any]:
+    """The `config` with declarations and choice; the provider has no word for calls in parallel."""
+    definitions = PROVIDER.definitions(kept, strict)
+    if not definitions:
+        return {}
+    config = _written(chosen(choice, tools, definitions))
+    said = {} if config["function_calling_config"] == {"mode": "AUTO"} else {"tool_config": config}
+    return {"config": {"tools": _listed(definitions), **said}}
+
+
+DIALECT: Final = Dialect("gemini", tools, calls, results, tool_choice, lint, collector, external, request)

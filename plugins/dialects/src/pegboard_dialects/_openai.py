@@ -24,9 +24,9 @@ from pegboard_dialects._reading import (
     unknown_response,
 )
 from pegboard_dialects._schemas import Rules, words
-from pegboard_dialects._tools import Definition, Provider, call_of, chosen
+from pegboard_dialects._tools import Definition, Provider, Wanted, call_of, chosen, wanted
 
-__all__ = ["DIALECT", "STRICT", "Choice", "Message"]
+__all__ = ["DIALECT", "STRICT", "Choice", "Message", "arguments"]
 
 EXPECTED: Final = "a chat completion, its message or a list of its chunks"
 CUTTING: Final = {
@@ -227,11 +227,37 @@ def results(results: Iterable[ToolResult]) -> list[dict[str, Any]]:
     return [*messages, *([{"role": "user", "content": pictures}] if pictures else [])]
 
 
-def tool_choice(choice: str, *, tools: Sequence[Tool] = ()) -> Any:
+def tool_choice(choice: str | Sequence[str], *, tools: Sequence[Tool] = ()) -> Any:
     """The choice as a request holds it."""
-    return chosen(choice, WORDS, lambda name: {"type": "function", "function": {"name": name}}, tools)
+    return _written(wanted(choice, [tool.name for tool in tools]))
 
 
-WORDS: Final = {"auto": "auto", "required": "required", "none": "none"}
+def _written(choice: Wanted) -> Any:
+    named = [{"type": "function", "function": {"name": name}} for name in choice.names or ()]
+    if choice.mode == "tool":
+        return named[0]
+    return {"type": "allowed_tools", "allowed_tools": {"mode": choice.mode, "tools": named}} if named else choice.mode
 
-DIALECT: Final = Dialect("openai", tools, calls, results, tool_choice, lint, collector, external)
+
+def request(
+    tools: Sequence[Tool],
+    *,
+    kept: Sequence[Tool],
+    choice: str | Sequence[str] = "auto",
+    strict: bool = False,
+    parallel: bool | None = None,
+) -> dict[str, Any]:
+    """Definitions, choice and parallel calls; tools that are only kept are not among those that are allowed."""
+    definitions = PROVIDER.definitions(kept, strict)
+    return arguments(functions(definitions), _written(chosen(choice, tools, definitions)), parallel)
+
+
+def arguments(tools: list[dict[str, Any]], choice: Any, parallel: bool | None) -> dict[str, Any]:
+    """The keyword arguments of OpenAI's calls, without its defaults; servers refuse a choice where there is no tool."""
+    if not tools:
+        return {}
+    chosen = {} if choice == "auto" else {"tool_choice": choice}
+    return {"tools": tools, **chosen, **({"parallel_tool_calls": False} if parallel is False else {})}
+
+
+DIALECT: Final = Dialect("openai", tools, calls, results, tool_choice, lint, collector, external, request)

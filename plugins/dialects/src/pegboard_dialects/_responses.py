@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from itertools import count, groupby
 from typing import Any, Final
 
 from pegboard import Block, Dialect, FileBlock, Group, Tool, ToolCall, ToolResult
@@ -11,7 +12,7 @@ from pegboard_dialects._blocks import NOTHING, as_text, content_of, data_url, is
 from pegboard_dialects._cut import LENGTH, STOPPED, UNFINISHED, why_cut
 from pegboard_dialects._external import external
 from pegboard_dialects._losses import Loss
-from pegboard_dialects._openai import STRICT, WORDS
+from pegboard_dialects._openai import STRICT, arguments
 from pegboard_dialects._reading import (
     Collector,
     as_plain,
@@ -23,7 +24,7 @@ from pegboard_dialects._reading import (
     text_in,
     unknown_response,
 )
-from pegboard_dialects._tools import Definition, Provider, call_of, chosen, searches
+from pegboard_dialects._tools import Definition, Provider, Wanted, call_of, chosen, searches, wanted
 
 __all__ = ["DIALECT"]
 
@@ -41,33 +42,37 @@ _OWN: Final = frozenset({"type", "id", "call_id", "name", "arguments", "status",
 
 
 def tools(tools: Iterable[Tool], *, strict: bool = False, groups: Sequence[Group] = ()) -> list[dict[str, Any]]:
-    """Function definitions; those of a group stand in a namespace, where the group's first one would be.
+    """Function definitions, those of a group in a namespace; a tool of it that comes later is in one of its own.
 
     Deferred tools come with OpenAI's own search for them, unless a search of the board found them.
     """
-    tools = list(tools)
+    return _items(PROVIDER.definitions(tools, strict), groups)
+
+
+def _items(definitions: Sequence[Definition], groups: Iterable[Group]) -> list[dict[str, Any]]:
     described = {group.name: group.description for group in groups}
-    deferring = not searches(tools)
+    deferring = not searches(each.tool for each in definitions)
     found: list[dict[str, Any]] = []
-    namespaces: dict[str, dict[str, Any]] = {}
-    for each in PROVIDER.definitions(tools, strict):
-        function = _function(each, deferring)
-        of = next(iter(each.tool.groups or each.tool.options.groups), None)
-        if of is None:
-            found.append(function)
-            continue
-        if of not in namespaces:
-            namespaces[of] = {
-                "type": "namespace",
-                "name": _namespace(of, namespaces),
-                "description": described.get(of) or of,
-                "tools": [],
-            }
-            found.append(namespaces[of])
-        namespaces[of]["tools"].append(function)
-    if deferring and any(tool.options.defer for tool in tools):
-        found.append({"type": "tool_search"})
+    names: set[str] = set()
+    for group, run in groupby(definitions, _group_of):
+        members = list(run)
+        functions = [_function(each, deferring) for each in members]
+        if group is not None:
+            name = _namespace(group, names)
+            names.add(name)
+            about = described.get(group) or group
+            functions = [{"type": "namespace", "name": name, "description": about, "tools": functions}]
+        found += functions
+        # Behind the first of them, where what comes later does not move it.
+        if deferring and any(each.tool.options.defer for each in members):
+            at = next(place for place, each in enumerate(members) if each.tool.options.defer) if group is None else 0
+            found.insert(len(found) - len(functions) + at + 1, {"type": "tool_search"})
+            deferring = False
     return found
+
+
+def _group_of(each: Definition) -> str | None:
+    return next(iter(each.tool.groups or each.tool.options.groups), None)
 
 
 def _function(each: Definition, deferring: bool) -> dict[str, Any]:
@@ -83,11 +88,11 @@ def _function(each: Definition, deferring: bool) -> dict[str, Any]:
     }
 
 
-def _namespace(group: str, taken: Mapping[str, Any]) -> str:
+def _namespace(group: str, taken: Container[str]) -> str:
     """A group's name as a namespace can be called, unlike those that are there."""
     name = re.sub(r"[^A-Za-z0-9_-]", "_", group)[:60]
-    names = {each["name"] for each in taken.values()}
-    return name if name not in names else f"{name}_{len(taken) + 1}"
+    numbered = (f"{name}_{number}" for number in count(2))
+    return name if name not in taken else next(each for each in numbered if each not in taken)
 
 
 def lint(tools: Iterable[Tool], *, strict: bool = False) -> list[Loss]:
@@ -220,9 +225,30 @@ def _part(block: Block) -> dict[str, Any]:
     return {"type": "input_text", "text": as_text(block, "a function's output takes text, images and documents")}
 
 
-def tool_choice(choice: str, *, tools: Sequence[Tool] = ()) -> Any:
+def tool_choice(choice: str | Sequence[str], *, tools: Sequence[Tool] = ()) -> Any:
     """The choice as a request holds it."""
-    return chosen(choice, WORDS, lambda name: {"type": "function", "name": name}, tools)
+    return _written(wanted(choice, [tool.name for tool in tools]))
 
 
-DIALECT: Final = Dialect("openai-responses", tools, calls, results, tool_choice, lint, collector, external)
+def _written(choice: Wanted) -> Any:
+    named = [{"type": "function", "name": name} for name in choice.names or ()]
+    if choice.mode == "tool":
+        return named[0]
+    return {"type": "allowed_tools", "mode": choice.mode, "tools": named} if named else choice.mode
+
+
+def request(
+    tools: Sequence[Tool],
+    *,
+    kept: Sequence[Tool],
+    choice: str | Sequence[str] = "auto",
+    strict: bool = False,
+    parallel: bool | None = None,
+    groups: Sequence[Group] = (),
+) -> dict[str, Any]:
+    """Definitions, choice and parallel calls; tools that are only kept are not among those that are allowed."""
+    definitions = PROVIDER.definitions(kept, strict)
+    return arguments(_items(definitions, groups), _written(chosen(choice, tools, definitions)), parallel)
+
+
+DIALECT: Final = Dialect("openai-responses", tools, calls, results, tool_choice, lint, collector, external, request)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, Literal, NamedTuple, NoReturn
 
 from pegboard import PegboardError, Tool, ToolCall, UnknownNameError
 from pegboard_dialects._cut import refuse
@@ -13,7 +13,7 @@ from pegboard_dialects._nulls import without_nulls
 from pegboard_dialects._reading import DEEPEST, decoded
 from pegboard_dialects._schemas import AS_WRITTEN, Rules, rendered
 
-__all__ = ["Definition", "Provider", "call_of", "chosen", "searches"]
+__all__ = ["Definition", "Provider", "Wanted", "call_of", "chosen", "refuse_subset", "searches", "wanted"]
 
 
 _JSON: Final = ("object", "array", "integer", "number", "boolean")
@@ -125,14 +125,46 @@ def _has_null(value: Any, depth: int = 0) -> bool:
     return depth < DEEPEST and any(inner is None or _has_null(inner, depth + 1) for inner in inside)
 
 
-def chosen(choice: Any, words: dict[str, Any], named: Callable[[str], Any], tools: Sequence[Tool]) -> Any:
-    """A tool choice in the provider's words. Raises `UnknownNameError` for a tool that is not offered."""
-    if isinstance(choice, str) and choice in words:
-        return words[choice]
-    known = [tool.name for tool in tools]
-    if choice not in known:
-        raise UnknownNameError(
-            f"tool_choice takes {', '.join(map(repr, words))} or the name of a tool that is offered; got {choice!r}. "
-            f"Offered: {', '.join(known) or 'none'}"
-        )
-    return named(choice)
+class Wanted(NamedTuple):
+    """A choice as it was read: what the model has to do, and which tools it may call; None for all that are listed."""
+
+    mode: Literal["auto", "required", "none", "tool"]
+    names: tuple[str, ...] | None = None
+
+
+def wanted(choice: Any, offered: Sequence[str], listed: int | None = None) -> Wanted:
+    """Read a choice among the tools that are `offered`, where so many are `listed`, those that are only kept too.
+
+    Raises `UnknownNameError` for what is no choice, and for a tool that is not offered.
+    """
+    several = isinstance(choice, (list, tuple, set, frozenset))
+    given = list(choice) if several else [choice]
+    if several and all(name in offered for name in given):
+        names = tuple(name for name in offered if name in given)
+        return Wanted("auto", names) if names else Wanted("none")
+    if choice == "none" or (choice in ("auto", "required") and listed and not offered):
+        return Wanted("none")
+    if choice in ("auto", "required"):
+        return Wanted(choice, None if listed in (None, len(offered)) else tuple(offered))
+    if choice in offered:
+        return Wanted("tool", (choice,))
+    unknown = next((name for name in given if name not in offered), choice)
+    raise UnknownNameError(
+        f"tool_choice takes 'auto', 'required', 'none', the name of a tool that is offered or a list of such names; "
+        f"got {unknown!r}. Offered: {', '.join(offered) or 'none'}"
+    )
+
+
+def chosen(choice: Any, tools: Iterable[Tool], definitions: Iterable[Definition]) -> Wanted:
+    """The choice among the tools that are offered and could be written, where more may be listed."""
+    listed = {each.tool.name for each in definitions}
+    return wanted(choice, [tool.name for tool in tools if tool.name in listed], len(listed))
+
+
+def refuse_subset(provider: str, names: Sequence[str]) -> NoReturn:
+    """Raise what says how a program narrows the choice where the provider cannot."""
+    include = ", ".join(map(repr, names))
+    raise PegboardError(
+        f"{provider} takes one tool as a choice, or all of them, but not some; offer only these: "
+        f"view(include=[{include}]).dialect({provider!r})"
+    )
