@@ -131,6 +131,27 @@ def _sessions(pace: Pace) -> Iterator[Figure]:
     yield Figure.of("B13", "  schemas() of 1,000 tools again", again, None, None, "us")
     share = statistics.median(again) / (first * 1e6)
     yield Figure.of("B13", "  the same over the first time", [share], 0.01, 0.001)
+    yield from _requests(pace)
+
+
+def _requests(pace: Pace) -> Iterator[Figure]:
+    """Whole requests over their definitions alone, while everything is offered and while a group is only kept."""
+    for what, offered in (("request() of 100 tools over tools()", True), ("  with 20 of them only kept", False)):
+        toolkit = Toolkit(plugins=["dialects"])
+        toolkit.create_group("some")
+        functions = written(SCALARS, 100)
+        toolkit.register(*functions[:20], group="some")
+        toolkit.register(*functions[20:])
+        chat = toolkit.dialect("openai")
+        all_of_them = toolkit.dialect("openai")
+        chat.request()
+        if not offered:
+            wide = Toolkit(plugins=["dialects"])
+            wide.register(*functions)
+            all_of_them = wide.dialect("openai")
+            toolkit.update_groups("some", False)
+        tools, request = per_call(all_of_them.tools, pace.seconds), per_call(chat.request, pace.seconds)
+        yield Figure.of("B13", what, alternate(tools, request, pace.rounds).rounds, 1.01 if offered else None, None)
 
 
 BENCHMARKS = {"B7": _schemas, "B8": _large_board, "B13": _sessions}

@@ -365,7 +365,7 @@ class BoundDialect:
         """
         self._sent = tools = self._board.tools
         revealed, first = self._board.reveal()
-        kept = revealed if keep else tools
+        kept = revealed if keep and len(revealed) > len(tools) else tools
         options = {"choice": choice, "strict": strict, "parallel": parallel, "cache": cache}
         return dict(self._ask("request", tools, kept=kept, first=first, **options))
 

@@ -315,7 +315,7 @@ def request(
     definitions = PROVIDER.definitions(kept, strict)
     if not definitions:
         return {}
-    config = _written(chosen(choice, tools, definitions))
+    config = _written(chosen(choice, tools, kept, definitions))
     said = {} if config["function_calling_config"] == {"mode": "AUTO"} else {"tool_config": config}
     return {"config": {"tools": _listed(definitions), **said}}
 

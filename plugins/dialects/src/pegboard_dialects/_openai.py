@@ -249,7 +249,7 @@ def request(
 ) -> dict[str, Any]:
     """Definitions, choice and parallel calls; tools that are only kept are not among those that are allowed."""
     definitions = PROVIDER.definitions(kept, strict)
-    return arguments(functions(definitions), _written(chosen(choice, tools, definitions)), parallel)
+    return arguments(functions(definitions), _written(chosen(choice, tools, kept, definitions)), parallel)
 
 
 def arguments(tools: list[dict[str, Any]], choice: Any, parallel: bool | None) -> dict[str, Any]:

@@ -248,7 +248,7 @@ def request(
 ) -> dict[str, Any]:
     """Definitions, choice and parallel calls; tools that are only kept are not among those that are allowed."""
     definitions = PROVIDER.definitions(kept, strict)
-    return arguments(_items(definitions, groups), _written(chosen(choice, tools, definitions)), parallel)
+    return arguments(_items(definitions, groups), _written(chosen(choice, tools, kept, definitions)), parallel)
 
 
 DIALECT: Final = Dialect("openai-responses", tools, calls, results, tool_choice, lint, collector, external, request)

@@ -155,8 +155,10 @@ def wanted(choice: Any, offered: Sequence[str], listed: int | None = None) -> Wa
     )
 
 
-def chosen(choice: Any, tools: Iterable[Tool], definitions: Iterable[Definition]) -> Wanted:
-    """The choice among the tools that are offered and could be written, where more may be listed."""
+def chosen(choice: Any, tools: Sequence[Tool], kept: Sequence[Tool], definitions: Iterable[Definition]) -> Wanted:
+    """The choice among the tools that are offered and could be written, where others may be kept."""
+    if choice == "auto" and kept is tools:
+        return Wanted("auto")
     listed = {each.tool.name for each in definitions}
     return wanted(choice, [tool.name for tool in tools if tool.name in listed], len(listed))
 

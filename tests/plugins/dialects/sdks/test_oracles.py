@@ -61,6 +61,28 @@ def test_tool_choices(name: str) -> None:
         check_choice(name, chat.tool_choice(choice))
 
 
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "mcp"])
+@pytest.mark.parametrize("keep", [True, False])
+@pytest.mark.parametrize("parallel", [None, False])
+def test_requests(name: str, keep: bool, parallel: bool | None) -> None:
+    session = everything().session()
+    chat = session.dialect(name)
+    chat.request()
+    session.update_groups("figures", False)
+    some = () if name in ("anthropic", "dashscope") else (["plant", "takes_0"],)
+    for choice in ("auto", "required", "none", "plant", [], *some):
+        request = chat.request(choice, keep=keep, parallel=parallel)
+        assert request.pop("parallel_tool_calls", False) is False
+        request = request.get("config", request)
+        definitions = request["tools"]
+        for definition in definitions:
+            check_definition(name, definition)
+        chosen = {key: value for key, value in request.items() if key != "tools"}
+        for choice_sent in chosen.values():
+            check_choice(name, choice_sent)
+        assert list(chosen) in ([], ["tool_config" if name == "gemini" else "tool_choice"])
+
+
 class TestTheOracles:
     """They would notice."""
 
