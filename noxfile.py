@@ -33,8 +33,9 @@ LIBRARIES = {
     "plugins/agent": ("plugins/dialects", "plugins/net"),
     "plugins/bridges": ("plugins/schemas",),
     "plugins/cli": ("plugins/policy",),
+    "plugins/files": ("plugins/schemas",),
     "plugins/mcp": ("plugins/schemas",),
-    "plugins/multimodal": ("plugins/files", "plugins/net"),
+    "plugins/multimodal": ("plugins/files", "plugins/net", "plugins/schemas"),
     "plugins/openapi": ("plugins/net", "plugins/schemas"),
     "plugins/ray": ("plugins/process",),
 }

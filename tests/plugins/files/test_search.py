@@ -1,15 +1,33 @@
 """Finding files and lines: all that is there, in order, and an honest word where something was left out."""
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from pegboard_files import FileToolError, FileTools, OutsideError, _tools
-from pegboard_files._directory import bytes as _bytes
+from pegboard import ToolResult
+from pegboard_files import FileToolError, FileTools, OutsideError, UnsuitableError, _tools
 from pegboard_files._text import search as _search
 from pegboard_files._text.search import Budget
 from tests.support.measuring import paces
+
+LOADED = """
+import sys
+from pegboard_files import FileTools
+
+tools = FileTools(sys.argv[1])
+print("pegboard_schemas" in sys.modules)
+tools.search_text("return")
+print("re2" in sys.modules)
+tools.search_text("return", regex=True)
+print("re2" in sys.modules)
+"""
+
+
+def lines_of(result: ToolResult) -> list[int]:
+    return [match["line"] for match in result.data["matches"]]
 
 
 @pytest.fixture
@@ -136,8 +154,7 @@ class TestSearch:
     def test_numbers_are_right_across_blocks(
         self, base: Path, tools: FileTools, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(_search, "BLOCK", 64)
-        monkeypatch.setattr(_bytes, "BLOCK", 64)
+        monkeypatch.setattr(_search, "_PIECE", 64)
         lines = [f"line {number} {'needle' if number % 7 == 0 else ''}" for number in range(1, 200)]
         (base / "blocks").write_text("\n".join(lines))
         found = tools.search_text("needle", "blocks").data["matches"]
@@ -145,11 +162,85 @@ class TestSearch:
         found = tools.search_text("e.*le$", "blocks", regex=True).data["matches"]
         assert [match["line"] for match in found] == list(range(7, 200, 7))
 
-    @pytest.mark.parametrize("pattern", ["(a+)+$", "(a|a)*b", "(.*)(.*)(.*)x"])
-    def test_hostile_pattern_on_hostile_text(self, base: Path, tools: FileTools, pattern: str) -> None:
-        (base / "hostile").write_text("a" * 100_000 + "\n")
+    def test_line_that_is_searched_in_pieces_is_found_once(
+        self, base: Path, tools: FileTools, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(_search, "_PIECE", 64)
+        (base / "long").write_text(f"{'y needle ' * 50}\nneedle\n")
+        for regex, ignore_case in ((False, False), (True, False), (False, True)):
+            found = tools.search_text("needle", "long", regex=regex, ignore_case=ignore_case)
+            assert lines_of(found) == [1, 2]
+
+    def test_text_in_any_case_is_no_regular_expression(self, base: Path, tools: FileTools) -> None:
+        (base / "dots").write_text("a.b(\nA.B(\u00c9\naxb(\n")
+        assert lines_of(tools.search_text("A.b(", "dots", ignore_case=True)) == [1, 2]
+        assert lines_of(tools.search_text("a.B(\u00e9", "dots", ignore_case=True)) == [2]
+
+    def test_exact_text_needs_no_engine(self, tools: FileTools, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setitem(sys.modules, "pegboard_schemas", None)
+        assert len(tools.search_text("return").data["matches"]) == 3
+
+    def test_the_engine_is_loaded_by_the_first_search(self, base: Path) -> None:
+        run = subprocess.run([sys.executable, "-c", LOADED, str(base)], capture_output=True, check=True, text=True)
+        assert run.stdout.split() == ["False", "False", "True"]
+
+
+class TestRegularExpressions:
+    """What a line is, and what bytes are; the language itself is that of `pegboard-schemas`."""
+
+    @pytest.mark.parametrize(
+        ("pattern", "lines"),
+        [
+            ("^import", [1]),
+            (r"\Aimport os\Z", [1]),
+            (";$", [2]),
+            ("^$", [3, 5]),
+            ("x*", [1, 2, 3, 4, 5, 6]),
+            ("caf.$", [4, 6]),
+            (r"caf\W$", [4]),
+            (r"^\w+$", [6]),
+            ("(?i)CAF\u00c9", [6]),
+            (r"[^\x00-\x7f]", [6]),
+        ],
+    )
+    def test_lines(self, base: Path, tools: FileTools, pattern: str, lines: list[int]) -> None:
+        text = b"\xef\xbb\xbfimport os\r\na\rb;\r\n\r\ncaf\xe9\n\ncaf\xc3\xa9"
+        (base / "lines").write_bytes(text)
+        assert lines_of(tools.search_text(pattern, "lines", regex=True)) == lines
+
+    def test_text_shown_is_that_of_the_file(self, base: Path, tools: FileTools) -> None:
+        (base / "lines").write_bytes(b"\xef\xbb\xbfa\xe9 \x1a\xc3\xa9 needle\r\n")
+        (match,) = tools.search_text("need.e", "lines", regex=True).data["matches"]
+        assert match["text"] == "a<E9> \x1a\u00e9 needle"
+
+    @pytest.mark.parametrize(
+        ("pattern", "reason"),
+        [
+            (r"load_(?!user)", "look-around is not supported: search for what must be there"),
+            (r"(\w+) \1", "back references are not supported: write the repeated text itself"),
+            (r"(\w{9}){9}", "use smaller counts"),
+            (r"a\nb", "no line has a line feed"),
+            ("(" * 600, "missing"),
+        ],
+    )
+    def test_refusals_are_for_the_model(self, tools: FileTools, pattern: str, reason: str) -> None:
+        with pytest.raises(UnsuitableError, match=reason) as refused:
+            tools.search_text(pattern, regex=True)
+        assert str(refused.value).startswith("The pattern ")
+        assert len(str(refused.value)) < 1_200
+
+    @pytest.mark.parametrize("pattern", ["(a+)+$", "(a|a)*b", "(.*)(.*)(.*)x", "(((a{1,5}){1,5}){1,5})b"])
+    @pytest.mark.parametrize("text", ["a" * 1_000_000 + "!", "a!\n" * 300_000], ids=["one line", "many lines"])
+    def test_hostile_pattern_on_hostile_text(self, base: Path, tools: FileTools, pattern: str, text: str) -> None:
+        (base / "hostile").write_text(text)
         # What backtracks on this never ends.
-        assert paces(lambda: tools.search_text(pattern, regex=True), most=5_000) < 5_000
+        assert paces(lambda: tools.search_text(pattern, regex=True), most=5_000, tries=2) < 5_000
+
+    def test_time_is_kept_within_a_file(self, base: Path, tools: FileTools, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(_tools, "Budget", lambda: Budget(seconds=0.5))
+        (base / "hostile").write_text("abbababaabab" * 1_000_000)
+        result = tools.search_text("[ab]*a[ab]{1000}c", "hostile", regex=True)
+        assert "the search ended early because it took more than 0.5 seconds" in result.text
 
 
 class TestBudget:

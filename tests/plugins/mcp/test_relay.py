@@ -98,6 +98,31 @@ class TestQuestions:
         assert "does not fit the form" in result.content[0].text  # type: ignore[union-attr]
 
 
+# What backtracks needs years for the second.
+@pytest.mark.parametrize(("name", "expected"), [("aaa", "aaa"), ("a" * 60 + "!", "does not fit the form")])
+def test_no_form_of_a_far_server_keeps_the_host_busy(name: str, expected: str) -> None:
+    """Its question is held here, and the answer of the near human is read by its form."""
+    form = {"type": "object", "properties": {"name": {"type": "string", "pattern": "^(a+)+$"}}}
+
+    async def listed(context: Any, parameters: Any) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=[types.Tool(name="ask", input_schema={"type": "object"})])
+
+    async def called(context: Any, parameters: Any) -> types.CallToolResult:
+        answer = await context.session.elicit_form("Who?", form, related_request_id=context.request_id)
+        return types.CallToolResult(content=[types.TextContent(text=answer.content["name"])])
+
+    async def human(context: Any, parameters: Any) -> types.ElicitResult:
+        return types.ElicitResult(action="accept", content={"name": name})
+
+    async def scenario(client: Client) -> Any:
+        return await client.call_tool("ask", {})
+
+    far = Server("far", version="1", on_list_tools=listed, on_call_tool=called)
+    source = McpServer.in_process(far, mode="legacy")
+    result = through(source, scenario, "auto", elicitation_callback=human)
+    assert expected in result.content[0].text
+
+
 def far_server() -> Server[Any]:
     """A server that says all that there is to say."""
     icon = types.Icon(src="https://example.com/i.png", mime_type="image/png")

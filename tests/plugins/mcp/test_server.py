@@ -4,7 +4,7 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, ClassVar
 
 import mcp_types as types
 import pytest
@@ -25,6 +25,7 @@ from pegboard import (
     tool,
 )
 from pegboard_mcp import McpServer, mcp_server
+from pegboard_schemas import judged
 from tests.support.waiting import PATIENCE, eventually
 
 both_eras = pytest.mark.parametrize("mode", ["auto", "legacy"])
@@ -190,6 +191,29 @@ class TestPromises:
         said, content = (block.text for block in result.content if isinstance(block, types.TextContent))
         assert "the result of asked does not fit its own output schema: expected number" in said
         assert content == shown
+
+    def test_a_third_party_schema_is_checked_in_bounds(self, mode: str) -> None:
+        """A tool with a judge, such as an operation of OpenAPI, has an output schema that may be made to freeze."""
+        parameters = {"type": "object"}
+
+        class Remote:
+            name, description, judge = "asked", "Asked.", judged(parameters).judge
+            returns: ClassVar = {"type": "object", "properties": {"text": {"type": "string", "pattern": "^(a+)+$"}}}
+
+            def __init__(self) -> None:
+                self.parameters = parameters
+
+            def call(self, call: Any) -> Any:
+                return {"text": "a" * 60 + "!"}
+
+        toolkit = Toolkit(plugins=())
+        toolkit.register(Remote())
+
+        async def scenario(client: Client) -> Any:
+            return await client.call_tool("asked", {})
+
+        result = run(scenario, mode, toolkit, all_tools=True)
+        assert "does not fit its own output schema: text: expected string matching" in result.content[0].text
 
     def test_a_schema_that_refers_to_itself_can_be_wrapped(self, mode: str) -> None:
         tree = {"anyOf": [{"type": "null"}, {"type": "array", "items": {"$ref": "#"}}]}

@@ -139,7 +139,7 @@ class FileTools:
             pattern: The text, exactly as it stands in a line, or a regular expression
             path: A directory to search with all beneath it, or one file, relative to the base directory
             glob: Only files whose path fits, such as "*.py"
-            regex: Whether the pattern is a regular expression (without look-around and back references)
+            regex: Whether the pattern is a regular expression (RE2: no look-around, no back references)
             ignore_case: Whether upper and lower case are the same
         """
         encoded(pattern, "The pattern")

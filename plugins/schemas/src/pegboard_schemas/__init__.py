@@ -1,6 +1,7 @@
 """JSON Schemas and patterns that third parties wrote, judged in bounded time. A library: nothing is registered."""
 
 from pegboard_schemas._judged import Judged, judged
-from pegboard_schemas._patterns import as_re2, compiled_pattern
+from pegboard_schemas._patterns import PatternError, as_re2, compiled_pattern
+from pegboard_schemas._search import LineSearch, compiled_search
 
-__all__ = ["Judged", "as_re2", "compiled_pattern", "judged"]
+__all__ = ["Judged", "LineSearch", "PatternError", "as_re2", "compiled_pattern", "compiled_search", "judged"]

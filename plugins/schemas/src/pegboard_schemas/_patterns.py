@@ -10,7 +10,18 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, Final
 
-__all__ = ["MOST_CLASSES", "MOST_PATTERNS", "as_re2", "classes", "compiled_pattern", "matches", "steps"]
+__all__ = [
+    "LONGEST_PATTERN",
+    "MOST_CLASSES",
+    "MOST_PATTERNS",
+    "PatternError",
+    "as_re2",
+    "classes",
+    "compiled_pattern",
+    "engine",
+    "matches",
+    "steps",
+]
 
 MOST_PATTERNS: Final = 50
 """Of one schema: they are compiled when it comes."""
@@ -23,6 +34,10 @@ STATES_A_STEP: Final = 512
 """How many states of a pattern a text may meet while one step of a check is counted."""
 
 
+class PatternError(ValueError):
+    """A pattern that RE2 cannot take. The message says why."""
+
+
 @lru_cache(maxsize=1024)
 def compiled_pattern(pattern: str) -> Any:
     """What RE2 makes of a pattern of ECMA-262; a text that says why, for one that it cannot take."""
@@ -31,16 +46,26 @@ def compiled_pattern(pattern: str) -> Any:
     if _NOT_SPACE.search(pattern):
         return r"RE2 has no words for what \S leaves of other characters"
     try:
+        return engine(as_re2(pattern), MEMORY)
+    except PatternError as error:
+        return str(error)
+
+
+def engine(spelled: str, memory: int, **options: bool) -> Any:
+    """RE2 for a pattern as it spells it, with its options by name. Raises PatternError."""
+    try:
         import re2
     except ImportError:  # no wheel for this platform, and installed without what this library declares
-        return "RE2 is not installed here; install google-re2"
-    options = re2.Options()
-    options.max_mem, options.never_capture, options.log_errors = MEMORY, True, False
+        raise PatternError("RE2 is not installed here; install google-re2") from None
+    chosen = re2.Options()
+    for name, value in {"max_mem": memory, "never_capture": True, "log_errors": False, **options}.items():
+        setattr(chosen, name, value)
     try:
-        return re2.compile(as_re2(pattern).encode("utf-8", "replace"), options)
+        return re2.compile(spelled.encode("utf-8", "replace"), chosen)
     except re2.error as error:
-        said = error.args[0] if error.args else ""
-        return f"RE2: {said.decode('utf-8', 'replace') if isinstance(said, bytes) else said}"
+        reason = error.args[0] if error.args else ""
+        text = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else reason
+        raise PatternError(f"RE2: {text}") from None
 
 
 _TOKEN: Final = re.compile(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 import re
 import time
@@ -11,19 +12,18 @@ from typing import Any
 
 from attrs import define, field
 
-from pegboard_files._directory.bytes import BLOCK, read_at
+from pegboard_files._directory.bytes import read_at
 from pegboard_files._directory.folder import Folder, OpenFile
 from pegboard_files._directory.names import Glob
 from pegboard_files._directory.root import Root
 from pegboard_files._errors import UnsuitableError, shown
-from pegboard_files._text.patterns import Pattern
 from pegboard_files._text.views import decoded
 
 __all__ = ["MAX_FILES", "MAX_MATCHES", "Budget", "Wanted", "files_beneath", "find", "glob_of", "search"]
 
 MAX_FILES = 1000
 MAX_MATCHES = 200
-_MAX_LINE = 10_000  # bytes of a line that are searched
+_PIECE = 1 << 20  # bytes that are searched at once; a longer line is searched in pieces
 _MAX_TEXT = 300  # characters of a line that are shown
 _CHECKED = 8192  # bytes at the start of a file in which a NUL tells that it is no text
 
@@ -51,27 +51,33 @@ class Budget:
 
 
 class Wanted:
-    """What a line must hold: a text, or what a regular expression means. Raises UnsuitableError for none."""
+    """What a line must hold: a text, or what a regular expression means. Raises UnsuitableError for none.
+
+    RE2 is loaded where it is needed: an exact text is found without it.
+    """
 
     def __init__(self, pattern: str, *, regex: bool, ignore_case: bool) -> None:
         if not pattern or "\n" in pattern:
             raise UnsuitableError("The pattern must be text of one line; it is searched for line by line.")
-        self._pattern = Pattern(pattern if regex else re.escape(pattern), ignore_case=ignore_case)
-        # A line without this text cannot match; most files have no such line.
-        self.literal = (pattern if not regex and not ignore_case else self._pattern.literal).encode(errors="replace")
-        self._exact = not regex and not ignore_case
+        self._text = pattern.encode(errors="replace")
+        self._search = None
+        self.piece = _PIECE
+        if regex or ignore_case:
+            from pegboard_schemas import PatternError, compiled_search
 
-    def is_in(self, line: bytes) -> bool:
-        """Whether a line holds it."""
-        return self._exact or self._pattern.found_in(line[:_MAX_LINE].decode(errors="surrogateescape"))
+            try:
+                self._search = compiled_search(pattern if regex else re.escape(pattern), ignore_case=ignore_case)
+            except PatternError as error:
+                raise UnsuitableError(f"The pattern {shown(pattern)} cannot be used: {error}.") from None
+            self.piece = min(_PIECE, self._search.piece)
 
-    def candidates(self, block: bytes) -> Iterator[tuple[int, int]]:
-        """Where the lines of a block begin and end that may hold it."""
+    def lines(self, block: bytes) -> Iterator[tuple[int, int]]:
+        """Where the lines of a block begin and end that hold it."""
+        if self._search is not None:
+            yield from self._search.lines(block)
+            return
         start = 0
-        while start < len(block):
-            at = block.find(self.literal, start)
-            if at < 0:
-                return
+        while (at := block.find(self._text, start)) >= 0:
             begin = block.rfind(b"\n", start, at) + 1 or start
             end = block.find(b"\n", at)
             end = len(block) if end < 0 else end
@@ -152,30 +158,35 @@ def _matches(file: OpenFile, wanted: Wanted, budget: Budget) -> Iterator[dict[st
     """The lines of one file that hold what is wanted."""
     if b"\0" in read_at(file.descriptor, _CHECKED, 0):
         return
-    number = 1
-    for block in _whole_lines(file.descriptor):
+    number, shown_last = 1, 0
+    for block in _whole_lines(file.descriptor, wanted.piece):
         counted_to = 0
-        for begin, end in wanted.candidates(block):
+        for begin, end in wanted.lines(block):
             if not budget.allows():
                 return
-            line = block[begin:end].removesuffix(b"\r")
-            if wanted.is_in(line):
-                number += block.count(b"\n", counted_to, begin)
-                counted_to = begin
-                yield {"path": shown(file.path), "line": number, "text": _cut(decoded(line[: 4 * _MAX_TEXT]))}
+            number += block.count(b"\n", counted_to, begin)
+            counted_to = begin
+            if number > shown_last:  # a line that is longer than a block may have it in several
+                shown_last = number
+                text = _cut(decoded(block[begin : min(end, begin + 4 * _MAX_TEXT)]))
+                yield {"path": shown(file.path), "line": number, "text": text}
         number += block.count(b"\n", counted_to)
         if not budget.allows():
             return
 
 
-def _whole_lines(descriptor: int) -> Iterator[bytes]:
-    """A file in blocks that end where a line does; lines that are longer than a block are cut."""
+def _whole_lines(descriptor: int, piece: int) -> Iterator[bytes]:
+    """A file in blocks that end where a line does; a line that is longer than `piece` is cut.
+
+    Without the byte order mark and without the carriage returns before line feeds: they are part of no line.
+    """
     at, size = 0, os.fstat(descriptor).st_size
-    while at < size and (block := read_at(descriptor, BLOCK, at)):
+    while at < size and (block := read_at(descriptor, min(piece, size - at), at)):
         whole = block.rfind(b"\n") + 1 or len(block)
         block = block[:whole] if at + len(block) < size else block  # its last line goes on
-        yield block
+        text = block if at else block.removeprefix(codecs.BOM_UTF8)
         at += len(block)
+        yield text.replace(b"\r\n", b"\n").removesuffix(b"\r") if b"\r" in text else text
 
 
 def _cut(text: str) -> str:

@@ -9,6 +9,7 @@ from weakref import WeakKeyDictionary
 from pegboard import ForeignSchema, RegistrationError, Tool
 from pegboard_mcp._client.remote_tool import remote_of
 from pegboard_mcp._wire.protocol import WRAPPED, is_newer
+from pegboard_schemas import judged
 
 __all__ = ["Promise", "Promises"]
 
@@ -31,7 +32,9 @@ class Promise:
             self.schema = None
             return
         try:
-            judge = None if remote is None else remote.judge
+            # A tool that has a judge, such as an operation of OpenAPI, has its schemas from a third party.
+            is_foreign = hasattr(getattr(tool.function, "__self__", None), "judge")
+            judge = judged(self.schema, "its output schema", refuses_many=False).judge if is_foreign else None
             self._check = ForeignSchema(self.schema, "its output schema", quick=_quick, judge=judge)
         except RegistrationError:  # no client could use it either
             self.schema = None

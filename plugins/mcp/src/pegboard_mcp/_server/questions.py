@@ -14,6 +14,7 @@ from attrs import asdict, evolve, field, frozen
 
 from pegboard import ForeignSchema, RegistrationError, ToolCall, ToolResult
 from pegboard_mcp._wire.protocol import is_newer
+from pegboard_schemas import judged
 
 __all__ = ["Answers", "AskedOnce", "Desk", "NeededError", "Refused", "State"]
 
@@ -235,7 +236,9 @@ class Desk:
             raise Refused("the human closed the question without an answer")
         content = dict(getattr(response, "content", None) or {})
         try:
-            problems = ForeignSchema(state.form, "the form").problems(content)
+            # What is held is the question of a remote server, who wrote the form.
+            form = judged(state.form, "the form").check if state.held else ForeignSchema(state.form, "the form")
+            problems = form.problems(content)
         except RegistrationError as error:
             raise Refused(f"the question has a form that cannot be used: {error}") from error
         if problems:
