@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from pegboard import Session, Toolkit
+from pegboard import Session, Toolkit, tool
 from pegboard_agent import Agent, AgentStoppedError, Memory, Parked
-from tests.plugins.agent.desk import Calculator, Scripted, calls, events_of
+from tests.plugins.agent.desk import Calculator, Scripted, calls, events_of, faults_of
 from tests.plugins.agent.test_limits import ASK
 
 ADD = ("add", {"a": 1, "b": 2})
@@ -151,3 +151,97 @@ class TestToolsInWords:
         assert first == last
         schema = model.options[1]["response_format"]["json_schema"]["schema"]
         assert [each["properties"]["name"]["const"] for each in schema["anyOf"]] == ["final_answer"]
+
+
+def told(session: Session) -> str:
+    """Tell."""
+    session.update_groups("late", active=True)
+    return "told"
+
+
+@tool(group="late")
+def late() -> str:
+    """Late."""
+    return "late"
+
+
+def with_a_group() -> Toolkit:
+    """The tool of the group comes first on the board."""
+    toolkit = Toolkit(plugins=())
+    toolkit.create_group("late", active=False)
+    toolkit.register(late, Calculator(), told)
+    return toolkit
+
+
+class TestDialects:
+    @pytest.mark.parametrize("output", [None, int])
+    @pytest.mark.parametrize(
+        ("dialect", "names", "none"),
+        [
+            ("openai", lambda tools: [each["function"]["name"] for each in tools], {"tool_choice": "none"}),
+            ("openai-responses", lambda tools: [each["name"] for each in tools], {"tool_choice": "none"}),
+            ("anthropic", lambda tools: [each["name"] for each in tools], {"tool_choice": {"type": "none"}}),
+            (
+                "gemini",
+                lambda tools: [each["name"] for (one,) in [tools] for each in one["function_declarations"]],
+                {"tool_config": {"function_calling_config": {"mode": "NONE"}}},
+            ),
+        ],
+    )
+    def test_a_model_gets_definitions_and_choice_in_its_own(
+        self, dialect: str, names: Any, none: dict[str, Any], output: Any
+    ) -> None:
+        answer = "3" if output is None else calls(("final_answer", {"answer": 3}))
+        model = Scripted(calls(ADD), answer, dialect=dialect)
+        agent = Agent("A", model, board(), output=output, max_iterations=1)
+        assert agent.call_sync("1 + 2?").text == "3"
+        assert names(model.tools[0]) == ["add", "multiply", *(["final_answer"] if output else [])]
+        assert model.tools[1] == model.tools[0]
+        assert model.options == [{}, none]
+        assert faults_of(model.messages[1]) == []  # messages are those of chat completions for all
+
+    def test_a_toolkit_with_plugins_may_have_one_of_its_own(self) -> None:
+        model = Scripted("hi", dialect="anthropic")
+        toolkit = Toolkit(plugins=["dialects"])
+        toolkit.register(Calculator())
+        Agent("A", model, toolkit).call_sync("hi")
+        assert model.tools == [toolkit.dialect("anthropic").request()["tools"]]
+
+    def test_one_that_there_is_not_ends_the_run(self) -> None:
+        with pytest.raises(AgentStoppedError, match="acme"):
+            Agent("A", Scripted("hi", dialect="acme"), board()).call_sync("hi")
+
+    def test_choices_among_some_tools_are_refused_where_the_provider_has_no_form(self) -> None:
+        choice = ["add"]
+        Agent("A", Scripted("hi", dialect="gemini"), board(), first_tool_choice=choice).call_sync("hi")
+        with pytest.raises(AgentStoppedError, match="view"):
+            Agent("A", Scripted("hi", dialect="anthropic"), board(), first_tool_choice=choice).call_sync("hi")
+
+
+class TestOrderOfReveal:
+    @pytest.mark.parametrize("output", [None, int])
+    def test_tools_that_come_later_move_none(self, output: Any) -> None:
+        model = Scripted(calls(("told", {})), calls(("late", {})), forever=calls(("final_answer", {"answer": 1})))
+        agent = Agent("A", model, with_a_group(), output=output, max_iterations=2)
+        agent.call_sync("go")
+        offered = [[each["function"]["name"] for each in tools] for tools in model.tools]
+        answer = ["final_answer"] if output else []
+        assert offered == [["add", "multiply", "told", *answer]] + [["add", "multiply", "told", "late", *answer]] * 2
+
+    @pytest.mark.parametrize(("keeps", "kept"), [(True, ["late"]), (False, [])])
+    @pytest.mark.parametrize("output", [None, int])
+    def test_definitions_stay_where_a_model_keeps_them(self, keeps: bool, kept: list[str], output: Any) -> None:
+        toolkit = with_a_group()
+        toolkit.update_groups("late", active=True)
+        first = ["late", "add", "multiply", "told"]
+        answer = "ok" if output is None else calls(("final_answer", {"answer": 1}))
+        model = Scripted(answer, answer, keeps=keeps)
+        agent = Agent("A", model, toolkit, output=output)
+        agent.call_sync("hi")
+        toolkit.update_groups("late", active=False)
+        agent.call_sync("hi")
+        last = ["final_answer"] if output else []
+        assert [each["function"]["name"] for each in model.tools[1]] == [*kept, *first[1:], *last]
+        allowed = model.options[1].get("tool_choice", {}).get("allowed_tools", {}).get("tools", [])
+        named = [each["function"]["name"] for each in allowed]
+        assert named == ([*first[1:], *last] if keeps else [])

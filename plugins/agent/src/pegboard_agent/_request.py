@@ -31,14 +31,19 @@ class Request:
 class _Offer:
     """What a session offers, and after that the tool that takes the answer."""
 
-    def __init__(self, session: Session, answer: Tool | None) -> None:
+    def __init__(self, session: Session, answer: Tool) -> None:
         self._session = session
-        self._answer = () if answer is None else (answer,)
+        self._answer = answer
 
     @property
     def tools(self) -> list[Tool]:
         """The tools offered now."""
-        return [*self._session.tools, *self._answer]
+        return [*self._session.tools, self._answer]
+
+    def reveal(self) -> tuple[list[Tool], frozenset[str]]:
+        """The tools that were ever listed, and the names that were listed first."""
+        tools, first = self._session.reveal()
+        return [*tools, self._answer], first
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._session, name)
@@ -49,20 +54,26 @@ def request_for(model: Any, session: Session, answer: Tool | None, choice: Choic
 
     Raises `PegboardError` for a choice that there is not, `UnknownNameError` for an unknown dialect of the model.
     """
-    dialect = dialect_of(session, getattr(model, "dialect", "openai"))
-    asked = _asked(dialect, session, answer, choice, keep=getattr(model, "keeps", False))
+    dialect = _offering(session, answer, getattr(model, "dialect", "openai"))
+    asked = dialect.request(choice, keep=getattr(model, "keeps", False))
     asked |= asked.pop("config", {})  # Gemini's form
     return Request(messages, asked.pop("tools", []), asked)
 
 
 def request_in_words(session: Session, answer: Tool, choice: Choice, messages: Messages) -> Request:
     """The request to a model that is told in words which tools there are. Raises `PegboardError` as `request_for`."""
-    asked = _asked(dialect_of(session, "openai"), session, answer, choice)
-    messages, options = in_words(messages, asked["tools"])
-    may = _callable_names(choice, [tool["function"]["name"] for tool in asked["tools"]])
+    tools = _offering(session, answer, "openai").request(choice, keep=False)["tools"]
+    messages, options = in_words(messages, tools)
+    may = _callable_names(choice, [tool["function"]["name"] for tool in tools])
     schema = options["response_format"]["json_schema"]["schema"]
     schema["anyOf"] = [each for each in schema["anyOf"] if each["properties"]["name"]["const"] in may]
     return Request(messages, [], options)
+
+
+def _offering(session: Session, answer: Tool | None, dialect: str) -> BoundDialect:
+    """The dialect over what a session offers, and the tool that takes the answer."""
+    bound = dialect_of(session, dialect)
+    return bound if answer is None else BoundDialect(bound.dialect, _Offer(session, answer))
 
 
 def _callable_names(choice: Choice, names: list[str]) -> list[str]:
@@ -75,12 +86,3 @@ def _callable_names(choice: Choice, names: list[str]) -> list[str]:
     if choice == "none":
         return [answer]
     return [choice] if isinstance(choice, str) else [*choice, answer]
-
-
-def _asked(
-    dialect: BoundDialect, session: Session, answer: Tool | None, choice: Choice, *, keep: bool = False
-) -> dict[str, Any]:
-    offered = BoundDialect(dialect.dialect, _Offer(session, answer))
-    tools = offered.tools()
-    chosen = {} if choice == "auto" or not tools else {"tool_choice": offered.tool_choice(str(choice))}
-    return {"tools": tools, **chosen}
