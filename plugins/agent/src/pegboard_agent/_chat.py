@@ -8,9 +8,9 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable
 from contextlib import aclosing, redirect_stdout
+from importlib import import_module
 from typing import Any, TextIO
 
-import pegboard_agent
 from pegboard import ApprovalRequest, PegboardError, Toolkit
 from pegboard.inspection import spelled_out
 from pegboard_agent._agent import Agent
@@ -82,7 +82,8 @@ def _talk(options: Namespace, toolkit: Toolkit, out: TextIO) -> bool:
         _say(f"pegboard chat: {problem}")
     _activate(toolkit, [name.strip() for names in options.group for name in names.split(",") if name.strip()])
     server = {} if options.base_url is None else {"base_url": options.base_url}
-    model = getattr(pegboard_agent, MODELS[options.provider])(options.model, **server)
+    make = getattr(import_module("pegboard_agent"), MODELS[options.provider])  # which loads that model alone
+    model = make(options.model, **server)
     prompt, approver = ("> ", _approve) if sys.stdin.isatty() else ("", None)
     limits = Limits(requests=options.max_requests, tokens=options.max_tokens)
     agent = Agent("chat", model, toolkit, memory=Memory(options.session), approver=approver, limits=limits)
