@@ -338,6 +338,19 @@ class TestToDict:
         event = CallStarted(ToolCall("c1", "add", '{"a": 1, '))
         assert strictly(event.to_dict())["call"]["arguments"] == '{"a": 1, '
 
+    def test_text_is_what_utf_8_can_carry(self) -> None:
+        told = TextDelta("a\ud83d\ude00b\ud83d").to_dict()["text"]
+        assert told.encode() == "a\U0001f600b\ufffd".encode()
+
+    def test_arguments_as_deep_as_calls_take_them(self) -> None:
+        deep = '{"a": ' + "[" * 90 + "]" * 90 + "}"
+        call = {"id": "c1", "type": "function", "function": {"name": "add", "arguments": deep}}
+        for said in (deep, deep.replace("[", "[" * 100).replace("]", "]" * 100)):
+            call["function"] = {"name": "add", "arguments": said}
+            model = Scripted({"content": None, "tool_calls": [call]}, "ok")
+            for event in events_of(Agent("A", model, toolkit_with()), "go"):
+                strictly(event.to_dict())
+
     @given(st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(), st.lists, max_leaves=5))
     def test_of_any_arguments_is_json(self, value: Any) -> None:
         event = CallStarted(ToolCall("c1", "add", {"a": value}))

@@ -299,6 +299,21 @@ class TestSubAgents:
         assert boss.call_sync("?").text == "I do not know."
         assert "Sums stopped: limits.tool_calls" in above.messages[1][-1]["content"]
 
+    def test_their_own_seconds_end_each_of_them(self) -> None:
+        class Endless:
+            async def stream(self, messages: Any, tools: Any, **options: Any) -> AsyncIterator[Any]:
+                await asyncio.sleep(PATIENCE)
+                yield {}
+
+        both = calls(("sums", {"message": "1 + 2?"}), ("add", {"a": 1, "b": 2}), ("sums", {"message": "3 + 4?"}))
+        above = Scripted(both, "I do not know.")
+        sums, boss = self.agents(Endless(), above, own={"seconds": 0.1})  # type: ignore[arg-type]
+        boss.toolkit.toolkit.register(Calculator())
+        assert boss.call_sync("?").text == "I do not know."
+        told = [each["content"] for each in above.messages[1] if each["role"] == "tool"]
+        assert ["limits.seconds" in text for text in told] == [True, False, True]
+        assert sums.owed() == ()
+
     def test_seconds_of_the_caller_end_them(self) -> None:
         class Endless:
             async def stream(self, messages: Any, tools: Any, **options: Any) -> AsyncIterator[Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from pegboard import ApprovalRequest, Chunk, ToolCall, ToolResult
@@ -12,29 +12,39 @@ __all__ = ["json_data"]
 
 
 def json_data(value: Any) -> Any:
-    """A value as `json.dumps` takes it, and every reader of JSON: infinities and NaN become null.
+    """A value as `json.dumps` takes it, and every reader of JSON.
 
-    Of results the `metadata` is left out, which is the program's own. What JSON has no form for becomes the name of its
-    class: its text could hold anything.
+    NaN and infinities become null, a lone surrogate U+FFFD. What JSON has no form for becomes the name of its class:
+    its text could hold anything.
     """
-    match value:
-        case None | bool() | int() | str():
-            return value
-        case float():
-            return value if math.isfinite(value) else None
-        case Mapping():
-            return {str(name): json_data(member) for name, member in value.items()}
-        case ToolCall(id=call_id, name=name, arguments=arguments):
-            return {"id": call_id, "name": name, "arguments": json_data(arguments)}
-        case ApprovalRequest(tool=tool, call_id=call_id, arguments=arguments, reason=reason):
-            return {"call_id": call_id, "tool": tool.name, "arguments": json_data(arguments), "reason": reason}
-        case Chunk(call_id=call_id, name=name, content=content, progress=progress):
-            told = None if progress is None else {"done": progress.done, "total": progress.total}
-            return {"call_id": call_id, "name": name, "content": json_data(content), "progress": json_data(told)}
-        case ToolResult():
-            return json_data({name: member for name, member in value.to_dict().items() if name != "metadata"})
-        case _ if hasattr(value, "to_dict"):
-            return json_data(value.to_dict())
-        case Iterable():
-            return [json_data(member) for member in value]
+    match _members(value):
+        case None | bool() | int() as plain:
+            return plain
+        case str() as text:
+            return _text(text)
+        case float() as number:
+            return number if math.isfinite(number) else None
+        case Mapping() as members:
+            return {_text(str(name)): json_data(member) for name, member in members.items()}
+        case list() | tuple() | set() | frozenset() as items:
+            return [json_data(item) for item in items]
     return type(value).__name__
+
+
+def _members(value: Any) -> Any:
+    """The members of a record that a page is shown; any other value as it is."""
+    match value:
+        case ToolCall():
+            return {"id": value.id, "name": value.name, "arguments": value.arguments}
+        case ApprovalRequest(tool=tool, call_id=call_id, arguments=arguments, reason=reason):
+            return {"call_id": call_id, "tool": tool.name, "arguments": arguments, "reason": reason}
+        case Chunk(progress=progress):
+            told = None if progress is None else progress._asdict()
+            return {"call_id": value.call_id, "name": value.name, "content": value.content, "progress": told}
+        case ToolResult():  # whose metadata is the program's own
+            return {name: member for name, member in value.to_dict().items() if name != "metadata"}
+    return value.to_dict() if hasattr(value, "to_dict") else value
+
+
+def _text(text: str) -> str:
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
