@@ -32,10 +32,10 @@ __all__ = ["run"]
 
 LONGEST_LINE = 500
 MODELS = {
-    "anthropic": "AnthropicChat",
-    "gemini": "GeminiChat",
-    "openai": "OpenAIChat",
-    "responses": "OpenAIResponses",
+    "anthropic": "_anthropic.AnthropicChat",
+    "gemini": "_gemini.GeminiChat",
+    "openai": "_openai.OpenAIChat",
+    "responses": "_responses.OpenAIResponses",
 }
 
 
@@ -82,8 +82,8 @@ def _talk(options: Namespace, toolkit: Toolkit, out: TextIO) -> bool:
         _say(f"pegboard chat: {problem}")
     _activate(toolkit, [name.strip() for names in options.group for name in names.split(",") if name.strip()])
     server = {} if options.base_url is None else {"base_url": options.base_url}
-    make = getattr(import_module("pegboard_agent"), MODELS[options.provider])  # which loads that model alone
-    model = make(options.model, **server)
+    module, name = MODELS[options.provider].split(".")
+    model = getattr(import_module(f"{__package__}.{module}"), name)(options.model, **server)
     prompt, approver = ("> ", _approve) if sys.stdin.isatty() else ("", None)
     limits = Limits(requests=options.max_requests, tokens=options.max_tokens)
     agent = Agent("chat", model, toolkit, memory=Memory(options.session), approver=approver, limits=limits)
