@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from pegboard import BoundDialect, Session, UnknownNameError
 
-__all__ = ["dialect_named", "dialect_of"]
+__all__ = ["dialect_of"]
 
 
 def dialect_of(session: Session, name: str) -> BoundDialect:
@@ -14,14 +12,9 @@ def dialect_of(session: Session, name: str) -> BoundDialect:
     try:
         return session.dialect(name)
     except UnknownNameError:
-        found = dialect_named(name)
-        if found is None:
+        from pegboard_dialects import provide_dialects
+
+        library = {each.name: each for each in provide_dialects()}
+        if name not in library:
             raise
-        return BoundDialect(found, session)
-
-
-def dialect_named(name: str) -> Any:
-    """The library's own dialect of that name; None if it has none."""
-    from pegboard_dialects import provide_dialects
-
-    return next((each for each in provide_dialects() if each.name == name), None)
+        return BoundDialect(library[name], session)

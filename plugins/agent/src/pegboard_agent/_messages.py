@@ -11,11 +11,10 @@ from typing import Any, Final, NoReturn
 from attrs import field, frozen
 
 from pegboard import Block, ImageBlock, TextBlock, ToolResult
-from pegboard_agent._dialects import dialect_named
 from pegboard_agent._json_data import json_data
 from pegboard_agent._usage import Usage
 
-__all__ = ["CUT_OFF", "Message", "to_send"]
+__all__ = ["CUT_OFF", "Message", "library_dialect", "openai_dialect", "to_send"]
 
 CUT_OFF: Final = "cut_off"
 """A member of a message with calls: it was cut off, and so they do not run."""
@@ -72,6 +71,18 @@ class Message:
         return {"role": self.role, "content": content, **named}
 
 
+def openai_dialect() -> Any:
+    """The library's own dialect for chat completions, also where a toolkit loads no plugins."""
+    return library_dialect("openai")
+
+
+def library_dialect(name: str) -> Any:
+    """A dialect of the library's own, as plain functions."""
+    from pegboard_dialects import provide_dialects
+
+    return next(each for each in provide_dialects() if each.name == name)
+
+
 def _read(text: str) -> Any:
     """The JSON in a text; the text itself where there is none."""
     try:
@@ -82,9 +93,7 @@ def _read(text: str) -> Any:
 
 def _part(block: Block) -> dict[str, Any]:
     if isinstance(block, ImageBlock):
-        _, *shown = dialect_named("openai").results(
-            [ToolResult(content=(block,))]
-        )  # as in results: it knows which type it is
+        _, *shown = openai_dialect().results([ToolResult(content=(block,))])  # as in results: it knows which type it is
         if shown:
             part: dict[str, Any] = shown[0]["content"][-1]
             return part
