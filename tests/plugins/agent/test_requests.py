@@ -12,6 +12,7 @@ from tests.plugins.agent.desk import Calculator, Scripted, calls, events_of, fau
 from tests.plugins.agent.test_limits import ASK
 
 ADD = ("add", {"a": 1, "b": 2})
+NAMED = {"type": "function", "function": {"name": "add"}}
 
 
 def board(*tools: Any) -> Toolkit:
@@ -89,11 +90,13 @@ class TestFirstToolChoice:
         [
             ("required", "required"),
             ("none", "none"),
-            ("add", {"type": "function", "function": {"name": "add"}}),
+            ("add", NAMED),
+            (["add"], {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": [NAMED]}}),
+            ([], "none"),
             ("auto", None),
         ],
     )
-    def test_holds_for_the_first_request_of_a_run_alone(self, choice: str, sent: Any) -> None:
+    def test_holds_for_the_first_request_of_a_run_alone(self, choice: str | list[str], sent: Any) -> None:
         model = Scripted(calls(ADD), calls(ADD), "3", calls(ADD), "3")
         agent = Agent("A", model, board(), first_tool_choice=choice)
         agent.call_sync("1 + 2?")
