@@ -10,11 +10,11 @@ from functools import partial
 from typing import Any, Final, TypeAlias, cast, final
 
 from pegboard import Chunk, Fault, Session, Status, Suspend, ToolCall, ToolResult
-from pegboard_agent._dialects import dialect_of
 from pegboard_agent._events import CallEnded, CallStarted, ChunkEvent, Event
 from pegboard_agent._limits import Meter
 from pegboard_agent._memory import Memory
 from pegboard_agent._messages import CUT_OFF, to_send
+from pegboard_agent._request import dialect_of
 
 __all__ = ["Conversation", "Emit"]
 

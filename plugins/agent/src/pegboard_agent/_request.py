@@ -7,11 +7,10 @@ from typing import Any, TypeAlias, final
 
 from attrs import frozen
 
-from pegboard import BoundDialect, Session, Tool
-from pegboard_agent._dialects import dialect_of
+from pegboard import BoundDialect, Session, Tool, UnknownNameError
 from pegboard_agent._json_schema import in_words
 
-__all__ = ["Choice", "Messages", "Request", "request_for", "request_in_words"]
+__all__ = ["Choice", "Messages", "Request", "dialect_of", "request_for", "request_in_words"]
 
 Choice: TypeAlias = str | Sequence[str]
 """`"auto"`, `"required"`, `"none"`, the name of a tool, or a list of names."""
@@ -68,6 +67,22 @@ def request_in_words(session: Session, answer: Tool, choice: Choice, messages: M
     schema = options["response_format"]["json_schema"]["schema"]
     schema["anyOf"] = [each for each in schema["anyOf"] if each["properties"]["name"]["const"] in may]
     return Request(messages, [], options)
+
+
+def dialect_of(session: Session, name: str) -> BoundDialect:
+    """The dialect of that name over what a session offers; where its toolkit loads no plugins, that of the library.
+
+    Raises `UnknownNameError` if there is none.
+    """
+    try:
+        return session.dialect(name)
+    except UnknownNameError:
+        from pegboard_dialects import provide_dialects
+
+        library = {each.name: each for each in provide_dialects()}
+        if name not in library:
+            raise
+        return BoundDialect(library[name], session)
 
 
 def _offering(session: Session, answer: Tool | None, dialect: str) -> BoundDialect:
