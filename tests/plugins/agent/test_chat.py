@@ -222,6 +222,26 @@ class TestChat:
         assert done.returncode != 0
         assert said in done.stderr
 
+    @pytest.mark.parametrize(
+        ("provider", "module", "member"),
+        [
+            ("anthropic", "_anthropic", "messages"),
+            ("gemini", "_gemini", "contents"),
+            ("openai", "_openai", "messages"),
+            ("responses", "_responses", "input"),
+        ],
+    )
+    def test_each_provider_is_asked_in_its_own_format(
+        self, tmp_path: Path, provider: str, module: str, member: str
+    ) -> None:
+        pytest.importorskip(f"pegboard_agent.{module}")
+        with ScriptedServer(Failing(400, "no such model")) as server:
+            done = chat(server, tmp_path, "hi\n", "--provider", provider)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert done.stderr.endswith("answered 400: no such model\n")
+        assert "hi" in str(server.requests[0][member])
+        assert ("tool_choice" in server.requests[0], "tools" in server.requests[0]) == (False, True)
+
     def test_a_model_has_to_be_named(self) -> None:
         done = subprocess.run(
             [sys.executable, "-c", RUN], capture_output=True, check=False, encoding="utf-8", timeout=60
