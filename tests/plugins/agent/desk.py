@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+import json
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any
 
 from pegboard import ExecutionPolicy, Toolkit, tool
@@ -48,6 +49,39 @@ def agent_on(server: ScriptedServer, *tools: Any, **options: Any) -> Agent:
     toolkit = Toolkit(plugins=())
     toolkit.register(*(tools or (WeatherService(), Calculator())))
     return Agent("Assistant", model_of(server), toolkit, **options)
+
+
+class Scripted:
+    """A model in the program itself: what it says, one after another, as texts, messages or whole chunks.
+
+    `messages`, `tools` and `options` are those of each request; `usage` is what each response reports.
+    """
+
+    def __init__(self, *said: Any, forever: Any = None, usage: Any = ..., **attributes: Any) -> None:
+        self._said = list(said)
+        self._forever = forever
+        self._usage = {"prompt_tokens": 10, "completion_tokens": 5} if usage is ... else usage
+        self.messages: list[list[dict[str, Any]]] = []
+        self.tools: list[list[Any]] = []
+        self.options: list[dict[str, Any]] = []
+        vars(self).update(attributes)
+
+    async def stream(self, messages: list[Any], tools: list[Any], **options: Any) -> AsyncIterator[Any]:
+        self.messages.append(list(messages))
+        self.tools.append(list(tools))
+        self.options.append(options)
+        said = self._said.pop(0) if self._said else self._forever
+        assert said is not None, "the script is over"
+        message = {"content": said} if isinstance(said, str) else said
+        whole = {"choices": [{"message": message, "finish_reason": "stop"}], "usage": self._usage}
+        yield message if "choices" in message else whole
+
+
+def calls(*named: tuple[str, dict[str, Any]]) -> dict[str, Any]:
+    """A message with these calls."""
+    functions = [{"name": name, "arguments": json.dumps(arguments)} for name, arguments in named]
+    made = [{"id": f"c{n}", "type": "function", "function": each} for n, each in enumerate(functions)]
+    return {"content": None, "tool_calls": made}
 
 
 def half_said(finish: str) -> Raw:

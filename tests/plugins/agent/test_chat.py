@@ -11,7 +11,7 @@ import pytest
 
 from pegboard import ApprovalRequest, Toolkit
 from pegboard_agent._chat import _approve
-from pegboard_testing import Broken, Failing, ScriptedServer, fake_distribution
+from pegboard_testing import Broken, Failing, Raw, ScriptedServer, fake_distribution
 from tests.plugins.agent.desk import KEY, half_said
 from tests.support.waiting import eventually
 
@@ -193,6 +193,54 @@ class TestChat:
                 said = process.communicate(timeout=30)[1]
         assert (process.returncode, said) == (130, b"pegboard chat: interrupted\n")
         assert '"hi"' in (tmp_path / "talk.jsonl").read_text("utf-8")
+
+    def test_what_a_model_thought_is_no_answer(self, tmp_path: Path) -> None:
+        thought = '{"choices": [{"delta": {"reasoning_content": "Let me\\nsee\\u001b[2J."}}]}'
+        said = '{"choices": [{"delta": {"content": "Yes."}, "finish_reason": "stop"}]}'
+        with ScriptedServer(Raw(f"data: {thought}\n\ndata: {said}\n\ndata: [DONE]\n\n")) as server:
+            done = chat(server, tmp_path, "Is it?\n")
+        assert (done.returncode, done.stdout) == (0, "Yes.\n")
+        assert done.stderr == "[thought] Let me see\\x1b[2J.\n"
+
+    @pytest.mark.parametrize(("limit", "asked"), [("--max-requests", 2), ("--max-tokens", 1)])
+    def test_a_limit_that_is_reached_is_one_sentence(self, tmp_path: Path, limit: str, asked: int) -> None:
+        with ScriptedServer(forever=("add", {"a": 1, "b": 2})) as server:
+            done = chat(server, tmp_path, "for ever\n", limit, "2")
+        assert (done.returncode, done.stdout, len(server.requests)) == (1, "", asked)
+        assert done.stderr.splitlines()[-1].startswith(f"pegboard chat: limits.{limit.removeprefix('--max-')}: ")
+
+    @pytest.mark.parametrize(
+        ("options", "said"),
+        [
+            (["--max-requests", "0"], "pegboard chat: requests is a whole number >= 1"),
+            (["--provider", "acme"], "invalid choice: 'acme'"),
+        ],
+    )
+    def test_options_that_there_are_not(self, tmp_path: Path, options: list[str], said: str) -> None:
+        with ScriptedServer() as server:
+            done = chat(server, tmp_path, "hi\n", *options)
+        assert done.returncode != 0
+        assert said in done.stderr
+
+    @pytest.mark.parametrize(
+        ("provider", "module", "member"),
+        [
+            ("anthropic", "_anthropic", "messages"),
+            ("gemini", "_gemini", "contents"),
+            ("openai", "_openai", "messages"),
+            ("responses", "_responses", "input"),
+        ],
+    )
+    def test_each_provider_is_asked_in_its_own_format(
+        self, tmp_path: Path, provider: str, module: str, member: str
+    ) -> None:
+        pytest.importorskip(f"pegboard_agent.{module}")
+        with ScriptedServer(Failing(400, "no such model")) as server:
+            done = chat(server, tmp_path, "hi\n", "--provider", provider)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert done.stderr.endswith("answered 400: no such model\n")
+        assert "hi" in str(server.requests[0][member])
+        assert ("tool_choice" in server.requests[0], "tools" in server.requests[0]) == (False, True)
 
     def test_a_model_has_to_be_named(self) -> None:
         done = subprocess.run(

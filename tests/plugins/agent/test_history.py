@@ -14,7 +14,7 @@ from pegboard import Status, tool
 from pegboard_agent import Agent, AgentStoppedError, CallEnded, Memory
 from pegboard_agent._messages import to_send
 from pegboard_testing import Failing, Raw, ScriptedServer
-from tests.plugins.agent.desk import agent_on, events_of, faults_of
+from tests.plugins.agent.desk import agent_on, events_of, faults_of, model_of
 
 BROKEN = [
     "",
@@ -284,7 +284,7 @@ class TestNothingToGoOnWith:
 class TestTheLastRequest:
     @pytest.mark.parametrize("choice", ["required", {"type": "function", "function": {"name": "add"}}])
     @pytest.mark.parametrize("output", [None, int])
-    def test_has_no_choice_among_tools_that_are_not_there(self, choice: Any, output: Any) -> None:
+    def test_has_the_same_tools_and_may_call_none(self, choice: Any, output: Any) -> None:
         call = ("add", {"a": 1, "b": 2})
         last = "3" if output is None else ("final_answer", {"answer": 3})
         with ScriptedServer(call, last) as server:
@@ -293,5 +293,12 @@ class TestTheLastRequest:
             assert agent.call_sync("1 + 2?").text == "3"
         first, second = server.requests
         assert (first["tool_choice"], first["parallel_tool_calls"]) == (choice, False)
-        assert second.get("tool_choice") == ("required" if output is int and choice == "required" else None)
-        assert ("parallel_tool_calls" in second) == (output is int)
+        assert (second["tool_choice"], second["parallel_tool_calls"]) == ("none", False)
+        assert second["tools"] == first["tools"]
+
+    def test_says_nothing_of_tools_where_there_are_none(self) -> None:
+        cut = {"delta": {"tool_calls": [call_of("add", "{}")]}, "finish_reason": "tool_calls"}
+        with ScriptedServer(streamed(cut), "3") as server:
+            agent = Agent("A", model_of(server, tool_choice="required"), max_iterations=1)
+            assert agent.call_sync("1 + 2?").text == "3"
+        assert not any("tools" in request or "tool_choice" in request for request in server.requests)

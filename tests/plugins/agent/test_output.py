@@ -80,10 +80,13 @@ class TestOutput:
         assert faults_of(told) == []
         assert [message["content"][:5] for message in told[-2:]] == ["3.0", "Error"]
 
-    def test_after_the_last_step_it_is_the_only_tool(self) -> None:
-        with ScriptedServer(("add", {"a": 1, "b": 2}), ("final_answer", {"answer": 3})) as server:
+    @pytest.mark.parametrize("last", [("final_answer", {"answer": 3}), "3", "```json\n3\n```"])
+    def test_after_the_last_step_it_is_asked_for_in_words(self, last: Any) -> None:
+        with ScriptedServer(("add", {"a": 1, "b": 2}), last) as server:
             happened = events_of(agent_on(server, output=int, max_iterations=1), "1 + 2?")
-        assert [each["function"]["name"] for each in server.requests[1]["tools"]] == ["final_answer"]
+        first, second = server.requests
+        assert (second["tools"], second["tool_choice"]) == (first["tools"], "none")
+        assert second["messages"][-1]["content"].endswith('nothing but JSON: the argument "answer" of final_answer.')
         assert isinstance(happened[-1], Final)
         assert happened[-1].message.data == 3
 

@@ -12,24 +12,42 @@ from typing import TYPE_CHECKING, Any
 from pegboard import Command, hookimpl
 
 if TYPE_CHECKING:
-    from pegboard_agent._agent import Agent, AgentStoppedError
-    from pegboard_agent._events import CallEnded, CallStarted, ChunkEvent, Event, Final, Parked, Stopped, TextDelta
+    from pegboard_agent._agent import Agent
+    from pegboard_agent._events import (
+        ApprovalNeeded,
+        CallEnded,
+        CallStarted,
+        ChunkEvent,
+        Event,
+        Final,
+        Parked,
+        ReasoningDelta,
+        Stopped,
+        TextDelta,
+    )
+    from pegboard_agent._limits import Limits
     from pegboard_agent._memory import Memory
     from pegboard_agent._messages import Message
     from pegboard_agent._model import RESTARTED, ChatModel, ModelError
     from pegboard_agent._openai import OpenAIChat
+    from pegboard_agent._run import AgentStoppedError
+    from pegboard_agent._usage import Usage
 
 __all__ = ["RESTARTED", "Agent", "AgentStoppedError", "ChatModel", "Memory", "Message", "ModelError", "OpenAIChat"]
-__all__ += ["CallEnded", "CallStarted", "ChunkEvent", "Event", "Final", "Parked", "Stopped", "TextDelta"]
+__all__ += ["ApprovalNeeded", "CallEnded", "CallStarted", "ChunkEvent", "Event", "Final", "Parked", "ReasoningDelta"]
+__all__ += ["Limits", "Stopped", "TextDelta", "Usage"]
 __all__ += ["provide_commands"]
 
 _HOMES = {
-    "_agent": "Agent AgentStoppedError",
-    "_events": "CallEnded CallStarted ChunkEvent Event Final Parked Stopped TextDelta",
+    "_agent": "Agent",
+    "_events": "ApprovalNeeded CallEnded CallStarted ChunkEvent Event Final Parked ReasoningDelta Stopped TextDelta",
+    "_limits": "Limits",
     "_memory": "Memory",
     "_messages": "Message",
     "_model": "RESTARTED ChatModel ModelError",
     "_openai": "OpenAIChat",
+    "_run": "AgentStoppedError",
+    "_usage": "Usage",
 }
 _home_of = {name: home for home, names in _HOMES.items() for name in names.split()}
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Container
 from typing import Any, Final, final
 
-from pegboard import Toolkit, TypeHandler
+from pegboard import Tool, Toolkit, TypeHandler
 
-__all__ = ["FINAL_ANSWER", "Answer", "WrongAnswerError"]
+__all__ = ["Answer", "WrongAnswerError"]
 
 FINAL_ANSWER: Final = "final_answer"
 _FENCED: Final = re.compile(r"\s*```(?:json)?\s*(.*?)\s*```\s*", re.DOTALL)
@@ -37,16 +38,27 @@ class Answer:
         )
         (tool,) = self._board.register(final_answer)
         self._is_text = output is str
-        self._function = {"name": FINAL_ANSWER, "description": tool.description, "parameters": tool.parameters}
-        members = tool.parameters["properties"]["answer"]
+        parameters = tool.parameters
+        members = parameters["properties"]["answer"]
         self._is_record = members.get("type") == "object" and "properties" in members
         if self._is_record:
-            definitions = {"$defs": tool.parameters["$defs"]} if "$defs" in tool.parameters else {}
-            self._function["parameters"] = {**members, **definitions}
+            definitions = {"$defs": parameters["$defs"]} if "$defs" in parameters else {}
+            parameters = {**members, **definitions}
+        self._tool = Tool.external(FINAL_ANSWER, tool.description, parameters)
 
-    def definition(self, name: str) -> dict[str, Any]:
-        """The tool as chat completions take it."""
-        return {"type": "function", "function": {**self._function, "name": name}}
+    def tool_beside(self, names: Container[str]) -> Tool:
+        """The tool, under a name that none of these is: the same one with underscores after it, if need be."""
+        name = FINAL_ANSWER
+        while name in names:
+            name += "_"
+        return self._tool.evolve(name=name)
+
+    def how_to_write(self, name: str) -> str:
+        """How to answer in words where the tool, of that name, cannot be called; empty where any text will do."""
+        if self._is_text:
+            return ""
+        what = "the arguments" if self._is_record else 'the argument "answer"'
+        return f" Write nothing but JSON: {what} of {name}."
 
     def read(self, reply: str, *, in_words: bool) -> tuple[str, Any]:
         """What the tool was called with, or what was said instead: as text, and as its type.

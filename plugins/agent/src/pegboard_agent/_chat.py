@@ -8,18 +8,35 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable
 from contextlib import aclosing, redirect_stdout
+from importlib import import_module
 from typing import Any, TextIO
 
 from pegboard import ApprovalRequest, PegboardError, Toolkit
 from pegboard.inspection import spelled_out
 from pegboard_agent._agent import Agent
-from pegboard_agent._events import CallEnded, CallStarted, ChunkEvent, Event, Final, Parked, Stopped, TextDelta
+from pegboard_agent._events import (
+    CallEnded,
+    CallStarted,
+    ChunkEvent,
+    Event,
+    Final,
+    Parked,
+    ReasoningDelta,
+    Stopped,
+    TextDelta,
+)
+from pegboard_agent._limits import Limits
 from pegboard_agent._memory import Memory
-from pegboard_agent._openai import OPENAI, OpenAIChat
 
 __all__ = ["run"]
 
 LONGEST_LINE = 500
+MODELS = {
+    "anthropic": "_anthropic.AnthropicChat",
+    "gemini": "_gemini.GeminiChat",
+    "openai": "_openai.OpenAIChat",
+    "responses": "_responses.OpenAIResponses",
+}
 
 
 def run(arguments: list[str]) -> int:
@@ -44,13 +61,17 @@ def _parser() -> ArgumentParser:
     parser = ArgumentParser(
         prog="pegboard chat",
         description="Talk to a model that has the board's tools: each line is a message. Answers go to standard "
-        "output, all else to standard error. The key comes from OPENAI_API_KEY, for DashScope from DASHSCOPE_API_KEY.",
+        "output, all else to standard error. The key comes from the variable that the provider's own client reads, "
+        "such as OPENAI_API_KEY or ANTHROPIC_API_KEY, for DashScope's addresses from DASHSCOPE_API_KEY.",
     )
     add = parser.add_argument
     add("--model", required=True, metavar="NAME", help="the model, by the server's name for it")
-    add("--base-url", default=OPENAI, metavar="URL", help="an OpenAI-compatible server; else %(default)s")
+    add("--provider", default="openai", choices=MODELS, help="how the server is spoken to; else %(default)s")
+    add("--base-url", metavar="URL", help="the server, up to and with the version; else the provider's own")
     add("--system", default="", metavar="TEXT", help="what the model is told first")
     add("--group", action="append", default=[], metavar="NAMES", help="activate these groups of tools too: a,b")
+    add("--max-requests", type=int, metavar="N", help="ask the model at most so often for one message")
+    add("--max-tokens", type=int, metavar="N", help="stop a message that has taken so many tokens")
     add("--session", metavar="FILE", help="keep the conversation in this file, and go on with it")
     return parser
 
@@ -60,10 +81,13 @@ def _talk(options: Namespace, toolkit: Toolkit, out: TextIO) -> bool:
     for problem in toolkit.problems:
         _say(f"pegboard chat: {problem}")
     _activate(toolkit, [name.strip() for names in options.group for name in names.split(",") if name.strip()])
-    model = OpenAIChat(options.model, base_url=options.base_url)
+    server = {} if options.base_url is None else {"base_url": options.base_url}
+    module, name = MODELS[options.provider].split(".")
+    model = getattr(import_module(f"{__package__}.{module}"), name)(options.model, **server)
     prompt, approver = ("> ", _approve) if sys.stdin.isatty() else ("", None)
-    memory = Memory(options.session)
-    agent = Agent("chat", model, toolkit, system_prompt=options.system, memory=memory, approver=approver)
+    limits = Limits(requests=options.max_requests, tokens=options.max_tokens)
+    agent = Agent("chat", model, toolkit, memory=Memory(options.session), approver=approver, limits=limits)
+    agent.system_prompt = options.system
     answered = not agent.owed() or asyncio.run(_answer(agent, None, out))  # the last program ended in the middle
     while answered and (line := _read(prompt)):
         answered = not line.strip() or asyncio.run(_answer(agent, line.strip(), out))
@@ -87,9 +111,16 @@ async def _answer(agent: Agent, message: str | None, out: TextIO) -> bool:
     """Show what an agent does, to a terminal as it comes, to a pipe the answer alone. False if there is no answer."""
     live = out.isatty()
     ended = midline = False
+    thought = ""
     async with aclosing(agent.stream(message)) as events:
         async for event in events:
             ended = isinstance(event, (Final, Parked))
+            if isinstance(event, ReasoningDelta):
+                thought += event.text
+                continue
+            if thought:
+                _say("\n" * midline + f"[thought] {' '.join(thought.split())}"[:LONGEST_LINE])
+                thought, midline = "", False
             if isinstance(event, TextDelta):
                 out.write(spelled_out(event.text) if live else "")
                 midline = live

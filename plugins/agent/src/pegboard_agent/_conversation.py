@@ -9,10 +9,12 @@ from contextlib import aclosing, asynccontextmanager
 from functools import partial
 from typing import Any, Final, TypeAlias, cast, final
 
-from pegboard import BoundDialect, Chunk, Fault, Session, Status, Suspend, ToolCall, ToolResult, UnknownNameError
+from pegboard import Chunk, Fault, Session, Status, Suspend, ToolCall, ToolResult
 from pegboard_agent._events import CallEnded, CallStarted, ChunkEvent, Event
+from pegboard_agent._limits import Meter
 from pegboard_agent._memory import Memory
-from pegboard_agent._messages import CUT_OFF, openai_dialect, to_send
+from pegboard_agent._messages import CUT_OFF, to_send
+from pegboard_agent._request import dialect_of
 
 __all__ = ["Conversation", "Emit"]
 
@@ -22,6 +24,7 @@ CANCELLED: Final = "the call was cancelled"
 CUT: Final = "the message was cut off before its end, so none of its calls ran; make fewer or shorter ones"
 LOST: Final = "Error: the answer of this call was lost"
 MAY_HAVE_RUN: Final = "the program ended while this call may have been running; it was not run again"
+TOO_MANY: Final = "this call did not run: no more tool calls are allowed now"
 REPEATED: Final = (
     "(You have made this very call before. If that brought nothing new, go on with what you know, or answer.)"
 )
@@ -42,8 +45,10 @@ class Conversation:
         self.begun: set[tuple[str, str]] = set()
         self.open: dict[str, Any] | None = None
         self.caller: Conversation | None = None
+        self.meter: Meter | None = None  # of the run that it is in, or of its last one
+        self.system_prompt: str | None = None  # if a function gave it
         self.session = session.session(context=self)
-        self.dialect = _dialect(self.session)
+        self.dialect = dialect_of(self.session, "openai")
         self._own = session
         self._keep = partial(memory.append, session_id=session_id)
         self._answers: dict[int, list[dict[str, Any]]] = {}
@@ -105,6 +110,8 @@ class Conversation:
             self._answers, self._parked, self._prepared = {}, {}, {}
         elif "begun" in record:
             self.begun.add((record["agent"], record["begun"]))
+        elif "system_prompt" in record:
+            self.system_prompt = record["system_prompt"]
         elif "parked" in record:
             self._parked[record["parked"]] = record.get("reason", "")
         elif self.open is not None and record["answers"] < len(self.open["tool_calls"]):
@@ -144,8 +151,8 @@ class Conversation:
             self._prepared[number] = prepared
         return prepared
 
-    async def perform(self, context: Any, emit: Emit) -> tuple[str, ...]:
-        """Run the calls that are owed an answer; the ids of those that wait for it still."""
+    async def perform(self, context: Any, emit: Emit, meter: Meter) -> tuple[str, ...]:
+        """Run the calls that are owed an answer, as far as they may begin; the ids of those that wait for it still."""
         if self.open is not None and CUT_OFF in self.open:
             for result in self.refuse(CUT):
                 emit(CallEnded(result))
@@ -154,9 +161,13 @@ class Conversation:
             self.refuse(MAY_HAVE_RUN, [number for number, call in owed.items() if self._may_not_run_twice(call)])
         waiting = {number for number, call in owed.items() if call.status is Status.SUSPENDED}
         running = {number: owed[number] for number in owed if number not in waiting and number not in self._answers}
-        for number, call in running.items():
-            if number not in self._parked:
-                emit(CallStarted(call))
+        beginning = [number for number in running if number not in self._parked]
+        admitted = meter.admit(len(beginning))
+        for result in self.refuse(TOO_MANY, beginning[admitted:], Status.DENIED):
+            emit(CallEnded(result))
+        for number in beginning[:admitted]:
+            emit(CallStarted(running[number]))
+        running = {number: call for number, call in running.items() if number not in self._answers}
         stream = cast("AsyncGenerator[Any]", self.session.stream(list(running.values()), context=context))
         try:
             async with aclosing(stream) as events:
@@ -171,8 +182,10 @@ class Conversation:
                         self._answer(number, event)
                         emit(CallEnded(event))
         finally:  # cancelled: what has ended keeps its result
-            for number in running.keys() - waiting - self._answers.keys():
-                self._answer(number, running[number].result or _refused(running[number], CANCELLED, Status.CANCELLED))
+            for number in sorted(running.keys() - waiting - self._answers.keys()):
+                result = running[number].result or _refused(running[number], CANCELLED, Status.CANCELLED)
+                self._answer(number, result)
+                emit(CallEnded(result))
         return tuple(owed[number].id for number in sorted(waiting))
 
     def _parks(self, number: int, result: ToolResult) -> bool:
@@ -192,10 +205,10 @@ class Conversation:
         hints = self.session[call.name].hints
         return hints.idempotent is False or hints.destructive is True
 
-    def refuse(self, why: str, numbers: Iterable[int] | None = None) -> list[ToolResult]:
+    def refuse(self, why: str, numbers: Iterable[int] | None = None, status: Status = Status.ERROR) -> list[ToolResult]:
         """Answer calls, without `numbers` all that are owed an answer, with why they do not run."""
         owed = self.owed()
-        refused = {number: _refused(owed[number], why) for number in (owed if numbers is None else numbers)}
+        refused = {number: _refused(owed[number], why, status) for number in (owed if numbers is None else numbers)}
         for number, result in refused.items():
             self._answer(number, result)
         return list(refused.values())
@@ -213,11 +226,3 @@ class Conversation:
 
 def _refused(call: ToolCall, why: str, status: Status = Status.ERROR) -> ToolResult:
     return ToolResult(call.id, call.name, status, f"Error: {why}", error=Fault(status.value, why))
-
-
-def _dialect(session: Session) -> BoundDialect:
-    """The board's own dialect; where the toolkit loads no plugins, that of the library."""
-    try:
-        return session.dialect("openai")
-    except UnknownNameError:
-        return BoundDialect(openai_dialect(), session)

@@ -26,8 +26,8 @@ class Memory:
     made here. Raises OSError for what is no regular file: a link, a FIFO, a device.
 
     Each conversation is a list of records: messages as chat completions take them, `{"answers": n, "messages": [...]}`
-    for call number n of the last message, `{"parked": n, ...}` for one that waits, and `{"begun": id, "agent": name}`
-    for a conversation with a sub-agent.
+    for call number n of the last message, `{"parked": n, ...}` for one that waits, `{"begun": id, "agent": name}`
+    for a conversation with a sub-agent, and `{"system_prompt": text}` for what a function gave as that.
     """
 
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
@@ -99,6 +99,8 @@ def _is_record(record: Any) -> bool:
         return _is_message(record)
     if "begun" in record:
         return isinstance(record["begun"], str) and isinstance(record.get("agent"), str)
+    if "system_prompt" in record:
+        return isinstance(record["system_prompt"], str)
     if "parked" in record:
         return _is_number(record["parked"]) and isinstance(record.get("reason", ""), str)
     messages = record.get("messages")

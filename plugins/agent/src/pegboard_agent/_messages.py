@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, Final, NoReturn
 
 from attrs import field, frozen
 
 from pegboard import Block, ImageBlock, TextBlock, ToolResult
+from pegboard_agent._json_data import json_data
+from pegboard_agent._usage import Usage
 
-__all__ = ["CUT_OFF", "Message", "openai_dialect", "to_send"]
+__all__ = ["CUT_OFF", "Message", "library_dialect", "openai_dialect", "to_send"]
 
 CUT_OFF: Final = "cut_off"
 """A member of a message with calls: it was cut off, and so they do not run."""
@@ -35,22 +37,32 @@ class Message:
     """One message: text, or content blocks. `name` is its sender.
 
     An agent's answer holds `data`, the typed value where one was asked for, and `usage`, the tokens of all requests
-    that it took. `parked` are the ids of calls that wait for their answers: then it is no answer yet. One that
-    `is_cut_off` ends where the server's length limit was reached, and not where the model was done.
+    that it took. `parked` are the ids of calls that wait for their answers: then it is no answer yet. `stopped` names
+    the limit that the run has reached, and it is no answer either. One that `is_cut_off` ends where the server's length
+    limit was reached, and not where the model was done.
     """
 
     role: str
     content: str | tuple[Block, ...] = field(default="", converter=_content)
     name: str | None = None
     data: Any = field(default=None, kw_only=True)
-    usage: Mapping[str, int] = field(factory=dict, kw_only=True)
+    usage: Usage = field(default=Usage(), kw_only=True)
     parked: tuple[str, ...] = field(default=(), kw_only=True)
+    stopped: str | None = field(default=None, kw_only=True)
     is_cut_off: bool = field(default=False, kw_only=True)
 
     @property
     def text(self) -> str:
         """All text, joined by line breaks."""
         return self.content if isinstance(self.content, str) else "\n".join(b.text for b in self.content if b.text)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The message as JSON carries it: its attributes, blocks by their `to_dict()`, `data` as the model gave it."""
+        content = self.content if isinstance(self.content, str) else [block.to_dict() for block in self.content]
+        data = self.data if self.data is None or isinstance(self.data, str) else _read(self.text)
+        told = {"data": data, "usage": self.usage.to_dict(), "parked": self.parked, "stopped": self.stopped}
+        members = {"role": self.role, "content": content, "name": self.name, **told, "is_cut_off": self.is_cut_off}
+        return {name: json_data(member) for name, member in members.items()}
 
     def to_openai(self) -> dict[str, Any]:
         """The message as chat completions take it. Raises ValueError for a block that has no place there."""
@@ -61,9 +73,22 @@ class Message:
 
 def openai_dialect() -> Any:
     """The library's own dialect for chat completions, also where a toolkit loads no plugins."""
+    return library_dialect("openai")
+
+
+def library_dialect(name: str) -> Any:
+    """A dialect of the library's own, as plain functions."""
     from pegboard_dialects import provide_dialects
 
-    return next(each for each in provide_dialects() if each.name == "openai")
+    return next(each for each in provide_dialects() if each.name == name)
+
+
+def _read(text: str) -> Any:
+    """The JSON in a text; the text itself where there is none."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
 
 
 def _part(block: Block) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from inspect import isawaitable
-from typing import Any, Final, Protocol, final, runtime_checkable
+from typing import Any, Final, NamedTuple, Protocol, final, runtime_checkable
 from uuid import uuid4
 
 from pegboard import BoundDialect, PegboardError, describe_exception
@@ -58,12 +58,20 @@ async def streamed(
             await close()
 
 
+class Piece(NamedTuple):
+    """What a chunk adds to a response."""
+
+    text: str
+    reasoning: str
+
+
 @final
 class Reply:
     """One response of a model, as far as its chunks have come."""
 
     def __init__(self) -> None:
-        self._shown = ""  # of a response that began anew: who reads along has this already
+        # Of a response that began anew: who reads along has these already.
+        self._shown = self._shown_reasoning = ""
         self.usage: Mapping[str, Any] = {}
         self._begin()
 
@@ -94,13 +102,14 @@ class Reply:
         has_none = bool(calls) and not calls[-1]["function"]["arguments"].strip()
         return self.is_at_its_limit or self.finish == "content_filter" or (unsaid and has_none)
 
-    def feed(self, chunk: Any) -> str:
-        """Take in a chunk; return the text in it that was not returned before."""
+    def feed(self, chunk: Any) -> Piece:
+        """Take in a chunk; return the text and the reasoning in it that were not returned before."""
         plain: Mapping[str, Any] = chunk if isinstance(chunk, Mapping) else chunk.model_dump()
         if plain.get("restarted"):
             self._shown = self._shown or self.text
+            self._shown_reasoning = self._shown_reasoning or "".join(self._reasoning)
             self._begin()
-            return ""
+            return Piece("", "")
         usage = plain.get("usage")
         self.usage = usage if isinstance(usage, Mapping) else self.usage
         for choice in (plain.get("choices") or ())[:1]:
@@ -108,9 +117,9 @@ class Reply:
             self._fragments += [call for call in said.get("tool_calls") or () if isinstance(call, Mapping)]
             self.finish = choice.get("finish_reason") or self.finish
             self._is_whole = self._is_whole or bool(choice.get("message"))
-            self._reasoning.append(_text(said.get("reasoning_content")))
-            return self._unseen(_text(said.get("content")) or _text(said.get("refusal")))
-        return ""
+            reasoning = self._unseen_reasoning(_text(said.get("reasoning_content")))
+            return Piece(self._unseen(_text(said.get("content")) or _text(said.get("refusal"))), reasoning)
+        return Piece("", "")
 
     def _unseen(self, text: str) -> str:
         self._texts.append(text)
@@ -120,6 +129,16 @@ class Reply:
             return ""
         seen, self._shown = self._shown, ""
         return self.text[len(seen) :] if self.text.startswith(seen) else f"\n{self.text}"
+
+    def _unseen_reasoning(self, text: str) -> str:
+        self._reasoning.append(text)
+        if not self._shown_reasoning or not text:
+            return text
+        now = "".join(self._reasoning)
+        if self._shown_reasoning.startswith(now):
+            return ""
+        seen, self._shown_reasoning = self._shown_reasoning, ""
+        return now[len(seen) :] if now.startswith(seen) else f"\n{now}"
 
     def message(self, dialect: BoundDialect) -> dict[str, Any]:
         """The message in it, as the conversation keeps it: each call has an id.

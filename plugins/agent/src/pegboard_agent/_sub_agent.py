@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 
 from pegboard import DataBlock, Emitter, Session, ToolCall, ToolError
 from pegboard_agent._conversation import Conversation
-from pegboard_agent._events import CallEnded, CallStarted, ChunkEvent, Event, TextDelta
+from pegboard_agent._events import ApprovalNeeded, CallEnded, CallStarted, ChunkEvent, Event, ReasoningDelta, TextDelta
 
 __all__ = ["Begun", "caller_of", "report", "tool_name"]
 
@@ -61,13 +61,18 @@ def caller_of(call: ToolCall) -> Conversation | None:
 def report(event: Event, emitter: Emitter, agent: str) -> None:
     """Emit what a sub-agent does as a chunk of the call that waits for it."""
     match event:
-        case TextDelta():
-            emitter.emit(event.text)
+        case TextDelta(text):
+            emitter.emit(text)
+        case ReasoningDelta(text):
+            emitter.emit(DataBlock({"agent": agent, "event": "reasoning_delta", "text": text}))
         case ChunkEvent():
             emitter.emit(event.chunk.content)
         case CallStarted(call):
             fields = {"call_id": call.id, "name": call.name, "arguments": call.arguments}
             emitter.emit(DataBlock({"agent": agent, "event": "call_started", **fields}))
+        case ApprovalNeeded(request):
+            asked = {"call_id": request.call_id, "name": request.tool.name, "arguments": dict(request.arguments)}
+            emitter.emit(DataBlock({"agent": agent, "event": "approval_needed", **asked, "reason": request.reason}))
         case CallEnded(result):
             ended = {"call_id": result.call_id, "name": result.name, "status": result.status.value}
             emitter.emit(DataBlock({"agent": agent, "event": "call_ended", **ended}))

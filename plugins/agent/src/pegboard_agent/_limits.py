@@ -1,0 +1,96 @@
+"""Limits: how much one run of an agent may take, and how much it has taken."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any, Final, final
+
+from attrs import field, frozen
+
+from pegboard_agent._usage import Usage
+
+__all__ = ["Limits", "Meter"]
+
+
+def _at_least(least: int) -> Callable[[Any, Any, Any], None]:
+    def validate(limits: Any, attribute: Any, given: Any) -> None:
+        if given is not None and (type(given) is not int or given < least):
+            raise ValueError(f"{attribute.name} is a whole number >= {least}, or None for no limit, not {given!r}")
+
+    return validate
+
+
+def _seconds(limits: Any, attribute: Any, given: Any) -> None:
+    is_number = isinstance(given, (int, float)) and not isinstance(given, bool)
+    if given is not None and not (is_number and 0 < given < math.inf):
+        raise ValueError(f"{attribute.name} is a number above 0, or None for no limit, not {given!r}")
+
+
+@frozen(kw_only=True)
+class Limits:
+    """How much one run of an agent may take; None: no limit.
+
+    `requests` to the model, `tool_calls` that begin, `tokens` of input and output as far as servers report them, and
+    `seconds` from the beginning of the run to its end. Raises ValueError for what is no such number.
+    """
+
+    requests: int | None = field(default=None, validator=_at_least(1))
+    tool_calls: int | None = field(default=None, validator=_at_least(0))
+    tokens: int | None = field(default=None, validator=_at_least(1))
+    seconds: float | None = field(default=None, validator=_seconds)
+
+
+NO_LIMITS: Final = Limits()
+
+
+@final
+class Meter:
+    """What a run has taken. All of it counts for the runs above too, those of the agents that wait for this one."""
+
+    def __init__(self, limits: Limits = NO_LIMITS, above: Meter | None = None) -> None:
+        self.limits = limits
+        self.usage = Usage()
+        self._calls = 0
+        self._has_refused = False
+        self._above = above
+
+    def _all(self) -> Iterator[Meter]:
+        meter: Meter | None = self
+        while meter is not None:
+            yield meter
+            meter = meter._above
+
+    def count(self, usage: Usage) -> None:
+        """Count what a request took."""
+        for meter in self._all():
+            meter.usage += usage
+
+    def count_request(self) -> None:
+        """Count a request that is about to be sent."""
+        self.count(Usage(requests=1))
+
+    def admit(self, wanted: int) -> int:
+        """How many of so many calls may begin; these are counted."""
+        admitted = min(wanted, *(meter._left(wanted) for meter in self._all()))
+        for meter in self._all():
+            meter._has_refused = meter._has_refused or meter._left(wanted) < wanted
+            meter._calls += admitted
+        return admitted
+
+    def _left(self, wanted: int) -> int:
+        most = self.limits.tool_calls
+        return wanted if most is None else most - self._calls
+
+    @property
+    def reached(self) -> str | None:
+        """The limit that is reached, of this run or of one above, in a sentence; None if there is none."""
+        for meter in self._all():
+            limits, usage = meter.limits, meter.usage
+            if meter._has_refused:
+                return f"limits.tool_calls: the model asked for more than {limits.tool_calls} calls"
+            if limits.requests is not None and usage.requests >= limits.requests:
+                return f"limits.requests: no answer after {usage.requests} requests to the model"
+            if limits.tokens is not None and usage.total_tokens >= limits.tokens:
+                return f"limits.tokens: no answer after {usage.total_tokens} tokens, of {limits.tokens} at most"
+        return None
