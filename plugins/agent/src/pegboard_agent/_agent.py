@@ -285,9 +285,9 @@ class Run:
         try:
             async with streamed(model, messages, definitions, options) as chunks:
                 async for chunk in chunks:
-                    text = reply.feed(chunk)
-                    if text and self._native:
-                        self._emit(TextDelta(text))
+                    piece = reply.feed(chunk)
+                    if piece.text and self._native:
+                        self._emit(TextDelta(piece.text))
         except Exception as error:
             raise AgentStoppedError(why_it_failed(error)) from error
         self._usage.update({key: count for key, count in reply.usage.items() if type(count) is int})
