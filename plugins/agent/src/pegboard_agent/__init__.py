@@ -13,23 +13,30 @@ from pegboard import Command, hookimpl
 
 if TYPE_CHECKING:
     from pegboard_agent._agent import Agent, AgentStoppedError
+    from pegboard_agent._anthropic import AnthropicChat
     from pegboard_agent._events import CallEnded, CallStarted, ChunkEvent, Event, Final, Parked, Stopped, TextDelta
+    from pegboard_agent._gemini import GeminiChat
     from pegboard_agent._memory import Memory
     from pegboard_agent._messages import Message
     from pegboard_agent._model import RESTARTED, ChatModel, ModelError
     from pegboard_agent._openai import OpenAIChat
+    from pegboard_agent._responses import OpenAIResponses
 
-__all__ = ["RESTARTED", "Agent", "AgentStoppedError", "ChatModel", "Memory", "Message", "ModelError", "OpenAIChat"]
+__all__ = ["RESTARTED", "Agent", "AgentStoppedError", "ChatModel", "Memory", "Message", "ModelError"]
+__all__ += ["AnthropicChat", "GeminiChat", "OpenAIChat", "OpenAIResponses"]
 __all__ += ["CallEnded", "CallStarted", "ChunkEvent", "Event", "Final", "Parked", "Stopped", "TextDelta"]
 __all__ += ["provide_commands"]
 
 _HOMES = {
     "_agent": "Agent AgentStoppedError",
+    "_anthropic": "AnthropicChat",
     "_events": "CallEnded CallStarted ChunkEvent Event Final Parked Stopped TextDelta",
+    "_gemini": "GeminiChat",
     "_memory": "Memory",
     "_messages": "Message",
     "_model": "RESTARTED ChatModel ModelError",
     "_openai": "OpenAIChat",
+    "_responses": "OpenAIResponses",
 }
 _home_of = {name: home for home, names in _HOMES.items() for name in names.split()}
 

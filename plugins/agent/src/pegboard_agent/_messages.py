@@ -12,7 +12,7 @@ from attrs import field, frozen
 
 from pegboard import Block, ImageBlock, TextBlock, ToolResult
 
-__all__ = ["CUT_OFF", "Message", "openai_dialect", "to_send"]
+__all__ = ["CUT_OFF", "Message", "library_dialect", "openai_dialect", "to_send"]
 
 CUT_OFF: Final = "cut_off"
 """A member of a message with calls: it was cut off, and so they do not run."""
@@ -61,9 +61,14 @@ class Message:
 
 def openai_dialect() -> Any:
     """The library's own dialect for chat completions, also where a toolkit loads no plugins."""
+    return library_dialect("openai")
+
+
+def library_dialect(name: str) -> Any:
+    """A dialect of the library's own, as plain functions."""
     from pegboard_dialects import provide_dialects
 
-    return next(each for each in provide_dialects() if each.name == "openai")
+    return next(each for each in provide_dialects() if each.name == name)
 
 
 def _part(block: Block) -> dict[str, Any]:

@@ -34,8 +34,8 @@ def why_it_failed(error: Exception) -> str:
 class ChatModel(Protocol):
     """Anything that answers a conversation.
 
-    It may have a `dialect`, the name of the one whose definitions of tools it takes, else that is "openai"; and `keeps`,
-    whether its server can be told that some of the tools may not be called, else that is false.
+    It may have a `dialect`, the name of the one whose definitions of tools it takes, else that is "openai"; and
+    `keeps`, whether its server can be told that some of the tools may not be called, else that is false.
     """
 
     def stream(self, messages: list[dict[str, Any]], tools: list[dict[str, Any]], **options: Any) -> AsyncIterator[Any]:

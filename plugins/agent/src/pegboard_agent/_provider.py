@@ -46,7 +46,7 @@ def as_message(dialect: str, pieces: Iterable[Piece]) -> dict[str, Any]:
             place = {"text": len(text), "calls": len(calls), "length": len(piece.text)}
             kept.append({**place, "own": dict(piece.own)})
         text += piece.text
-    return {"content": text, "tool_calls": calls, PROVIDER: {dialect: kept}}
+    return {"content": text, "tool_calls": calls, **({PROVIDER: {dialect: kept}} if kept else {})}
 
 
 def pieces_of(dialect: str, message: Mapping[str, Any], text: str) -> list[Piece]:

@@ -233,7 +233,7 @@ class ServerModel(ABC):
         yield list(reading.end())
 
     def _chunks(self, reading: Reading, text: str, *, is_whole: bool = False) -> list[Chunk]:
-        """The chunks of an event, or of a whole response. Raises for what is neither, and for an error of the server's."""
+        """The chunks of an event, or of a whole response. Raises for what is neither, and for an error."""
         event = self._event(reading, text)
         try:
             events = reading.events_of(event) if is_whole else (event,)
@@ -309,7 +309,7 @@ def offering(body: dict[str, Any], *choices: str) -> dict[str, Any]:
     return body if body.get("tools") else {name: value for name, value in body.items() if name not in choices}
 
 
-def status_of(error: Any, statuses: Mapping[str, int] = {}) -> int:  # noqa: B006 - read alone
+def status_of(error: Any, statuses: Mapping[str, int] = {}) -> int:
     """The HTTP status that an error has, or that its code or type stands for in `statuses`; else 500."""
     if not isinstance(error, Mapping):
         return 500
