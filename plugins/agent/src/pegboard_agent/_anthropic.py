@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Final, final
 
@@ -22,6 +23,7 @@ MAX_TOKENS: Final = 32_000
 """What every model of the fourth generation may write at least."""
 REFUSED: Final = "(The model refused to answer.)"
 _THOUGHTS: Final = ("thinking", "redacted_thinking")
+_REFUSED_THOUGHT: Final = re.compile(r"signature.{0,20}thinking|thinking.{0,80}(block_binding|cannot be modified)")
 _FINISH: Final = {
     **dict.fromkeys(("max_tokens", "model_context_window_exceeded", "pause_turn"), "length"),
     "refusal": "content_filter",
@@ -65,6 +67,8 @@ class AnthropicChat(ServerModel):
         **options: Any,
     ) -> None:
         super().__init__(model, base_url, api_key, policy, deadline, {"max_tokens": max_tokens, **options})
+        self._forgets = False
+        """Whether the server does not take the reasoning in this conversation any more."""
 
     @property
     def _variable(self) -> str:
@@ -83,12 +87,22 @@ class AnthropicChat(ServerModel):
         body |= {"system": history.system} if history.system.strip() else {}
         turns = [{"role": "user" if turn.is_user else "assistant", "content": _content(turn, history.meta)}
                  for turn in history.turns]  # fmt: skip
-        body["messages"] = [turn for turn in turns if turn["content"]]
+        body["messages"] = [turn for turn in (_thoughtless(turns) if self._forgets else turns) if turn["content"]]
         body |= {**({"tools": tools} if tools else {}), **self.options, **options}
         form = body.pop("response_format", None)
         if form is not None:
             body["output_config"] = {**body.get("output_config", {}), "format": _format(form)}
         return offering(body, "tool_choice")
+
+    def _instead(self, body: Chunk, refusal: str) -> Chunk | None:
+        """The request without reasoning that the server does not take, since what was before it has changed.
+
+        Tools that were found later are such a change, and so is a summary. Newer models check it (preserved thinking).
+        """
+        if self._forgets or not _REFUSED_THOUGHT.search(refusal):
+            return None
+        self._forgets = True  # of the copy for this run
+        return {**body, "messages": [turn for turn in _thoughtless(body["messages"]) if turn["content"]]}
 
     def _reading(self) -> Reading:
         return _Message()
@@ -99,6 +113,11 @@ def _format(form: Chunk) -> dict[str, Any]:
     if schema is None:
         raise ModelError("Anthropic takes a response_format with a json_schema alone")
     return {"type": "json_schema", "schema": schema}
+
+
+def _thoughtless(turns: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{**turn, "content": [block for block in turn["content"] if block["type"] not in _THOUGHTS]}
+            for turn in turns]  # fmt: skip
 
 
 def _content(turn: Turn, meta: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -128,10 +147,10 @@ def _said(piece: Piece) -> Iterator[dict[str, Any]]:
         called = {"name": function["name"], "input": json.loads(function["arguments"])}
         yield {"type": "tool_use", "id": piece.call["id"], **called, **(piece.own or {})}
         return
-    if piece.own is not None:
-        yield dict(piece.own)
     if piece.text.strip():
-        yield {"type": "text", "text": piece.text}
+        yield {"type": "text", "text": piece.text, **(piece.own or {})}
+    elif piece.own:
+        yield dict(piece.own)
 
 
 class _Message(AssembledReading):
@@ -174,7 +193,8 @@ class _Message(AssembledReading):
         for block in messages[0]["content"] if messages else ():
             kind = block.get("type")
             if kind == "text":
-                yield Piece(text_inside(block, "text"))
+                rest = {name: value for name, value in block.items() if name not in ("type", "text")}
+                yield Piece(text_inside(block, "text"), own=rest or None)
             elif kind == "tool_use":
                 call = next(numbered)
                 yield Piece(call=as_call(call), own=call.provider_meta)

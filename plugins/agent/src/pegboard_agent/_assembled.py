@@ -14,7 +14,7 @@ from pegboard_agent._model import new_id
 from pegboard_agent._provider import Piece, as_message
 from pegboard_agent._server import Chunk, Failure, Reading
 
-__all__ = ["AssembledReading", "as_call", "inside", "result_of", "text_inside", "usage_of"]
+__all__ = ["AssembledReading", "as_call", "inside", "list_inside", "result_of", "text_inside", "usage_of"]
 
 
 class AssembledReading(Reading):
@@ -94,6 +94,12 @@ def inside(data: Any, *path: str | int) -> Any:
         else:
             data = data.get(step) if isinstance(data, Mapping) else None
     return data
+
+
+def list_inside(data: Any, *path: str | int) -> list[Any]:
+    """The list that is there; an empty one where none is."""
+    found = inside(data, *path)
+    return found if isinstance(found, list) else []
 
 
 def text_inside(data: Any, *path: str | int) -> str:

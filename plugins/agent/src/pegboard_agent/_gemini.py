@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final, final
 from urllib.parse import quote
 
 from pegboard import Block, ExecutionPolicy, ToolCall
-from pegboard_agent._assembled import AssembledReading, as_call, inside, result_of, text_inside, usage_of
+from pegboard_agent._assembled import AssembledReading, as_call, inside, list_inside, result_of, text_inside, usage_of
 from pegboard_agent._messages import library_dialect
 from pegboard_agent._provider import Piece
 from pegboard_agent._server import DEADLINE, Chunk, Failure, Key, Reading, ServerModel, offering
@@ -155,8 +155,8 @@ class _Content(AssembledReading):
         )
         if self.reason in _MALFORMED:
             raise Failure(f"the response ended with {self.reason}")
-        parts = inside(event, "candidates", 0, "content", "parts")
-        texts = [part for part in (parts if isinstance(parts, list) else ()) if text_inside(part, "text")]
+        parts = list_inside(event, "candidates", 0, "content", "parts")
+        texts = [part for part in parts if text_inside(part, "text")]
         said, thought = ([part["text"] for part in texts if bool(part.get("thought")) is is_thought]
                          for is_thought in (False, True))  # fmt: skip
         return "".join(said), "".join(thought)

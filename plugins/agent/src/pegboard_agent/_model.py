@@ -148,7 +148,7 @@ class Reply:
         self.usage = usage if isinstance(usage, Mapping) else self.usage
         for choice in (plain.get("choices") or ())[:1]:
             said = choice.get("delta") or _numbered(choice.get("message") or {})
-            self._fragments += [call for call in said.get("tool_calls") or () if isinstance(call, Mapping)]
+            self._fragments += _calls(said)
             self._own |= said[PROVIDER] if isinstance(said.get(PROVIDER), dict) else {}
             self.finish = choice.get("finish_reason") or self.finish
             self._is_whole = self._is_whole or bool(choice.get("message"))
@@ -183,8 +183,12 @@ def _text(content: Any) -> str:
 
 def _numbered(message: Mapping[str, Any]) -> dict[str, Any]:
     """A whole message as if it came in one chunk."""
-    calls = [{"index": index, **call} for index, call in enumerate(message.get("tool_calls") or ())]
-    return {**message, "tool_calls": calls}
+    return {**message, "tool_calls": [{"index": index, **call} for index, call in enumerate(_calls(message))]}
+
+
+def _calls(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    calls = message.get("tool_calls")
+    return [call for call in calls if isinstance(call, Mapping)] if isinstance(calls, list) else []
 
 
 def new_id() -> str:

@@ -36,17 +36,19 @@ class Piece:
 
 def as_message(dialect: str, pieces: Iterable[Piece]) -> dict[str, Any]:
     """The text, calls and own blocks of a message, as members of it that chat completions have, and `provider`."""
-    text = ""
+    texts: list[str] = []
     calls: list[dict[str, Any]] = []
     kept: list[dict[str, Any]] = []
+    said, goes_on = 0, False
     for piece in pieces:
         if piece.call is not None:
             calls.append({**piece.call, **({PROVIDER: {dialect: dict(piece.own)}} if piece.own else {})})
-        elif piece.own is not None:
-            place = {"text": len(text), "calls": len(calls), "length": len(piece.text)}
-            kept.append({**place, "own": dict(piece.own)})
-        text += piece.text
-    return {"content": text, "tool_calls": calls, **({PROVIDER: {dialect: kept}} if kept else {})}
+        elif piece.own is not None or calls or goes_on:  # where a text ends, or stood behind a call, would be lost too
+            place = {"text": said, "calls": len(calls), "length": len(piece.text)}
+            kept.append({**place, "own": dict(piece.own or {})})
+        texts.append(piece.text)
+        said, goes_on = said + len(piece.text), bool(piece.text)
+    return {"content": "".join(texts), "tool_calls": calls, **({PROVIDER: {dialect: kept}} if kept else {})}
 
 
 def pieces_of(dialect: str, message: Mapping[str, Any], text: str) -> list[Piece]:

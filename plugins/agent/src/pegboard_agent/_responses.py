@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Final, final
 
 from pegboard import Block, ExecutionPolicy, ToolCall
-from pegboard_agent._assembled import AssembledReading, as_call, inside, result_of, text_inside, usage_of
+from pegboard_agent._assembled import AssembledReading, as_call, inside, list_inside, result_of, text_inside, usage_of
 from pegboard_agent._messages import library_dialect
 from pegboard_agent._openai import OPENAI, is_openai
 from pegboard_agent._provider import Piece
@@ -140,8 +140,16 @@ class _Response(AssembledReading):
     def events_of(self, response: Chunk) -> Iterable[Chunk]:
         if not isinstance(response.get("output"), list):
             raise Failure("the response has no output")
+        for index, item in enumerate(response["output"]):
+            for number, part in enumerate(list_inside(item, "summary")):
+                yield {
+                    "type": _THOUGHTS[0],
+                    "output_index": index,
+                    "summary_index": number,
+                    "delta": inside(part, "text"),
+                }
         ended = "incomplete" if response.get("status") == "incomplete" else "completed"
-        return ({"type": f"response.{ended}", "response": response},)
+        yield {"type": f"response.{ended}", "response": response}
 
     def written(self, event: Chunk) -> tuple[str, str]:
         kind, delta, at = event.get("type"), text_inside(event, "delta"), event.get("output_index")
@@ -163,8 +171,7 @@ class _Response(AssembledReading):
         for item in messages:
             kind = item.get("type")
             if kind == "message":
-                content = item.get("content")
-                parts = content if isinstance(content, list) else []
+                parts = list_inside(item, "content")
                 text = "".join(text_inside(part, "text") or text_inside(part, "refusal") for part in parts)
                 phase = {"phase": item["phase"]} if item.get("phase") else None
                 if text:
@@ -179,9 +186,8 @@ class _Response(AssembledReading):
     def finish(self, *, calls: bool) -> tuple[str, str]:
         if self.reason == "content_filter":
             return "content_filter", HELD_BACK
-        output = inside(self._response, "output")
-        items = output if isinstance(output, list) else []
-        if self.reason != "completed" or any(text_inside(item, "status") == "incomplete" for item in items):
+        output = list_inside(self._response, "output")
+        if self.reason != "completed" or any(text_inside(item, "status") == "incomplete" for item in output):
             return "length", ""
         return "tool_calls" if calls else "stop", ""
 

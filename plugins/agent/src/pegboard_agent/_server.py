@@ -129,6 +129,10 @@ class ServerModel(ABC):
     def _reading(self) -> Reading:
         """What reads the next response."""
 
+    def _instead(self, body: Chunk, refusal: str) -> Chunk | None:
+        """What to send instead of a request that the server refused with this text; None for nothing."""
+        return None
+
     def _asked_wait(self, headers: Mapping[str, str], body: str) -> float | None:
         """The seconds after which the server wants to be asked again, where it says so."""
         return retry_after(headers.get("retry-after", ""))
@@ -202,15 +206,18 @@ class ServerModel(ABC):
         try:
             self._url = self._url or httpx2.URL(f"{self.base_url}{self._path}")  # read once for a whole run
             async with client.stream("POST", self._url, content=content, headers=headers) as response:
-                if response.status_code != 200:
-                    raise self._refusal(response.status_code, await beginning(response), response.headers)
-                reading = self._reading()
-                if "json" in response.headers.get("content-type", ""):  # asked for a stream, and gave all at once
-                    yield [*self._chunks(reading, await whole(response), is_whole=True), *reading.end()]
+                if response.status_code == 200:
+                    async with aclosing(self._read(response)) as batches:
+                        async for batch in batches:
+                            yield batch
                     return
-                async with aclosing(self._streamed(reading, response)) as batches:
-                    async for batch in batches:
-                        yield batch
+                refusal = await beginning(response)
+                instead = self._instead(body, refusal) if response.status_code == 400 else None
+                if instead is None:
+                    raise self._refusal(response.status_code, refusal, response.headers)
+            async with aclosing(self._attempt(client, instead)) as batches:
+                async for batch in batches:
+                    yield batch
         except BodyError as error:
             raise ModelError(f"{self._host} sent {error}") from error
         except (httpx2.InvalidURL, httpx2.UnsupportedProtocol) as error:
@@ -218,8 +225,12 @@ class ServerModel(ABC):
         except httpx2.HTTPError as error:
             raise Failure(self._told(f"{type(error).__name__}: {error}".removesuffix(": "))) from error
 
-    async def _streamed(self, reading: Reading, response: httpx2.Response) -> AsyncGenerator[list[Chunk], None]:
+    async def _read(self, response: httpx2.Response) -> AsyncGenerator[list[Chunk], None]:
         """The chunks of a stream of events. Raises `Failure` for one that breaks off."""
+        reading = self._reading()
+        if "json" in response.headers.get("content-type", ""):  # asked for a stream, and gave all at once
+            yield [*self._chunks(reading, await whole(response), is_whole=True), *reading.end()]
+            return
         async with aclosing(lines(response)) as events:
             async for come in events:
                 sent = [line[5:].strip() for line in come if line.startswith("data:")]
@@ -250,7 +261,8 @@ class ServerModel(ABC):
             raise Failure(f"the response is no JSON object: {self._told(text)!r}")
         error = reading.error_in(event)
         if error is not None:
-            raise self._refusal(error[0], text)
+            status, said = error
+            raise self._refusal(status, json.dumps({"error": said}))
         return event
 
     # Failures ---------------------------------------------------------------------------------------------------
