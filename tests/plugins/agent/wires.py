@@ -24,6 +24,13 @@ ENDS = {
     "gemini": {"length": "MAX_TOKENS", "refusal": "SAFETY"},
 }
 
+PARTS = {
+    "summary_text": ("reasoning_summary_text", "text"),
+    "output_text": ("output_text", "text"),
+    "refusal": ("refusal", "refusal"),
+}
+"""Parts of items of Responses: what their events are called, and the member that is their text."""
+
 
 @frozen
 class Say:
@@ -44,8 +51,12 @@ class Say:
 def call_id(request: Mapping[str, Any], number: int) -> str:
     """The same call has the same id with each provider; it is new in the conversation."""
     turns = request.get("messages") or request.get("contents") or request.get("input") or ()
-    said = [turn for turn in turns if turn.get("role") in ("assistant", "model") or turn.get("type") == "function_call"]
+    said = [turn for turn in turns if isinstance(turn, dict) and _is_said(turn)]
     return f"call_{len(said)}_{number}"
+
+
+def _is_said(turn: Mapping[str, Any]) -> bool:
+    return turn.get("role") in ("assistant", "model") or turn.get("type") == "function_call"
 
 
 def pieces(text: str) -> Iterator[str]:
@@ -92,7 +103,7 @@ def items(say: Say, request: Mapping[str, Any]) -> list[Event]:
         summary = [{"type": "summary_text", "text": say.thought}]
         found.append({"type": "reasoning", "id": "rs_1", "summary": summary, "encrypted_content": SIGNED})
     refusal = {"type": "refusal", "refusal": "I may not say that."}
-    content = [{"type": "output_text", "text": say.text, "annotations": []}] if say.text else []
+    content: list[Event] = [{"type": "output_text", "text": say.text, "annotations": []}] if say.text else []
     content += [refusal] if say.ends == "refusal" else []
     if content:
         status = "incomplete" if say.ends == "length" and not say.calls else "completed"
@@ -131,11 +142,12 @@ def responses(say: Say, request: Mapping[str, Any]) -> Iterator[Event]:
         begun |= {"encrypted_content": "aW5j", "summary": []} if item["type"] == "reasoning" else {}
         yield event("response.output_item.added", output_index=index, item=begun)
         for number, part in enumerate(item.get("summary") or item.get("content") or ()):
-            kind, place = {"summary_text": ("reasoning_summary_text", "summary_index"),
-                           "output_text": ("output_text", "content_index"),
-                           "refusal": ("refusal", "content_index")}[part["type"]]  # fmt: skip
-            for piece in pieces(part.get("text") or part["refusal"]):
-                yield event(f"response.{kind}.delta", delta=piece, **at, **{place: number})
+            kind, member = PARTS[part["type"]]
+            place = {**at, "summary_index" if kind.startswith("reasoning") else "content_index": number}
+            added = "reasoning_summary_part" if kind.startswith("reasoning") else "content_part"
+            yield event(f"response.{added}.added", part={**part, member: ""}, **place)
+            for piece in pieces(part[member]):
+                yield event(f"response.{kind}.delta", delta=piece, **place)
         for piece in pieces(item.get("arguments", "")):
             yield event("response.function_call_arguments.delta", delta=piece, **at)
         yield event("response.output_item.done", output_index=index, item=item)
@@ -175,23 +187,25 @@ def anthropic_whole(say: Say, request: Mapping[str, Any]) -> Event:
 
 def anthropic(say: Say, request: Mapping[str, Any]) -> Iterator[Event]:
     whole = anthropic_whole(say, request)
-    begun = {"content": [], "stop_reason": None, "stop_details": None, "usage": {**whole["usage"], "output_tokens": 1}}
-    yield {"type": "message_start", "message": {**whole, **begun} if say.tokens else {**whole, **begun, "usage": {}}}
+    usage = {**whole["usage"], "output_tokens": 1} if say.tokens else {}
+    begun: Event = {"content": [], "stop_reason": None, "stop_details": None, "usage": usage}
+    yield {"type": "message_start", "message": {**whole, **begun}}
     yield {"type": "ping"}
     for index, block in enumerate(whole["content"]):
         deltas: list[Event] = []
+        empty: Event = {}
         if block["type"] == "text":
             deltas = [{"type": "text_delta", "text": piece} for piece in pieces(block["text"])]
-            block = {**block, "text": ""}
+            empty = {"text": ""}
         elif block["type"] == "thinking":
             deltas = [{"type": "thinking_delta", "thinking": piece} for piece in pieces(block["thinking"])]
             deltas.append({"type": "signature_delta", "signature": block["signature"]})
-            block = {**block, "thinking": "", "signature": ""}
+            empty = {"thinking": "", "signature": ""}
         elif block["type"] == "tool_use":
             number = [each for each in whole["content"] if each["type"] == "tool_use"].index(block)
             deltas = [{"type": "input_json_delta", "partial_json": piece} for piece in pieces(say.arguments(number))]
-            block = {**block, "input": {}}
-        yield {"type": "content_block_start", "index": index, "content_block": block}
+            empty = {"input": {}}
+        yield {"type": "content_block_start", "index": index, "content_block": {**block, **empty}}
         yield from ({"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas)
         yield {"type": "content_block_stop", "index": index}
     delta = {name: whole[name] for name in ("stop_reason", "stop_sequence", "stop_details")}
@@ -254,7 +268,7 @@ class Wire:
 
     def stream(self, say: Say, request: Mapping[str, Any] = {}, *, most: int | None = None) -> Raw:
         """A reply as a stream, or its first events."""
-        lines = [f"data: {json.dumps(event)}\n\n" for event in self.events(say, request)]
+        lines = [f"{_named(event)}data: {json.dumps(event)}\n\n" for event in self.events(say, request)]
         return Raw("".join(lines) + self.done if most is None else "".join(lines[:most]))
 
     def at_once(self, say: Say, request: Mapping[str, Any] = {}) -> Raw:
@@ -286,6 +300,10 @@ class InDialect:
     async def stream(self, messages: list[dict[str, Any]], tools: list[dict[str, Any]], **options: Any) -> Any:
         async for chunk in self.model.stream(messages, self.tools() if tools else [], **options):
             yield chunk
+
+
+def _named(event: Event) -> str:
+    return f"event: {event['type']}\n" if "type" in event else ""
 
 
 def _failed(kind: str, message: str) -> Event:

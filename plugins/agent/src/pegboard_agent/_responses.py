@@ -141,13 +141,10 @@ class _Response(AssembledReading):
         if not isinstance(response.get("output"), list):
             raise Failure("the response has no output")
         for index, item in enumerate(response["output"]):
-            for number, part in enumerate(list_inside(item, "summary")):
-                yield {
-                    "type": _THOUGHTS[0],
-                    "output_index": index,
-                    "summary_index": number,
-                    "delta": inside(part, "text"),
-                }
+            thought = list_inside(item, "summary") or list_inside(item, "content")
+            for number, part in enumerate(thought if text_inside(item, "type") == "reasoning" else ()):
+                at = {"output_index": index, "summary_index": number}
+                yield {"type": _THOUGHTS[0], **at, "delta": text_inside(part, "text")}
         ended = "incomplete" if response.get("status") == "incomplete" else "completed"
         yield {"type": f"response.{ended}", "response": response}
 
