@@ -1,4 +1,4 @@
-"""A small agent: a model behind any OpenAI-compatible server, a toolkit, and the loop between them.
+"""A small agent: a model of any provider, a toolkit, and the loop between them.
 
 Loading the plugin loads nothing of this: each name is imported when it is first asked for (PEP 562).
 """
