@@ -1,4 +1,4 @@
-"""A small agent: a model behind any OpenAI-compatible server, a toolkit, and the loop between them.
+"""A small agent: a model of any provider, a toolkit, and the loop between them.
 
 Loading the plugin loads nothing of this: each name is imported when it is first asked for (PEP 562).
 """
@@ -13,6 +13,7 @@ from pegboard import Command, hookimpl
 
 if TYPE_CHECKING:
     from pegboard_agent._agent import Agent
+    from pegboard_agent._anthropic import AnthropicChat
     from pegboard_agent._events import (
         ApprovalNeeded,
         CallEnded,
@@ -25,27 +26,32 @@ if TYPE_CHECKING:
         Stopped,
         TextDelta,
     )
+    from pegboard_agent._gemini import GeminiChat
     from pegboard_agent._limits import Limits
     from pegboard_agent._memory import Memory
     from pegboard_agent._messages import Message
     from pegboard_agent._model import RESTARTED, ChatModel, ModelError
     from pegboard_agent._openai import OpenAIChat
+    from pegboard_agent._responses import OpenAIResponses
     from pegboard_agent._run import AgentStoppedError
     from pegboard_agent._usage import Usage
 
-__all__ = ["RESTARTED", "Agent", "AgentStoppedError", "ChatModel", "Memory", "Message", "ModelError", "OpenAIChat"]
+__all__ = ["RESTARTED", "Agent", "AgentStoppedError", "ChatModel", "Limits", "Memory", "Message", "ModelError", "Usage"]
+__all__ += ["AnthropicChat", "GeminiChat", "OpenAIChat", "OpenAIResponses"]
 __all__ += ["ApprovalNeeded", "CallEnded", "CallStarted", "ChunkEvent", "Event", "Final", "Parked", "ReasoningDelta"]
-__all__ += ["Limits", "Stopped", "TextDelta", "Usage"]
-__all__ += ["provide_commands"]
+__all__ += ["Stopped", "TextDelta", "provide_commands"]
 
 _HOMES = {
     "_agent": "Agent",
+    "_anthropic": "AnthropicChat",
     "_events": "ApprovalNeeded CallEnded CallStarted ChunkEvent Event Final Parked ReasoningDelta Stopped TextDelta",
+    "_gemini": "GeminiChat",
     "_limits": "Limits",
     "_memory": "Memory",
     "_messages": "Message",
     "_model": "RESTARTED ChatModel ModelError",
     "_openai": "OpenAIChat",
+    "_responses": "OpenAIResponses",
     "_run": "AgentStoppedError",
     "_usage": "Usage",
 }

@@ -9,8 +9,9 @@ from typing import Any, Final, NamedTuple, Protocol, final, runtime_checkable
 from uuid import uuid4
 
 from pegboard import BoundDialect, PegboardError, describe_exception
+from pegboard_agent._provider import PROVIDER, without_own
 
-__all__ = ["RESTARTED", "ChatModel", "ModelError", "Reply", "new_id", "streamed", "why_it_failed"]
+__all__ = ["RESTARTED", "ChatModel", "ModelError", "Piece", "Reply", "new_id", "streamed", "why_it_failed"]
 
 AT_ITS_LIMIT: Final = frozenset({"length", "max_tokens", "model_length", "incomplete"})
 """Why responses end that are longer than they may be: in chat completions, and as other servers say it."""
@@ -31,13 +32,17 @@ def why_it_failed(error: Exception) -> str:
 
 @runtime_checkable
 class ChatModel(Protocol):
-    """Anything that answers a conversation."""
+    """Anything that answers a conversation.
+
+    It may have a `dialect`, the name of the one whose definitions of tools it takes, else that is "openai"; and
+    `keeps`, whether its server can be told that some of the tools may not be called, else that is false.
+    """
 
     def stream(self, messages: list[dict[str, Any]], tools: list[dict[str, Any]], **options: Any) -> AsyncIterator[Any]:
         """The chunks of one chat completion, as dicts or SDK objects; a whole completion counts as one chunk.
 
-        `messages` and `tools` are as chat completions take them, `options` go into the request. What is raised ends the
-        run of the agent.
+        `messages` are as chat completions take them, `tools` as the dialect gives them, `options` go into the request.
+        What is raised ends the run of the agent.
         """
         ...
 
@@ -47,7 +52,8 @@ async def streamed(
     model: ChatModel, messages: list[dict[str, Any]], tools: list[dict[str, Any]], options: Mapping[str, Any]
 ) -> AsyncIterator[AsyncIterator[Any]]:
     """The chunks of a response. When the reader stops early, the generator is closed, and its connection with it."""
-    chunks: Any = model.stream(messages, tools, **options)
+    sent = messages if getattr(model, "dialect", "openai") != "openai" else without_own(messages)
+    chunks: Any = model.stream(sent, tools, **options)
     if isawaitable(chunks):  # SDKs hand out streams to be awaited
         chunks = await chunks
     try:
@@ -59,10 +65,40 @@ async def streamed(
 
 
 class Piece(NamedTuple):
-    """What a chunk adds to a response."""
+    """What a chunk adds to what was read before it."""
 
-    text: str
-    reasoning: str
+    text: str = ""
+    reasoning: str = ""
+
+
+@final
+class _Written:
+    """A text as it comes, which may begin anew: what was shown of it is not shown again."""
+
+    def __init__(self) -> None:
+        self._shown = ""
+        self._pieces: list[str] = []
+
+    @property
+    def text(self) -> str:
+        """The text so far."""
+        self._pieces = ["".join(self._pieces)]
+        return self._pieces[0]
+
+    def restart(self) -> None:
+        """Forget it, but for what was shown."""
+        self._shown = self._shown or self.text
+        self._pieces = []
+
+    def add(self, piece: str) -> str:
+        """Take in a piece; what of it was not shown before."""
+        self._pieces.append(piece)
+        if not self._shown or not piece:
+            return piece
+        if self._shown.startswith(self.text):
+            return ""
+        shown, self._shown = self._shown, ""
+        return self.text[len(shown) :] if self.text.startswith(shown) else f"\n{self.text}"
 
 
 @final
@@ -70,23 +106,21 @@ class Reply:
     """One response of a model, as far as its chunks have come."""
 
     def __init__(self) -> None:
-        # Of a response that began anew: who reads along has these already.
-        self._shown = self._shown_reasoning = ""
+        self._text = _Written()
+        self._reasoning = _Written()
         self.usage: Mapping[str, Any] = {}
         self._begin()
 
     def _begin(self) -> None:
         self._fragments: list[Any] = []  # of calls
-        self._texts: list[str] = []
-        self._reasoning: list[str] = []
+        self._own: dict[str, Any] = {}  # what only the provider reads
         self._is_whole = False
         self.finish: str | None = None
 
     @property
     def text(self) -> str:
         """The text so far."""
-        self._texts = ["".join(self._texts)]
-        return self._texts[0]
+        return self._text.text
 
     @property
     def is_at_its_limit(self) -> bool:
@@ -106,48 +140,31 @@ class Reply:
         """Take in a chunk; return the text and the reasoning in it that were not returned before."""
         plain: Mapping[str, Any] = chunk if isinstance(chunk, Mapping) else chunk.model_dump()
         if plain.get("restarted"):
-            self._shown = self._shown or self.text
-            self._shown_reasoning = self._shown_reasoning or "".join(self._reasoning)
+            self._text.restart()
+            self._reasoning.restart()
             self._begin()
-            return Piece("", "")
+            return Piece()
         usage = plain.get("usage")
         self.usage = usage if isinstance(usage, Mapping) else self.usage
         for choice in (plain.get("choices") or ())[:1]:
             said = choice.get("delta") or _numbered(choice.get("message") or {})
-            self._fragments += [call for call in said.get("tool_calls") or () if isinstance(call, Mapping)]
+            self._fragments += _calls(said)
+            self._own |= said[PROVIDER] if isinstance(said.get(PROVIDER), dict) else {}
             self.finish = choice.get("finish_reason") or self.finish
             self._is_whole = self._is_whole or bool(choice.get("message"))
-            reasoning = self._unseen_reasoning(_text(said.get("reasoning_content")))
-            return Piece(self._unseen(_text(said.get("content")) or _text(said.get("refusal"))), reasoning)
-        return Piece("", "")
-
-    def _unseen(self, text: str) -> str:
-        self._texts.append(text)
-        if not self._shown or not text:
-            return text
-        if self._shown.startswith(self.text):
-            return ""
-        seen, self._shown = self._shown, ""
-        return self.text[len(seen) :] if self.text.startswith(seen) else f"\n{self.text}"
-
-    def _unseen_reasoning(self, text: str) -> str:
-        self._reasoning.append(text)
-        if not self._shown_reasoning or not text:
-            return text
-        now = "".join(self._reasoning)
-        if self._shown_reasoning.startswith(now):
-            return ""
-        seen, self._shown_reasoning = self._shown_reasoning, ""
-        return now[len(seen) :] if now.startswith(seen) else f"\n{now}"
+            text = _text(said.get("content")) or _text(said.get("refusal"))
+            return Piece(self._text.add(text), self._reasoning.add(_text(said.get("reasoning_content"))))
+        return Piece()
 
     def message(self, dialect: BoundDialect) -> dict[str, Any]:
         """The message in it, as the conversation keeps it: each call has an id.
 
         What the model thought goes back with it as `reasoning_content`, where the server says it by this name: DeepSeek
-        refuses each later request that lacks it beside a call.
+        refuses each later request that lacks it beside a call. Beside it is what only the provider reads.
         """
-        thought = "".join(self._reasoning)
-        reasoning = {"reasoning_content": thought} if thought else {}
+        thought = self._reasoning.text
+        reasoning: dict[str, Any] = {"reasoning_content": thought} if thought else {}
+        reasoning |= {PROVIDER: self._own} if self._own else {}
         calls: list[dict[str, Any]] = []
         if self._fragments:
             collector = dialect.collector()
@@ -166,8 +183,12 @@ def _text(content: Any) -> str:
 
 def _numbered(message: Mapping[str, Any]) -> dict[str, Any]:
     """A whole message as if it came in one chunk."""
-    calls = [{"index": index, **call} for index, call in enumerate(message.get("tool_calls") or ())]
-    return {**message, "tool_calls": calls}
+    return {**message, "tool_calls": [{"index": index, **call} for index, call in enumerate(_calls(message))]}
+
+
+def _calls(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    calls = message.get("tool_calls")
+    return [call for call in calls if isinstance(call, Mapping)] if isinstance(calls, list) else []
 
 
 def new_id() -> str:

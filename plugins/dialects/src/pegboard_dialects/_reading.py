@@ -135,7 +135,9 @@ class Collector:
 
     def feed(self, chunk: Any) -> None:
         """Take in a chunk."""
-        assembled([as_plain(chunk)], self._assembly)
+        plain = as_plain(chunk)
+        if isinstance(plain, Mapping):
+            self._assembly.add(plain)  # no response yet, which would read all arguments again for each chunk
 
     def calls(self) -> list[ToolCall]:
         """The calls that were collected."""

@@ -1,0 +1,107 @@
+"""What only its provider reads of a message: reasoning that it signed or encrypted, and where that stood.
+
+Messages are those of chat completions. What a provider needs back in its own form is their member `provider`:
+
+    {"role": "assistant", "content": "It is sunny.", "provider": {"anthropic": [
+        {"text": 0, "calls": 0, "length": 0, "own": {"type": "thinking", "thinking": "...", "signature": "..."}}]}}
+
+Each entry stood after so many characters of the text and so many of the calls; of the text that follows, `length`
+characters belong to it. A call may have a member `provider`, too: what came with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from attrs import frozen
+
+__all__ = ["PROVIDER", "Piece", "as_message", "own_of", "pieces_of", "without_own"]
+
+PROVIDER: Final = "provider"
+"""The member of a message, and of a call, that only its provider reads."""
+
+
+@frozen
+class Piece:
+    """A piece of what a model said: text, a call as chat completions write it, or a block of the provider's own.
+
+    `own` is such a block, or what the provider adds to the text or the call; None for nothing.
+    """
+
+    text: str = ""
+    call: Mapping[str, Any] | None = None
+    own: Mapping[str, Any] | None = None
+
+
+def as_message(dialect: str, pieces: Iterable[Piece]) -> dict[str, Any]:
+    """The text, calls and own blocks of a message, as members of it that chat completions have, and `provider`."""
+    texts: list[str] = []
+    calls: list[dict[str, Any]] = []
+    kept: list[dict[str, Any]] = []
+    said, goes_on = 0, False
+    for piece in pieces:
+        if piece.call is not None:
+            calls.append({**piece.call, **({PROVIDER: {dialect: dict(piece.own)}} if piece.own else {})})
+        elif piece.own is not None or calls or goes_on:  # where a text ends, or stood behind a call, would be lost too
+            place = {"text": said, "calls": len(calls), "length": len(piece.text)}
+            kept.append({**place, "own": dict(piece.own or {})})
+        texts.append(piece.text)
+        said, goes_on = said + len(piece.text), bool(piece.text)
+    return {"content": "".join(texts), "tool_calls": calls, **({PROVIDER: {dialect: kept}} if kept else {})}
+
+
+def pieces_of(dialect: str, message: Mapping[str, Any], text: str) -> list[Piece]:
+    """A message in pieces, own blocks of that dialect in their places. `text` is its content."""
+    calls = [
+        Piece(call={name: value for name, value in call.items() if name != PROVIDER}, own=own_of(dialect, call))
+        for call in message.get("tool_calls") or ()
+    ]
+    pieces: list[Piece] = []
+    said = called = 0
+    for place, behind, length, own in _kept(dialect, message):
+        pieces += [Piece(text[said:place])] if place > said else []
+        pieces += calls[called:behind]
+        said, called = max(said, place), max(called, behind)
+        pieces.append(Piece(text[said : said + length], own=own))
+        said += length
+    pieces += [Piece(text[said:])] if said < len(text) else []
+    return pieces + calls[called:]
+
+
+def _kept(dialect: str, message: Mapping[str, Any]) -> Iterator[tuple[int, int, int, Mapping[str, Any]]]:
+    """What is there of the dialect's own; a file may have been changed by anything."""
+    provider = message.get(PROVIDER)
+    kept = provider.get(dialect) if isinstance(provider, Mapping) else None
+    for each in kept if isinstance(kept, list) else ():
+        own = each.get("own") if isinstance(each, Mapping) else None
+        if isinstance(own, Mapping):
+            yield _number(each.get("text")), _number(each.get("calls")), _number(each.get("length")), own
+
+
+def _number(value: Any) -> int:
+    return value if type(value) is int and value > 0 else 0
+
+
+def own_of(dialect: str, call: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """What of that dialect came with a call."""
+    provider = call.get(PROVIDER)
+    own = provider.get(dialect) if isinstance(provider, Mapping) else None
+    return own if isinstance(own, Mapping) and own else None
+
+
+def without_own(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Messages without what only a provider reads: others refuse a request for it."""
+    return [_plain(message) if _has_own(message) else message for message in messages]
+
+
+def _has_own(message: Mapping[str, Any]) -> bool:
+    return PROVIDER in message or any(PROVIDER in call for call in message.get("tool_calls") or ())
+
+
+def _plain(message: Mapping[str, Any]) -> dict[str, Any]:
+    plain = {name: value for name, value in message.items() if name != PROVIDER}
+    if plain.get("tool_calls"):
+        calls = plain["tool_calls"]
+        plain["tool_calls"] = [{name: value for name, value in call.items() if name != PROVIDER} for call in calls]
+    return plain

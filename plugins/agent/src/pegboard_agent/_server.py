@@ -1,0 +1,342 @@
+"""Models behind HTTP: what a request goes through, whatever the provider's format."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import os
+import random
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
+from contextlib import aclosing, asynccontextmanager, suppress
+from copy import copy
+from itertools import count
+from typing import Any, ClassVar, Final, Self, TypeAlias
+
+import httpx2
+
+from pegboard import ExecutionPolicy, Redaction, Secret
+from pegboard_agent._model import RESTARTED, ModelError
+from pegboard_agent._response import HEADERS, beginning, lines, whole
+from pegboard_net import BodyError, open_client, retry_after
+
+__all__ = ["DEADLINE", "Chunk", "Failure", "Key", "Reading", "ServerModel", "offering", "status_of"]
+
+PATIENCE: Final = ExecutionPolicy(timeout=120.0, max_attempts=4, initial_backoff=0.5, max_backoff=30.0)
+DEADLINE: Final = 1800.0
+LONGEST_ERROR: Final = 500
+MOST_SEARCHED: Final = 64 * 1024
+"""Characters of an error in which the key is looked for; no more are shown."""
+SHORTEST_KEY: Final = 8
+"""Characters: what is shorter stands for a key where a server wants one that it does not check ("x", "EMPTY")."""
+NO_HEADERS: Final[Mapping[str, str]] = {}
+Chunk: TypeAlias = Mapping[str, Any]
+Key: TypeAlias = "str | Secret[str] | None"
+_AGAIN: Final = frozenset({408, 409, 425, 429})
+
+
+class Failure(Exception):  # noqa: N818 - of an attempt, and the next one may succeed
+    """An attempt failed. `wait`: after how many seconds to try again, None for as many as the policy says."""
+
+    def __init__(self, reason: str, wait: float | None = None) -> None:
+        super().__init__(reason)
+        self.wait = wait
+
+
+class Reading(ABC):
+    """Reads one response as chunks of a chat completion. `is_over`: nothing more of it will come."""
+
+    is_over = False
+
+    @abstractmethod
+    def read(self, event: Chunk) -> Iterable[Chunk]:
+        """What an event adds. Raises `Failure` for what is no event of the provider's."""
+
+    @abstractmethod
+    def events_of(self, response: Chunk) -> Iterable[Chunk]:
+        """A response that came at once, as the events of a stream. Raises `Failure` for what is none."""
+
+    @abstractmethod
+    def end(self) -> Iterable[Chunk]:
+        """What is left to say when nothing more comes. Raises `Failure` for a response that is not whole."""
+
+    def error_in(self, event: Chunk) -> tuple[int, Any] | None:
+        """An error that came in place of an event, with the HTTP status that it would have had."""
+        error = event.get("error")
+        return (status_of(error), error) if error else None
+
+
+class ServerModel(ABC):
+    """A model that is asked over HTTP. The classes that are made of it know a provider's format.
+
+    Raises ValueError for a key that cannot be sent and for a deadline that is not above 0, TypeError for a key that is
+    no text.
+    """
+
+    dialect: ClassVar[str]
+    """The name of the dialect whose definitions of tools the model takes."""
+
+    def __init__(
+        self,
+        model: str,
+        base_url: str,
+        api_key: Key,
+        policy: ExecutionPolicy | None,
+        deadline: float | None,
+        options: dict[str, Any],
+    ) -> None:
+        self.model = model
+        self.base_url = base_url.rstrip("/")
+        self.policy = PATIENCE if policy is None else policy.merged_over(PATIENCE)
+        self.deadline = _checked_deadline(deadline)
+        self.options = options
+        given = os.environ.get(self._variable, "") if api_key is None else api_key
+        key = given.value if isinstance(given, Secret) else given
+        if not isinstance(key, str):
+            raise TypeError(f"the API key is a text or a Secret of one, not {type(key).__name__}")
+        key = key.strip()
+        if not key.isascii() or not key.isprintable():
+            raise ValueError("the API key holds characters that no key has")
+        self.api_key = Secret(key)
+        self._client: httpx2.AsyncClient | None = None
+        self._url: httpx2.URL | None = None
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.model!r}, {self._host})"
+
+    # What a provider's format says ------------------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def _variable(self) -> str:
+        """The environment variable that holds the key."""
+
+    @property
+    @abstractmethod
+    def _path(self) -> str:
+        """What follows `base_url`."""
+
+    @abstractmethod
+    def _key_headers(self, key: str) -> dict[str, str]:
+        """The headers that the provider asks for; `key` may be empty."""
+
+    @abstractmethod
+    def _body(self, messages: list[dict[str, Any]], tools: list[dict[str, Any]], options: Chunk) -> Chunk:
+        """What is sent."""
+
+    @abstractmethod
+    def _reading(self) -> Reading:
+        """What reads the next response."""
+
+    def _instead(self, body: Chunk, refusal: str) -> Chunk | None:
+        """What to send instead of a request that the server refused with this text; None for nothing."""
+        return None
+
+    def _asked_wait(self, headers: Mapping[str, str], body: str) -> float | None:
+        """The seconds after which the server wants to be asked again, where it says so."""
+        return retry_after(headers.get("retry-after", ""))
+
+    # A request --------------------------------------------------------------------------------------------------
+
+    @property
+    def _host(self) -> str:
+        try:
+            return httpx2.URL(self.base_url).netloc.decode()
+        except httpx2.InvalidURL:
+            return self.base_url
+
+    @asynccontextmanager
+    async def connected(self) -> AsyncIterator[Self]:
+        """The same model with connections that stay open meanwhile; without, each request opens one of its own."""
+        async with open_client(self.policy.timeout) as client:
+            model = copy(self)
+            model._client, model._url = client, None
+            yield model
+
+    async def stream(
+        self, messages: list[dict[str, Any]], tools: list[dict[str, Any]], **options: Any
+    ) -> AsyncGenerator[Chunk, None]:
+        """The chunks of one chat completion. A response that breaks off is asked for anew, after `RESTARTED`.
+
+        `messages` are as chat completions take them, `tools` as `dialect` gives them, `options` go into the request.
+        Raises `ModelError` for a server that refuses, and for one that still fails at the last attempt.
+        """
+        if self._client is None:
+            async with self.connected() as model, aclosing(model.stream(messages, tools, **options)) as chunks:
+                async for chunk in chunks:
+                    yield chunk
+            return
+        batches = self._attempts(self._client, self._body(messages, tools, options))
+        by = None if self.deadline is None else asyncio.get_running_loop().time() + self.deadline
+        async with aclosing(batches):
+            while True:
+                try:
+                    async with asyncio.timeout_at(by):
+                        batch = await anext(batches)
+                except StopAsyncIteration:
+                    return
+                except TimeoutError as error:
+                    late = f"{self._host} did not answer completely within {self.deadline:g} s, the model's deadline"
+                    raise ModelError(late) from error
+                for chunk in batch:
+                    yield chunk
+
+    async def _attempts(self, client: httpx2.AsyncClient, body: Chunk) -> AsyncGenerator[list[Chunk], None]:
+        """Chunks, those that come at once together: the deadline is looked at once for each."""
+        for attempt in count(1):
+            begun = False
+            try:
+                async with aclosing(self._attempt(client, body)) as batches:
+                    async for batch in batches:
+                        begun = begun or bool(batch)
+                        yield batch
+                return
+            except Failure as failure:
+                wait = self._wait(failure, attempt)
+            await asyncio.sleep(wait)
+            if begun:
+                yield [RESTARTED]
+
+    async def _attempt(self, client: httpx2.AsyncClient, body: Chunk) -> AsyncGenerator[list[Chunk], None]:
+        """The chunks of one response. Raises `Failure` for one that does not come, or not whole."""
+        headers = {"Content-Type": "application/json", **HEADERS, **self._key_headers(self.api_key.value)}
+        # Not `json=`, which raises for half a surrogate pair: models write such things.
+        content = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+        try:
+            self._url = self._url or httpx2.URL(f"{self.base_url}{self._path}")  # read once for a whole run
+            async with client.stream("POST", self._url, content=content, headers=headers) as response:
+                if response.status_code == 200:
+                    async with aclosing(self._read(response)) as batches:
+                        async for batch in batches:
+                            yield batch
+                    return
+                refusal = await beginning(response)
+                instead = self._instead(body, refusal) if response.status_code == 400 else None
+                if instead is None:
+                    raise self._refusal(response.status_code, refusal, response.headers)
+            async with aclosing(self._attempt(client, instead)) as batches:
+                async for batch in batches:
+                    yield batch
+        except BodyError as error:
+            raise ModelError(f"{self._host} sent {error}") from error
+        except (httpx2.InvalidURL, httpx2.UnsupportedProtocol) as error:
+            raise ModelError(f"{self.base_url!r} is no URL of a server: {error}") from error
+        except httpx2.HTTPError as error:
+            raise Failure(self._told(f"{type(error).__name__}: {error}".removesuffix(": "))) from error
+
+    async def _read(self, response: httpx2.Response) -> AsyncGenerator[list[Chunk], None]:
+        """The chunks of a stream of events. Raises `Failure` for one that breaks off."""
+        reading = self._reading()
+        if "json" in response.headers.get("content-type", ""):  # asked for a stream, and gave all at once
+            yield [*self._chunks(reading, await whole(response), is_whole=True), *reading.end()]
+            return
+        async with aclosing(lines(response)) as events:
+            async for come in events:
+                sent = [line[5:].strip() for line in come if line.startswith("data:")]
+                done = sent.index("[DONE]") if "[DONE]" in sent else None
+                yield [chunk for data in sent[:done] for chunk in self._chunks(reading, data)]
+                if done is not None or reading.is_over:
+                    reading.is_over = True
+                    yield list(reading.end())
+                    await _end(events)
+                    return
+        yield list(reading.end())
+
+    def _chunks(self, reading: Reading, text: str, *, is_whole: bool = False) -> list[Chunk]:
+        """The chunks of an event, or of a whole response. Raises for what is neither, and for an error."""
+        event = self._event(reading, text)
+        try:
+            events = reading.events_of(event) if is_whole else (event,)
+            return [chunk for each in events for chunk in reading.read(each)]
+        except Failure as failure:
+            raise Failure(f"{failure}: {self._told(text)!r}") from None
+
+    def _event(self, reading: Reading, text: str) -> Chunk:
+        try:
+            event = json.loads(text)
+        except (ValueError, RecursionError):
+            event = None
+        if not isinstance(event, dict):
+            raise Failure(f"the response is no JSON object: {self._told(text)!r}")
+        error = reading.error_in(event)
+        if error is not None:
+            status, said = error
+            raise self._refusal(status, json.dumps({"error": said}))
+        return event
+
+    # Failures ---------------------------------------------------------------------------------------------------
+
+    def _refusal(self, status: int, body: str, headers: Mapping[str, str] = NO_HEADERS) -> Exception:
+        """The exception for an error of the server: one that asks for another attempt, or one that does not."""
+        reason = f"{status}: {self._told(_message(body))}"
+        if status >= 500 or status in _AGAIN:
+            return Failure(reason, self._asked_wait(headers, body))
+        if 300 <= status < 400:
+            to = self._told(headers.get("location", "")) or "nowhere"
+            reason = f"{status}, a redirect to {to}, which is not followed; give the right address as base_url"
+        elif status in (401, 403) and not self.api_key.value:
+            reason += f" (no key was sent: set {self._variable}, or give api_key)"
+        return ModelError(f"{self._host} answered {reason}")
+
+    def _wait(self, failure: Failure, attempt: int) -> float:
+        """Seconds until the next attempt. Raises `ModelError` after the last one, or if the server wants too many."""
+        policy = self.policy
+        if attempt >= policy.max_attempts:
+            times = "once" if attempt == 1 else f"{attempt} times"
+            raise ModelError(f"{self._host} was asked {times} and failed: {failure}") from failure
+        wait = failure.wait
+        if wait is None:
+            wait = policy.backoff(attempt) * (random.uniform(0.5, 1.0) if policy.jitter else 1.0)  # noqa: S311 - spreads
+        elif wait > policy.max_backoff:
+            raise ModelError(f"{self._host} wants to be asked again in {wait:.0f} s only: {failure}") from failure
+        return wait
+
+    def _told(self, text: str) -> str:
+        """A server's text for an error of ours: short, on one line, without the key."""
+        secrets = [self.api_key] if len(self.api_key.value) >= SHORTEST_KEY else []
+        words = Redaction(secrets)(text[:MOST_SEARCHED]).split()
+        line = " ".join(words if len(text) <= MOST_SEARCHED else words[:-1])  # the last one may be half of a key
+        return line if len(line) <= LONGEST_ERROR else f"{line[:LONGEST_ERROR]}..."
+
+
+def _checked_deadline(seconds: Any) -> float | None:
+    if seconds is None:
+        return None
+    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 < seconds < math.inf:
+        raise ValueError(f"deadline is a number of seconds above 0, or None, not {seconds!r}")
+    return float(seconds)
+
+
+async def _end(events: AsyncIterator[Any]) -> None:
+    """Read to the end what has said that it is over: then the connection can be used again. Nothing waits for that."""
+    with suppress(TimeoutError, BodyError):
+        async with asyncio.timeout(0.1):
+            async for _ in events:
+                pass
+
+
+def offering(body: dict[str, Any], *choices: str) -> dict[str, Any]:
+    """A request without these members where it offers no tools: servers refuse a choice among none."""
+    return body if body.get("tools") else {name: value for name, value in body.items() if name not in choices}
+
+
+def status_of(error: Any, statuses: Mapping[str, int] = {}) -> int:
+    """The HTTP status that an error has, or that its code or type stands for in `statuses`; else 500."""
+    if not isinstance(error, Mapping):
+        return 500
+    if type(error.get("code")) is int:
+        return int(error["code"])
+    names = [error.get("code"), error.get("type")]
+    return next((statuses[name] for name in names if isinstance(name, str) and name in statuses), 500)
+
+
+def _message(body: str) -> str:
+    """What an error's body says, in whichever of the usual forms."""
+    try:
+        content = json.loads(body)
+    except (ValueError, RecursionError):
+        return body
+    while isinstance(content, dict):
+        content = content.get("error") or content.get("message") or content.get("detail")
+    return content if isinstance(content, str) else body
