@@ -7,14 +7,13 @@ import sys
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
 import click
 
-from pegboard import PegboardError, Toolkit, UnknownNameError
-from pegboard.inspection import Contribution, Plugins, plugins_of, suggestion
+from pegboard import Toolkit, UnknownNameError
+from pegboard.inspection import Contribution, Plugins, plugins_of, program_toolkit, suggestion
 from pegboard_cli import plugin
 from pegboard_cli._options import BoardOptions
 from pegboard_cli._output.printing import note
@@ -147,22 +146,7 @@ def _announce(options: BoardOptions, file: Path) -> None:
 def _program_toolkit(options: BoardOptions) -> Toolkit:
     if options.selects:
         raise click.UsageError("--toolkit takes a board as its program made it, without other options about the board")
-    target = options.toolkit or ""
-    module, _, path = target.partition(":")
-    if not (module and path):
-        raise click.UsageError(f"--toolkit takes MODULE:NAME, such as myprogram:toolkit, not {target!r}")
-    sys.path.insert(0, str(Path.cwd()))
-    try:
-        found: Any = import_module(module)
-        for name in path.split("."):
-            found = getattr(found, name)
-        if not isinstance(found, Toolkit) and callable(found):
-            found = found()
-    except Exception as error:
-        raise PegboardError(f"--toolkit {target} cannot be had: {type(error).__name__}: {error}") from error
-    if not isinstance(found, Toolkit):
-        raise PegboardError(f"--toolkit {target} is a {type(found).__name__}; name a Toolkit, or what returns one")
-    return found
+    return program_toolkit(options.toolkit or "")
 
 
 @contextmanager

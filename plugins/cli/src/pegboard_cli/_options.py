@@ -115,7 +115,7 @@ _BOARD: Final[tuple[tuple[str, Callable[[Any], Any], dict[str, Any]], ...]] = (
             "shell_complete": completes("setting"),
         },
     ),
-    ("toolkit", str, {"metavar": "MODULE:NAME", "help": "Look at a program's own toolkit."}),
+    ("toolkit", str, {"metavar": "MODULE:NAME", "help": "Look at the toolkit of a program, or of FILE.py[:NAME]."}),
 )
 
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from pegboard import PegboardError
 from pegboard_mcp._command.install import CLIENTS, entry, shown, written
-from pegboard_mcp._command.program import is_file
 from pegboard_mcp._wire.terminal import say, stray_output_to_stderr
 
 if TYPE_CHECKING:
@@ -73,7 +72,7 @@ def _install(options: Namespace, arguments: list[str]) -> int:
         options.install,
         _elsewhere(options, arguments),
         http=options.http,
-        imports_from=str(Path.cwd()) if options.target and not is_file(options.target) else None,
+        imports_from=str(Path.cwd()) if options.target and not _is_file(options.target) else None,
     )
     if options.write:
         say(f"written to {written(options.install, options.name, value)}")
@@ -84,7 +83,7 @@ def _install(options: Namespace, arguments: list[str]) -> int:
 
 def _check(options: Namespace) -> None:
     """Raises `PegboardError` or `OSError` for what is named and cannot be served; no server of a file is started."""
-    from pegboard_mcp._command.program import program_toolkit
+    from pegboard.inspection import program_toolkit
     from pegboard_mcp._server.selection import Selection
     from pegboard_mcp._settings import load_mcp_config
 
@@ -104,6 +103,11 @@ def _secrets(options: Namespace) -> tuple[str | None, list[str]]:
     return token or None, Path(options.state_key_file).read_text("utf-8").split() if options.state_key_file else []
 
 
+def _is_file(target: str) -> bool:
+    # A module's name may have `.py` in it too: `board.pytools:toolkit`.
+    return target.endswith(".py") or ".py:" in target
+
+
 def _elsewhere(options: Namespace, arguments: list[str]) -> list[str]:
     """The arguments as they are right in any directory, without those about installing."""
     kept = [each for each in arguments if each not in ("--write", "--install", f"--install={options.install}")]
@@ -111,7 +115,7 @@ def _elsewhere(options: Namespace, arguments: list[str]) -> list[str]:
         kept.remove(options.install)
     files = [options.config, options.token_file, options.state_key_file, *(options.mcp or ())]
     whole = {each: str(Path(each).resolve()) for each in files if each}
-    if options.target and is_file(options.target):
+    if options.target and _is_file(options.target):
         path, mark, name = options.target.rpartition(".py:")
         whole[options.target] = (
             f"{Path(path + '.py').resolve()}:{name}" if mark else str(Path(options.target).resolve())
@@ -122,7 +126,7 @@ def _elsewhere(options: Namespace, arguments: list[str]) -> list[str]:
 
 def _serve(options: Namespace) -> int:
     from pegboard import Toolkit
-    from pegboard_mcp._command.program import program_toolkit
+    from pegboard.inspection import program_toolkit
     from pegboard_mcp._server.serving import serve_mcp
     from pegboard_mcp._settings import load_mcp_config
 
