@@ -125,7 +125,7 @@ class TestErrors:
         assert failed.complaint.startswith("pegboard: this is a fault of pegboard or of a pack: ZeroDivisionError")
 
     def test_slow_plugins_are_told_of(self, site: Site, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("pegboard_cli._board.PATIENCE", 0.02)
+        monkeypatch.setattr("pegboard_cli._toolkit.PATIENCE", 0.02)
         site.add("slow", f"import time; time.sleep(0.3)\n{tool('roll')}")
         listed = run("tools", "--json")
         assert "plugins are still loading" in listed.complaint

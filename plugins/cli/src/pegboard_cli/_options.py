@@ -9,13 +9,13 @@ from typing import Any, Final, TypeVar
 import click
 from attrs import define, field
 
-__all__ = ["BoardOptions", "board_options", "completes", "json_option", "traceback_option"]
+__all__ = ["ToolkitOptions", "completes", "json_option", "toolkit_options", "traceback_option"]
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
 @define
-class BoardOptions:
+class ToolkitOptions:
     """Which board a command looks at. A value given after the command's name beats one before it."""
 
     config: Path | None = None
@@ -34,7 +34,7 @@ class BoardOptions:
 
 def _remember(attribute: str, convert: Callable[[Any], Any]) -> Callable[..., None]:
     def callback(ctx: click.Context, parameter: click.Parameter, value: Any) -> None:
-        options = ctx.ensure_object(BoardOptions)
+        options = ctx.ensure_object(ToolkitOptions)
         if value not in (None, (), False):
             setattr(options, attribute, convert(value))
 
@@ -81,7 +81,7 @@ def json_option(command: Decorated) -> Decorated:
     return click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")(command)
 
 
-_BOARD: Final[tuple[tuple[str, Callable[[Any], Any], dict[str, Any]], ...]] = (
+_TOOLKIT: Final[tuple[tuple[str, Callable[[Any], Any], dict[str, Any]], ...]] = (
     (
         "config",
         Path,
@@ -119,9 +119,9 @@ _BOARD: Final[tuple[tuple[str, Callable[[Any], Any], dict[str, Any]], ...]] = (
 )
 
 
-def board_options(command: Decorated) -> Decorated:
+def toolkit_options(command: Decorated) -> Decorated:
     """The options that say which board: plugins, settings, or a program's own toolkit."""
-    for name, convert, settings in reversed(_BOARD):
+    for name, convert, settings in reversed(_TOOLKIT):
         option = click.option(f"--{name}", expose_value=False, callback=_remember(name, convert), **settings)
         command = option(command)
     return traceback_option(command)

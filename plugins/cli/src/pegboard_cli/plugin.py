@@ -40,9 +40,9 @@ def click_command(name: str) -> click.Command:
 
 
 def _run(name: str, arguments: list[str]) -> int:
-    from pegboard_cli._options import BoardOptions
+    from pegboard_cli._options import ToolkitOptions
 
-    code = click_command(name).main(arguments, f"pegboard {name}", standalone_mode=False, obj=BoardOptions())
+    code = click_command(name).main(arguments, f"pegboard {name}", standalone_mode=False, obj=ToolkitOptions())
     return code if isinstance(code, int) else 0
 
 

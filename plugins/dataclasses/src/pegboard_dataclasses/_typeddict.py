@@ -26,8 +26,8 @@ def build(annotation: Any, types: Types) -> TypePlan:
 def _fields(annotation: Any) -> Iterator[Field]:
     known = class_of(annotation).__required_keys__
     for name, hint in field_types(annotation).items():
-        said = _says_required(hint)
-        yield Field(name, hint, required=name in known if said is None else said)
+        required = _says_required(hint)
+        yield Field(name, hint, required=name in known if required is None else required)
 
 
 def _says_required(hint: Any) -> bool | None:

@@ -129,7 +129,7 @@ class Made:
             return self.sent
         return self.redact(self.sent) if isinstance(self._read, str) else dumps(self.redact.deep(self._read))
 
-    def told(self, since: int = -1) -> dict[str, Any]:
+    def state(self, since: int = -1) -> dict[str, Any]:
         """The call as the page shows it, with the chunks since a version and without its result."""
         with self._lock:
             chunks = [block for version, block in self._chunks if version > since]
@@ -148,7 +148,7 @@ class Made:
         }
         return self.redact.deep(shown) if self.redact.values else shown
 
-    def ended(self) -> dict[str, Any] | None:
+    def outcome(self) -> dict[str, Any] | None:
         """The result as the page shows it; None while the call runs."""
         if self.result is None:
             return None

@@ -18,7 +18,7 @@ from typing import Any, Final, final
 
 from pegboard import Approval, ApprovalRequest, PegboardError, Status, Toolkit, ToolResult, UnknownNameError
 from pegboard_inspector._calls import Made
-from pegboard_inspector._facts import board_facts, board_marks
+from pegboard_inspector._data import board_data, board_marks
 from pegboard_inspector._secrecy import unmasked
 
 __all__ = ["Desk"]
@@ -30,7 +30,7 @@ LOOK: Final = 0.5
 STILL: Final = 1.0
 """Seconds after which a loop that does not answer is held by what runs on it."""
 PAUSE: Final = 0.05
-"""Seconds in which what happens is told together: a tool may report faster than a page is drawn."""
+"""Seconds in which events are collected and sent together: a tool may report faster than a page is drawn."""
 
 
 @final
@@ -76,7 +76,7 @@ class Desk:
         self._counting = threading.Lock()
         self._news: set[Callable[[], None]] = set()
         self._board: tuple[int, Any] = (0, None)
-        self._asked: float | None = None
+        self._probed: float | None = None
         self._holder: dict[str, str] | None = None
         self._running: set[Future[ToolResult]] = set()
         self._loop = asyncio.new_event_loop()
@@ -105,10 +105,10 @@ class Desk:
             raise UnknownNameError(f"there is no call {call_id!r}; only the last {KEPT} are kept")
         return self.calls[call_id]
 
-    def facts(self, call_id: str) -> dict[str, Any]:
+    def details(self, call_id: str) -> dict[str, Any]:
         """Everything about a call, its result too."""
         made = self.made(call_id)
-        return {**made.told(), "result": made.ended(), "copies": made.copies(self.target), "edit": made.editable()}
+        return {**made.state(), "result": made.outcome(), "copies": made.copies(self.target), "edit": made.editable()}
 
     def cancel(self, call_id: str) -> None:
         """Ask a call to stop; whatever approval it waits for is denied."""
@@ -164,7 +164,7 @@ class Desk:
 
     def board(self) -> dict[str, Any]:
         """The board as it is now."""
-        return {"revision": self._look(), "target": self.target, **board_facts(self.session)}
+        return {"revision": self._look(), "target": self.target, **board_data(self.session)}
 
     def renew(self) -> tuple[list[str], list[str]]:
         """Take a new toolkit, with what is installed now; the names of the tools that came and that went.
@@ -201,13 +201,13 @@ class Desk:
 
     def _holder_now(self) -> dict[str, str] | None:
         """Which call keeps the loop from all others, and where: an async tool that blocks. None while it turns."""
-        asked = self._asked
-        if asked is None:
-            self._asked = time.monotonic()
+        probed = self._probed
+        if probed is None:
+            self._probed = time.monotonic()
             with suppress(RuntimeError):  # it has ended
                 self._loop.call_soon_threadsafe(self._hear)
             return None
-        if time.monotonic() - asked < STILL:
+        if time.monotonic() - probed < STILL:
             return None
         task = asyncio.current_task(self._loop)
         running = [made for made in list(self.calls.values()) if made.result is None]
@@ -215,7 +215,7 @@ class Desk:
         return {"name": " or ".join(sorted(set(names))) or "a tool", "where": _where(self._thread)}
 
     def _hear(self) -> None:
-        self._asked = None
+        self._probed = None
 
     # News ------------------------------------------------------------------------------------------------------
 
@@ -238,21 +238,21 @@ class Desk:
 
         self._news.add(tell)
         try:
-            seen = since if since <= self._version else 0  # of an inspector that ran here before
+            known = since if since <= self._version else 0  # of an inspector that ran here before
             while not self.closed:
                 news.clear()
                 revision = await asyncio.to_thread(self._look)
-                if seen < (version := self._version):  # read first: what comes meanwhile is told once more
-                    told, seen = self._told(seen, revision), version
-                    yield seen, told
+                if known < (version := self._version):  # read first: what comes meanwhile is sent once more
+                    events, known = self._events(known, revision), version
+                    yield known, events
                     await asyncio.sleep(PAUSE)
                 with suppress(TimeoutError):
                     await asyncio.wait_for(news.wait(), LOOK)
         finally:
             self._news.discard(tell)
 
-    def _told(self, seen: int, revision: int) -> dict[str, Any]:
-        fresh = [made.told(seen) for made in list(self.calls.values()) if made.version > seen]
+    def _events(self, known: int, revision: int) -> dict[str, Any]:
+        fresh = [made.state(known) for made in list(self.calls.values()) if made.version > known]
         questions = [each.to_dict(self.calls) for each in list(self._questions.values()) if not each.answer.done()]
         return {"board": revision, "calls": fresh, "approvals": questions, "held": self._holder}
 

@@ -130,33 +130,33 @@ class ProviderTools:
             raise ProviderError(f"{self.NAME} answers {status}, a redirect, which is not followed with a key: to {to}")
         if status < 300:
             return body
-        code, said = _error_in(body)
-        raise self._refusal(code, said, status, retry_after(response.headers.get("retry-after", "")))
+        code, message = _error_in(body)
+        raise self._refusal(code, message, status, retry_after(response.headers.get("retry-after", "")))
 
     def _refusal(
-        self, code: str, said: str, status: int | None = None, retry_after: float | None = None
+        self, code: str, message: str, status: int | None = None, retry_after: float | None = None
     ) -> ProviderError | BusyError:
         """What a provider's error means."""
         about = " ".join(filter(None, [str(status or ""), code]))
-        told = f" ({about})" if about else ""
-        told += f": {self._clean(said)}" if said else ""
+        detail = f" ({about})" if about else ""
+        detail += f": {self._clean(message)}" if message else ""
         if _MODERATION.search(code):
-            return ProviderError(f"{self.NAME} does not allow this content{told}")
+            return ProviderError(f"{self.NAME} does not allow this content{detail}")
         if _QUOTA.search(code):
-            return ProviderError(f"The quota at {self.NAME} is used up{told}")
+            return ProviderError(f"The quota at {self.NAME} is used up{detail}")
         if retry_after is not None and math.isfinite(retry_after) and retry_after >= 1:
-            told += f" (to be asked again in {retry_after:.0f} s)"
+            detail += f" (to be asked again in {retry_after:.0f} s)"
         if status in (408, 429):
-            return BusyError(f"{self.NAME} has too much to do{told}", retry_after)
+            return BusyError(f"{self.NAME} has too much to do{detail}", retry_after)
         if status is not None and status >= 500:
-            return BusyError(f"{self.NAME} does not work at the moment{told}", retry_after)
+            return BusyError(f"{self.NAME} does not work at the moment{detail}", retry_after)
         meaning = {
             401: "does not accept the key",
             403: "does not allow this with this key",
             404: "has no such endpoint or model",
             413: "finds this too large",
         }
-        return ProviderError(f"{self.NAME} {meaning.get(status or 0, 'refuses')}{told}")
+        return ProviderError(f"{self.NAME} {meaning.get(status or 0, 'refuses')}{detail}")
 
     def _clean(self, text: str) -> str:
         """A provider's words on one line, without the key."""

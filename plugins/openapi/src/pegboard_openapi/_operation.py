@@ -267,7 +267,7 @@ class _Reader:
     def _placed(self) -> tuple[JsonSchema, list[Place]]:
         """One schema for everything: the names of parameters and of the body's fields are told apart."""
         wanted = sorted(self._wanted, key=lambda each: _ORDER.index(each[0].where))
-        names = _told_apart([place for place, _, _ in wanted])
+        names = _distinct_names([place for place, _, _ in wanted])
         schema: JsonSchema = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
         for argument, (_, converted, required) in zip(names, wanted, strict=True):
             schema["properties"][argument] = converted
@@ -317,7 +317,7 @@ def _only(schema: Mapping[str, Any], *keywords: str) -> JsonSchema:
     return {keyword: schema[keyword] for keyword in keywords if keyword in schema}
 
 
-def _told_apart(places: Sequence[Place]) -> list[str]:
+def _distinct_names(places: Sequence[Place]) -> list[str]:
     """A name for each that all providers take: its own for the first that has it, `<where>_<name>` for the others."""
     own = [_legal(place.field or place.where) for place in places]
     names = Names(own)

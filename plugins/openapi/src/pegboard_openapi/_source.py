@@ -30,7 +30,7 @@ __all__ = ["OpenApi"]
 SECONDS: Final = 60.0
 MAX_BYTES: Final = 10 * 1024 * 1024
 Described: TypeAlias = tuple[str, str, Mapping[str, Any], Mapping[str, Any]]
-MOST_SAID: Final = 20
+MAX_PROBLEMS: Final = 20
 """Problems of one document that are told one by one."""
 
 
@@ -128,11 +128,11 @@ class OpenApi:
     @property
     def problems(self) -> Sequence[str]:
         """Why operations are missing, or get no credentials."""
-        problems = [*self._found.problems, *(self._left_out() if self.tells_missing else ())]
-        said = [f"the API {self.name!r}: {problem}" for problem in problems[:MOST_SAID]]
-        if len(problems) > MOST_SAID:
-            said.append(f"the API {self.name!r} has {len(problems) - MOST_SAID} problems more")
-        return said
+        problems = [*self._found.problems, *(self._lacking_problems() if self.tells_missing else ())]
+        reported = [f"the API {self.name!r}: {problem}" for problem in problems[:MAX_PROBLEMS]]
+        if len(problems) > MAX_PROBLEMS:
+            reported.append(f"the API {self.name!r} has {len(problems) - MAX_PROBLEMS} problems more")
+        return reported
 
     @property
     def missing(self) -> Mapping[str, str]:
@@ -146,7 +146,7 @@ class OpenApi:
             found.setdefault(reason, []).append(name)
         return found
 
-    def _left_out(self) -> Iterator[str]:
+    def _lacking_problems(self) -> Iterator[str]:
         for reason, names in self.lacking().items():
             yield f"{', '.join(names[:5])}{' and others' * (len(names) > 5)} left out: {reason}"
 
@@ -265,8 +265,8 @@ def _names(document: Document) -> dict[tuple[str, str], str]:
     """The names of all operations, whichever are selected: as providers take them, and none twice."""
     names = Names()
     return {
-        (method, path): names.free(re.sub("[^A-Za-z0-9_-]", "_", operation_id(method, path, said)))
-        for method, path, _, said in document.operations()
+        (method, path): names.free(re.sub("[^A-Za-z0-9_-]", "_", operation_id(method, path, operation)))
+        for method, path, _, operation in document.operations()
     }
 
 

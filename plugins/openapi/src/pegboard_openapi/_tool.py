@@ -16,7 +16,7 @@ from pegboard_openapi._request import ArgumentsError, request_for
 
 __all__ = ["Link", "OperationTool"]
 
-MOST_SAID: Final = 20
+MAX_PROBLEMS: Final = 20
 """Problems of one answer that are told."""
 
 
@@ -99,7 +99,7 @@ class OperationTool:
         metadata = {"openapi": about}
         problems = self._check.problems(value) if self._check is not None else []
         if problems and not any(problem.unchecked for problem in problems):  # that is taken as it is
-            return self._broken(answer.status, answer.text, "; ".join(map(str, problems[:MOST_SAID])), metadata)
+            return self._broken(answer.status, answer.text, "; ".join(map(str, problems[:MAX_PROBLEMS])), metadata)
         return ToolOutput(value, metadata)
 
     def _invalid(self, problem: str) -> ToolResult:

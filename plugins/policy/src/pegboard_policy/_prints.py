@@ -14,9 +14,9 @@ Prints: TypeAlias = Mapping[str, str]
 """A hash of each fact about a tool, by the fact's name."""
 
 
-def prints(facts: Mapping[str, Any]) -> Prints:
+def prints(parts: Mapping[str, Any]) -> Prints:
     """A hash of each fact."""
-    return {name: digest(fact) for name, fact in facts.items()}
+    return {name: digest(part) for name, part in parts.items()}
 
 
 def prints_of(tool: Tool) -> Prints:

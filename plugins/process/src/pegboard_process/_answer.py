@@ -23,7 +23,7 @@ __all__ = ["Answers", "fitting", "performed", "reason_of", "reported"]
 
 Convert: TypeAlias = Callable[[Any], Any]
 Say: TypeAlias = Callable[[bytes, bytes], object]
-Left: TypeAlias = "tuple[list[str], list[Block]]"
+Collected: TypeAlias = "tuple[list[str], list[Block]]"
 """What a call has logged and attached."""
 
 
@@ -115,8 +115,8 @@ class _Maker:
         def answer() -> Any:
             return self._value
 
-        for said in (promise, {}):
-            answer.__annotations__ = dict(said)
+        for hints in (promise, {}):
+            answer.__annotations__ = dict(hints)
             with suppress(RegistrationError):  # a type that the program alone knows
                 self._toolkit.register(tool(name=name, backend="inline", converter=convert)(answer))
                 break
@@ -152,18 +152,18 @@ def _reason_against(value: Any) -> str:
 
 
 def performed(
-    call: Callable[[], Any], answers: Answers, token: CancelToken, say: Say, left: Callable[[], Left]
+    call: Callable[[], Any], answers: Answers, token: CancelToken, say: Say, collected: Callable[[], Collected]
 ) -> tuple[bytes, bytes]:
     """Run a tool: the kind and the content of its answer. What a generator yields is said as it comes."""
     try:
         value = call()
         if isgenerator(value):
             value = _drawn(value, answers, token, say)
-        return RETURNED, fitting(answers.returned(value, *left()), value)
+        return RETURNED, fitting(answers.returned(value, *collected()), value)
     except StuckError as stuck:
         return STUCK, encoded([stuck.what, stuck.cls, stuck.reason])
     except BaseException as error:  # noqa: BLE001 - whatever a tool raises, or its value's methods, is the outcome
-        return _raised(error, *left())
+        return _raised(error, *collected())
 
 
 def reported(chunk: Chunk) -> bytes:
@@ -181,7 +181,7 @@ def fitting(content: bytes, value: Any) -> bytes:
 
 def _raised(error: BaseException, logs: list[str], attachments: Sequence[Block]) -> tuple[bytes, bytes]:
     try:
-        return RAISED, fitting(told(error, logs, attachments), error)
+        return RAISED, fitting(raised_answer(error, logs, attachments), error)
     except StuckError as stuck:
         return STUCK, encoded([stuck.what, stuck.cls, stuck.reason])
 
@@ -198,18 +198,18 @@ def _drawn(stream: Generator[Any, Any, Any], answers: Answers, token: CancelToke
     return None
 
 
-def told(error: BaseException, logs: list[str], attachments: Sequence[Block]) -> bytes:
+def raised_answer(error: BaseException, logs: list[str], attachments: Sequence[Block]) -> bytes:
     """An exception: the names of its classes, its message, its notes and its traceback."""
     names = [f"{cls.__module__}.{cls.__qualname__}" for cls in type(error).__mro__]
     details = _suspended(error) if isinstance(error, Suspend) else {}
-    asked = getattr(error, "retry_after", None)
-    retry_after = asked if isinstance(asked, int | float) else None
+    wanted = getattr(error, "retry_after", None)
+    retry_after = wanted if isinstance(wanted, int | float) else None
     notes = [note for note in getattr(error, "__notes__", ()) if isinstance(note, str)]
-    said = [type(error).__qualname__, names, _message(error), notes, details, retry_after, _traceback(error)]
+    described = [type(error).__qualname__, names, _message(error), notes, details, retry_after, _traceback(error)]
     try:
-        return encoded([said, logs, list(attachments)])
+        return encoded([described, logs, list(attachments)])
     except NotDataError:  # what was attached must not hide the error
-        return encoded([said, logs, []])
+        return encoded([described, logs, []])
 
 
 def _suspended(error: Suspend) -> dict[str, Any]:

@@ -42,10 +42,10 @@ class Child:
 
     def __init__(self) -> None:
         context = get_context("spawn")
-        ours, theirs = socket.socketpair()
+        near_end, far_end = socket.socketpair()
         orders, heard = socket.socketpair()
         self._bell, self._rope = socket.socketpair()
-        self._pipe = NearEnd(ours)
+        self._pipe = NearEnd(near_end)
         self._orders = NearEnd(orders)
         self._waiting = selectors.DefaultSelector()
         self._pipes: list[Any] = [self._waiting, self._pipe, self._orders, self._bell, self._rope]
@@ -55,7 +55,7 @@ class Child:
         # A page for this child alone: those of `multiprocessing.RawArray` are shared with all others.
         page = Arena(LAST.size)
         self._page: mmap | bytes = page.buffer
-        self._process = context.Process(target=serve, args=(theirs, heard, page), name=name, daemon=True)
+        self._process = context.Process(target=serve, args=(far_end, heard, page), name=name, daemon=True)
         try:
             with _reaping:  # multiprocessing looks for ended ones when it starts one
                 self._process.start()
@@ -64,7 +64,7 @@ class Child:
             self._close()
             raise
         finally:
-            theirs.close()
+            far_end.close()
             heard.close()
         ends = [self._end] if os.name == "posix" else []  # elsewhere the pipe alone tells
         for each in (self._pipe, self._bell, *ends):
@@ -134,13 +134,13 @@ class Child:
         Raises `ProcessDiedError`, and `UnexpectedFrameError` for what is no frame of a child.
         """
         while True:
-            left = None if deadline is None else deadline - time.monotonic()
-            if left is not None and left <= 0:
+            remaining = None if deadline is None else deadline - time.monotonic()
+            if remaining is not None and remaining <= 0:
                 return None  # even if there is something to hear: a tool that never stops talking has a time too
             frame = self._pipe.take()
             if frame is not None:
                 return frame
-            ready = self._ready(left)
+            ready = self._ready(remaining)
             if self._bell in ready:
                 if not undisturbed:
                     return None
@@ -173,7 +173,7 @@ class Child:
         with suppress(OSError):
             self._rope.send(b"!")
 
-    def hang_up(self) -> None:
+    def request_end(self) -> None:
         """Let it end by itself."""
         for pipe in (self._waiting, self._pipe, self._orders):
             pipe.close()

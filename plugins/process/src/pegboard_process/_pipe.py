@@ -17,12 +17,12 @@ __all__ = [
     "ITEM",
     "JOB",
     "LAST",
-    "LOST",
     "NO_JOB",
     "RAISED",
     "READY",
     "RETURNED",
     "STUCK",
+    "UNREADABLE",
     "Frame",
     "NearEnd",
     "UnexpectedFrameError",
@@ -47,14 +47,14 @@ ITEM: Final = b"i"
 RETURNED: Final = b"v"
 """The value, which of a generator is what it returned, and what was logged and attached."""
 RAISED: Final = b"x"
-"""What `told` says of the exception, and logs and attachments as above."""
+"""What `raised_answer` has of the exception, and logs and attachments as above."""
 STUCK: Final = b"s"
 """What was returned or yielded says nothing as data, or is too large: in words, the name of its class, the reason."""
-LOST: Final = b"l"
+UNREADABLE: Final = b"l"
 """The job cannot be read here: the reason."""
 
-_ANSWERS: Final = frozenset((RETURNED, RAISED, STUCK, LOST))
-_KINDS: Final = frozenset((READY, BEGUN, CHUNK, ITEM, RETURNED, RAISED, STUCK, LOST))
+_ANSWERS: Final = frozenset((RETURNED, RAISED, STUCK, UNREADABLE))
+_KINDS: Final = frozenset((READY, BEGUN, CHUNK, ITEM, RETURNED, RAISED, STUCK, UNREADABLE))
 # The kind, the id of the job, the size of what follows.
 _HEAD: Final = struct.Struct("!c8sQ")
 LAST: Final = struct.Struct("!8sd")
@@ -129,8 +129,8 @@ class NearEnd:
             except OSError:
                 self._unsent.clear()
                 return True
-            left = self._unsent[0][sent:]
-            self._unsent[:1] = [left] if left else []
+            unsent = self._unsent[0][sent:]
+            self._unsent[:1] = [unsent] if unsent else []
         return True
 
     def fill(self) -> bool:

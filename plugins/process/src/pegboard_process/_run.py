@@ -17,7 +17,7 @@ from pegboard.inspection import function_kind
 from pegboard_process._child import GUARD, Child
 from pegboard_process._errors import ProcessDiedError, UnexpectedAnswerError
 from pegboard_process._future import JobFuture
-from pegboard_process._pipe import BEGUN, CHUNK, ITEM, JOB, LOST, NO_JOB, READY, UnexpectedFrameError
+from pegboard_process._pipe import BEGUN, CHUNK, ITEM, JOB, NO_JOB, READY, UNREADABLE, UnexpectedFrameError
 from pegboard_process._transfer import opened, pack, pass_on, unpack
 from pegboard_process._watch import Watch
 
@@ -117,7 +117,7 @@ class Run:
         return True
 
     def _on_ready(self) -> None:
-        if self._is_left():
+        if self._take_from_loop():
             child = self._early
             if child is not None and child.has_answer():
                 self.mind()
@@ -125,7 +125,7 @@ class Run:
             else:
                 self.pool.hand_over(self)
 
-    def _is_left(self) -> bool:
+    def _take_from_loop(self) -> bool:
         """Take it from the loop: whether that had it still. Who is told so has to go on."""
         with self._lock:
             watch, self._watch = self._watch, None
@@ -179,7 +179,7 @@ class Run:
             self._stopped = self._stopped or reason
             if self._child is not None:
                 self._child.ring()
-        if self._is_left():
+        if self._take_from_loop():
             self.pool.hand_over(self)
 
     def _take(self, child: Child) -> None:
@@ -269,7 +269,7 @@ class Run:
             return not child.ready
         if not self._begun:
             self._look(child)
-        return child.ready and kind != BEGUN and self._begun is (kind != LOST)
+        return child.ready and kind != BEGUN and self._begun is (kind != UNREADABLE)
 
     def _look(self, child: Child) -> None:
         """Whether the function has been called: then its time runs since."""

@@ -21,7 +21,7 @@ from pegboard_process._answer import reason_of
 from pegboard_process._carrier import carried
 from pegboard_process._data import decoded
 from pegboard_process._errors import RemoteError, UnexpectedAnswerError
-from pegboard_process._pipe import LOST, RAISED, STUCK
+from pegboard_process._pipe import RAISED, STUCK, UNREADABLE
 from pegboard_process._worker import job_call, job_emitter, job_token
 
 __all__ = ["installed_packs", "named", "opened", "pack", "pass_on", "unpack"]
@@ -60,21 +60,21 @@ def installed_packs(plugins: Plugins, *hooks: HookName) -> tuple[str, ...]:
 def pack(job: Job, packs: tuple[str, ...]) -> tuple[bytes, bool]:
     """A job as bytes, and whether it asks for its token. Raises `TransferError` saying what cannot be pickled."""
     args, kwargs = job.arguments()
-    asked: list[CancelToken] = []
+    tokens: list[CancelToken] = []
     header = pickle.dumps((job.call.id, job.call.name, job.emitter.heard, packs, carried()), _PROTOCOL)
     try:
         if _PLAIN.issuperset(map(type, args)) and _PLAIN.issuperset(map(type, kwargs.values())):
             return header + pickle.dumps((job.function, args, kwargs), _PROTOCOL), False
-        return header + _pickled((job.function, args, kwargs), job, asked), bool(asked)
+        return header + _pickled((job.function, args, kwargs), job, tokens), bool(tokens)
     except Exception as error:
         raise _blamed(job, args, kwargs, error) from error
 
 
-def _pickled(value: Any, job: Job, asked: list[CancelToken]) -> bytes:
+def _pickled(value: Any, job: Job, tokens: list[CancelToken]) -> bytes:
     def token(given: CancelToken) -> tuple[Any, ...]:
         if given is not job.token:
             raise TypeError("cannot pickle the CancelToken of another call")
-        asked.append(given)
+        tokens.append(given)
         return job_token, ()
 
     def emitter(given: Emitter) -> tuple[Any, ...]:
@@ -157,7 +157,7 @@ def unpack(kind: bytes, content: bytes, job: Job) -> Any:
     """What a tool returned in its process; raises what it raised there, and `TransferError` for what cannot travel."""
     answer = opened(content)
     try:
-        if kind == LOST:
+        if kind == UNREADABLE:
             raise TransferError("this tool cannot be called in its process", _details(_text(answer), _FUNCTION))
         if kind == STUCK:
             what, cls, reason = map(_text, answer)

@@ -59,8 +59,8 @@ class Watch:
 
     def _arm(self) -> None:
         self._due = self._deadline
-        left = max(self._due - time.monotonic(), 0.0)
-        self._loop.call_later(left, self._ring, self._due)
+        delay = max(self._due - time.monotonic(), 0.0)
+        self._loop.call_later(delay, self._ring, self._due)
 
     def _ring(self, due: float) -> None:
         if due != self._due:

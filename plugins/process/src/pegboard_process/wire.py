@@ -11,7 +11,7 @@ from pegboard_process._carrier import carried, within
 from pegboard_process._data import NotDataError, decoded, encoded
 from pegboard_process._errors import RemoteError, UnexpectedAnswerError
 from pegboard_process._future import JobFuture
-from pegboard_process._pipe import BEGUN, CHUNK, ITEM, LOST, RAISED, RETURNED, STUCK
+from pegboard_process._pipe import BEGUN, CHUNK, ITEM, RAISED, RETURNED, STUCK, UNREADABLE
 from pegboard_process._traces import Surroundings
 from pegboard_process._transfer import installed_packs, named, opened, pass_on, unpack
 
@@ -19,10 +19,10 @@ __all__ = [
     "BEGUN",
     "CHUNK",
     "ITEM",
-    "LOST",
     "RAISED",
     "RETURNED",
     "STUCK",
+    "UNREADABLE",
     "Answers",
     "JobFuture",
     "NotDataError",

@@ -45,17 +45,17 @@ def check_remote(tool: Tool, targets: list[str]) -> None:
 
 def task_options(tool: Tool) -> dict[str, Any]:
     """The `resources` of a tool as options of a Ray task. Raises `RegistrationError` for what are none."""
-    asked = dict(tool.options.resources or {})
-    custom = asked.pop("resources", {})
-    found: dict[str, Any] = {name: asked.pop(name) for name in _COUNTED if name in asked}
-    counts = {**found, **asked, **custom} if isinstance(custom, Mapping) else {"resources": custom}
+    wanted = dict(tool.options.resources or {})
+    custom = wanted.pop("resources", {})
+    found: dict[str, Any] = {name: wanted.pop(name) for name in _COUNTED if name in wanted}
+    counts = {**found, **wanted, **custom} if isinstance(custom, Mapping) else {"resources": custom}
     for name, amount in counts.items():
         if isinstance(amount, bool) or not isinstance(amount, int | float) or amount < 0:
             raise RegistrationError(
                 f"tool {tool.name!r}: resources[{name!r}] is {amount!r}; write a number that is not negative, as in "
                 '{"num_cpus": 1, "num_gpus": 0, "memory": 2e9, "a_resource_of_your_own": 1}'
             )
-    return {**found, "resources": {**asked, **custom}} if asked or custom else found
+    return {**found, "resources": {**wanted, **custom}} if wanted or custom else found
 
 
 @cache

@@ -13,10 +13,10 @@ from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, Final, final
 
 from pegboard import Job, PegboardError, describe_exception
-from pegboard_ray._cluster import Cluster, asked_of
+from pegboard_ray._cluster import Cluster, needs_of
 from pegboard_ray._errors import NoResourcesError, WorkerLostError
 from pegboard_ray._flight import Flight
-from pegboard_ray._keeper import entered, left
+from pegboard_ray._keeper import acquired, released
 from pegboard_ray._orders import Orders
 from pegboard_ray._run import Run
 
@@ -159,12 +159,12 @@ class Dispatcher:
                 looked = time.monotonic()
                 self._look()
         if self._cluster is not None:
-            left(self._cluster)
+            released(self._cluster)
 
     def _entered(self) -> Cluster | None:
         """Find or start Ray; where that fails, all that waits is told."""
         try:
-            cluster = entered(self._settings, self._lost)
+            cluster = acquired(self._settings, self._lost)
         except BaseException as error:  # noqa: BLE001 - the calls raise it
             with self._state:
                 refused = list(self._waiting)
@@ -254,8 +254,8 @@ class Dispatcher:
 
 def _no_resources(run: Run, offered: dict[str, dict[str, float]]) -> NoResourcesError:
     has = "; ".join(f"{name}: {', '.join(_amounts(each)) or 'nothing'}" for name, each in sorted(offered.items()))
-    asked = ", ".join(_amounts(asked_of(run.options)))
-    return NoResourcesError(f"no node of the Ray cluster has what {run.name} asks for ({asked}); there is {has}")
+    needs = ", ".join(_amounts(needs_of(run.options)))
+    return NoResourcesError(f"no node of the Ray cluster has what {run.name} asks for ({needs}); there is {has}")
 
 
 def _no_answer(run: Run, error: Exception) -> PegboardError:

@@ -18,8 +18,8 @@ from pegboard import Chunk, ExecutionPolicy, Job, PegboardError, Tool, Toolkit
 from pegboard_process.wire import (
     BEGUN,
     CHUNK,
-    LOST,
     RETURNED,
+    UNREADABLE,
     Answers,
     Surroundings,
     encoded,
@@ -49,10 +49,10 @@ _watchdog: Final = Watchdog()
 
 def run_calls(parcel: bytes) -> bytes:
     """Run calls to their ends, one after another: their answers. What the tool reports meanwhile is dropped."""
-    told = unpacked(parcel)
-    if told is None:
+    opened = unpacked(parcel)
+    if opened is None:
         return _refusal()
-    wanted, orders = told
+    wanted, orders = opened
     with suppress(Exception):  # each call tells what is wrong; to assemble a toolkit is none of their time
         _found(wanted)
     answers, begun = [], time.monotonic()
@@ -66,11 +66,11 @@ def run_calls(parcel: bytes) -> bytes:
 
 def stream_call(parcel: bytes) -> Iterator[bytes]:
     """Run a call, and give what it says as it comes; its answer is the last."""
-    told = unpacked(parcel)
-    if told is None:
+    opened = unpacked(parcel)
+    if opened is None:
         yield _refusal()
         return
-    wanted, (order,) = told
+    wanted, (order,) = opened
     outgoing: queue.Queue[bytes | None] = queue.Queue(_ROOM)
     work = _Work(wanted, order, lambda kind, content: outgoing.put(framed(kind, content)))
 
@@ -128,7 +128,7 @@ class _Work:
         self._say = say
         self._job: Job | None = None
         self._reason = ""
-        self._kind, self._content = LOST, encoded("it did not run")
+        self._kind, self._content = UNREADABLE, encoded("it did not run")
 
     def stop(self, reason: str) -> None:
         """Let the tool know that its call is over."""
@@ -147,7 +147,7 @@ class _Work:
         except _MismatchError as error:
             return framed(MISMATCH, str(error).encode())
         except BaseException as error:  # noqa: BLE001 - the packs of this worker, and modules of the program
-            return framed(LOST, encoded(reason_of(error)))
+            return framed(UNREADABLE, encoded(reason_of(error)))
         return framed(self._kind, self._content)
 
     @property
@@ -168,7 +168,7 @@ class _Work:
         answers = Answers(job.function, types)
         self._say(BEGUN, b"")
 
-        def left() -> Any:
+        def collected() -> Any:
             return job.call.logs, job.call.attachments
 
         grace = self._order.grace if listens(job.tool) else 0.0
@@ -176,7 +176,7 @@ class _Work:
         surroundings.note()
         with _watchdog.watching(self._order.timeout, self._order.key, job.token, grace) as is_late:
             self._kind, self._content = performed(
-                partial(job.function, *args, **kwargs), answers, job.token, self._say, left
+                partial(job.function, *args, **kwargs), answers, job.token, self._say, collected
             )
         surroundings.restore()
         if is_late():
@@ -296,8 +296,8 @@ def _found(wanted: str) -> tuple[_Board, str]:
 
 
 @cache
-def _board(*told: tuple[str, ...]) -> _Board:
-    packs, types, targets, groups = told
+def _board(*parts: tuple[str, ...]) -> _Board:
+    packs, types, targets, groups = parts
     return _Board(packs, types, list(targets), list(groups))
 
 

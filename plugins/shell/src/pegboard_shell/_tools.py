@@ -178,13 +178,13 @@ class ShellTools:
     async def _run(
         self,
         command: str,
-        asked_for: float | None,
+        requested: float | None,
         emitter: Emitter | None = None,
         *,
         in_toolkit: bool = False,
         edited: bool = False,
     ) -> ToolResult:
-        seconds = self._timeout if asked_for is None else asked_for
+        seconds = self._timeout if requested is None else requested
         if not 0 < seconds <= self._max_timeout:
             most = f"{self._max_timeout:g} s"
             return refused(Status.INVALID, "timeout", f"timeout must be above 0 and at most {most}, not {seconds!r}")
@@ -195,14 +195,14 @@ class ShellTools:
         # A toolkit has asked for approval by now, or knows that none is needed.
         approved = edited or (in_toolkit and self._approve is None)
         if decision.verdict is Verdict.ASK and not approved:
-            sent: dict[str, Any] = {"command": command} | ({} if asked_for is None else {"timeout": asked_for})
+            sent: dict[str, Any] = {"command": command} | ({} if requested is None else {"timeout": requested})
             answer = await self._answer(decision, sent)
             if answer.decision == "deny":
                 return _not_run(answer.reason)
             if answer.arguments is not None:  # what is denied stays denied, even after an edit
                 sent |= answer.arguments
-                command, asked_for = str(sent["command"]), sent.get("timeout")
-                return await self._run(command, asked_for, emitter, in_toolkit=in_toolkit, edited=True)
+                command, requested = str(sent["command"]), sent.get("timeout")
+                return await self._run(command, requested, emitter, in_toolkit=in_toolkit, edited=True)
         if decision.verdict is Verdict.INVALID:
             return refused(Status.INVALID, "command", decision.reason)
         if decision.verdict is Verdict.DENY:

@@ -93,7 +93,7 @@ def backend_conformance(
         own = made in ("thread", "inline")
         plugins = () if own else [made if isinstance(made, str) else _Plugin(made)]
     with without_environment(), tempfile.TemporaryDirectory() as folder:
-        toolkit = Toolkit(plugins=list(plugins), settings=_told(made, plugins, settings or {}))
+        toolkit = Toolkit(plugins=list(plugins), settings=_settings_for(made, plugins, settings or {}))
         suite = _Suite(toolkit, _name(made), Path(folder), patience)
         try:
             found = list(suite.findings(chosen))
@@ -106,7 +106,7 @@ def backend_conformance(
     return found
 
 
-def _told(backend: Any, plugins: Iterable[Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+def _settings_for(backend: Any, plugins: Iterable[Any], settings: Mapping[str, Any]) -> dict[str, Any]:
     """The settings; a backend that takes import paths, for its workers to find tools, is told those of the checks."""
     found = {name: dict(section) for name, section in settings.items()}
     if backend in plugins and isinstance(backend, str):
@@ -229,9 +229,11 @@ class _Suite:
         if "raise OddError(text)" not in trace:
             remedy = "bring the traceback along as text, for instance as the cause"
             yield Finding("errors", "the traceback does not show where the tool raised", remedy)
-        told = self._call("refuse", text=text)
-        if (told.status, told.text) != (Status.ERROR, text):
-            yield Finding("errors", f"a ToolError reads {told.text!r}, not {text!r}", "end the future with a ToolError")
+        refused = self._call("refuse", text=text)
+        if (refused.status, refused.text) != (Status.ERROR, text):
+            yield Finding(
+                "errors", f"a ToolError reads {refused.text!r}, not {text!r}", "end the future with a ToolError"
+            )
 
     def _chunks(self) -> Iterator[Finding]:
         heard: list[str] = []
@@ -393,8 +395,8 @@ class _Suite:
                 remedy = "name the parameter and the remedy, and nothing of the value"
                 yield Finding("secrets", "a secret preset is refused without saying why", remedy)
             return
-        result, told = self._call("use_secret"), self._call("tell_secret")
-        shown = f"{told!r} {told.text} {told.error!r} {told.error and told.error.message} {told.to_dict()}"
+        result, ended = self._call("use_secret"), self._call("tell_secret")
+        shown = f"{ended!r} {ended.text} {ended.error!r} {ended.error and ended.error.message} {ended.to_dict()}"
         if _SECRET in shown:
             yield Finding("secrets", "a secret shows in the result of a tool that raises", "keep str(error) as it is")
         if result.status is not Status.SUCCESS:

@@ -22,7 +22,7 @@ __all__ = ["BUDGET", "assert_conforms", "conformance"]
 BUDGET: Final = 40
 """Modules that loading a pack may import beyond the core's: enough for its own, too few for any heavy library."""
 
-_ASKED: tuple[HookName, ...] = ("provide_commands",)
+_COMMANDS: tuple[HookName, ...] = ("provide_commands",)
 
 
 def assert_conforms(
@@ -69,7 +69,7 @@ def _check(
     pack = _pack(plugin)
     section = {pack: settings} if settings else {}
     with isolated_toolkit(plugin, settings=section, approver=lambda _: True) as toolkit:
-        for hook in _ASKED:
+        for hook in _COMMANDS:
             plugins_of(toolkit).contributions(hook)
         broken = [Finding("loading", problem, "see what it says") for problem in toolkit.problems]
         yield from broken

@@ -12,8 +12,8 @@ from pegboard import Session, Toolkit, ToolResult
 __all__ = ["ScriptedModel", "Turn"]
 
 Call: TypeAlias = tuple[str, Any]
-Said: TypeAlias = str | Call | list[str | Call]
-Step: TypeAlias = "Said | Callable[[ScriptedModel], Said]"
+Content: TypeAlias = str | Call | list[str | Call]
+Step: TypeAlias = "Content | Callable[[ScriptedModel], Content]"
 
 
 @final
@@ -67,8 +67,8 @@ class ScriptedModel:
         return self.results
 
     def _calls(self, step: Step) -> list[Call]:
-        said = step(self) if callable(step) else step
-        calls = said if isinstance(said, list) else [said]
+        content = step(self) if callable(step) else step
+        calls = content if isinstance(content, list) else [content]
         return [(call, {}) if isinstance(call, str) else call for call in calls]
 
     def _record(self, offered: tuple[str, ...], calls: list[Call], results: list[ToolResult]) -> None:

@@ -98,7 +98,7 @@ def _compared(pinned: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
     origin = dict((pinned or {}).get("origin", {}))
     if origin.get("distribution"):
         del origin["version"]
-    return pinned and {**LockFile.facts(pinned), "origin": origin}
+    return pinned and {**LockFile.parts(pinned), "origin": origin}
 
 
 def _moved(before: str | None, after: str | None) -> str:
@@ -117,4 +117,4 @@ def _diff(name: str, before: Mapping[str, Any] | None, after: Mapping[str, Any] 
 
 
 def _lines(pinned: Mapping[str, Any]) -> list[str]:
-    return dumps(LockFile.facts(pinned), ensure_ascii=False, indent=2, sort_keys=True).splitlines()
+    return dumps(LockFile.parts(pinned), ensure_ascii=False, indent=2, sort_keys=True).splitlines()

@@ -11,8 +11,8 @@ from attrs import define
 from pegboard import PegboardError, Tool, Toolkit
 from pegboard.inspection import board_of, plugins_of
 from pegboard_cli._checks.finding import Finding
-from pegboard_cli._output.facts import ordered, place
 from pegboard_cli._output.printing import clean
+from pegboard_cli._output.tool_data import ordered, place
 
 __all__ = ["check_tools"]
 
@@ -29,8 +29,8 @@ def check_tools(toolkit: Toolkit) -> Iterator[Finding]:
             fix = "correct what the message names" + (", or tell its author" if tool.origin.distribution else "")
             yield Finding("error", "tool-broken", tool.name, str(error), fix)
     # A tool behind an import string may have removed its whole pack just now.
-    left = {tool.name for tool in toolkit.all_tools}
-    for tool in (each for each in readable if each.name in left):
+    remaining = {tool.name for tool in toolkit.all_tools}
+    for tool in (each for each in readable if each.name in remaining):
         yield from chain(_check_texts(tool), _check_presets(toolkit, tool), _check_limits(tool, _label(tool)))
     yield from _check_count(toolkit.tools)
     yield from _check_dialects(toolkit)

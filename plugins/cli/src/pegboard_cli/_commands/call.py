@@ -10,11 +10,11 @@ from typing import Any
 import click
 
 from pegboard import Session, Tool, Toolkit, ToolResult
-from pegboard_cli._board import opened
-from pegboard_cli._options import BoardOptions, board_options, completes, json_option
+from pegboard_cli._options import ToolkitOptions, completes, json_option, toolkit_options
 from pegboard_cli._output import exits
 from pegboard_cli._output.live import Approver, Live
 from pegboard_cli._output.printing import clean, console, json_lines, loads, note, print_json, print_traceback
+from pegboard_cli._toolkit import opened
 
 __all__ = ["command"]
 
@@ -25,10 +25,10 @@ __all__ = ["command"]
 @click.option("--arg", "pairs", multiple=True, metavar="NAME=VALUE", help="One argument; may be repeated.")
 @click.option("--yes", is_flag=True, help="Approve the call beforehand.")
 @json_option
-@board_options
+@toolkit_options
 @click.pass_obj
 def command(
-    options: BoardOptions, name: str, arguments: str | None, pairs: tuple[str, ...], yes: bool, as_json: bool
+    options: ToolkitOptions, name: str, arguments: str | None, pairs: tuple[str, ...], yes: bool, as_json: bool
 ) -> int:
     """Call a tool.
 

@@ -12,8 +12,8 @@ from click.shell_completion import BashComplete, FishComplete, ShellComplete, Zs
 
 from pegboard import PegboardError, Toolkit
 from pegboard.inspection import plugins_of, write_file
-from pegboard_cli._board import opened
-from pegboard_cli._options import BoardOptions
+from pegboard_cli._options import ToolkitOptions
+from pegboard_cli._toolkit import opened
 
 __all__ = ["command", "complete"]
 
@@ -87,7 +87,7 @@ def complete(kind: str, ctx: click.Context, incomplete: str) -> list[str]:
     """The names of that kind that begin as the word does; a list of several is completed at its end."""
     before, comma, last = incomplete.rpartition(",")
     try:
-        with opened(ctx.ensure_object(BoardOptions)) as toolkit:
+        with opened(ctx.ensure_object(ToolkitOptions)) as toolkit:
             names = sorted(set(_NAMES[kind](toolkit)))
     except (PegboardError, click.ClickException, OSError):
         return []  # the command prints what is wrong when it runs

@@ -9,10 +9,10 @@ import click
 
 from pegboard import Toolkit
 from pegboard.inspection import plugins_of
-from pegboard_cli._board import known_name, known_pack, opened
-from pegboard_cli._options import BoardOptions, board_options, completes, json_option
-from pegboard_cli._output.facts import hint_words, ordered, parameter_words, summary
+from pegboard_cli._options import ToolkitOptions, completes, json_option, toolkit_options
 from pegboard_cli._output.printing import Column, console, names, note, paged, plain, print_json, print_table
+from pegboard_cli._output.tool_data import hint_words, ordered, parameter_words, summary
+from pegboard_cli._toolkit import known_name, known_pack, opened
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -29,10 +29,10 @@ _ROOM_FOR_ALL = 100
 @click.option("--tag", help="Tools with this tag.", shell_complete=completes("tag"))
 @click.option("--load", is_flag=True, help="Import what is named by import strings, to describe it too.")
 @json_option
-@board_options
+@toolkit_options
 @click.pass_obj
 def command(
-    options: BoardOptions,
+    options: ToolkitOptions,
     text: str | None,
     pack: str | None,
     group: str | None,
@@ -61,13 +61,13 @@ def command(
         note(problem)
 
 
-def _fits(facts: dict[str, Any], text: str | None, pack: str | None, group: str | None, tag: str | None) -> bool:
+def _fits(data: dict[str, Any], text: str | None, pack: str | None, group: str | None, tag: str | None) -> bool:
     wanted = (text or "").casefold()
     return (
-        (pack is None or pack == facts["pack"])
-        and (group is None or group in (facts["groups"] or ()))
-        and (tag is None or tag in (facts["tags"] or ()))
-        and (wanted in facts["name"].casefold() or wanted in (facts["description"] or "").casefold())
+        (pack is None or pack == data["pack"])
+        and (group is None or group in (data["groups"] or ()))
+        and (tag is None or tag in (data["tags"] or ()))
+        and (wanted in data["name"].casefold() or wanted in (data["description"] or "").casefold())
     )
 
 

@@ -340,7 +340,7 @@ def close_all(connections: Iterable[Connection]) -> None:
 
 
 @atexit.register
-def _close_what_is_left() -> None:
+def _close_at_exit() -> None:
     close_all(list(_LIVE))
 
 

@@ -300,7 +300,7 @@ class McpServer:
 
     async def list_resources(self) -> list[Any]:
         """The resources, as the SDK describes them. Raises what its client does, as the others here."""
-        found: list[Any] = await self._asked(lambda client: all_of(client.list_resources, "resources"))
+        found: list[Any] = await self._requested(lambda client: all_of(client.list_resources, "resources"))
         return found
 
     async def read_resource(self, uri: str) -> tuple[Block, ...]:
@@ -309,18 +309,18 @@ class McpServer:
 
     async def fetch(self, uri: str) -> Any:
         """A resource as the SDK gives it."""
-        return await self._asked(lambda client: client.read_resource(uri))
+        return await self._requested(lambda client: client.read_resource(uri))
 
     async def list_prompts(self) -> list[Any]:
         """The prompts, as the SDK describes them."""
-        found: list[Any] = await self._asked(lambda client: all_of(client.list_prompts, "prompts"))
+        found: list[Any] = await self._requested(lambda client: all_of(client.list_prompts, "prompts"))
         return found
 
     async def get_prompt(self, name: str, arguments: Mapping[str, str] | None = None) -> Any:
         """A prompt with its arguments filled in, as the SDK gives it: `messages`, and a `description`."""
-        return await self._asked(lambda client: client.get_prompt(name, dict(arguments or {})))
+        return await self._requested(lambda client: client.get_prompt(name, dict(arguments or {})))
 
-    async def _asked(self, work: Callable[[Any], Any]) -> Any:
+    async def _requested(self, work: Callable[[Any], Any]) -> Any:
         return await (await self._opened()).carry(work)
 
     # Calls -----------------------------------------------------------------------------------------------------

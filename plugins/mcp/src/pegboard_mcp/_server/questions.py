@@ -15,7 +15,7 @@ from attrs import asdict, evolve, field, frozen
 from pegboard import ForeignSchema, RegistrationError, ToolCall, ToolResult
 from pegboard_mcp._wire.protocol import is_newer
 
-__all__ = ["Answers", "AskedOnce", "Desk", "NeededError", "Refused", "State"]
+__all__ = ["Answers", "Desk", "NeededError", "Refused", "State", "UsedStates"]
 
 LIFETIME: Final = 600.0
 """Seconds in which a question can be answered; the SDK seals states for as long."""
@@ -86,7 +86,7 @@ class Refused(Exception):  # noqa: N818 - an outcome, not a failure
 
 
 @final
-class AskedOnce:
+class UsedStates:
     """The states that were used. Each counts once, so that no answer is reused for another call."""
 
     def __init__(self) -> None:
@@ -111,7 +111,7 @@ class Desk:
     The older protocol has a message for that; in the newer one the answer tells the client to ask and to come back.
     """
 
-    def __init__(self, context: Any, parameters: Any, used: AskedOnce) -> None:
+    def __init__(self, context: Any, parameters: Any, used: UsedStates) -> None:
         self._context = context
         self._used = used
         self._response: Any = None

@@ -39,7 +39,7 @@ class Selection:
             session = session.session(groups={*session.active_groups, *self._groups})
         return session.view(where=self._where)
 
-    def left_out(self, toolkit: Toolkit) -> str:
+    def excluded(self, toolkit: Toolkit) -> str:
         """Which tools are not served because nothing was chosen, and what to do; empty where none is left out."""
         names = [tool.name for tool in toolkit.tools if not _only_reads(tool)] if self._is_default else []
         if not names:

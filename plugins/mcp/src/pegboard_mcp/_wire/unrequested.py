@@ -24,24 +24,24 @@ class Meter:
     """Counts what a server sends of its own accord: much at once is no flood, and little for ever is none."""
 
     def __init__(self) -> None:
-        self._left: float = AT_ONCE
+        self._allowance: float = AT_ONCE
         self._counted = time.monotonic()
         self._lock = threading.Lock()
 
     def expect(self, messages: int) -> None:
         """So many more have been asked for, by any thread."""
         with self._lock:
-            self._left += messages
+            self._allowance += messages
 
     def takes(self, messages: int) -> bool:
         """Count what came. Whether it is no flood yet."""
         with self._lock:
-            self._left -= messages
-            if self._left < 0:
+            self._allowance -= messages
+            if self._allowance < 0:
                 now = time.monotonic()
-                self._left = min(AT_ONCE, self._left + A_SECOND * (now - self._counted))
+                self._allowance = min(AT_ONCE, self._allowance + A_SECOND * (now - self._counted))
                 self._counted = now
-            return self._left >= 0
+            return self._allowance >= 0
 
 
 @final

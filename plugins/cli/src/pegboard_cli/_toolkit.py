@@ -15,7 +15,7 @@ import click
 from pegboard import Toolkit, UnknownNameError
 from pegboard.inspection import Contribution, Plugins, plugins_of, program_toolkit, suggestion
 from pegboard_cli import plugin
-from pegboard_cli._options import BoardOptions
+from pegboard_cli._options import ToolkitOptions
 from pegboard_cli._output.printing import note
 
 __all__ = ["Replaced", "hand_on", "known_name", "known_pack", "load_plugins", "opened", "settings_file", "spoken"]
@@ -25,7 +25,7 @@ PATIENCE: Final = 2.0
 """Seconds after which a line is printed about plugins that take their time."""
 
 
-def settings_file(options: BoardOptions) -> Path | None:
+def settings_file(options: ToolkitOptions) -> Path | None:
     """The file with the settings: the one that was named, else `pegboard.toml` in the current directory."""
     if options.config is not None:
         return options.config
@@ -36,7 +36,7 @@ def settings_file(options: BoardOptions) -> Path | None:
 
 
 @contextmanager
-def opened(options: BoardOptions) -> Iterator[Toolkit]:
+def opened(options: ToolkitOptions) -> Iterator[Toolkit]:
     """The toolkit to look at. What plugins and tools print meanwhile goes to standard error.
 
     Raises `PegboardError` saying what to change.
@@ -75,7 +75,7 @@ def _give_way(plugins: Plugins) -> None:
         raise Replaced(found[0])
 
 
-def load_plugins(options: BoardOptions, *, imports: bool = True, settings: bool = True) -> Plugins:
+def load_plugins(options: ToolkitOptions, *, imports: bool = True, settings: bool = True) -> Plugins:
     """The plugins without their tools; `settings=False` leaves out all settings, for one of them may be wrong."""
     arguments = _arguments(options)
     environ = dict(os.environ)
@@ -93,7 +93,7 @@ def load_plugins(options: BoardOptions, *, imports: bool = True, settings: bool 
     return plugins
 
 
-def hand_on(options: BoardOptions) -> None:
+def hand_on(options: ToolkitOptions) -> None:
     """Put the options into the environment, where a pack's own command finds them when it makes a toolkit."""
     if options.toolkit:
         raise click.UsageError("--toolkit is for Pegboard's own commands")
@@ -108,14 +108,14 @@ def hand_on(options: BoardOptions) -> None:
         os.environ["PEGBOARD_BLOCK"] = ",".join([*options.block, *filter(None, [os.environ.get("PEGBOARD_BLOCK")])])
 
 
-def spoken(text: str, options: BoardOptions) -> str:
+def spoken(text: str, options: ToolkitOptions) -> str:
     """A message of the library in the words of the command line."""
     for setting in options.settings:
         text = text.replace(f"environment variable {_variable(setting)}", f"--settings {setting}")
     return text
 
 
-def _arguments(options: BoardOptions) -> dict[str, Any]:
+def _arguments(options: ToolkitOptions) -> dict[str, Any]:
     _apply_settings(options)
     file = settings_file(options)
     if file is not None:
@@ -126,7 +126,7 @@ def _arguments(options: BoardOptions) -> dict[str, Any]:
     return arguments
 
 
-def _apply_settings(options: BoardOptions) -> None:
+def _apply_settings(options: ToolkitOptions) -> None:
     # Through the environment: text is read there as the type of the setting wants it.
     os.environ.update({_variable(setting): value for setting, value in options.settings.items()})
 
@@ -136,14 +136,14 @@ def _variable(setting: str) -> str:
     return f"PEGBOARD__{pack}__{key}".replace("-", "_").upper()
 
 
-def _announce(options: BoardOptions, file: Path) -> None:
+def _announce(options: ToolkitOptions, file: Path) -> None:
     # A file that the command line does not name decides what tools may do: its use must be visible.
     if not options.announced:
         note(f"settings from {file}")
         options.announced = True
 
 
-def _program_toolkit(options: BoardOptions) -> Toolkit:
+def _program_toolkit(options: ToolkitOptions) -> Toolkit:
     if options.selects:
         raise click.UsageError("--toolkit takes a board as its program made it, without other options about the board")
     return program_toolkit(options.toolkit or "")

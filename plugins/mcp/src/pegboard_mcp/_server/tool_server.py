@@ -18,11 +18,11 @@ from pegboard_mcp._client.remote_tool import remote_of
 from pegboard_mcp._server.links import Given, Links, ReadLink, not_found
 from pegboard_mcp._server.outgoing import answer_of, described, error_of
 from pegboard_mcp._server.promise import Promises
-from pegboard_mcp._server.questions import Answers, AskedOnce, Desk, NeededError, Refused
+from pegboard_mcp._server.questions import Answers, Desk, NeededError, Refused, UsedStates
 from pegboard_mcp._server.running import Held, HeldCalls, Progress, Workshop, blocks_no_loop
 from pegboard_mcp._wire.protocol import connection_of, is_newer, known_options, own_version
 
-__all__ = ["BoardServer"]
+__all__ = ["ToolServer"]
 
 LOOK: Final = 0.25
 """Seconds between two looks at whether the offered tools have changed; more where there are many to look at."""
@@ -30,7 +30,7 @@ LOOK_AT_ONE: Final = 0.002
 
 
 @final
-class BoardServer:
+class ToolServer:
     """Serves the tools that a session offers. `server` is the SDK's own server, for any of its transports.
 
     `session_for` gives a caller's session; without it each has one of its own that begins as this one is. With
@@ -59,7 +59,7 @@ class BoardServer:
         self._bus = InMemorySubscriptionBus()
         self._peers: dict[int, _Peer] = {}
         self._promises = Promises()
-        self._asked = AskedOnce()
+        self._used = UsedStates()
         self._scopes = Scopes(scopes or {})
         self._held = HeldCalls()
         self._links = Links(read_link)
@@ -203,7 +203,7 @@ class BoardServer:
             raise MCPError(code=INVALID_PARAMS, message=text or f"no tool {parameters.name!r}")
         if missing := self._scopes.missing(call.name, caller):
             return error_of(f"{call.name} needs the scope {missing!r}, which the caller's token does not have")
-        desk = Desk(context, parameters, self._asked)
+        desk = Desk(context, parameters, self._used)
         progress = Progress(context, asyncio.get_running_loop())
         try:
             result = await self._outcome(desk, session, call, caller, progress)
