@@ -104,7 +104,11 @@ class TestErrors:
             (["tools", "--toolkit", "json"], 1, "pegboard: 'json' names no program; write MODULE:NAME.*"),
             (["tools", "--toolkit", "json:dumps"], 1, "pegboard: json:dumps cannot be loaded: TypeError.*"),
             (["tools", "--toolkit", "json:__name__"], 1, "pegboard: json:__name__ is of type str; name a Tool.*"),
-            (["tools", "--toolkit", "json:x", "--block", "x"], 2, "pegboard: --toolkit takes a board as its .*"),
+            (
+                ["tools", "--toolkit", "json:x", "--block", "x"],
+                2,
+                "pegboard: --toolkit takes a program.s toolkit as it is; .*",
+            ),
         ],
     )
     def test_are_one_line(self, site: Site, run: Run, arguments: list[str], code: int, complaint: str) -> None:

@@ -1,4 +1,4 @@
-"""Commands of packs: what plugins hand over through `provide_commands`. A broken one affects no other."""
+"""Commands of packs, from the hook `provide_commands`. A broken command affects no other."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ __all__ = ["Replaceable", "describe_commands", "find_command"]
 
 
 class Replaceable(click.Command):
-    """One of our own commands. If a pack's command `replaces` it, that one runs, with the arguments as they came.
+    """One of our own commands. If a pack's command `replaces` it, the pack's runs, with the same arguments.
 
-    Options are read by ours before: they may say which packs are loaded. So is `--help`.
+    Ours reads the options before, for they may say which packs are loaded; it also answers `--help`.
     """
 
     def __init__(self, own: click.Command) -> None:
@@ -37,10 +37,10 @@ class Replaceable(click.Command):
         return super().make_context(info_name, args, parent, **extra)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command, or what stands for it."""
+        """Run the command, or the one that replaces it."""
         options = ctx.ensure_object(ToolkitOptions)
         try:
-            if self.name in ("completion", "new"):  # every other one looks at a board
+            if self.name in ("completion", "new"):  # every other one makes a toolkit
                 _load(options)
             return super().invoke(ctx)
         except Replaced as replaced:
@@ -67,7 +67,7 @@ def find_command(name: str, options: ToolkitOptions) -> click.Command:
 
 
 def _absent(name: str, plugins: Plugins | None) -> str:
-    """Where a command of a known pack is, if that pack is not active."""
+    """Why a command of a known pack is missing: the pack is not active."""
     pack = pack_that_gives(f"pegboard {name}")
     if pack is None:
         return ""
@@ -85,7 +85,7 @@ def _nearest(name: str, found: Iterable[str]) -> str:
 
 
 def _missed(plugins: Plugins | None) -> str:
-    """Plugins that may have the command, and whose commands are unknown."""
+    """A hint at plugins whose commands are unknown, and which may have the command."""
     records = plugins.records if plugins else ()
     broken = [record.name for record in records if record.state is PluginState.FAILED]
     not_loaded = [record.name for record in records if record.state in _NOT_LOADED]

@@ -1,4 +1,4 @@
-"""Options that every command about a board takes, before or after the command's name."""
+"""Options that say which toolkit a command works with. They come before or after the command's name."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 @define
 class ToolkitOptions:
-    """Which board a command looks at. A value given after the command's name beats one before it."""
+    """Which toolkit a command works with. A value after the command's name overrides one before it."""
 
     config: Path | None = None
     plugins: tuple[str, ...] | None = None
@@ -28,7 +28,7 @@ class ToolkitOptions:
 
     @property
     def selects(self) -> bool:
-        """Whether an option decides how a board is assembled."""
+        """Whether an option says how the toolkit is made."""
         return bool(self.config or self.block or self.settings) or self.plugins is not None
 
 
@@ -57,7 +57,7 @@ def _pairs(values: tuple[str, ...]) -> dict[str, str]:
 
 
 def completes(kind: str) -> Callable[..., list[str]]:
-    """What completes a parameter at a shell: names of that kind, which the program reads from the board."""
+    """The shell completion of a parameter: names of that kind, read from the toolkit."""
 
     def complete(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
         program: Any = ctx.find_root().command
@@ -120,7 +120,7 @@ _TOOLKIT: Final[tuple[tuple[str, Callable[[Any], Any], dict[str, Any]], ...]] = 
 
 
 def toolkit_options(command: Decorated) -> Decorated:
-    """The options that say which board: plugins, settings, or a program's own toolkit."""
+    """The options that say which toolkit: plugins, settings, or the toolkit of a program."""
     for name, convert, settings in reversed(_TOOLKIT):
         option = click.option(f"--{name}", expose_value=False, callback=_remember(name, convert), **settings)
         command = option(command)

@@ -1,4 +1,4 @@
-"""The program: finds the command, and turns whatever goes wrong into one line on standard error."""
+"""The program: finds the command, and reports any error as one line on standard error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The board that a command looks at: what is installed, under the options that were given."""
+"""The toolkit that a command works with, made from the installed packs and the options."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def settings_file(options: ToolkitOptions) -> Path | None:
 
 @contextmanager
 def opened(options: ToolkitOptions) -> Iterator[Toolkit]:
-    """The toolkit to look at. What plugins and tools print meanwhile goes to standard error.
+    """The toolkit of a command. What plugins and tools print meanwhile goes to standard error.
 
     Raises `PegboardError` saying what to change.
     """
@@ -53,7 +53,7 @@ def opened(options: ToolkitOptions) -> Iterator[Toolkit]:
 
 
 class Replaced(Exception):  # noqa: N818 - no failure: another command runs in the place of ours
-    """A pack's command stands for the one that runs."""
+    """A pack's command replaces the one that runs."""
 
     def __init__(self, contribution: Contribution) -> None:
         super().__init__(contribution.value.name)
@@ -61,7 +61,7 @@ class Replaced(Exception):  # noqa: N818 - no failure: another command runs in t
 
 
 def _give_way(plugins: Plugins) -> None:
-    """Raise `Replaced` if a pack replaces the command that runs: known as soon as plugins are loaded, and not sooner.
+    """Raise `Replaced` if a pack replaces the command that runs, which is known once plugins are loaded.
 
     Raises `UsageError` if two do.
     """
@@ -76,7 +76,7 @@ def _give_way(plugins: Plugins) -> None:
 
 
 def load_plugins(options: ToolkitOptions, *, imports: bool = True, settings: bool = True) -> Plugins:
-    """The plugins without their tools; `settings=False` leaves out all settings, for one of them may be wrong."""
+    """The plugins without their tools; `settings=False` ignores all settings, for when one of them is wrong."""
     arguments = _arguments(options)
     environ = dict(os.environ)
     if not settings:
@@ -94,7 +94,7 @@ def load_plugins(options: ToolkitOptions, *, imports: bool = True, settings: boo
 
 
 def hand_on(options: ToolkitOptions) -> None:
-    """Put the options into the environment, where a pack's own command finds them when it makes a toolkit."""
+    """Put the options into the environment. A pack's command finds them there when it makes a toolkit."""
     if options.toolkit:
         raise click.UsageError("--toolkit is for Pegboard's own commands")
     _apply_settings(options)
@@ -109,7 +109,7 @@ def hand_on(options: ToolkitOptions) -> None:
 
 
 def spoken(text: str, options: ToolkitOptions) -> str:
-    """A message of the library in the words of the command line."""
+    """A message of the library that names options in place of environment variables."""
     for setting in options.settings:
         text = text.replace(f"environment variable {_variable(setting)}", f"--settings {setting}")
     return text
@@ -127,7 +127,7 @@ def _arguments(options: ToolkitOptions) -> dict[str, Any]:
 
 
 def _apply_settings(options: ToolkitOptions) -> None:
-    # Through the environment: text is read there as the type of the setting wants it.
+    # Through the environment: text there is read as the type of the setting.
     os.environ.update({_variable(setting): value for setting, value in options.settings.items()})
 
 
@@ -145,7 +145,7 @@ def _announce(options: ToolkitOptions, file: Path) -> None:
 
 def _program_toolkit(options: ToolkitOptions) -> Toolkit:
     if options.selects:
-        raise click.UsageError("--toolkit takes a board as its program made it, without other options about the board")
+        raise click.UsageError("--toolkit takes a program's toolkit as it is; leave out options for packs or settings")
     return program_toolkit(options.toolkit or "")
 
 
@@ -167,12 +167,12 @@ def _patience() -> Iterator[None]:
 
 
 def _normal(name: str) -> str:
-    """A pack's name as it is compared: `Acme_Paint` is `acme-paint`."""
+    """A pack's name in the form that is compared: `Acme_Paint` is `acme-paint`."""
     return name.lower().replace("_", "-").replace(".", "-")
 
 
 def known_name(what: str, name: str, known: Iterable[str], aliases: Mapping[str, str] | None = None) -> str:
-    """The known name that is meant. Raises `UnknownNameError` naming those that there are."""
+    """The known name that `name` means. Raises `UnknownNameError` naming the known ones."""
     names = sorted(set(known))
     meant = {_normal(each): each for each in names} | {_normal(alias): each for alias, each in (aliases or {}).items()}
     if _normal(name) in meant:

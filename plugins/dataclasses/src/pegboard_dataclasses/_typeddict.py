@@ -19,7 +19,7 @@ def matches(annotation: Any) -> bool:
 
 
 def build(annotation: Any, types: Types) -> TypePlan:
-    """The plan of a TypedDict: keys that need not be there are simply left out."""
+    """The plan of a TypedDict: optional keys are absent."""
     return record(annotation, types, _fields(annotation), dict, keyed=True)
 
 

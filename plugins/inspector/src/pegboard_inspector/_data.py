@@ -1,4 +1,4 @@
-"""What the page shows of a board: tools, groups, packs, and what a model would get of them."""
+"""What the page shows of a toolkit: tools, groups, packs, and what a model would get of them."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from pegboard_inspector._secrecy import PRIVATE_NAMES, Secrecy
 __all__ = ["board_data", "board_marks", "dialect_data", "tool_data"]
 
 CHARACTERS: Final = 4
-"""As many characters of JSON are a token, about: models differ, and none of their tokenizers is asked."""
+"""Characters of JSON that make a token, about: an estimate, for models differ."""
 
 
 def board_marks(session: Session) -> tuple[Any, ...]:
-    """What differs where the board has changed."""
+    """Values that differ after the toolkit has changed."""
     toolkit = session.toolkit
     return (
         board_of(toolkit),
@@ -35,11 +35,11 @@ def board_marks(session: Session) -> tuple[Any, ...]:
 
 
 def board_data(session: Session) -> dict[str, Any]:
-    """The whole board, a line for each tool. Lazy tools are imported, as they are for the list that a model gets."""
+    """The whole toolkit, with a line for each tool. Lazy tools are imported, as for the list that a model gets."""
     toolkit = session.toolkit
     offered = {tool.name for tool in session.tools}
     permissions = session.permissions
-    # The board may have changed in between.
+    # The toolkit may have changed in between.
     tools = [_line(tool, offered, permissions.get(tool.name, "always")) for tool in session.all_tools]
     known = {group.name: group for group in session.groups}
     named = sorted({name for tool in tools for name in tool["groups"]} - known.keys())

@@ -1,6 +1,6 @@
-"""Arguments that should not be read over a shoulder: those that their schema, or their name, calls passwords.
+"""Arguments that are secret by their schema or by their name.
 
-The page is shown `***` for them, and what it shows may come back: never as a value.
+The page shows `***` for them. A `***` that comes back is never taken as a value.
 """
 
 from __future__ import annotations

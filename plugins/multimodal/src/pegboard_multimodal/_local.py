@@ -219,7 +219,7 @@ def _program(name: str) -> str | None:
 
 
 async def _run(program: str, *arguments: str, given: bytes) -> bytes:
-    """What a program writes, to whom something is given on stdin. It ends with the call. Raises `ToolError`."""
+    """Run a program with this stdin; its output. The program ends with the call. Raises `ToolError`."""
     import asyncio
 
     pipe = asyncio.subprocess.PIPE

@@ -1,4 +1,4 @@
-"""A provider's HTTP interface: requests with the key, and what can go wrong as words for the model."""
+"""A provider's HTTP interface: requests with the key, and its errors as messages for the model."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ MAX_ANSWER: Final = 256 * 1024 * 1024  # bytes; ten large images as base64 text
 _SECONDS: Final = 600.0  # without a byte; the call's own timeout is shorter
 _REDIRECTS: Final = range(300, 400)
 
-# Codes and types of providers' errors, as far as they mean something that the status does not say.
+# Codes and types of providers' errors that say more than the status.
 _QUOTA: Final = re.compile(r"insufficient_quota|billing|arrearage|quota.*(exceed|exhaust|freetier)", re.IGNORECASE)
 _MODERATION: Final = re.compile(r"moderation|content_policy|content_filter|inspection|infringement", re.IGNORECASE)
 
 
 class ProviderError(ToolError):
-    """The provider refuses, or its answer is of no use: trying again would change nothing."""
+    """The provider refuses, or its answer cannot be used. A retry would change nothing."""
 
 
 class BusyError(Exception):
@@ -145,7 +145,7 @@ class ProviderTools:
         if _QUOTA.search(code):
             return ProviderError(f"The quota at {self.NAME} is used up{detail}")
         if retry_after is not None and math.isfinite(retry_after) and retry_after >= 1:
-            detail += f" (to be asked again in {retry_after:.0f} s)"
+            detail += f" (try again in {retry_after:.0f} s)"
         if status in (408, 429):
             return BusyError(f"{self.NAME} has too much to do{detail}", retry_after)
         if status is not None and status >= 500:

@@ -1,4 +1,4 @@
-"""Media: what bytes are, by how they begin; where a model's inputs are read from; what results are made of."""
+"""Media: their types by their first bytes, the inputs that a model names, and the results."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def sniff(content: bytes) -> str | None:
 
 
 def about(content: bytes) -> dict[str, Any]:
-    """What a program may want to know: `media_type`, `size` in bytes, `width` and `height` or `duration` in seconds."""
+    """Metadata for a program: `media_type`, `size` in bytes, `width` and `height` or `duration` in seconds."""
     media_type = sniff(content)
     found: dict[str, Any] = {"media_type": media_type, "size": len(content)}
     try:
@@ -99,7 +99,7 @@ def about(content: bytes) -> dict[str, Any]:
         elif media_type in _DURATIONS:
             found["duration"] = round(_DURATIONS[media_type](content), 3)
     except (LookupError, ValueError, ZeroDivisionError):
-        pass  # damaged, or of an unknown kind: the facts found so far are kept
+        pass  # damaged, or of an unknown kind: what was found so far is kept
     return found
 
 
@@ -293,7 +293,7 @@ class Made(NamedTuple):
 
 @final
 class Outputs:
-    """Makes results: blocks with bytes for the model, facts for the program, files in the base directory on request."""
+    """Makes results: blocks with bytes for the model, metadata for the program, and files in the base directory."""
 
     def __init__(self, guard: Guard, folder: ConfinedFolder | None, *, download: bool, save: bool) -> None:
         self._guard = guard

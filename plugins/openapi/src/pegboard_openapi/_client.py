@@ -1,4 +1,4 @@
-"""The client: sends a request, signs it at the last moment, and bounds what comes back."""
+"""The client: sends a request, signs it last, and bounds the answer."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _BUSY: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 
 
 class AnswerError(ToolError):
-    """The server refuses, or its answer is of no use: `status` and `body` are what it said, if it said something."""
+    """The server refuses, or its answer cannot be used. `status` and `body` are those of the answer, if any."""
 
     def __init__(self, message: str, status: int | None = None, body: str = "") -> None:
         super().__init__(message)
@@ -147,7 +147,7 @@ class _Sending:
         raise AnswerError(message, response.status_code, details)
 
     def fail(self, what: str, error: Exception) -> NoReturn:
-        """The server may have heard the request: only what may be done twice is to be sent again unasked."""
+        """Raise for a broken connection. The request may have arrived: only an idempotent one may be repeated."""
         remark = "" if self._label.startswith(("GET", "HEAD")) else "; it may have been done all the same"
         raise (BusyError if self._again else AnswerError)(f"{self._label} {what}{remark}") from error
 

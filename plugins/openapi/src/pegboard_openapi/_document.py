@@ -248,7 +248,7 @@ _SCALARS: Final = (
 
 
 def _plain(part: Any, budget: list[int], depth: int) -> Any:
-    """A copy made of nothing but what JSON has, names as text, each part counted as often as it is used."""
+    """A copy of JSON types alone, with names as text. Each part counts as often as it is used."""
     budget[0] -= 1
     if budget[0] < 0 or depth > _DEEPEST:
         raise DocumentError(f"it has more than {_MOST_PARTS:,} parts, or is nested more than {_DEEPEST} levels deep")

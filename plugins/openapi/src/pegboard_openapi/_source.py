@@ -22,7 +22,7 @@ from pegboard_openapi._operation import Terms, operation_id, read_operation
 from pegboard_openapi._request import split_path
 from pegboard_openapi._selection import Selection, several
 from pegboard_openapi._server import Server
-from pegboard_openapi._tool import Link, OperationTool
+from pegboard_openapi._tools import Link, OperationTool
 from pegboard_schemas import judged
 
 __all__ = ["OpenApi"]
@@ -31,13 +31,13 @@ SECONDS: Final = 60.0
 MAX_BYTES: Final = 10 * 1024 * 1024
 Described: TypeAlias = tuple[str, str, Mapping[str, Any], Mapping[str, Any]]
 MAX_PROBLEMS: Final = 20
-"""Problems of one document that are told one by one."""
+"""Problems of one document that are reported one by one."""
 
 
 @final
 @frozen
 class _Found:
-    """The tools of a document, the operations that are left out for want of a credential, and what is wrong."""
+    """The tools of a document, the operations without a needed credential, and what is wrong."""
 
     tools: dict[str, OperationTool] = Factory(dict)
     missing: dict[str, str] = Factory(dict)
@@ -136,7 +136,7 @@ class OpenApi:
 
     @property
     def missing(self) -> Mapping[str, str]:
-        """Operations that are left out for want of a credential, and which."""
+        """Operations that are not offered because a credential is missing, with the reason."""
         return self._found.missing
 
     def lacking(self) -> dict[str, list[str]]:
@@ -193,7 +193,7 @@ class OpenApi:
         )
 
     def _add(self, reading: _Reading, described: Described) -> Iterator[str]:
-        """Add the tool of an operation, or what keeps it from being one; give what is wrong with it."""
+        """Add the tool of an operation, or why it cannot be one. Yields what is wrong."""
         try:
             yield from self._read(reading, described)
         except (DocumentError, RegistrationError, RefusedUrlError) as error:
@@ -250,7 +250,7 @@ class OpenApi:
 
 
 def _name(source: Any) -> str:
-    """What a document is called before it is read."""
+    """The name of a document before it is read."""
     if isinstance(source, Mapping):
         info = source.get("info")
         return str((isinstance(info, Mapping) and info.get("title")) or "openapi")

@@ -100,7 +100,7 @@ class Recorder:
         self._tracer: trace.Tracer | None = None
         self._histogram: metrics.Histogram | None = None
         self._series = _Series()
-        # Asked once: that is when providers begin that the environment names.
+        # Called once: this starts the providers that the environment names.
         trace.get_tracer_provider()
         metrics.get_meter_provider()
 
@@ -224,7 +224,7 @@ async def _awaited(result: Any, over: Callable[[ToolResult | None], None]) -> To
         while not isinstance(result, ToolResult):
             result = await result
     except BaseException:
-        over(None)  # the caller left
+        over(None)  # the caller was cancelled
         raise
     over(result)
     return result
@@ -243,7 +243,7 @@ def _collects(provider: Any) -> bool:
 
 
 def _common(tool: Tool | None, agent: Any) -> _Attributes:
-    """What spans and measurements both say of a call."""
+    """The attributes that spans and measurements share."""
     attributes: _Attributes = {"gen_ai.tool.type": "function"}
     if tool is not None:
         attributes[NAME] = tool.name
@@ -254,12 +254,12 @@ def _common(tool: Tool | None, agent: Any) -> _Attributes:
 
 
 def _is_known(result: ToolResult) -> bool:
-    """Whether the name is that of a tool on the board: those that models make up are without number."""
+    """Whether the name is that of a registered tool. Models make up any number of other names."""
     return result.status is not Status.NOT_FOUND and (result.error is None or result.error.kind != "foreign")
 
 
 def _error_of(result: ToolResult | None) -> dict[str, str]:
-    """What kind of error a call ended in: the class of what the tool raised, else the status."""
+    """The kind of error that a call ended with: the class of what the tool raised, else the status."""
     if result is None:
         return {"error.type": Status.CANCELLED.value}
     if not result.is_error:
@@ -272,7 +272,7 @@ def _error_of(result: ToolResult | None) -> dict[str, str]:
 def _tell_content(span: Span, sent: str | None, result: ToolResult, redact: Redaction) -> None:
     answer = None if result.is_error else _as_text(redact.deep(result.text if result.data is None else result.data))
     for name, text in (("arguments", sent), ("result", answer)):
-        if text is not None:  # redacted as text too: some forms of a secret are seen only there
+        if text is not None:  # redacted as text too: some forms of a secret only exist there
             span.set_attribute(f"gen_ai.tool.call.{name}", _cut(redact(text), MAX_CONTENT))
 
 

@@ -29,7 +29,7 @@ def unenforced() -> Iterator[None]:
 
 
 class LockFile:
-    """What a lock file pins: `distributions` with their versions, and by name the facts of `tools` and their hashes.
+    """What a lock file pins: `distributions` with their versions; by name the parts of `tools` and their hashes.
 
     Raises `SettingsError` for a file that is missing, damaged, or was edited by hand.
     """
@@ -68,7 +68,7 @@ class LockFile:
         return {"hash": digest(parts), "schema_hash": tool.schema_hash, **parts}
 
     def judge(self, tool: Tool) -> Verdict | None:
-        """Keep back what is not as it was pinned, by its name on the board."""
+        """Do not offer a tool that is not as it was pinned, by its name in the toolkit."""
         before, now = self._prints.get(tool.name), prints_of(tool)
         if before == now or is_own(tool):
             return None

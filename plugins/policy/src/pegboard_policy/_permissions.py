@@ -27,15 +27,15 @@ class PermissionFile:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        # The file of now: the program may change its directory later, and a link stays one when the file is replaced.
+        # Resolved now: the program may change its directory later, and a link stays one when the file is replaced.
         self.path = Path(path).resolve()
         self._lock = threading.Lock()
         self._saved: dict[str, Permission] = {}
-        # As tools were when they were allowed. Of what a person wrote by hand, what counts first is what was allowed.
+        # The hashes of tools when they were allowed. For an entry written by hand, those of its first use.
         self._allowed: dict[str, Prints] = {}
 
     def load(self) -> None:
-        """Read the file; nothing is said if there is none."""
+        """Read the file; a missing file has no permissions."""
         with self._lock:
             self._read()
 
@@ -53,7 +53,7 @@ class PermissionFile:
             raise SettingsError(f"{self.path}: permissions are {words}: {error}") from error
 
     def judge(self, tool: Tool) -> Verdict | None:
-        """What the file says of a tool; one that has changed since it was allowed asks."""
+        """The verdict of the file; a tool that has changed since it was allowed asks."""
         saved = self._saved.get(tool.name)
         if saved in (Permission.PROMPT, Permission.NEVER):
             return Verdict(permission=saved)
@@ -104,7 +104,7 @@ def _alone(path: Path) -> Iterator[None]:
         path.parent.mkdir(parents=True, exist_ok=True)
     try:
         folder = os.open(path.parent, os.O_RDONLY)
-    except OSError:  # which writing will say
+    except OSError:  # the error will show when the file is written
         yield
         return
     try:

@@ -1,4 +1,4 @@
-"""What a tool returned, yielded or raised, told as data, in the tool's process.
+"""What a tool returned, yielded or raised, as data; made in the tool's process.
 
 Plain data goes as it is: the toolkit makes the result of it, as of a value of its own. A value of any other class is
 made a result here, where its class is known, by the packs of types that the toolkit has.
@@ -29,7 +29,7 @@ Collected: TypeAlias = "tuple[list[str], list[Block]]"
 
 @final
 class StuckError(Exception):
-    """A value says nothing as data (a lock, a connection, an open file), or is too large: `what` says that in words."""
+    """A value has no form as data (a lock, a connection, an open file), or is too large: `what` says which."""
 
     def __init__(self, what: str, cls: str, reason: str) -> None:
         super().__init__(what, cls, reason)
@@ -40,7 +40,7 @@ class StuckError(Exception):
 
 @final
 class Answers:
-    """What one function gives, as data; `packs` are those that know of types."""
+    """The answers of one function, as data; `packs` are those that map types."""
 
     def __init__(self, function: Callable[..., Any], packs: tuple[str, ...]) -> None:
         self._function = function
@@ -60,7 +60,7 @@ class Answers:
         return encoded([self._result(key, value, self._promise()), logs, attachments])
 
     def item(self, value: Any) -> bytes:
-        """Something that was yielded. Raises `StuckError`."""
+        """A value that was yielded. Raises `StuckError`."""
         try:
             return encoded(value)
         except NotDataError:
@@ -137,7 +137,7 @@ def _data_of(packs: tuple[str, ...], value: Any) -> Any:
 
 
 def _is_handle(value: Any) -> bool:
-    """Whether a value stands for something of its process: it has no text of its own, and cannot be pickled."""
+    """Whether a value belongs to its process: it has no text of its own, and cannot be pickled."""
     return "__str__" not in {name for cls in type(value).__mro__[:-1] for name in vars(cls)} and bool(
         _reason_against(value)
     )
@@ -154,7 +154,7 @@ def _reason_against(value: Any) -> str:
 def performed(
     call: Callable[[], Any], answers: Answers, token: CancelToken, say: Say, collected: Callable[[], Collected]
 ) -> tuple[bytes, bytes]:
-    """Run a tool: the kind and the content of its answer. What a generator yields is said as it comes."""
+    """Run a tool: the kind and the content of its answer. What a generator yields is sent at once."""
     try:
         value = call()
         if isgenerator(value):
@@ -187,7 +187,7 @@ def _raised(error: BaseException, logs: list[str], attachments: Sequence[Block])
 
 
 def _drawn(stream: Generator[Any, Any, Any], answers: Answers, token: CancelToken, say: Say) -> Any:
-    """Say what a generator yields, until it has ended or its job has; what it returned."""
+    """Send what a generator yields until it, or its job, has ended. Returns what the generator returned."""
     with closing(stream):
         while not token.cancelled:
             try:

@@ -1,4 +1,4 @@
-"""A process for tools, as its parent has it. One thread at a time uses it; other threads only ring its bell."""
+"""A process for tools, in its parent. One thread at a time uses it; other threads only wake that one."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ GUARD: Final = 'put what the main script does under `if __name__ == "__main__":`
 
 _numbers = itertools.count(1)
 _reaping = threading.Lock()
-"""Held while it is asked whether a process has ended: of two that ask at once, one learns that it never was."""
+"""Held while a process is checked for its end: of two checks at once, one would find no such process."""
 _all: weakref.WeakSet[Child] = weakref.WeakSet()
 
 
@@ -104,22 +104,22 @@ class Child:
         return self._pipe.is_quiet()
 
     def watched(self) -> Watch | None:
-        """How the loop that runs in this thread, if any, hears it."""
+        """The watch by which the loop of this thread, if any, reads its answers."""
         if hasattr(self._waiting, "fileno"):  # else a loop cannot wait for all of its pipes at once
             self._watch = Watch.kept(self._watch, self._waiting.fileno())
         return self._watch
 
     def has_answer(self) -> bool:
-        """Whether what ends a job has come as a whole."""
+        """Whether the frame that ends a job has arrived as a whole."""
         return self._pipe.has_answer()
 
     def say(self, kind: bytes, job: bytes, content: bytes = b"") -> None:
-        """Send a frame, as far as it goes: `hear` sends the rest. One to a process that died is lost."""
+        """Send a frame as far as the pipe takes it; `hear` sends the rest. A frame for a dead process is dropped."""
         self._pipe.put(parts(kind, job, content))
         self._pipe.flush()
 
     def cancel(self, job: bytes, reason: str) -> None:
-        """Let it know that the job in its hands is over."""
+        """Tell it that its current job is over."""
         self._orders.put(parts(CANCEL, job, reason.encode()))
         self._orders.flush()
 
@@ -174,7 +174,7 @@ class Child:
             self._rope.send(b"!")
 
     def request_end(self) -> None:
-        """Let it end by itself."""
+        """Have it end by itself."""
         for pipe in (self._waiting, self._pipe, self._orders):
             pipe.close()
 

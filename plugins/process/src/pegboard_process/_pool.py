@@ -102,7 +102,7 @@ class ProcessPool:
         inbox.put((self, run))
 
     def run(self, job: Job) -> Any:
-        """Run a job: what it comes to. This thread minds it itself if there is room, for it would only wait."""
+        """Run a job: its outcome. This thread minds it itself if there is room, for it would only wait."""
         run, inner = Run(self, job), getattr(self._minding, "now", False)
         with self._state:
             if self._closed:

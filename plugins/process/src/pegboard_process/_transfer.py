@@ -96,7 +96,7 @@ def _call(emitter: Emitter, call: ToolCall) -> tuple[Any, ...]:
 
 
 def _blamed(job: Job, args: tuple[Any, ...], kwargs: Mapping[str, Any], error: Exception) -> TransferError:
-    """What of a job it is that cannot be pickled. Parameters that the model does not know are named in details only."""
+    """The part of a job that cannot be pickled. Parameters that the model does not know are named in details only."""
     reason = _reason_against(job.function, job)
     if reason is not None:
         return TransferError("the function of this tool cannot be sent to a process", _details(reason, _FUNCTION))
@@ -133,7 +133,7 @@ def _details(reason: str, remedy: str) -> dict[str, str]:
 
 
 def opened(content: bytes) -> Any:
-    """What the process of a tool said. Raises `UnexpectedAnswerError` for what is no data."""
+    """The content of an answer. Raises `UnexpectedAnswerError` for what is no data."""
     try:
         return decoded(content)
     except ValueError:
@@ -141,7 +141,7 @@ def opened(content: bytes) -> Any:
 
 
 def pass_on(job: Job, content: bytes) -> None:
-    """Report a chunk: a block, and how far the work has come, if that was told."""
+    """Report a chunk: a block, and the progress if there is one."""
     answer = opened(content)
     block, *far = answer if isinstance(answer, list) and answer else (None,)
     has_progress = len(far) in (0, 2) and all(isinstance(each, int | float | None) for each in far)

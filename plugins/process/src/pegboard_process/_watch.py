@@ -17,7 +17,7 @@ __all__ = ["Watch"]
 
 @final
 class Watch:
-    """How a loop hears one child, from its first job there on. Only in `close` is it for other threads too."""
+    """Watches one child for a loop, from the child's first job on. Other threads may call `close` only."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, fd: int) -> None:
         self._loop = loop

@@ -40,7 +40,7 @@ FAREWELL: Final = 2.0
 
 @final
 class _Desk:
-    """What the job in hand can reach, and what it leaves behind for the call in the parent."""
+    """What the current job can use, and what it collects for the call in the parent."""
 
     session: Any = None  # it stays in the parent
 
@@ -110,7 +110,7 @@ class _Server:
         self._speaking = threading.Lock()
         self._taking = threading.Lock()
         self._now = NO_JOB
-        """The job in hand: nothing is said of any other."""
+        """The current job: only its messages are sent."""
         self._token = CancelToken()
         self._cancelled = NO_JOB, ""
         """The last job that was cancelled, and why: that may be heard of sooner than of the job itself."""

@@ -1,8 +1,8 @@
 """What another backend needs that takes calls out of the program: the same answers, read with the same care.
 
-In the worker `performed` runs a function, and tells what it comes to as data; `reported` is what it emits, and
+In the worker `performed` runs a function, and gives its outcome as data; `reported` is what it emits, and
 `reason_of` an exception in a line. In the program `unpack` makes the outcome of the job of that, and `pass_on` passes
-a chunk on. `JobFuture` is what a job comes to. Values go by `encoded` and `opened`, traces by `carried` and `within`.
+a chunk on. `JobFuture` is the outcome of a job. Values go by `encoded` and `opened`, traces by `carried` and `within`.
 `Surroundings` are what a call leaves as it has found it.
 """
 

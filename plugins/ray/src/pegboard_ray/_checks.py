@@ -1,4 +1,4 @@
-"""What a tool has to be like to run in a worker, told when it is registered; and what it asks for."""
+"""Checks at registration whether a tool can run in a worker, and what resources it needs."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def task_options(tool: Tool) -> dict[str, Any]:
 
 @cache
 def listens(tool: Tool) -> bool:
-    """Whether a tool can end by itself when it is told to."""
+    """Whether a tool can end by itself when its token is cancelled."""
     return function_kind(tool.function) == "generator" or any(
         parameter.source == "injected" and CancelToken in _kinds(parameter.annotation) for parameter in tool.params
     )
@@ -75,7 +75,7 @@ def _kinds(annotation: Any) -> set[type]:
 
 
 def path_of(function: Any) -> str:
-    """Where a function is to be found, as far as its names say it."""
+    """The import path of a function, by its names."""
     inner = getattr(function, "__func__", function)
     name = getattr(inner, "__qualname__", None) or type(function).__qualname__
     return f"{getattr(inner, '__module__', None) or type(function).__module__}:{name}"

@@ -47,7 +47,7 @@ class Cluster:
         return self._made[key].remote(parcel)
 
     def places(self, options: Mapping[str, Any]) -> bool:
-        """Whether any node has what a task asks for, be it in use or not."""
+        """Whether any node has the resources that a task needs, in use or not."""
         needs, nodes = needs_of(options), self.offered().values()
         return any(all(node.get(name, 0) >= amount for name, amount in needs.items()) for node in nodes)
 
@@ -71,7 +71,7 @@ class Cluster:
         return max(1, known)
 
     def note(self, task: str) -> str:
-        """Whose time was up in a task, so that its worker ended itself; empty if it ended for another reason."""
+        """The key of the call whose timeout made its worker end itself; empty if it ended for another reason."""
         with suppress(Exception):  # the cluster may have ended as a whole
             self._reach()
             note = _internal_kv_get(task.encode(), namespace=NAMESPACE)
@@ -82,7 +82,7 @@ class Cluster:
 
 
 def needs_of(options: Mapping[str, Any]) -> dict[str, float]:
-    """What a task with these options takes of a node, by the names of resources."""
+    """The resources that a task with these options needs, by their names."""
     counted = {_NAMES[name]: amount for name, amount in options.items() if name in _NAMES}
     found = {"CPU": 1, **counted, **options.get("resources", {})}
     return {name: amount for name, amount in found.items() if amount}

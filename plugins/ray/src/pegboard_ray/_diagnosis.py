@@ -14,11 +14,11 @@ __all__ = ["diagnosis"]
 
 _PATIENCE: Final = 30.0
 Diagnosis: TypeAlias = tuple[str, str, str]
-"""How bad it is, what it is, and what to do."""
+"""The level, what it is, and what to do."""
 
 
 def diagnosis(settings: Settings) -> list[Diagnosis]:
-    """Sentences about the cluster; its nodes are asked what is installed there.
+    """Findings about the cluster; each node reports what is installed there.
 
     A Ray of this machine is not started for it. Raises `PegboardError` where there is none at the address.
     """
@@ -43,7 +43,7 @@ def _counted(nodes: dict[str, dict[str, float]]) -> str:
 
 
 def _differences(name: str, node: str) -> list[Diagnosis]:
-    """Packs that are other ones on a node than here."""
+    """A finding for packs whose versions on a node differ from those here."""
     import ray
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 

@@ -29,7 +29,7 @@ _numbers: Final = itertools.count(1)
 
 @final
 class Flight:
-    """The task of some calls of one tool. `again` takes those that have to begin anew: their task was lost."""
+    """The task of some calls of one tool. `again` takes calls that begin again because their task failed."""
 
     def __init__(self, cluster: Cluster, known: Known, again: Callable[[Run], None]) -> None:
         self._cluster = cluster

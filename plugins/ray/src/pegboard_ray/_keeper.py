@@ -1,4 +1,4 @@
-"""Ray as this process has it: started, joined or found with the first toolkit that needs it, left with the last one."""
+"""Ray in this process: started, joined or found for the first toolkit that needs it, released with the last one."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _SHUT: Final = "the program has shut it down"
 def acquired(settings: Settings, lose: Callable[[str], object] = lambda reason: None) -> Cluster:
     """Use the Ray of this process, which is started or joined if there is none. Raises `PegboardError`.
 
-    `lose` is called with the reason, in another thread, if the cluster is lost.
+    `lose` is called with the reason, in another thread, if the cluster ends.
     """
     global _kept, _late  # noqa: PLW0603 - there is one Ray in a process
     with _lock:
@@ -77,11 +77,11 @@ def acquired(settings: Settings, lose: Callable[[str], object] = lambda reason: 
 
 
 def released(cluster: Cluster) -> None:
-    """Use it no more; with its last user ends what this module has begun."""
+    """End the use of it. With its last user, a Ray that this module has started or joined ends."""
     global _kept  # noqa: PLW0603 - as above
     with _lock:
         if _kept is None or _kept.users.pop(cluster, None) is None:
-            return  # it was lost, and another may be there by now
+            return  # it has ended, and there may be another one by now
         if not _kept.users:
             _kept.end()
             _kept = None

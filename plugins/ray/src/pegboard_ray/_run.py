@@ -40,7 +40,7 @@ LOSSES: Final = (
 
 @final
 class Run:
-    """A job at Ray. `over` is told when nothing of it is there any more."""
+    """A job at Ray. `over` is called when it has ended."""
 
     def __init__(self, job: Job, grace: float, over: Callable[[Run], None]) -> None:
         self.future = JobFuture(partial(self.stop, _CANCELLED))
@@ -262,7 +262,7 @@ class Run:
         return unpack(kind, content, self.job)
 
     def broken(self, error: BaseException, noted: str) -> None:
-        """Say why Ray has no answer; `noted` is the key of the call whose time was up."""
+        """End it with the reason why Ray has no answer; `noted` is the key of the call whose time was up."""
         if isinstance(error, exceptions.OutOfMemoryError):
             what = f"the worker of {self.name} was ended, for its node has no memory left"
             made: BaseException = OutOfMemoryError(what)

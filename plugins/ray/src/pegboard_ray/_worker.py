@@ -36,11 +36,11 @@ from pegboard_ray._watchdog import Watchdog
 __all__ = ["release_of", "run_calls", "stream_call"]
 
 _ROOM: Final = 16
-"""Things said that may wait for Ray to take them; a tool that says one more waits."""
+"""Messages that may wait for Ray to take them; a tool that sends one more waits."""
 _PIECE: Final = 1 << 20
-"""Bytes that are sent at once, where there is more to say."""
+"""Bytes that are sent at once, if more messages wait."""
 _LONG: Final = 0.05
-"""Seconds after which the other calls of a task are left to other tasks."""
+"""Seconds after which the remaining calls of a task go to other tasks."""
 _POLICY: Final = ExecutionPolicy(timeout=None, max_attempts=1)
 _PLACES: Final = ("inline", "process", "ray", "thread")
 
@@ -65,7 +65,7 @@ def run_calls(parcel: bytes) -> bytes:
 
 
 def stream_call(parcel: bytes) -> Iterator[bytes]:
-    """Run a call, and give what it says as it comes; its answer is the last."""
+    """Run a call, and yield its messages; its answer is the last."""
     opened = unpacked(parcel)
     if opened is None:
         yield _refusal()
@@ -107,7 +107,7 @@ def _piece(outgoing: queue.Queue[bytes | None]) -> tuple[bytes, bool]:
 
 
 def release_of(distribution: str | None) -> str:
-    """A distribution and its version, as it is told to people."""
+    """A distribution and its version, for messages."""
     with suppress(Exception):
         return f"{distribution} {version(distribution)}" if distribution else "the program"
     return f"{distribution} (not installed)"
@@ -289,7 +289,7 @@ class _Board:
 
 @cache
 def _found(wanted: str) -> tuple[_Board, str]:
-    """The board that has a tool, and the tool's name there. Raises what `_Board` does."""
+    """The toolkit that has a tool, and the tool's name there. Raises what `_Board` does."""
     order = Wanted(*json.loads(wanted))
     board = _board(tuple(order.packs), tuple(order.types), tuple(order.targets), tuple(order.groups))
     return board, board.tool(order).name

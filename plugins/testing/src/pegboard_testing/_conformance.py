@@ -1,4 +1,4 @@
-"""Conformance: what every pack should be, checked in one go."""
+"""Conformance: what every pack should be, checked in one call."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def assert_conforms(
     context: Any = (),
     run_examples: bool = True,
 ) -> None:
-    """Raise AssertionError with everything that this pack should do otherwise, each with its remedy.
+    """Raise AssertionError with everything that is wrong with this pack, each with its remedy.
 
     `plugin` is a module, a plugin object, or the name of an installed plugin. Checked are: that it loads without a
     word, its hooks, that loading imports at most `budget` modules beyond the core's (in a fresh interpreter); that

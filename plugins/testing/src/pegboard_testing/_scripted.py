@@ -1,4 +1,4 @@
-"""A model that makes the calls that a test wrote down."""
+"""A model that makes the calls of a script."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Turn:
 
 @final
 class ScriptedModel:
-    """Stands for a model in tests: makes written calls, turn by turn, and records what came back.
+    """Stands for a model in tests: makes scripted calls, turn by turn, and records the results.
 
     A step is a call `("roll", {"sides": 6})`, the bare name of a tool, a list of calls that are made at once, or a
     function of this model that returns one of these, for what depends on earlier results.

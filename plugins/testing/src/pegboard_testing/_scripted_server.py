@@ -1,4 +1,4 @@
-"""A model behind real HTTP that says what a test wrote down: chat completions on loopback, whole and streamed."""
+"""A model behind real HTTP that gives scripted replies: chat completions on loopback, whole and streamed."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Failing:
 @final
 @frozen
 class Broken:
-    """It begins to send `reply` and disconnects after `events` chunks of the stream and `seconds` of silence."""
+    """The server sends `events` chunks of `reply`, waits `seconds`, and disconnects."""
 
     reply: Any = ""
     events: int = 0
@@ -61,7 +61,7 @@ class ScriptedServer:
         with ScriptedServer(("roll", {"sides": 6}), "You rolled a 6.") as server:
             model = OpenAIChat("scripted", base_url=server.url)
 
-    `requests` are the bodies that came, `headers` what came with them; `connections` counts how they came.
+    `requests` are the bodies that were received, `headers` their headers; `connections` counts the connections.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class ScriptedServer:
         self.close()
 
     def take(self, request: dict[str, Any], headers: Mapping[str, str]) -> Content:
-        """Record a request; what it is answered with."""
+        """Record a request. Returns the reply to it."""
         with self._lock:
             number = len(self.requests)
             self.requests.append(request)

@@ -36,7 +36,7 @@ class Lock:
 
     @classmethod
     def of(cls, toolkit: Toolkit, *, only: Collection[str] | None = None) -> Self:
-        """The board as it is now, or of its tools `only` these. Raises `PegboardError` for one that cannot be read."""
+        """The tools as they are now, all or `only` these. Raises `PegboardError` for a tool that cannot be read."""
         plugins_of(toolkit).contributions("provide_commands")  # a plugin that fails there is not active
         # As they are registered: what a session sees of them changes with its presets.
         tools = [tool for name, tool in sorted(board_of(toolkit).tools.items()) if only is None or name in only]
@@ -45,7 +45,7 @@ class Lock:
         return cls(dict(sorted(versions.items())), {tool.name: LockFile.pinned(tool) for tool in tools})
 
     def write(self, path: Path) -> Path | None:
-        """Write the file; the same board gives the same bytes. Raises `PegboardError`.
+        """Write the file; the same tools give the same bytes. Raises `PegboardError`.
 
         What stood there and could not be read as a lock file is kept beside it; where it is now, None if nothing did.
         """

@@ -18,7 +18,7 @@ __all__ = ["check_tools"]
 
 
 def check_tools(toolkit: Toolkit) -> Iterator[Finding]:
-    """Findings about the board and every tool on it. Tools behind import strings are imported."""
+    """Findings about every tool of a toolkit, and about all of them. Tools behind import strings are imported."""
     yield from _check_clashes(toolkit)
     readable = []
     for tool in ordered(toolkit):
@@ -209,5 +209,5 @@ def _count(schema: Mapping[str, Any], level: int, measure: _Measure) -> None:
     texts = [*properties, *(each for each in (*choices, schema.get("const")) if isinstance(each, str))]
     measure.characters += sum(map(len, texts))
     measure.odd_choices |= any(not isinstance(each, str | int | float) or isinstance(each, bool) for each in choices)
-    # A description is let pass: every rendering may drop it, and it is there in most schemas.
+    # Descriptions do not count: every provider's format may drop them.
     measure.siblings |= "$ref" in schema and bool(set(schema) - {"$ref", "description", "$defs"})

@@ -102,17 +102,17 @@ def _from_json(value: str) -> Any:
     try:
         return loads(value)
     except ValueError:
-        return value  # if it is not wanted as text, the tool's schema says so better
+        return value  # otherwise the tool's schema explains better what is expected
 
 
 def _print(result: ToolResult, live: Live) -> None:
     for remark in result.notes:
         note(f"note: {remark}")
     if result.error is not None:
-        # What was shown as it came is not shown again below the error.
+        # What was shown while the tool ran is not shown again below the error.
         message = f"Error: {result.error.message}" if live.wrote and "partial" in result.metadata else result.text
         click.echo(clean(message), err=True)
-        for kind in ("reason", "remedy"):  # which are for the program alone, and here a person is the program
+        for kind in ("reason", "remedy"):  # these are for the program, and here the user is the program
             if result.error.details.get(kind, message) not in message:
                 note(f"{kind}: {result.error.details[kind]}")
     elif not live.showed(result.text):

@@ -1,4 +1,4 @@
-"""`pegboard completion`: what a shell needs to complete commands, options and the names on the board."""
+"""`pegboard completion`: what a shell needs to complete commands, options, and names of tools, packs and settings."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _script(shell: str) -> str:
 
 
 def _files(shell: str, script: str) -> Iterable[tuple[Path, str, bool]]:
-    """The files to write, with what belongs into them, and whether that is a line beside others."""
+    """The files to write, the text for each, and whether the text is one line of a larger file."""
     home = Path.home()
     if shell == "fish":
         folder = Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config")
@@ -67,7 +67,7 @@ def _files(shell: str, script: str) -> Iterable[tuple[Path, str, bool]]:
 
 
 def _write(path: Path, text: str, *, appended: bool) -> str:
-    """Make sure that a file says this, and say what was done."""
+    """Make sure that a file has this text, and print what was done."""
     before = path.read_text(encoding="utf-8", errors="surrogateescape") if path.exists() else ""
     if (text in before) if appended else (text == before):
         return "unchanged:"

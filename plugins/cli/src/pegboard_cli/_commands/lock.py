@@ -1,4 +1,4 @@
-"""`pegboard lock`: writes down the board as it is."""
+"""`pegboard lock`: writes the lock file of the tools as they are."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def command(options: ToolkitOptions, lock_file: Path, as_json: bool) -> None:
     with (
         unenforced(),
         opened(options) as toolkit,
-    ):  # a program that asks for the lock can be looked at before there is one
+    ):  # a program whose policy needs the lock file can be loaded before the file exists
         lock = Lock.of(toolkit)
     kept = lock.write(lock_file)
     if kept is not None:

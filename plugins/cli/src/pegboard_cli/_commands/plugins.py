@@ -34,7 +34,7 @@ _ROOM_FOR_REASONS: Final = 120
 def command(options: ToolkitOptions, no_load: bool, as_json: bool) -> int:
     """List plugins and what became of each.
 
-    Every plugin has a state: active, found (not asked for), blocked, incompatible, shadowed or failed, and a reason.
+    Every plugin has a state: active, found (not selected), blocked, incompatible, shadowed or failed, and a reason.
     With --traceback, the tracebacks of failed ones follow on standard error. Exits with 1 if the settings are wrong.
     """
     plugins, wrong = _load(options, imports=not no_load)
@@ -54,20 +54,20 @@ def command(options: ToolkitOptions, no_load: bool, as_json: bool) -> int:
 
 
 def _load(options: ToolkitOptions, *, imports: bool) -> tuple[Plugins, SettingsError | None]:
-    """The plugins; where settings are wrong, without them, for the list is needed most when something is wrong."""
+    """The plugins. If the settings are wrong they are ignored: the list is needed most when something is wrong."""
     try:
         if not imports:
             return load_plugins(options, imports=False), None
         with opened(options) as toolkit:
             plugins = plugins_of(toolkit)
-            plugins.contributions("provide_commands")  # the one hook that a toolkit does not ask
+            plugins.contributions("provide_commands")  # the one hook that a toolkit does not call
             return plugins, None
     except SettingsError as error:
         return load_plugins(options, imports=imports, settings=False), error
 
 
 def plugin_data(plugins: Plugins) -> dict[str, Any]:
-    """What is known of every plugin, and of what could not even be asked."""
+    """The data of every plugin, and of metadata that could not be read."""
     seconds = plugins.import_seconds
     records = [
         {

@@ -1,4 +1,4 @@
-"""`pegboard settings`: what holds, and where it came from."""
+"""`pegboard settings`: the settings in force, and where each comes from."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def command(options: ToolkitOptions, pack: str | None, as_json: bool) -> None:
 
 def _data(setting: Setting, settings: Settings, options: ToolkitOptions) -> dict[str, Any]:
     data = attrs.asdict(setting, recurse=False) | {"source": spoken(setting.source, options)}
-    # Nothing that was given out as a secret may show, whichever setting it ended up in.
+    # A value that is a secret of one setting is masked in all of them.
     written = _LOGIN.sub(MASK, dumps(data["value"], default=str))
     return data | {"value": settings.redact.deep(loads(written))}
 

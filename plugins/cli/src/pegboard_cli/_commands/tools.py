@@ -1,4 +1,4 @@
-"""`pegboard tools`: the list of the tools on the board."""
+"""`pegboard tools`: the list of the tools."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def command(
     load: bool,
     as_json: bool,
 ) -> None:
-    """List the tools on the board.
+    """List the tools.
 
     TEXT keeps those that have it in their name or description. Nothing is imported for the list that the plugins do
     not import themselves, but --load, --group, --tag and TEXT need to look into every tool.
@@ -52,7 +52,7 @@ def command(
         group = group and known_name("group", group, {each.name for each in toolkit.groups} | _named(found, "groups"))
         tag = tag and known_name("tag", tag, _named(found, "tags"))
         kept = [each for each in found if _fits(each, text, pack, group, tag)]
-        problems = list(_remarks(toolkit, kept, found))  # a server is asked before it is left
+        problems = list(_remarks(toolkit, kept, found))  # read before the connections of servers are closed
     if as_json:
         print_json(kept)
     elif kept:
@@ -77,7 +77,7 @@ def _named(found: list[dict[str, Any]], key: str) -> set[str]:
 
 def _remarks(toolkit: Toolkit, kept: list[dict[str, Any]], found: list[dict[str, Any]]) -> Iterable[str]:
     if not found:
-        yield "there are no tools on the board; install a pack, such as: pip install pegboard-files"
+        yield "there are no tools; install a pack, such as: pip install pegboard-files"
     elif not kept:
         yield f"none of {plain(len(found), 'tool')} fits; packs with tools: {names(_packs(found))}"
     broken = [record.name for record in toolkit.plugins if record.state in ("failed", "incompatible")]
@@ -93,7 +93,7 @@ def _packs(found: list[dict[str, Any]]) -> list[str]:
 
 
 def print_tools(out: Console, kept: list[dict[str, Any]]) -> None:
-    """A table of them, the description always in it; through a pager where it is longer than the terminal."""
+    """Print a table of tools with their descriptions, through a pager if it is longer than the terminal."""
     wide = out.width >= _ROOM_FOR_ALL
     grouped = wide and any(each["groups"] for each in kept)
     columns: list[Column] = ["Tool", "Pack"]

@@ -33,7 +33,7 @@ def command(options: ToolkitOptions, annotation: str | None, as_json: bool) -> N
     """List type handlers, or say which one maps a type.
 
     ANNOTATION is written as in Python, with modules: 'list[int] | None', 'datetime.date', 'acme.Money'. The answer
-    names the handler that wins, where it comes from, and those that it stands in front of.
+    names the handler that wins, where it comes from, and those that it takes precedence over.
     """
     with opened(options) as toolkit:
         data: Any = _handlers(toolkit) if annotation is None else _winner(toolkit, annotation)
@@ -48,7 +48,7 @@ def command(options: ToolkitOptions, annotation: str | None, as_json: bool) -> N
 
 
 def _handlers(toolkit: Toolkit) -> list[dict[str, Any]]:
-    """The handlers of plugins by type, then the core's own, which every plugin's stand in front of."""
+    """The handlers of plugins by type, then the core's own. A plugin's handler takes precedence over the core's."""
     given = plugins_of(toolkit).contributions("provide_types")
     data = [_data(each.value, each.origin) | {"builtin": each.builtin} for each in given]
     return sorted(data, key=lambda each: (each["builtin"], each["matches"], each["plugin"] or ""))
@@ -122,7 +122,7 @@ def _print_winner(data: dict[str, Any]) -> None:
 
 
 def _read_annotation(source: str) -> Any:
-    """The type that the text stands for. Raises `UsageError` naming the part that stands for nothing."""
+    """The type that the text names. Raises `UsageError` naming the part that is unknown."""
     try:
         return _read(ast.parse(source.strip(), mode="eval").body)
     except SyntaxError:

@@ -1,4 +1,4 @@
-"""Facts about tools as JSON-able data: what the commands print and check; and arguments to try a tool with."""
+"""Tools as JSON-able data, for the commands to print and check; and arguments to try a tool with."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ _FORMATS: Final = {
 
 
 def ordered(toolkit: Toolkit) -> list[Tool]:
-    """Every tool on the board, offered or not, by name."""
+    """Every tool of a toolkit, offered or not, by name."""
     return sorted(toolkit.all_tools, key=lambda tool: tool.name)
 
 
 def summary(tool: Tool, *, load: bool) -> dict[str, Any]:
-    """A line of the list. What only an import could tell is None, unless `load` allows it."""
+    """A line of the list. What only an import can show is None, unless `load` allows the import."""
     origin = tool.origin
     data: dict[str, Any] = {
         "name": tool.name,

@@ -21,7 +21,7 @@ _FILES = ("--config", "--token-file", "--state-key-file", "--mcp")
 
 
 def run(arguments: list[str]) -> int:
-    """Serve the installed board, or a program's. Returns 0 when the client or a signal ended it, 1 for an error."""
+    """Serve the installed packs, or a program's toolkit. Returns 0 when the client or a signal ended it, else 1."""
     options = _parser().parse_args(arguments)
     try:
         if options.stdio and options.http:
@@ -40,7 +40,7 @@ def _parser() -> ArgumentParser:
     parser = ArgumentParser(
         prog="pegboard serve",
         description="Serve the board as an MCP server.",
-        # `--inst` would stand in the entry that it makes, and the client print entries for ever.
+        # An abbreviation such as `--inst` would be copied into the entry, and the client would print entries for ever.
         allow_abbrev=False,
     )
     parser.add_argument("target", nargs="?", metavar="PROGRAM", help="MODULE:NAME or FILE.py[:NAME] of a toolkit")
@@ -63,9 +63,9 @@ def _parser() -> ArgumentParser:
 
 
 def _install(options: Namespace, arguments: list[str]) -> int:
-    """Say, or write, how a client starts this server.
+    """Print, or write, the entry by which a client starts this server.
 
-    What cannot be served is an error here: a client shows it in a log, if at all.
+    Checks first that it can be served: a client would show the error in a log at most.
     """
     _check(options)
     value = entry(
@@ -109,7 +109,7 @@ def _is_file(target: str) -> bool:
 
 
 def _elsewhere(options: Namespace, arguments: list[str]) -> list[str]:
-    """The arguments as they are right in any directory, without those about installing."""
+    """The arguments with absolute paths, so that they hold in any directory, and without those about installing."""
     kept = [each for each in arguments if each not in ("--write", "--install", f"--install={options.install}")]
     if "--install" in arguments:
         kept.remove(options.install)

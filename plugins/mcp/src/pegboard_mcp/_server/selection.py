@@ -11,7 +11,7 @@ from pegboard_mcp._client.remote_tool import UNTRUSTED
 __all__ = ["Selection"]
 
 NAMED: Final = 20
-"""Tools that are left out are named, up to so many."""
+"""Number of tools that a message names."""
 _REMEDY: Final = (
     "name some (--tools, --groups; in a program tools=, groups=) or serve all of them (--all; all_tools=True)"
 )
@@ -40,7 +40,7 @@ class Selection:
         return session.view(where=self._where)
 
     def excluded(self, toolkit: Toolkit) -> str:
-        """Which tools are not served because nothing was chosen, and what to do; empty where none is left out."""
+        """A message that names the tools which are not served because none was chosen; empty if all are served."""
         names = [tool.name for tool in toolkit.tools if not _only_reads(tool)] if self._is_default else []
         if not names:
             return ""

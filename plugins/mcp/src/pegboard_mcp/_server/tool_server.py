@@ -1,4 +1,4 @@
-"""The board as a server: the SDK's low-level server over a view of a toolkit."""
+"""The server: the SDK's low-level server over a view of a toolkit."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from pegboard_mcp._wire.protocol import connection_of, is_newer, known_options, 
 __all__ = ["ToolServer"]
 
 LOOK: Final = 0.25
-"""Seconds between two looks at whether the offered tools have changed; more where there are many to look at."""
+"""Seconds between two checks whether the offered tools have changed; longer if there are many tools."""
 LOOK_AT_ONE: Final = 0.002
 
 
@@ -81,12 +81,12 @@ class ToolServer:
         self.server = server
 
     async def run(self, read: Any, write: Any) -> None:
-        """Serve one client over a pair of streams, until it goes."""
+        """Serve one client over a pair of streams, until it disconnects."""
         await self.server.run(read, write, self.server.create_initialization_options())
 
     @asynccontextmanager
     async def watching(self) -> AsyncIterator[None]:
-        """Tell clients of changes for as long as it is entered, and run tools."""
+        """Run tools, and notify clients of changes, until it is left."""
         self._workshop = Workshop()
         watcher = asyncio.create_task(self._watch())
         try:
@@ -100,7 +100,7 @@ class ToolServer:
 
     @asynccontextmanager
     async def _lifespan(self, server: Any) -> AsyncIterator[dict[str, Any]]:
-        """What is yielded is kept for one client, except over HTTP."""
+        """Yield the data that the SDK keeps for one client, over HTTP for all clients: there is none."""
         if self._workshop is None:  # served without `watching`, such as by a test
             async with self.watching():
                 yield {}
@@ -126,7 +126,7 @@ class ToolServer:
         for tool in offered:
             if self._scopes.missing(tool.name, caller):
                 continue
-            with suppress(PegboardError):  # its pack turns out to be broken: the others are served
+            with suppress(PegboardError):  # its pack is broken: the other tools are served
                 tools.append(described(tool, self._promises.of(tool), context.protocol_version))
         return ListToolsResult(tools=tools)
 

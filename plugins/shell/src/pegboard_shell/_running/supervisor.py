@@ -141,7 +141,7 @@ def wait_for(child: int, control: int, wake: int) -> int | None:
 
 
 def end(child: int, status: int | None, config: dict[str, Any], wake: int) -> tuple[int, int]:
-    """End everything that is left: how many processes could not be ended, and the wait status of the child.
+    """End all remaining processes: how many could not be ended, and the wait status of the child.
 
     That the system knows no child any more is the proof that there is none.
     """
