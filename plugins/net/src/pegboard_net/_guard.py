@@ -31,7 +31,7 @@ __all__ = ["Fetched", "Guard", "Resolver"]
 MAX_BYTES: Final = 50 * 1024 * 1024
 MAX_SECONDS: Final = 30.0
 MAX_REDIRECTS: Final = 5
-# Compression gains nothing for media, and archive bombs are compressed.
+# Compression gains nothing for media, and only a compressed answer can be a decompression bomb.
 _HEADERS: Final = {"Accept": "*/*", "Accept-Encoding": "identity", "User-Agent": "pegboard-net"}
 _HARMLESS: Final = frozenset({"accept", "accept-encoding", "accept-language", "user-agent"})
 

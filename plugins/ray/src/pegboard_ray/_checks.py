@@ -60,7 +60,7 @@ def task_options(tool: Tool) -> dict[str, Any]:
 
 @cache
 def listens(tool: Tool) -> bool:
-    """Whether a tool can end by itself when its token is cancelled."""
+    """Whether a tool can end by itself: it takes its token, or is a generator."""
     return function_kind(tool.function) == "generator" or any(
         parameter.source == "injected" and CancelToken in _kinds(parameter.annotation) for parameter in tool.params
     )

@@ -37,7 +37,8 @@ class Pace:
     def __init__(self, tool: Tool, *, listens: bool) -> None:
         hints = tool.hints
         harmless = hints.read_only is True if hints.idempotent is None else hints.idempotent
-        # Calls that a failed task has not answered begin again. A tool that takes its token has a task of its own.
+        # Calls that a failed task has not answered begin again. Calls of a tool that can end by itself have a task
+        # each.
         self._shares = harmless and not listens
         self._seconds = self._calls = 0.0
 

@@ -77,7 +77,7 @@ class Sieve:
 
     @contextmanager
     def sift(self, version: str) -> Iterator[list[str]]:
-        """Take out of lists of tools what is none in that version of the protocol; a sentence for each comes."""
+        """Drop list entries that are not tools in that version of the protocol. Yields a list of sentences about them."""
         self._version, self._problems = version, []
         try:
             yield self._problems
