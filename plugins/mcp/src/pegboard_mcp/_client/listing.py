@@ -77,7 +77,7 @@ class Sieve:
 
     @contextmanager
     def sift(self, version: str) -> Iterator[list[str]]:
-        """Drop list entries that are not tools in that version of the protocol. Yields a list of sentences about them."""
+        """Drop list entries that are not tools in that version of the protocol. Yields a list of sentences on them."""
         self._version, self._problems = version, []
         try:
             yield self._problems
