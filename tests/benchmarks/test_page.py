@@ -100,6 +100,10 @@ class TestPacks:
         names = re.findall(r"^\| `([\w-]+)` \|", section("packs", page.PACKS), re.MULTILINE)
         assert names == [pack.name for pack in PACKS]
 
+    def test_what_every_pack_brings_is_there_once(self) -> None:
+        overview = page.PACKS.read_text(encoding="utf-8").partition("<!-- begin: packs -->")[0]
+        assert re.findall(r"^\| `([\w-]+)` \|", overview, re.MULTILINE) == [pack.name for pack in PACKS]
+
     @each_pack
     def test_dependencies_are_those_that_it_declares(self, pack: Member) -> None:
         written = re.findall("`([^`]+)`", self.rows()[pack.name][0])

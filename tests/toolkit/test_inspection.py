@@ -1,9 +1,12 @@
 """What hosts may ask a toolkit: its plugins, its board, and which tools were imported."""
 
 import sys
+from pathlib import Path
 
-from pegboard import Toolkit
-from pegboard.inspection import Plugins, board_of, is_loaded, plugins_of
+import pytest
+
+from pegboard import PegboardError, Toolkit
+from pegboard.inspection import Plugins, board_of, is_loaded, plugins_of, program_toolkit
 from pegboard_testing import fake_distribution
 from tests.support.plugin_site import Site
 
@@ -43,3 +46,64 @@ def test_import_string_is_loaded_when_it_is_described(site: Site) -> None:
         assert (is_loaded(heavy), is_loaded(own)) == (False, True)
         assert heavy.description == "Lift."
         assert is_loaded(heavy)
+
+
+class TestProgramToolkit:
+    """The toolkit that a command line names."""
+
+    @pytest.fixture(autouse=True)
+    def program(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+        path = tmp_path / "inspected" / "program_here.py"
+        path.parent.mkdir()
+        path.write_text(
+            "from pegboard import Toolkit\n"
+            "from beside_it import name\n\n\n"
+            "class Boards:\n"
+            "    @staticmethod\n"
+            "    def small() -> Toolkit:\n"
+            "        made = Toolkit(plugins=())\n"
+            "        made.register(len, name=name)\n"
+            "        return made\n\n\n"
+            "toolkit = Boards.small()\n"
+            "number = 1\n",
+            encoding="utf-8",
+        )
+        path.with_name("beside_it.py").write_text("name = 'measure'\n", encoding="utf-8")
+        monkeypatch.chdir(path.parent)
+        monkeypatch.setattr(sys, "path", list(sys.path))
+        for module in ("program_here", "beside_it", "_pegboard_program_program_here"):
+            monkeypatch.delitem(sys.modules, module, raising=False)
+        return path
+
+    @pytest.mark.parametrize(
+        "target",
+        ["program_here:toolkit", "program_here:Boards.small", "program_here.py", "program_here.py:Boards.small"],
+    )
+    def test_is_of_a_module_or_a_file(self, target: str) -> None:
+        with program_toolkit(target) as toolkit:
+            assert [tool.name for tool in toolkit] == ["measure"]
+
+    def test_a_file_is_found_from_elsewhere_with_what_stands_beside_it(
+        self, program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        with program_toolkit(str(program)) as toolkit:
+            assert [tool.name for tool in toolkit] == ["measure"]
+
+    @pytest.mark.parametrize(
+        ("target", "message"),
+        [
+            ("", "'' names no program; write MODULE:NAME or FILE.py"),
+            ("program_here", "'program_here' names no program"),
+            ("program_here:", "names no program"),
+            (":toolkit", "names no program"),
+            ("no_such_program:toolkit", "cannot be loaded: ModuleNotFoundError"),
+            ("no_such_program.py", "cannot be loaded: FileNotFoundError"),
+            ("program_here:missing", "cannot be loaded: AttributeError"),
+            ("program_here:number", "is of type int; name a Toolkit, or a function that returns one"),
+            ("json:loads", "json:loads cannot be loaded: TypeError"),
+        ],
+    )
+    def test_says_what_is_wrong(self, target: str, message: str) -> None:
+        with pytest.raises(PegboardError, match=message):
+            program_toolkit(target)

@@ -10,15 +10,19 @@ Pegboard and its packs write files of their own. `verdicts_of(session, name)` is
 `spelled_out(text)` is for text from outside that goes to a terminal, `suggestion(name, known)` follows "unknown X".
 `pack_that_gives("pegboard chat")` is the pack of this project that has a command, installed or not.
 `tool_index(tools).search(words, limit)` names the tools that fit best, as `search_tools` does.
+`program_toolkit("myprogram:toolkit")` is the toolkit of a program that a person names on a command line.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 from contextlib import suppress
+from functools import reduce
 from pathlib import Path
+from typing import Any
 
-from pegboard._base.errors import SettingsError, spelled_out, suggestion
+from pegboard._base.errors import PegboardError, SettingsError, spelled_out, suggestion
 from pegboard._base.jsonable import digest
 from pegboard._base.known_packs import pack_that_gives
 from pegboard._board.board import Board, Clash
@@ -52,6 +56,7 @@ __all__ = [
     "is_own",
     "pack_that_gives",
     "plugins_of",
+    "program_toolkit",
     "regular",
     "render",
     "spelled_out",
@@ -70,6 +75,45 @@ def plugins_of(toolkit: Toolkit) -> Plugins:
 def board_of(toolkit: Toolkit) -> Board:
     """What is registered now, with the names that clash."""
     return toolkit._core.registry.board
+
+
+def program_toolkit(target: str) -> Toolkit:
+    """The toolkit of a program: `MODULE:NAME`, `FILE.py:NAME` or `FILE.py`, whose name is `toolkit` then.
+
+    The name is that of a toolkit, or of a function that returns one. Modules are looked for in the current directory
+    too, and those beside a file are found by it. Raises `PegboardError` saying what cannot be loaded, and why.
+    """
+    place, _, path = target.rpartition(":")
+    if target.endswith(".py"):  # a colon before that stands in the path, as on Windows
+        place, path = target, "toolkit"
+    if not (place and path):
+        raise PegboardError(f"{target!r} names no program; write MODULE:NAME or FILE.py, such as myprogram:toolkit")
+    try:
+        found: Any = reduce(getattr, path.split("."), _module(place))
+        if not isinstance(found, Toolkit) and callable(found):
+            found = found()
+    except Exception as error:  # a program may raise anything
+        raise PegboardError(f"{target} cannot be loaded: {type(error).__name__}: {error}") from error
+    if not isinstance(found, Toolkit):
+        kind = type(found).__name__
+        raise PegboardError(f"{target} is of type {kind}; name a Toolkit, or a function that returns one")
+    return found
+
+
+def _module(place: str) -> Any:
+    from importlib import import_module
+    from importlib.util import module_from_spec, spec_from_file_location
+
+    if not place.endswith(".py"):
+        sys.path.insert(0, str(Path.cwd()))
+        return import_module(place)
+    path = Path(place).resolve()
+    sys.path.insert(0, str(path.parent))  # as Python does for a script
+    # Types of its own are looked up in the module of their name, so that it gets a unique one.
+    spec: Any = spec_from_file_location(f"_pegboard_program_{path.stem}", path)
+    module = sys.modules[spec.name] = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def is_loaded(tool: Tool) -> bool:

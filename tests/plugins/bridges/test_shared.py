@@ -14,8 +14,8 @@ import pegboard_bridges
 from pegboard import Approval, FileBlock, ImageBlock, RegistrationError, TextBlock, ToolCall, Toolkit, ToolResult
 from pegboard_bridges import FRAMEWORKS, NotNativeError
 from pegboard_bridges._frameworks import bridge_of
-from pegboard_bridges._inwards import ForeignTool, ForeignTools, approved, denied, failed, finished, foreign
-from pegboard_bridges._outwards import Board, data_url, parts, text_of, text_or_parts
+from pegboard_bridges._inwards import ExternalTool, ExternalTools, approved, denied, external, failed, finished
+from pegboard_bridges._outwards import OfferedTools, data_url, parts, text_of, text_or_parts
 
 FOLDER = Path(pegboard_bridges.__file__).parent
 
@@ -72,22 +72,22 @@ class TestOutwards:
             toolkit.create_group("extra", active=False)
             toolkit.register(lambda: "", name="more", description="More.", group="extra")
             session = toolkit.session()
-            seen = Board(session)
+            seen = OfferedTools(session)
             assert not seen.offers("more")
             session.update_groups("extra", active=True)
             assert seen.offers("more")
-            assert not Board(toolkit).offers("more")
+            assert not OfferedTools(toolkit).offers("more")
 
     def test_nothing_but_a_board_goes_out(self) -> None:
         with pytest.raises(TypeError, match="takes a toolkit, a session or a view; got int"):
-            Board(5)  # type: ignore[arg-type]
+            OfferedTools(5)  # type: ignore[arg-type]
 
     async def asked(self, toolkit: Toolkit, answer: bool | Approval | None) -> ToolResult:
         async def ask(request: Any) -> bool | Approval | None:
             assert (request.tool.name, dict(request.arguments)) == ("wipe", {"disk": "a"})
             return answer
 
-        return await Board(toolkit).call("wipe", {"disk": "a"}, "call", ask=ask)
+        return await OfferedTools(toolkit).call("wipe", {"disk": "a"}, "call", ask=ask)
 
     @pytest.mark.parametrize(
         ("answer", "text"),
@@ -106,19 +106,19 @@ class TestOutwards:
 
         with board() as toolkit:
             assert text in asyncio.run(self.asked(toolkit, answer)).text
-            plain = Board(toolkit).call("wipe", {"disk": "a"}, ask=lambda request: answer)
+            plain = OfferedTools(toolkit).call("wipe", {"disk": "a"}, ask=lambda request: answer)
             assert text in asyncio.run(plain).text
-            assert text in Board(toolkit).call_sync("wipe", {"disk": "a"}, ask=lambda request: answer).text
+            assert text in OfferedTools(toolkit).call_sync("wipe", {"disk": "a"}, ask=lambda request: answer).text
 
     def test_answer_is_for_one_call_alone(self) -> None:
         with board() as toolkit:
-            seen = Board(toolkit)
+            seen = OfferedTools(toolkit)
             seen.answered(seen.prepare("wipe", {"disk": "a"}), True)
             assert toolkit.call_sync("wipe", {"disk": "a"}).status == "denied"
 
     def test_approver_of_the_board_comes_first(self) -> None:
         with board(approver=lambda request: False) as toolkit:
-            seen = Board(toolkit)
+            seen = OfferedTools(toolkit)
             assert seen.question(seen.prepare("wipe", {"disk": "a"})) is None
             assert seen.question(seen.prepare("wipe", {})) is None
 
@@ -133,17 +133,17 @@ class TestOutwards:
 
 class TestInwards:
     def test_tools_are_read_by_class_and_what_holds_them_is_opened(self) -> None:
-        def read(number: int) -> ForeignTool:
-            return ForeignTool(f"tool_{number}", "", {}, lambda call: "")
+        def read(number: int) -> ExternalTool:
+            return ExternalTool(f"tool_{number}", "", {}, lambda call: "")
 
         readers: Any = {int: read, dict: dict.values, set: lambda numbers: [read(each) for each in sorted(numbers)]}
-        found = foreign("numbers", [1, {"two": 2, "more": ({3, 4}, [])}], readers)
+        found = external("numbers", [1, {"two": 2, "more": ({3, 4}, [])}], readers)
         assert [tool.name for tool in found.tools()] == ["tool_1", "tool_2", "tool_3", "tool_4"]
         with pytest.raises(NotNativeError, match=r"^from_numbers takes int, dict, set or a list of such; got .*str$"):
-            foreign("numbers", [1, "two"], readers)
+            external("numbers", [1, "two"], readers)
 
-    def tools(self, call: Any) -> ForeignTools:
-        return ForeignTools([ForeignTool("odd name!", "Does.", {"properties": {"n": {"type": "integer"}}}, call)])
+    def tools(self, call: Any) -> ExternalTools:
+        return ExternalTools([ExternalTool("odd name!", "Does.", {"properties": {"n": {"type": "integer"}}}, call)])
 
     def test_arguments_are_checked_by_the_schema(self) -> None:
         with Toolkit(plugins=[]) as toolkit:
@@ -153,9 +153,9 @@ class TestInwards:
 
     def test_a_third_party_s_pattern_is_matched_in_bounded_time(self) -> None:
         text = {"type": "string", "pattern": "^(a+)+$"}
-        slow = ForeignTool("match", "Does.", {"properties": {"text": text}}, lambda call: "matched")
+        slow = ExternalTool("match", "Does.", {"properties": {"text": text}}, lambda call: "matched")
         with Toolkit(plugins=[]) as toolkit:
-            toolkit.register(ForeignTools([slow]))
+            toolkit.register(ExternalTools([slow]))
             assert toolkit.call_sync("match", {"text": "a" * 40}).text == "matched"
             assert toolkit.call_sync("match", {"text": "a" * 40 + "!"}).status == "invalid"
 

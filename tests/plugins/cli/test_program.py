@@ -100,11 +100,15 @@ class TestErrors:
             (["tols"], 2, r"pegboard: there is no command 'tols'. Did you mean 'tools'\? See: pegboard --help"),
             (["tools", "--jsn"], 2, r"pegboard: No such option.* See: pegboard tools --help"),
             (["show"], 2, r"pegboard: Missing argument 'NAME'. See: pegboard show --help"),
-            (["tools", "--toolkit", "nowhere:toolkit"], 1, "pegboard: --toolkit nowhere:toolkit cannot be had: Mod.*"),
-            (["tools", "--toolkit", "json"], 2, "pegboard: --toolkit takes MODULE:NAME.*"),
-            (["tools", "--toolkit", "json:dumps"], 1, "pegboard: --toolkit json:dumps cannot be had: TypeError.*"),
-            (["tools", "--toolkit", "json:__name__"], 1, "pegboard: --toolkit json:__name__ is a str; name a Tool.*"),
-            (["tools", "--toolkit", "json:x", "--block", "x"], 2, "pegboard: --toolkit takes a board as its .*"),
+            (["tools", "--toolkit", "nowhere:toolkit"], 1, "pegboard: nowhere:toolkit cannot be loaded: Mod.*"),
+            (["tools", "--toolkit", "json"], 1, "pegboard: 'json' names no program; write MODULE:NAME.*"),
+            (["tools", "--toolkit", "json:dumps"], 1, "pegboard: json:dumps cannot be loaded: TypeError.*"),
+            (["tools", "--toolkit", "json:__name__"], 1, "pegboard: json:__name__ is of type str; name a Tool.*"),
+            (
+                ["tools", "--toolkit", "json:x", "--block", "x"],
+                2,
+                "pegboard: --toolkit takes a program.s toolkit as it is; .*",
+            ),
         ],
     )
     def test_are_one_line(self, site: Site, run: Run, arguments: list[str], code: int, complaint: str) -> None:
@@ -115,7 +119,7 @@ class TestErrors:
     def test_have_tracebacks_on_request(self, site: Site, run: Run) -> None:
         failed = run("--traceback", "tools", "--toolkit", "nowhere:toolkit")
         assert failed.err.startswith("Traceback")
-        assert failed.err.splitlines()[-1].startswith("pegboard: --toolkit nowhere:toolkit")
+        assert failed.err.splitlines()[-1].startswith("pegboard: nowhere:toolkit cannot be loaded")
 
     def test_of_our_own_are_one_line_too(self, site: Site, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("pegboard_cli._commands.tools.summary", lambda tool, load: 1 / 0)
@@ -125,7 +129,7 @@ class TestErrors:
         assert failed.complaint.startswith("pegboard: this is a fault of pegboard or of a pack: ZeroDivisionError")
 
     def test_slow_plugins_are_told_of(self, site: Site, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("pegboard_cli._board.PATIENCE", 0.02)
+        monkeypatch.setattr("pegboard_cli._toolkit.PATIENCE", 0.02)
         site.add("slow", f"import time; time.sleep(0.3)\n{tool('roll')}")
         listed = run("tools", "--json")
         assert "plugins are still loading" in listed.complaint

@@ -85,9 +85,9 @@ def test_ends_in_silence_where_a_call_takes_its_time_to_stop(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("target", "said"),
     [
-        ("acme_board2", "takes MODULE:NAME"),
+        ("acme_board2", "write MODULE:NAME"),
         ("acme_nowhere:toolkit", "ModuleNotFoundError"),
-        ("acme_board2:number", "is a int; name a Toolkit"),
+        ("acme_board2:number", "is of type int; name a Toolkit"),
         ("acme_board2:nothing", "AttributeError"),
     ],
 )

@@ -115,7 +115,7 @@ def test_an_option_in_short_does_not_get_into_its_own_entry(capsys: pytest.Captu
 
 def test_an_empty_program_is_not_the_installed_board(capsys: pytest.CaptureFixture[str]) -> None:
     assert run([""]) == 1
-    assert "is no program" in capsys.readouterr().err
+    assert "names no program" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

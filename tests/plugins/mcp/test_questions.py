@@ -12,7 +12,7 @@ from mcp.shared.exceptions import MCPError
 
 from pegboard import Suspend, Toolkit, tool
 from pegboard_mcp import Answers, mcp_server
-from pegboard_mcp._server.questions import AskedOnce
+from pegboard_mcp._server.questions import UsedStates
 
 both_eras = pytest.mark.parametrize("mode", ["auto", "legacy"])
 NAME = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
@@ -194,7 +194,7 @@ class TestStates:
 
 def test_states_that_were_used_are_remembered_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pegboard_mcp._server.questions.MOST_SPENT", 2)
-    asked = AskedOnce()
+    asked = UsedStates()
     assert [asked.spend(nonce) for nonce in ("a", "a", "b", "c")] == [True, False, True, False]
     monkeypatch.setattr("pegboard_mcp._server.questions.LIFETIME", -1.0)
     assert asked.spend("a")

@@ -232,7 +232,7 @@ class TestCommand:
             (["nowhere:toolkit"], "ModuleNotFoundError"),
             (["nowhere.py"], "FileNotFoundError"),
             (["json:loads"], "TypeError"),
-            (["json:JSONDecoder"], "is a JSONDecoder; name a Toolkit"),
+            (["json:JSONDecoder"], "is of type JSONDecoder; name a Toolkit"),
             (["x:y", "--config", "z"], "--config is for the installed board"),
             (["--install", "claude", "--http", "127.0.0.1:1"], "leave out --http"),
         ],

@@ -263,7 +263,7 @@ class TestRetryAfter:
 
     def test_a_model_reads_how_long(self, openai: OpenAIServer, toolkit: Toolkit) -> None:
         openai.faults = [Answer(error("rate_limit_exceeded"), 429, {"Retry-After": "500"})]
-        assert "(to be asked again in 500 s)" in toolkit.call_sync("openai_text_to_image", {"prompt": "a cat"}).text
+        assert "(try again in 500 s)" in toolkit.call_sync("openai_text_to_image", {"prompt": "a cat"}).text
 
     @pytest.mark.parametrize("header", ["31", "Fri, 31 Dec 2100 23:59:59 GMT"])
     def test_beyond_the_longest_backoff_is_not(self, openai: OpenAIServer, toolkit: Toolkit, header: str) -> None:

@@ -142,7 +142,7 @@ class TestScriptedModel:
         assert [turn.offered for turn in model.turns] == [
             ("reset_equipped_tools",),
             ("reset_equipped_tools",),
-            ("double", "reset_equipped_tools"),
+            ("reset_equipped_tools", "double"),
         ]
 
     def test_from_coroutines(self) -> None:

@@ -40,12 +40,12 @@ FRAMEWORKS: Final = {
 
 
 class NotNativeError(RegistrationError):
-    """An object is no tool of the framework, and holds none that its bridge knows."""
+    """The object is not a tool of the framework, and holds no tools that the bridge can read."""
 
 
 @contextmanager
 def needs(name: str) -> Iterator[None]:
-    """What is imported inside is the framework's. Raises ImportError that names the extra where that is missing."""
+    """Around imports of the framework: an ImportError names the extra to install if the framework is missing."""
     try:
         yield
     except ImportError as error:

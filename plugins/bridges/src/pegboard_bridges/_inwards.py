@@ -1,4 +1,4 @@
-"""Inwards: a framework's tools as tools by hand, whose schema the framework wrote."""
+"""A framework's tools as tools of a toolkit. The framework has written their schemas."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ from pegboard import Approval, ApprovalRequest, Fault, Judge, Status, ToolCall, 
 from pegboard_bridges._frameworks import NotNativeError
 from pegboard_schemas import judged
 
-__all__ = ["ForeignTool", "ForeignTools", "approved", "denied", "failed", "finished", "foreign", "given_arguments"]
+__all__ = ["ExternalTool", "ExternalTools", "approved", "denied", "external", "failed", "finished", "given_arguments"]
 
 NOTHING: Final = {"type": "object", "properties": {}}
 _MORE: Final = frozenset(
     ("additionalProperties", "unevaluatedProperties", "patternProperties", "$ref", "allOf", "anyOf", "oneOf")
 )
-"""Keywords by which a schema says itself what other arguments there may be."""
+"""Keywords by which a schema itself says which further arguments are allowed."""
 
 
 def _of_an_object(schema: Mapping[str, Any] | None) -> dict[str, Any]:
     own = dict(schema or NOTHING, type="object")
     if "properties" in own and _MORE.isdisjoint(own):
-        # What a framework fills in is in no schema, and it would take a model's word for it.
+        # Values that the framework fills in are in no schema. Without this a model could set them.
         own["additionalProperties"] = False
     return own
 
 
 @final
 @attrs.frozen(eq=False)
-class ForeignTool:
-    """A framework's tool as the board reads it: `call(call)` runs it there, and may be a coroutine function.
+class ExternalTool:
+    """A framework's tool as a toolkit reads it: `call(call)` runs it there, and may be a coroutine function.
 
-    The board checks the arguments by the schema before it runs, in bounded steps: a framework may bring the schema of a
-    third party, such as a server. The framework may check them again.
+    The toolkit checks the arguments by the schema before the call, in bounded steps: a framework may bring the schema
+    of a third party, such as a server. The framework may check them again.
     """
 
     name: str
@@ -58,47 +58,47 @@ class ForeignTool:
 
 @final
 @attrs.frozen(eq=False)
-class ForeignTools:
+class ExternalTools:
     """Tools of a framework: what `toolkit.register` takes."""
 
-    found: Iterable[ForeignTool]
+    found: Iterable[ExternalTool]
 
-    def tools(self) -> Iterable[ForeignTool]:
-        """The tools, by the names that they have there."""
+    def tools(self) -> Iterable[ExternalTool]:
+        """The tools, by the names that they have in the framework."""
         return list(self.found)
 
 
-def foreign(bridge: str, tools: Any, readers: Mapping[type, Callable[[Any], Any]]) -> ForeignTools:
+def external(bridge: str, tools: Any, readers: Mapping[type, Callable[[Any], Any]]) -> ExternalTools:
     """The tools of a framework's object, or of a list of such.
 
-    `readers` says by class how to read one: a tool as a `ForeignTool`, what holds tools as an iterable of them. The
-    first class that fits counts. Raises `NotNativeError` for anything else.
+    `readers` says by class how to read one: a tool as an `ExternalTool`, a collection of tools as an iterable of them.
+    The first class that fits counts. Raises `NotNativeError` for anything else.
     """
 
-    def read(given: Any) -> Iterator[ForeignTool]:
-        if not isinstance(given, (ForeignTool, list, tuple)):
+    def read(given: Any) -> Iterator[ExternalTool]:
+        if not isinstance(given, (ExternalTool, list, tuple)):
             reader = next((read for kind, read in readers.items() if isinstance(given, kind)), None)
             if reader is None:
                 known = ", ".join(kind.__name__ for kind in readers)
                 got = f"{type(given).__module__}.{type(given).__qualname__}"
                 raise NotNativeError(f"from_{bridge} takes {known} or a list of such; got {got}")
             given = reader(given)
-        if isinstance(given, ForeignTool):
+        if isinstance(given, ExternalTool):
             yield given
         else:
             for each in given:
                 yield from read(each)
 
-    return ForeignTools(list(read(tools)))
+    return ExternalTools(list(read(tools)))
 
 
 def given_arguments(call: ToolCall) -> dict[str, Any]:
-    """What the model sent, to be handed to a framework that may change it."""
+    """A copy of the arguments, for a framework that may change them."""
     return dict(call.arguments)
 
 
 def failed(call: ToolCall, text: str) -> ToolResult:
-    """The result of a tool that says of itself that it failed, in its own words."""
+    """The result of a tool that reports a failure, with the tool's own message."""
     return ToolResult(call.id, call.name, Status.ERROR, text, error=Fault("error", text.removeprefix("Error: ")))
 
 
@@ -109,9 +109,10 @@ def denied(call: ToolCall, message: str = "it was not approved") -> ToolResult:
 
 
 async def approved(call: ToolCall, reason: str) -> dict[str, Any] | ToolResult:
-    """The arguments with which the session's approver lets a tool run that its framework would ask about.
+    """Ask the session's approver about a tool that needs approval in its framework.
 
-    A result where it does not, where there is no approver, and where the arguments that it gave are wrong.
+    Returns the arguments to run it with. Returns a result instead if the call was denied, if the session has no
+    approver, or if the approver's edited arguments are wrong.
     """
     approver = getattr(call.session, "approver", None)
     if approver is None:
@@ -128,7 +129,7 @@ async def approved(call: ToolCall, reason: str) -> dict[str, Any] | ToolResult:
 
 
 def finished(work: Callable[[], Any]) -> Any:
-    """What a coroutine function gives, for those who wait in plain code, whether a loop runs here or not."""
+    """The result of a coroutine function, for callers that are not async, whether an event loop runs here or not."""
     import asyncio
 
     with ThreadPoolExecutor(1) as other:

@@ -1,4 +1,4 @@
-"""Outwards: the board as a framework's tools need it, and results in words that any framework takes."""
+"""A toolkit as the tools of a framework need it, and results as text that every framework takes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from pegboard import (
     ToolResult,
 )
 
-__all__ = ["Board", "data_url", "image_type", "parts", "progress_of", "text_of", "text_or_parts", "words_of"]
+__all__ = ["OfferedTools", "data_url", "image_type", "parts", "progress_of", "text_of", "text_or_parts", "words_of"]
 
 _WORDS: Final = frozenset({TextBlock, LinkBlock})
 
@@ -34,17 +34,17 @@ T = TypeVar("T")
 Answer = bool | Approval
 
 
-def _is_a_board(board: Board, attribute: object, source: Any) -> None:
+def _is_a_source(offered: OfferedTools, attribute: object, source: Any) -> None:
     if not isinstance(source, (Toolkit, Session)):
         raise TypeError(f"a bridge outwards takes a toolkit, a session or a view; got {type(source).__qualname__}")
 
 
 @final
 @frozen(eq=False)
-class Board:
-    """A toolkit, session or view, as a bridge calls it. Arguments are checked by the board's own plans alone."""
+class OfferedTools:
+    """A toolkit, session or view, as a bridge calls it. Pegboard alone checks the arguments."""
 
-    source: Toolkit | Session = field(validator=_is_a_board)
+    source: Toolkit | Session = field(validator=_is_a_source)
     _made: dict[str, tuple[Tool, Any]] = field(factory=dict, init=False, repr=False)
 
     @property
@@ -53,7 +53,7 @@ class Board:
         return self.source.tools
 
     def natives(self, make: Callable[[Tool], T]) -> list[T]:
-        """What is made of the tools that are offered now; of each once, for a framework that asks again and again."""
+        """The framework's objects for the tools that are offered now. Each is made once: a framework may ask often."""
         tools = self.source.tools
         for tool in tools:
             if tool.name not in self._made or self._made[tool.name][0] is not tool:
@@ -69,13 +69,13 @@ class Board:
         return self.source.prepare(name, arguments, call_id=call_id)
 
     def question(self, call: ToolCall) -> ApprovalRequest | None:
-        """What the framework's own approval decides on; None if the board has an approver, or no approval is needed."""
+        """The request that the framework decides on; None if the session has an approver, or no approval is needed."""
         if call.status is not Status.AWAITING_APPROVAL or self.source.session().approver is not None:
             return None
         return ApprovalRequest(self.source[call.name], call.id, dict(call.arguments), f"{call.name} needs approval")
 
     def answered(self, call: ToolCall, answer: Answer) -> ToolCall:
-        """The same call with an answer to its question, and to no other."""
+        """The same call, with an answer to its own request for approval and to no other one."""
 
         def approver(request: ApprovalRequest) -> Answer:
             return answer if request.call_id == call.id else False
@@ -91,7 +91,7 @@ class Board:
         ask: Callable[[ApprovalRequest], Awaitable[Answer | None] | Answer | None] | None = None,
         on_chunk: Callable[[Chunk], Any] | None = None,
     ) -> ToolResult:
-        """Call a tool. `ask` is the framework's approval: it may raise what makes the framework ask; None denies.
+        """Call a tool. `ask` asks the framework for approval. It may raise what makes the framework ask; None denies.
 
         It may be a coroutine function, too.
         """
@@ -125,30 +125,30 @@ class Board:
 
 
 def parts(result: ToolResult, text: Callable[[str], T], image: Callable[[ImageBlock], T]) -> list[T]:
-    """A result in a framework's own parts: images as images, everything else in words.
+    """A result in a framework's own parts: images as images, everything else as text.
 
-    A text of nothing is none of them where there is another part: providers refuse it.
+    An empty text is left out if there is another part: providers refuse it.
     """
     content = [block for block in result.content if type(block) is not TextBlock or block.text] or result.content
     return [image(block) if isinstance(block, ImageBlock) else text(words_of(block)) for block in content]
 
 
 def text_or_parts(result: ToolResult, text: Callable[[str], T], image: Callable[[ImageBlock], T]) -> str | list[T]:
-    """A result as text, or in a framework's own parts where there is more to show."""
+    """A result as text, or in a framework's own parts if it has more than text."""
     if ImageBlock in map(type, result.content):
         return parts(result, text, image)
     return text_of(result)
 
 
 def text_of(result: ToolResult) -> str:
-    """A result for a framework, or a model, that takes text alone: what is no text is named."""
+    """A result for a framework, or a model, that takes only text: blocks of other kinds are named."""
     if _WORDS.issuperset(map(type, result.content)):
         return result.text
     return "\n".join(words_of(block) for block in result.content)
 
 
 def words_of(block: Block) -> str:
-    """A block in words: what is no text is named."""
+    """A block as text: one of another kind is named."""
     if isinstance(block, DataBlock):
         return json.dumps(block.data, ensure_ascii=False)
     if type(block) in _WORDS:
@@ -169,7 +169,7 @@ def image_type(block: ImageBlock) -> str:
 
 
 def data_url(block: ImageBlock) -> str:
-    """Where an image is: its URL, or its bytes in one."""
+    """The URL of an image, or a `data:` URL with its bytes."""
     return block.url or f"data:{image_type(block)};base64,{block.data}"
 
 

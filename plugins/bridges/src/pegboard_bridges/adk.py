@@ -1,7 +1,7 @@
 """Google ADK: a toolset, which the agent asks for its tools before each request.
 
 A tool gives a dict of data, with media among its values as parts. Approval is ADK's confirmation: the tool asks for it
-by its context and gives an error; when a user has confirmed, ADK calls it again. A tool cannot tell how far it is.
+by its context and gives an error; when a user has confirmed, ADK calls it again. A tool cannot report progress.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from pegboard import ApprovalRequest, ImageBlock, Session, TextBlock, ToolCall, 
 from pegboard import Tool as OurTool
 from pegboard_bridges._frameworks import needs
 from pegboard_bridges._inwards import (
-    ForeignTool,
-    ForeignTools,
+    ExternalTool,
+    ExternalTools,
     approved,
+    external,
     failed,
     finished,
-    foreign,
     given_arguments,
 )
-from pegboard_bridges._outwards import Board, image_type, parts
+from pegboard_bridges._outwards import OfferedTools, image_type, parts
 
 with needs("adk"):
     from google.adk.agents import LlmAgent
@@ -36,16 +36,16 @@ __all__ = ["BoardTool", "BoardToolset", "from_adk", "to_adk"]
 WAITS = "This call waits for a confirmation."
 
 
-class _Asked(Exception):  # noqa: N818 - no error: the tool is called again when a user has answered
+class _ConfirmationRequested(Exception):  # noqa: N818 - no error: the tool is called again when a user has answered
     pass
 
 
 class BoardTool(BaseTool):
-    """A tool of the board."""
+    """A tool of the toolkit."""
 
-    def __init__(self, board: Board, tool: OurTool) -> None:
+    def __init__(self, offered: OfferedTools, tool: OurTool) -> None:
         super().__init__(name=tool.name, description=tool.description)
-        self._board = board
+        self._offered = offered
         self._parameters = tool.parameters
 
     def _get_declaration(self) -> types.FunctionDeclaration:
@@ -61,34 +61,34 @@ class BoardTool(BaseTool):
                 return bool(tool_context.tool_confirmation.confirmed)
             tool_context.request_confirmation(hint=f"{request.reason}. May it run?")
             tool_context.actions.skip_summarization = True
-            raise _Asked
+            raise _ConfirmationRequested
 
         try:
-            result = await self._board.call(self.name, args, tool_context.function_call_id, ask=ask)
-        except _Asked:
+            result = await self._offered.call(self.name, args, tool_context.function_call_id, ask=ask)
+        except _ConfirmationRequested:
             return {"error": WAITS}
-        return _said(result)
+        return _response(result)
 
 
 class BoardToolset(BaseToolset):
-    """The tools of a board, as they are offered when the agent asks."""
+    """The tools that a toolkit offers when the agent asks."""
 
-    def __init__(self, board: Board) -> None:
+    def __init__(self, offered: OfferedTools) -> None:
         super().__init__()
         self._use_invocation_cache = False  # what is offered may change between two requests of one run
-        self._board = board
+        self._offered = offered
 
     async def get_tools(self, readonly_context: Any = None) -> list[BaseTool]:
         """The tools that are offered now."""
-        return self._board.natives(lambda tool: BoardTool(self._board, tool))
+        return self._offered.natives(lambda tool: BoardTool(self._offered, tool))
 
 
 def to_adk(source: Toolkit | Session) -> BoardToolset:
     """A toolkit, session or view as a toolset, for `LlmAgent(tools=[...])`."""
-    return BoardToolset(Board(source))
+    return BoardToolset(OfferedTools(source))
 
 
-def _said(result: ToolResult) -> dict[str, Any]:
+def _response(result: ToolResult) -> dict[str, Any]:
     found = parts(result, str, _image)
     words = "\n".join(each for each in found if isinstance(each, str))
     media = [each for each in found if not isinstance(each, str)]
@@ -101,10 +101,10 @@ def _image(block: ImageBlock) -> types.Part:
     return types.Part.from_bytes(data=block.to_bytes(), mime_type=image_type(block))
 
 
-def from_adk(tools: Any) -> ForeignTools:
+def from_adk(tools: Any) -> ExternalTools:
     """The tools of a `BaseTool`, a `BaseToolset`, or a list of such. Raises `NotNativeError` for anything else."""
-    readers = {BaseTool: _foreign, BaseToolset: lambda toolset: finished(toolset.get_tools_with_prefix)}
-    return foreign("adk", tools, readers)
+    readers = {BaseTool: _external, BaseToolset: lambda toolset: finished(toolset.get_tools_with_prefix)}
+    return external("adk", tools, readers)
 
 
 async def _context(call: ToolCall, confirmation: ToolConfirmation | None = None) -> ToolContext:
@@ -116,7 +116,7 @@ async def _context(call: ToolCall, confirmation: ToolConfirmation | None = None)
     return ToolContext(inside, function_call_id=call.id, tool_confirmation=confirmation)
 
 
-def _foreign(tool: BaseTool) -> ForeignTool:
+def _external(tool: BaseTool) -> ExternalTool:
     async def call(call: ToolCall) -> Any:
         context = await _context(call)
         value = await tool.run_async(args=given_arguments(call), tool_context=context)
@@ -132,7 +132,7 @@ def _foreign(tool: BaseTool) -> ForeignTool:
     schema = None if declared is None else declared.parameters_json_schema
     if schema is None and declared is not None and declared.parameters is not None:
         schema = declared.parameters.json_schema.model_dump(mode="json", exclude_none=True)
-    return ForeignTool(tool.name, tool.description, schema, call, ("adk",))
+    return ExternalTool(tool.name, tool.description, schema, call, ("adk",))
 
 
 def _value(call: ToolCall, value: Any) -> Any:

@@ -1,9 +1,9 @@
 """AgentScope: tools give a `ToolChunk` of blocks; the agent asks each about permission before it runs.
 
 What needs approval is a decision to ask: the agent parks, and goes on with the user's `ConfirmResult`s. The agent
-checks and repairs arguments by the schema before a tool gets them, and shows the model a copy of the same dict. So
-that the board can check, and say what is wrong in its own words, `input_schema` is whole where it is copied, and takes
-any object where it is looked at. What a tool yields on its way is part of its result: there is no progress.
+checks and repairs arguments by the schema before a tool gets them, and shows the model a copy of the same dict.
+Pegboard shall check the arguments, and explain what is wrong. So `input_schema` is whole when it is copied, and allows
+any object when it is read. What a tool yields while it runs is part of its result: there is no progress.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from pegboard import ApprovalRequest, ImageBlock, Session, TextBlock, ToolCall, 
 from pegboard import Tool as OurTool
 from pegboard_bridges._frameworks import needs
 from pegboard_bridges._inwards import (
-    ForeignTool,
-    ForeignTools,
+    ExternalTool,
+    ExternalTools,
     approved,
     denied,
+    external,
     failed,
     finished,
-    foreign,
     given_arguments,
 )
-from pegboard_bridges._outwards import Board, image_type, parts
+from pegboard_bridges._outwards import OfferedTools, image_type, parts
 
 with needs("agentscope"):
     from agentscope.message import Base64Source, DataBlock, ToolCallBlock, ToolCallState, ToolResultState, URLSource
@@ -51,42 +51,42 @@ class _Schema(dict[str, Any]):
 
 
 class BoardTool(ToolBase):
-    """A tool of the board."""
+    """A tool of the toolkit."""
 
     is_concurrency_safe = True
     is_state_injected = True
 
-    def __init__(self, board: Board, tool: OurTool) -> None:
+    def __init__(self, offered: OfferedTools, tool: OurTool) -> None:
         super().__init__()
         self.name, self.description, self.input_schema = tool.name, tool.description, _Schema(tool.parameters)
         self.is_read_only = tool.hints.read_only is True
-        self._board = board
+        self._offered = offered
 
     async def check_permissions(self, tool_input: dict[str, Any], context: PermissionContext) -> PermissionDecision:
-        """Ask the user where the board would."""
-        request = self._board.question(self._board.prepare(self.name, tool_input))
+        """Ask the user about calls that need approval."""
+        request = self._offered.question(self._offered.prepare(self.name, tool_input))
         if request is None:
             return PermissionDecision(behavior=PermissionBehavior.ALLOW, message="No approval is needed.")
         return PermissionDecision(behavior=PermissionBehavior.ASK, message=f"{request.reason}.")
 
     async def call(self, /, _agent_state: Any = None, **arguments: Any) -> ToolChunk:
-        """Call it; what the user was asked about runs if the agent's state says that he confirmed it."""
+        """Call it. A call that needs approval runs if the agent's state says that the user has confirmed it."""
 
         async def ask(request: ApprovalRequest) -> bool | None:
             return True if _agent_state is not None and _confirmed(_agent_state, self.name, arguments) else None
 
-        result = await self._board.call(self.name, arguments, ask=ask)
+        result = await self._offered.call(self.name, arguments, ask=ask)
         return ToolChunk(content=parts(result, _text, _data), state=_state(result))
 
 
 def to_agentscope(source: Toolkit | Session) -> list[BoardTool]:
     """The tools that a toolkit, session or view offers now, for AgentScope's own `Toolkit(tools)`."""
-    board = Board(source)
-    return [BoardTool(board, tool) for tool in board.tools]
+    offered = OfferedTools(source)
+    return [BoardTool(offered, tool) for tool in offered.tools]
 
 
 def _confirmed(state: Any, name: str, arguments: dict[str, Any]) -> bool:
-    """Whether the user has allowed a call like this one that is not finished; a tool is told no id of its call."""
+    """Whether the user has allowed a call like this one that has not ended. Tools do not learn the id of their call."""
     calls = (block for message in state.context for block in message.content if isinstance(block, ToolCallBlock))
     allowed = (call.input for call in calls if call.name == name and call.state == ToolCallState.ALLOWED)
     return any(json.loads(text or "{}") == arguments for text in allowed)
@@ -109,12 +109,12 @@ def _data(block: ImageBlock) -> Any:
     return DataBlock(source=Base64Source(data=block.data, media_type=kind))
 
 
-def from_agentscope(tools: Any) -> ForeignTools:
+def from_agentscope(tools: Any) -> ExternalTools:
     """The tools of a `ToolBase`, AgentScope's `Toolkit`, or a list of such. Raises `NotNativeError` for anything else.
 
     Of its toolkit they are the tools that are not in groups.
     """
-    return foreign("agentscope", tools, {ToolBase: _foreign, ScopeToolkit: _inside})
+    return external("agentscope", tools, {ToolBase: _external, ScopeToolkit: _inside})
 
 
 def _inside(toolkit: ScopeToolkit) -> list[ToolBase]:
@@ -122,7 +122,7 @@ def _inside(toolkit: ScopeToolkit) -> list[ToolBase]:
     return [each.tool for each in found.values()]
 
 
-def _foreign(tool: ToolBase) -> ForeignTool:
+def _external(tool: ToolBase) -> ExternalTool:
     async def call(call: ToolCall) -> Any:
         arguments: Any = given_arguments(call)
         decision = await tool.check_permissions(arguments, PermissionContext())
@@ -138,11 +138,11 @@ def _foreign(tool: ToolBase) -> ForeignTool:
             return failed(call, "".join(block.text for block in blocks))
         return blocks
 
-    return ForeignTool(tool.name, tool.description, deepcopy(tool.input_schema), call, ("agentscope",))
+    return ExternalTool(tool.name, tool.description, deepcopy(tool.input_schema), call, ("agentscope",))
 
 
 async def _answer(tool: ToolBase, arguments: dict[str, Any]) -> ToolResponse:
-    """What a tool gives, put together as AgentScope's toolkit does."""
+    """The result of a tool, put together as AgentScope's toolkit does it."""
     made = await tool(**arguments)
     response = ToolResponse()
     if inspect.isasyncgen(made):

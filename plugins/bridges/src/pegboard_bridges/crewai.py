@@ -1,8 +1,8 @@
 """CrewAI: tools have a pydantic model of their arguments, and give text.
 
-The model only has to say what its schema is: one without fields checks nothing, and the board does. CrewAI keeps what a
-tool gave and does not call it again with the same arguments: a tool of the board is always called. Progress goes to its
-event bus, as `BoardProgress`; it has no approval of single calls that could wait for an answer.
+The model has to give the schema only: it has no fields and checks nothing, for Pegboard checks the arguments. CrewAI
+caches results and does not call a tool again with the same arguments; tools of a toolkit are always called. Progress
+goes to its event bus, as `BoardProgress`; it has no approval of single calls that waits for an answer.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Any
 from pegboard import Chunk, Session, ToolCall, Toolkit
 from pegboard import Tool as OurTool
 from pegboard_bridges._frameworks import needs
-from pegboard_bridges._inwards import ForeignTool, ForeignTools, failed, foreign, given_arguments
-from pegboard_bridges._outwards import Board, progress_of, text_of
+from pegboard_bridges._inwards import ExternalTool, ExternalTools, external, failed, given_arguments
+from pegboard_bridges._outwards import OfferedTools, progress_of, text_of
 
 with needs("crewai"):
     from crewai.events import crewai_event_bus
@@ -26,7 +26,7 @@ __all__ = ["BoardProgress", "BoardTool", "from_crewai", "to_crewai"]
 
 
 class BoardProgress(BaseEvent):
-    """What a running tool of the board tells; `done` of `total`, where it says so."""
+    """Progress of a running tool; `done` of `total` if the tool reports them."""
 
     type: str = "board_progress"
     call_id: str = ""
@@ -47,16 +47,16 @@ def _never(_arguments: Any = None, _result: Any = None) -> bool:
 
 
 class BoardTool(BaseTool):
-    """A tool of the board."""
+    """A tool of the toolkit."""
 
-    board: Any = None
+    offered: Any = None
 
     def _run(self, /, **arguments: Any) -> Any:
-        result = self.board.call_sync(self.name, arguments, on_chunk=self._tell)
+        result = self.offered.call_sync(self.name, arguments, on_chunk=self._tell)
         return ToolFailure(message=text_of(result)) if result.is_error else text_of(result)
 
     async def _arun(self, /, **arguments: Any) -> Any:
-        result = await self.board.call(self.name, arguments, on_chunk=self._tell)
+        result = await self.offered.call(self.name, arguments, on_chunk=self._tell)
         return ToolFailure(message=text_of(result)) if result.is_error else text_of(result)
 
     def _tell(self, chunk: Chunk) -> None:
@@ -68,16 +68,16 @@ def to_crewai(source: Toolkit | Session) -> list[BoardTool]:
 
     CrewAI shows names in lower case, and makes every parameter required: it asks providers for strict schemas.
     """
-    board = Board(source)
+    offered = OfferedTools(source)
     return [
         BoardTool(
             name=tool.name,
             description=tool.description,
             args_schema=_arguments(tool),
             cache_function=_never,
-            board=board,
+            offered=offered,
         )
-        for tool in board.tools
+        for tool in offered.tools
     ]
 
 
@@ -88,14 +88,14 @@ def _arguments(tool: OurTool) -> type[BaseModel]:
     return type(f"{tool.name}_arguments", (_Arguments,), {"model_json_schema": classmethod(model_json_schema)})
 
 
-def from_crewai(tools: Any) -> ForeignTools:
+def from_crewai(tools: Any) -> ExternalTools:
     """The tools of a `BaseTool` or a list of such. Raises `NotNativeError` for anything else."""
-    return foreign("crewai", tools, {BaseTool: _foreign})
+    return external("crewai", tools, {BaseTool: _external})
 
 
-def _foreign(tool: BaseTool) -> ForeignTool:
+def _external(tool: BaseTool) -> ExternalTool:
     def call(call: ToolCall) -> Any:
         value = tool.run(**given_arguments(call))
         return failed(call, value.as_agent_message()) if isinstance(value, ToolFailure) else value
 
-    return ForeignTool(tool.name, tool.description, tool.args_schema.model_json_schema(), call, ("crewai",))
+    return ExternalTool(tool.name, tool.description, tool.args_schema.model_json_schema(), call, ("crewai",))

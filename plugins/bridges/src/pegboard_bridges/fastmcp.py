@@ -1,7 +1,7 @@
 """FastMCP: a provider, which the server asks for its tools at each request.
 
 Results are blocks of MCP, progress is reported to the client, and approval is a question to the client's human: by the
-newer protocol the client is told to come again with the answer, by the older one it is asked while the call waits.
+newer protocol the client sends its request again with the answer, by the older one it asks while the call waits.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from pegboard import (
 )
 from pegboard import Tool as OurTool
 from pegboard_bridges._frameworks import needs
-from pegboard_bridges._inwards import ForeignTool, ForeignTools, failed, finished, foreign, given_arguments
-from pegboard_bridges._outwards import Board, image_type, parts, words_of
+from pegboard_bridges._inwards import ExternalTool, ExternalTools, external, failed, finished, given_arguments
+from pegboard_bridges._outwards import OfferedTools, image_type, parts, words_of
 
 with needs("fastmcp"):
     from fastmcp import Client, Context, FastMCP
@@ -49,20 +49,20 @@ QUESTION = "approval"
 
 
 class BoardProvider(Provider):
-    """The tools of a board, as they are offered when a client asks."""
+    """The tools that a toolkit offers when a client asks."""
 
-    def __init__(self, board: Board) -> None:
+    def __init__(self, offered: OfferedTools) -> None:
         super().__init__()
-        self._board = board
+        self._offered = offered
 
     async def _list_tools(self) -> Sequence[Tool]:
-        return self._board.natives(partial(_tool, self._board))
+        return self._offered.natives(partial(_tool, self._offered))
 
 
 class _BoardTool(Tool):
-    """A tool of the board; `parameters` are what clients see, and the board checks."""
+    """A tool of the toolkit; clients see `parameters`, and Pegboard checks the arguments by them."""
 
-    board: Any
+    offered: Any
 
     async def run(self, arguments: dict[str, Any]) -> ToolResult:
         """Call it."""
@@ -76,7 +76,7 @@ class _BoardTool(Tool):
             await context.report_progress(done, total, chunk.text)
 
         try:
-            result = await self.board.call(self.name, arguments, ask=ask, on_chunk=tell if context else None)
+            result = await self.offered.call(self.name, arguments, ask=ask, on_chunk=tell if context else None)
         except _AskFirst as needed:
             return InputRequiredToolResult(needed.result)
         data = result.data if isinstance(result.data, dict) else None
@@ -90,10 +90,10 @@ class _AskFirst(Exception):  # noqa: N818 - no error: the client comes again wit
 
 def to_fastmcp(source: Toolkit | Session) -> BoardProvider:
     """A toolkit, session or view as a provider, for `FastMCP(providers=[...])` or `server.add_provider(...)`."""
-    return BoardProvider(Board(source))
+    return BoardProvider(OfferedTools(source))
 
 
-def _tool(board: Board, tool: OurTool) -> Tool:
+def _tool(offered: OfferedTools, tool: OurTool) -> Tool:
     hints = tool.hints
     annotations = ToolAnnotations(
         read_only_hint=hints.read_only,
@@ -102,7 +102,11 @@ def _tool(board: Board, tool: OurTool) -> Tool:
         open_world_hint=hints.open_world,
     )
     return _BoardTool(
-        name=tool.name, description=tool.description, parameters=tool.parameters, annotations=annotations, board=board
+        name=tool.name,
+        description=tool.description,
+        parameters=tool.parameters,
+        annotations=annotations,
+        offered=offered,
     )
 
 
@@ -114,11 +118,11 @@ def _context() -> Any:
 
 
 async def _answer(context: Context, request: ApprovalRequest) -> bool | None:
-    """What the client's human says; None where the client cannot ask one."""
+    """The answer of the client's user; None if the client cannot ask."""
     answer = (context.input_responses or {}).get(QUESTION)
     if answer is not None:
         return bool(answer.action == "accept")
-    if not _can_be_asked(context):
+    if not _shows_forms(context):
         return None
     question = f"{request.reason}. Arguments: {dict(request.arguments)}. May it run?"
     try:
@@ -127,12 +131,12 @@ async def _answer(context: Context, request: ApprovalRequest) -> bool | None:
         nothing: Any = {"type": "object", "properties": {}}
         elicited = ElicitRequest(params=ElicitRequestFormParams(message=question, requested_schema=nothing))
         raise _AskFirst(InputRequiredResult(input_requests={QUESTION: elicited})) from None
-    except Exception:  # noqa: BLE001 - a client that cannot be asked says so in its own way
+    except Exception:  # noqa: BLE001 - clients that cannot ask fail in different ways
         return None
 
 
-def _can_be_asked(context: Context) -> bool:
-    """Whether the client shows its human a form. Asked all the same, one that does not ends the call by an error."""
+def _shows_forms(context: Context) -> bool:
+    """Whether the client shows its user a form. A request to one that does not would end the call with an error."""
     declared = getattr(context.session.client_capabilities, "elicitation", None)
     return declared is not None and (declared.form is not None or declared.url is None)  # a bare one means forms
 
@@ -147,7 +151,7 @@ def _image(block: ImageBlock) -> Any:
     return ImageContent(type="image", data=block.data, mime_type=image_type(block))
 
 
-def from_fastmcp(tools: Any) -> ForeignTools:
+def from_fastmcp(tools: Any) -> ExternalTools:
     """The tools of a `Tool`, a `FastMCP` server, a provider, a `Client`, or a list of such.
 
     They are listed once. Raises `NotNativeError` for anything else.
@@ -158,10 +162,10 @@ def from_fastmcp(tools: Any) -> ForeignTools:
         FastMCP: _of_server,  # a provider itself, whose tools may ask for its context
         Provider: lambda provider: finished(provider.list_tools),
     }
-    return foreign("fastmcp", tools, readers)
+    return external("fastmcp", tools, readers)
 
 
-def _of_client(client: Client[Any]) -> list[ForeignTool]:
+def _of_client(client: Client[Any]) -> list[ExternalTool]:
     async def listed() -> Any:
         async with client:
             return await client.list_tools()
@@ -176,21 +180,21 @@ def _of_client(client: Client[Any]) -> list[ForeignTool]:
     return [_one(tool, partial(send, tool.name)) for tool in finished(listed)]
 
 
-def _of_server(server: FastMCP[Any]) -> list[ForeignTool]:
+def _of_server(server: FastMCP[Any]) -> list[ExternalTool]:
     async def send(name: str, call: ToolCall) -> Any:
         return await server.call_tool(name, given_arguments(call))
 
     return [_one(tool.to_mcp_tool(), partial(send, tool.name)) for tool in finished(server.list_tools)]
 
 
-def _one(described: Any, run: Callable[[ToolCall], Any]) -> ForeignTool:
+def _one(described: Any, run: Callable[[ToolCall], Any]) -> ExternalTool:
     async def call(call: ToolCall) -> Any:
         result = await run(call)
         content = [_block(block) for block in result.content]
         return failed(call, "\n".join(block.text for block in content)) if result.is_error else content
 
     hints = described.annotations
-    return ForeignTool(
+    return ExternalTool(
         described.name,
         described.description or "",
         described.input_schema,

@@ -1,7 +1,7 @@
 """Haystack: a toolset, which an agent asks for its tools at each step; tools are records with a function.
 
-An agent confirms calls by hooks before the tools run: `toolset.confirmed_by(strategy)` is one that asks where the board
-would. Progress goes to a streaming callback (`Agent(..., tool_streaming_callback_passthrough=True)`).
+An agent confirms calls by hooks before the tools run: `toolset.confirmed_by(strategy)` is one that asks about the calls
+that need approval. Progress goes to a streaming callback (`Agent(..., tool_streaming_callback_passthrough=True)`).
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any
 from pegboard import ApprovalRequest, Chunk, ImageBlock, Session, TextBlock, ToolCall, Toolkit, ToolResult
 from pegboard import Tool as OurTool
 from pegboard_bridges._frameworks import needs
-from pegboard_bridges._inwards import ForeignTool, ForeignTools, foreign, given_arguments
-from pegboard_bridges._outwards import Board, image_type, progress_of, text_or_parts, words_of
+from pegboard_bridges._inwards import ExternalTool, ExternalTools, external, given_arguments
+from pegboard_bridges._outwards import OfferedTools, image_type, progress_of, text_or_parts, words_of
 
 with needs("haystack"):
     from haystack.components.agents.state import State
@@ -32,51 +32,51 @@ CALLBACK = "streaming_callback"
 
 
 def _signature(*names: str) -> inspect.Signature:
-    """What Haystack looks for before each call: with annotations it would resolve them anew each time."""
+    """The signature that Haystack reads before each call, without annotations: it would resolve them each time."""
     named = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None) for name in names]
     return inspect.Signature([*named, inspect.Parameter("arguments", inspect.Parameter.VAR_KEYWORD)])
 
 
 TELLS, TELLS_NOT = _signature(CALLBACK), _signature()
-"""A tool with a parameter of that name of its own gets what the model sends as it, and tells of no progress."""
+"""A tool that has a parameter of that name gets the model's value for it, and reports no progress."""
 
 
 class _BoardTool(Tool):
-    """A tool of the board, and the toolset that it is of."""
+    """A tool of the toolkit, and the toolset that it belongs to."""
 
     toolset: Any = None
 
 
 class BoardToolset(Toolset):
-    """The tools of a board, as they are offered when the agent asks."""
+    """The tools that a toolkit offers when the agent asks."""
 
-    def __init__(self, board: Board) -> None:
+    def __init__(self, offered: OfferedTools) -> None:
         super().__init__([])
-        self._board = board
+        self._offered = offered
 
     def __iter__(self) -> Iterator[Tool]:
-        return iter(self._board.natives(self._tool))
+        return iter(self._offered.natives(self._tool))
 
     def get_selectable_tools(self) -> list[Tool]:
         """The tools that are offered now."""
         return list(self)
 
     def confirmed_by(self, strategy: Any) -> ConfirmationHook:
-        """A hook for `Agent(hooks={"before_tool": [...]})`: the strategy decides where the board would ask."""
+        """A hook for `Agent(hooks={"before_tool": [...]})`: the strategy decides about calls that need approval."""
         return _ConsentHook(self, strategy)
 
     def confirmation_of(self, strategy: Any) -> _Confirmation:
-        """What asks a strategy about the calls of one step."""
-        return _Confirmation(self._board, strategy)
+        """The object that asks a strategy about the calls of one step."""
+        return _Confirmation(self._offered, strategy)
 
     def consent(self, tools: list[Tool], given: list[str]) -> None:
-        """Let the tools of one step, and no others, run the calls that were consented to; each of them once."""
+        """Let only the tools of this step run the approved calls, each of them once."""
         for index, tool in enumerate(tools if given else ()):
-            if isinstance(tool, _BoardTool) and tool.toolset is self and self._board.offers(tool.name):
-                tools[index] = self._tool(self._board.source[tool.name], given)
+            if isinstance(tool, _BoardTool) and tool.toolset is self and self._offered.offers(tool.name):
+                tools[index] = self._tool(self._offered.source[tool.name], given)
 
     def _tool(self, tool: OurTool, given: list[str] | None = None) -> Tool:
-        board = self._board
+        offered = self._offered
         tells = CALLBACK not in tool.parameters.get("properties", {})
 
         def ask(request: ApprovalRequest) -> bool | None:
@@ -89,12 +89,12 @@ class BoardToolset(Toolset):
         def call(**arguments: Any) -> Any:
             callback = arguments.pop(CALLBACK, None) if tells else None
             tell = None if callback is None else _teller(callback)
-            return _content(board.call_sync(tool.name, arguments, ask=ask, on_chunk=tell))
+            return _content(offered.call_sync(tool.name, arguments, ask=ask, on_chunk=tell))
 
         async def call_later(**arguments: Any) -> Any:
             callback = arguments.pop(CALLBACK, None) if tells else None
             tell = None if callback is None else _later_teller(callback)
-            return _content(await board.call(tool.name, arguments, ask=ask, on_chunk=tell))
+            return _content(await offered.call(tool.name, arguments, ask=ask, on_chunk=tell))
 
         functions: tuple[Any, ...] = (call, call_later)
         for function in functions:
@@ -107,7 +107,7 @@ class BoardToolset(Toolset):
 
 
 class _ConsentHook(ConfirmationHook):
-    """Asks a strategy where the board would ask. What it consents to is the step's own: no other run finds it.
+    """Asks a strategy about calls that need approval. Its approvals hold for one step: no other run finds them.
 
     The agent hands its tools of a step to its hooks, and runs them from the same list.
     """
@@ -130,21 +130,21 @@ class _ConsentHook(ConfirmationHook):
 
 
 class _Confirmation:
-    """Asks another strategy about the calls for which the board asks, and notes its consent."""
+    """Asks another strategy about the calls that need approval, and records its approvals."""
 
-    def __init__(self, board: Board, strategy: Any) -> None:
-        self._board, self._strategy = board, strategy
+    def __init__(self, offered: OfferedTools, strategy: Any) -> None:
+        self._offered, self._strategy = offered, strategy
         self.given: list[str] = []
 
     def run(self, *, tool_name: str, tool_params: dict[str, Any], **more: Any) -> ToolExecutionDecision:
         """Decide."""
-        if self._board.question(self._board.prepare(tool_name, tool_params)) is None:
+        if self._offered.question(self._offered.prepare(tool_name, tool_params)) is None:
             return ToolExecutionDecision(tool_name, True, more.get("tool_call_id"), final_tool_params=tool_params)
         return self._noted(self._strategy.run(tool_name=tool_name, tool_params=tool_params, **more))
 
     async def run_async(self, *, tool_name: str, tool_params: dict[str, Any], **more: Any) -> ToolExecutionDecision:
         """Decide, in an agent that runs on an event loop."""
-        if self._board.question(self._board.prepare(tool_name, tool_params)) is None:
+        if self._offered.question(self._offered.prepare(tool_name, tool_params)) is None:
             return ToolExecutionDecision(tool_name, True, more.get("tool_call_id"), final_tool_params=tool_params)
         return self._noted(await self._strategy.run_async(tool_name=tool_name, tool_params=tool_params, **more))
 
@@ -156,7 +156,7 @@ class _Confirmation:
 
 def to_haystack(source: Toolkit | Session) -> BoardToolset:
     """A toolkit, session or view as a toolset, for `Agent(tools=...)`."""
-    return BoardToolset(Board(source))
+    return BoardToolset(OfferedTools(source))
 
 
 def _key(name: str, arguments: dict[str, Any]) -> str:
@@ -184,16 +184,16 @@ def _image(block: ImageBlock) -> Any:
     return ImageContent(block.data, image_type(block)) if block.data else TextContent(words_of(block))
 
 
-def from_haystack(tools: Any) -> ForeignTools:
+def from_haystack(tools: Any) -> ExternalTools:
     """The tools of a `Tool`, a `Toolset`, or a list of such. Raises `NotNativeError` for anything else."""
-    return foreign("haystack", tools, {Tool: _foreign, Toolset: list})
+    return external("haystack", tools, {Tool: _external, Toolset: list})
 
 
-def _foreign(tool: Tool) -> ForeignTool:
+def _external(tool: Tool) -> ExternalTool:
     async def call(call: ToolCall) -> Any:
         return _value(await tool.invoke_async(**given_arguments(call)))
 
-    return ForeignTool(tool.name, tool.description, tool.parameters, call, ("haystack",))
+    return ExternalTool(tool.name, tool.description, tool.parameters, call, ("haystack",))
 
 
 def _value(value: Any) -> Any:

@@ -1,8 +1,8 @@
 """LangChain: tools are `BaseTool`s, which a `ToolNode` of LangGraph calls with the model's whole tool call.
 
-The schema goes over as a dict, which LangChain hands to the model and does not check. What a tool gives is a
-`ToolMessage`, whose `artifact` holds the result as data. Approval is LangGraph's `interrupt`, progress its custom
-stream (`stream_mode="custom"`).
+The schema goes over as a dict, which LangChain hands to the model and does not check. A result is a `ToolMessage`,
+whose `artifact` holds the result as data. Approval is LangGraph's `interrupt`, progress its custom stream
+(`stream_mode="custom"`).
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Any
 
 from pegboard import Approval, ApprovalRequest, Chunk, ImageBlock, Session, TextBlock, ToolCall, Toolkit, ToolResult
 from pegboard_bridges._frameworks import needs
-from pegboard_bridges._inwards import ForeignTool, ForeignTools, failed, foreign, given_arguments
-from pegboard_bridges._outwards import Board, image_type, progress_of, text_or_parts
+from pegboard_bridges._inwards import ExternalTool, ExternalTools, external, failed, given_arguments
+from pegboard_bridges._outwards import OfferedTools, image_type, progress_of, text_or_parts
 
 with needs("langchain"):
     from langchain_core.messages import ToolMessage
@@ -26,29 +26,29 @@ __all__ = ["BoardTool", "from_langchain", "to_langchain"]
 
 
 class BoardTool(BaseTool):
-    """A tool of the board."""
+    """A tool of the toolkit."""
 
-    board: Any = None
+    offered: Any = None
 
     def _to_args_and_kwargs(self, tool_input: Any, tool_call_id: str | None) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        # As they came, in one piece: a tool may call its parameters whatever it likes, `config` and `run_manager` too.
+        # In one piece: a tool may have parameters of any name, `config` and `run_manager` too.
         return (tool_input, tool_call_id), {}
 
     def _run(self, arguments: Any, call_id: str | None) -> Any:
-        result = self.board.call_sync(self.name, arguments, call_id, ask=_ask, on_chunk=_writer())
+        result = self.offered.call_sync(self.name, arguments, call_id, ask=_ask, on_chunk=_writer())
         return _message(result, call_id)
 
     async def _arun(self, arguments: Any, call_id: str | None) -> Any:
-        result = await self.board.call(self.name, arguments, call_id, ask=_ask, on_chunk=_writer())
+        result = await self.offered.call(self.name, arguments, call_id, ask=_ask, on_chunk=_writer())
         return _message(result, call_id)
 
 
 def to_langchain(source: Toolkit | Session) -> list[BoardTool]:
     """The tools that a toolkit, session or view offers now, for `create_agent`, `ToolNode` or `model.bind_tools`."""
-    board = Board(source)
+    offered = OfferedTools(source)
     return [
-        BoardTool(name=tool.name, description=tool.description, args_schema=tool.parameters, board=board)
-        for tool in board.tools
+        BoardTool(name=tool.name, description=tool.description, args_schema=tool.parameters, offered=offered)
+        for tool in offered.tools
     ]
 
 
@@ -91,12 +91,12 @@ def _writer() -> Callable[[Chunk], Any] | None:
     return lambda chunk: write(progress_of(chunk))
 
 
-def from_langchain(tools: Any) -> ForeignTools:
+def from_langchain(tools: Any) -> ExternalTools:
     """The tools of a `BaseTool`, a `BaseToolkit`, or a list of such. Raises `NotNativeError` for anything else."""
-    return foreign("langchain", tools, {BaseTool: _foreign, BaseToolkit: BaseToolkit.get_tools})
+    return external("langchain", tools, {BaseTool: _external, BaseToolkit: BaseToolkit.get_tools})
 
 
-def _foreign(tool: BaseTool) -> ForeignTool:
+def _external(tool: BaseTool) -> ExternalTool:
     schema = tool.tool_call_schema  # without what LangChain injects
     if isinstance(tool, SingleTool) and tool.args_schema is None:
         schema = {"properties": tool.args, "required": list(tool.args)}  # one text
@@ -108,7 +108,7 @@ def _foreign(tool: BaseTool) -> ForeignTool:
         message = await tool.ainvoke(request)
         return _result(call, message)
 
-    return ForeignTool(tool.name, tool.description, schema, call, ("langchain",))
+    return ExternalTool(tool.name, tool.description, schema, call, ("langchain",))
 
 
 def _result(call: ToolCall, message: Any) -> Any:

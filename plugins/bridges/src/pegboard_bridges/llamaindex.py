@@ -1,7 +1,7 @@
 """LlamaIndex: tools whose metadata gives the schema, and which give a `ToolOutput` of blocks.
 
 An agent's workflow hands its context to a tool that asks for it: through that a tool waits for a human
-(`InputRequiredEvent`, answered by a `HumanResponseEvent`), and tells how far it has come (`BoardProgress`).
+(`InputRequiredEvent`, answered by a `HumanResponseEvent`), and reports progress (`BoardProgress`).
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Any
 from pegboard import ApprovalRequest, Chunk, ImageBlock, Session, TextBlock, ToolCall, Toolkit, ToolResult
 from pegboard import Tool as OurTool
 from pegboard_bridges._frameworks import needs
-from pegboard_bridges._inwards import ForeignTool, ForeignTools, failed, foreign, given_arguments
-from pegboard_bridges._outwards import Board, image_type, parts, progress_of
+from pegboard_bridges._inwards import ExternalTool, ExternalTools, external, failed, given_arguments
+from pegboard_bridges._outwards import OfferedTools, image_type, parts, progress_of
 
 with needs("llamaindex"):
     from llama_index.core.base.llms.types import ImageBlock as LlamaImage
@@ -28,11 +28,11 @@ CONTEXT = "__workflow_context__"
 
 
 class BoardProgress(Event):
-    """What a running tool of the board tells: `text`, and `done` of `total` where it says so."""
+    """Progress of a running tool: `text`, and `done` of `total` if the tool reports them."""
 
 
 class _Metadata(ToolMetadata):
-    """The board's schema, whole: LlamaIndex makes its own from a pydantic model, and there is none."""
+    """The tool's whole schema. LlamaIndex would make one from a pydantic model, which such a tool does not have."""
 
     def __init__(self, tool: OurTool) -> None:
         super().__init__(tool.description, tool.name, None)
@@ -43,15 +43,15 @@ class _Metadata(ToolMetadata):
 
 
 class BoardTool(FunctionTool):
-    """A tool of the board."""
+    """A tool of the toolkit."""
 
     # What agents look at to know that a tool wants their context.
     requires_context = True
     ctx_param_name = CONTEXT
 
-    def __init__(self, board: Board, tool: OurTool) -> None:
+    def __init__(self, offered: OfferedTools, tool: OurTool) -> None:
         self._metadata = _Metadata(tool)
-        self._board = board
+        self._offered = offered
         self.partial_params: dict[str, Any] = {}
 
     def __call__(self, /, *args: Any, **arguments: Any) -> ToolOutput:
@@ -61,16 +61,16 @@ class BoardTool(FunctionTool):
     def call(self, /, *args: Any, **arguments: Any) -> ToolOutput:
         """Call it; there is no way to ask for approval."""
         arguments.pop(CONTEXT, None)
-        return self._output(arguments, self._board.call_sync(self.metadata.get_name(), arguments))
+        return self._output(arguments, self._offered.call_sync(self.metadata.get_name(), arguments))
 
     async def acall(self, /, *args: Any, **arguments: Any) -> ToolOutput:
-        """Call it in a workflow. Raises what makes the workflow wait."""
+        """Call it in a workflow. Raises the exception that makes the workflow wait."""
         context = arguments.pop(CONTEXT, None)
 
         async def ask(request: ApprovalRequest) -> bool | None:
             if context is None:
                 return None
-            # Agents tell a tool no id of the call: a second call like this one has the same answer.
+            # A tool does not learn the id of its call: a second call like this one gets the same answer.
             waits = f"{request.tool.name} {json.dumps(dict(request.arguments), sort_keys=True)}"
             question = InputRequiredEvent(
                 prefix=f"{request.reason}: ",
@@ -85,7 +85,7 @@ class BoardTool(FunctionTool):
             context.write_event_to_stream(BoardProgress(**progress_of(chunk)))
 
         name = self.metadata.get_name()
-        result = await self._board.call(name, arguments, ask=ask, on_chunk=tell if context else None)
+        result = await self._offered.call(name, arguments, ask=ask, on_chunk=tell if context else None)
         return self._output(arguments, result)
 
     def _output(self, arguments: dict[str, Any], result: ToolResult) -> ToolOutput:
@@ -100,8 +100,8 @@ class BoardTool(FunctionTool):
 
 def to_llamaindex(source: Toolkit | Session) -> list[BoardTool]:
     """The tools that a toolkit, session or view offers now, for `FunctionAgent(tools=...)` and other agents."""
-    board = Board(source)
-    return [BoardTool(board, tool) for tool in board.tools]
+    offered = OfferedTools(source)
+    return [BoardTool(offered, tool) for tool in offered.tools]
 
 
 def _text(text: str) -> Any:
@@ -113,12 +113,12 @@ def _image(block: ImageBlock) -> Any:
     return LlamaImage(image_mimetype=image_type(block), **where)
 
 
-def from_llamaindex(tools: Any) -> ForeignTools:
+def from_llamaindex(tools: Any) -> ExternalTools:
     """The tools of a `BaseTool`, a `BaseToolSpec`, or a list of such. Raises `NotNativeError` for anything else."""
-    return foreign("llamaindex", tools, {BaseTool: _foreign, BaseToolSpec: BaseToolSpec.to_tool_list})
+    return external("llamaindex", tools, {BaseTool: _external, BaseToolSpec: BaseToolSpec.to_tool_list})
 
 
-def _foreign(tool: BaseTool) -> ForeignTool:
+def _external(tool: BaseTool) -> ExternalTool:
     later, metadata = adapt_to_async_tool(tool), tool.metadata
 
     async def call(call: ToolCall) -> Any:
@@ -127,7 +127,7 @@ def _foreign(tool: BaseTool) -> ForeignTool:
         return failed(call, output.content) if output.is_error else blocks or [TextBlock("")]
 
     schema = metadata.get_parameters_dict()
-    return ForeignTool(metadata.get_name(), metadata.description, schema, call, ("llamaindex",))
+    return ExternalTool(metadata.get_name(), metadata.description, schema, call, ("llamaindex",))
 
 
 def _block(block: Any) -> Any:

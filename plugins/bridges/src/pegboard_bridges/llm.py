@@ -12,8 +12,8 @@ from typing import Any
 from pegboard import Approval, ApprovalRequest, ImageBlock, Session, TextBlock, ToolCall, Toolkit, ToolResult
 from pegboard import Tool as OurTool
 from pegboard_bridges._frameworks import needs
-from pegboard_bridges._inwards import ForeignTool, ForeignTools, foreign, given_arguments
-from pegboard_bridges._outwards import Board, image_type, text_or_parts
+from pegboard_bridges._inwards import ExternalTool, ExternalTools, external, given_arguments
+from pegboard_bridges._outwards import OfferedTools, image_type, text_or_parts
 
 with needs("llm"):
     from llm import Attachment, PauseChain, Tool, Toolbox, ToolOutput
@@ -22,11 +22,11 @@ with needs("llm"):
 __all__ = ["ApprovalNeeded", "from_llm", "to_llm"]
 
 SIGNATURE = inspect.Signature([inspect.Parameter("llm_tool_call", inspect.Parameter.KEYWORD_ONLY)])
-"""What llm looks for before each call: found out anew each time, it would cost more than the call."""
+"""The signature that llm reads before each call: to compute it each time would cost more than the call."""
 
 
 class ApprovalNeeded(PauseChain):
-    """Pauses a chain until a call is decided on: `answer(...)`, then resume the chain with the same tools."""
+    """Pauses a chain until `answer(...)` approves or denies the call. Then resume the chain with the same tools."""
 
     def __init__(self, request: ApprovalRequest, answers: dict[str, bool | Approval]) -> None:
         super().__init__(request.reason)
@@ -43,12 +43,12 @@ def to_llm(source: Toolkit | Session, *, later: bool = False, wait: bool = True)
 
     With `later` they are for an `AsyncModel`. With `wait=False` no chain is paused: what needs approval is denied.
     """
-    board = Board(source)
+    offered = OfferedTools(source)
     answers: dict[str, bool | Approval] = {}
-    return [_tool(board, tool, answers, later, wait) for tool in board.tools]
+    return [_tool(offered, tool, answers, later, wait) for tool in offered.tools]
 
 
-def _tool(board: Board, tool: OurTool, answers: dict[str, bool | Approval], later: bool, wait: bool) -> Tool:
+def _tool(offered: OfferedTools, tool: OurTool, answers: dict[str, bool | Approval], later: bool, wait: bool) -> Tool:
     def ask(request: ApprovalRequest) -> bool | Approval | None:
         if request.call_id in answers:
             return answers.pop(request.call_id)
@@ -58,11 +58,11 @@ def _tool(board: Board, tool: OurTool, answers: dict[str, bool | Approval], late
 
     def call(llm_tool_call: LlmToolCall, **_: Any) -> Any:
         made = llm_tool_call
-        return _output(board.call_sync(tool.name, made.arguments, made.tool_call_id, ask=ask))
+        return _output(offered.call_sync(tool.name, made.arguments, made.tool_call_id, ask=ask))
 
     async def call_later(llm_tool_call: LlmToolCall, **_: Any) -> Any:
         made = llm_tool_call
-        return _output(await board.call(tool.name, made.arguments, made.tool_call_id, ask=ask))
+        return _output(await offered.call(tool.name, made.arguments, made.tool_call_id, ask=ask))
 
     function: Any = call_later if later else call
     function.__signature__ = SIGNATURE
@@ -81,9 +81,9 @@ def _attachment(block: ImageBlock) -> Any:
     return Attachment(image_type(block), url=block.url, content=None if block.url else block.to_bytes())
 
 
-def from_llm(tools: Any) -> ForeignTools:
+def from_llm(tools: Any) -> ExternalTools:
     """The tools of a `Tool`, a `Toolbox`, or a list of such. Raises `NotNativeError` for anything else."""
-    return foreign("llm", tools, {Tool: _foreign, Toolbox: _inside})
+    return external("llm", tools, {Tool: _external, Toolbox: _inside})
 
 
 def _inside(toolbox: Toolbox) -> list[Tool]:
@@ -91,7 +91,7 @@ def _inside(toolbox: Toolbox) -> list[Tool]:
     return list(toolbox.tools())
 
 
-def _foreign(tool: Tool) -> ForeignTool:
+def _external(tool: Tool) -> ExternalTool:
     function: Any = tool.implementation
     takes_call = "llm_tool_call" in inspect.signature(function).parameters
 
@@ -107,7 +107,7 @@ def _foreign(tool: Tool) -> ForeignTool:
         return _value(started(call))
 
     run = later if inspect.iscoroutinefunction(function) else now
-    return ForeignTool(tool.name, tool.description or "", tool.input_schema, run, ("llm",))
+    return ExternalTool(tool.name, tool.description or "", tool.input_schema, run, ("llm",))
 
 
 def _value(value: Any) -> Any:

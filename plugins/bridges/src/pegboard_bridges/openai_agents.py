@@ -10,8 +10,8 @@ from typing import Any
 
 from pegboard import ApprovalRequest, ImageBlock, Permission, Session, TextBlock, Tool, ToolCall, Toolkit, ToolResult
 from pegboard_bridges._frameworks import needs
-from pegboard_bridges._inwards import ForeignTool, ForeignTools, approved, foreign, given_arguments
-from pegboard_bridges._outwards import Board, data_url, text_or_parts
+from pegboard_bridges._inwards import ExternalTool, ExternalTools, approved, external, given_arguments
+from pegboard_bridges._outwards import OfferedTools, data_url, text_or_parts
 
 with needs("openai_agents"):
     from agents import FunctionTool, ToolOutputImage, ToolOutputText, UserError
@@ -24,29 +24,30 @@ __all__ = ["from_openai_agents", "to_openai_agents"]
 def to_openai_agents(source: Toolkit | Session, *, strict: bool = False) -> list[FunctionTool]:
     """The tools of a toolkit, session or view for `Agent(tools=...)`; each is enabled while it is offered.
 
-    With `strict` the model is held to the schemas that the provider's strict mode can say; every parameter is required
-    there, those with a default too.
+    With `strict` the provider holds the model to the schemas that its strict mode can express. There every parameter is
+    required, those with a default too.
     """
-    board = Board(source)
-    return [_tool(board, tool, strict) for tool in board.source.all_tools]
+    offered = OfferedTools(source)
+    return [_tool(offered, tool, strict) for tool in offered.source.all_tools]
 
 
-def _tool(board: Board, tool: Tool, strict: bool) -> FunctionTool:
+def _tool(offered: OfferedTools, tool: Tool, strict: bool) -> FunctionTool:
     async def invoke(context: ToolContext[Any], text: str) -> Any:
         def ask(request: ApprovalRequest) -> bool | None:
             return True if context.is_tool_approved(tool.name, context.tool_call_id) else None
 
-        result = await board.call(tool.name, text, context.tool_call_id, ask=ask)
+        result = await offered.call(tool.name, text, context.tool_call_id, ask=ask)
         return text_or_parts(result, _text, _image)
 
     async def needs_approval(context: Any, arguments: dict[str, Any], call_id: str) -> bool:
-        return board.question(board.prepare(tool.name, arguments, call_id)) is not None
+        return offered.question(offered.prepare(tool.name, arguments, call_id)) is not None
 
     def enabled(context: Any, agent: Any) -> bool:
-        if not board.offers(tool.name):
+        if not offered.offers(tool.name):
             return False
-        # The SDK asks for approval of text that is no JSON wherever a tool may ask: of others the board is to say it.
-        asks = tool.options.requires_approval or board.source.permissions[tool.name] is Permission.PROMPT
+        # If a tool may need approval, the SDK asks even for arguments that are not JSON. For all other tools Pegboard
+        # reports those.
+        asks = tool.options.requires_approval or offered.source.permissions[tool.name] is Permission.PROMPT
         made.needs_approval = needs_approval if asks else False
         return True
 
@@ -64,7 +65,7 @@ def _tool(board: Board, tool: Tool, strict: bool) -> FunctionTool:
 
 
 def _strict(tool: Tool) -> dict[str, Any] | None:
-    """The schema as strict mode has it; None for one that it cannot say."""
+    """The schema in the form of strict mode; None if strict mode cannot express it."""
     try:
         return dict(ensure_strict_json_schema(tool.json_schema(refs="defs")))
     except UserError:
@@ -79,15 +80,15 @@ def _image(block: ImageBlock) -> Any:
     return ToolOutputImage(image_url=data_url(block))
 
 
-def from_openai_agents(tools: Any) -> ForeignTools:
+def from_openai_agents(tools: Any) -> ExternalTools:
     """The tools of a `FunctionTool` or a list of such; hosted tools run at the provider, and cannot be registered.
 
     Raises `NotNativeError` for anything else.
     """
-    return foreign("openai_agents", tools, {FunctionTool: _foreign})
+    return external("openai_agents", tools, {FunctionTool: _external})
 
 
-def _foreign(tool: FunctionTool) -> ForeignTool:
+def _external(tool: FunctionTool) -> ExternalTool:
     async def call(call: ToolCall) -> Any:
         import json
 
@@ -106,7 +107,7 @@ def _foreign(tool: FunctionTool) -> ForeignTool:
             text = json.dumps(arguments, ensure_ascii=False)
         return _value(await tool.on_invoke_tool(context(text), text))
 
-    return ForeignTool(tool.name, tool.description, tool.params_json_schema, call, ("openai_agents",))
+    return ExternalTool(tool.name, tool.description, tool.params_json_schema, call, ("openai_agents",))
 
 
 def _value(output: Any) -> Any:

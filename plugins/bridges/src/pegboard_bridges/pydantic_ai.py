@@ -1,8 +1,8 @@
 """Pydantic AI: a toolset, which the agent asks for its tools before each step of a run.
 
-Arguments go to the board as the model wrote them, so the toolset has a validator that accepts everything. A failure is
-`ToolFailed`, which costs no retry. Approval and suspended calls are the agent's deferred tools: `DeferredToolRequests`
-has to be among its output types. Progress goes into the run's event stream, as `BoardProgress`.
+Arguments go to the toolkit as the model wrote them, so the toolset has a validator that accepts everything. A failure
+is `ToolFailed`, which costs no retry. Approval and suspended calls are the agent's deferred tools:
+`DeferredToolRequests` has to be among its output types. Progress goes into the run's event stream, as `BoardProgress`.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from pegboard import (
 )
 from pegboard_bridges._frameworks import needs
 from pegboard_bridges._inwards import (
-    ForeignTool,
-    ForeignTools,
+    ExternalTool,
+    ExternalTools,
     approved,
+    external,
     failed,
     finished,
-    foreign,
     given_arguments,
 )
-from pegboard_bridges._outwards import Board, image_type, text_of, text_or_parts
+from pegboard_bridges._outwards import OfferedTools, image_type, text_of, text_or_parts
 
 with needs("pydantic_ai"):
     from pydantic_ai import (
@@ -58,7 +58,7 @@ __all__ = ["BoardProgress", "BoardToolset", "from_pydantic_ai", "to_pydantic_ai"
 
 @dataclass(kw_only=True)
 class BoardProgress(CustomEvent):
-    """What a running tool of the board tells; `done` of `total`, where it says so."""
+    """Progress of a running tool; `done` of `total` if the tool reports them."""
 
     text: str = ""
     done: float | None = None
@@ -66,7 +66,7 @@ class BoardProgress(CustomEvent):
 
 
 class _AsSent:
-    """Accepts what the model sent, text that is no JSON too: the board says what is wrong with it."""
+    """Accepts everything that the model sent, text that is not JSON too: Pegboard reports what is wrong with it."""
 
     def validate_json(self, text: Any, **_: Any) -> Any:
         return text
@@ -76,16 +76,16 @@ class _AsSent:
 
 
 class BoardToolset(AbstractToolset[Any]):
-    """The tools of a board, as they are offered when the agent asks."""
+    """The tools that a toolkit offers when the agent asks."""
 
-    def __init__(self, board: Board, name: str | None, wait: bool) -> None:
-        self._board = board
+    def __init__(self, offered: OfferedTools, name: str | None, wait: bool) -> None:
+        self._offered = offered
         self._name = name
         self._wait = wait
 
     @property
     def id(self) -> str | None:
-        """What durable execution knows the toolset by."""
+        """The id by which durable execution finds the toolset."""
         return self._name
 
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
@@ -102,11 +102,11 @@ class BoardToolset(AbstractToolset[Any]):
                 max_retries=0,
                 args_validator=_AsSent(),
             )
-            for tool in self._board.tools
+            for tool in self._offered.tools
         }
 
     async def call_tool(self, name: str, tool_args: Any, ctx: RunContext[Any], tool: ToolsetTool[Any]) -> Any:
-        """Call a tool. Raises what makes the agent wait, and `ToolFailed`."""
+        """Call a tool. Raises `ToolFailed`, and the exceptions that make the agent wait."""
 
         async def ask(request: ApprovalRequest) -> bool | Approval | None:
             if not self._wait or ctx.tool_call_approved:
@@ -117,7 +117,7 @@ class BoardToolset(AbstractToolset[Any]):
             done, total = chunk.progress or (None, None)
             await ctx.emit(BoardProgress(text=chunk.text, done=done, total=total))
 
-        result = await self._board.call(name, tool_args, ctx.tool_call_id, ask=ask, on_chunk=tell)
+        result = await self._offered.call(name, tool_args, ctx.tool_call_id, ask=ask, on_chunk=tell)
         if result.status is Status.SUSPENDED and self._wait:
             raise CallDeferred({"reason": result.text})
         if result.is_error:
@@ -128,26 +128,26 @@ class BoardToolset(AbstractToolset[Any]):
 def to_pydantic_ai(source: Toolkit | Session, *, id: str | None = None, wait: bool = True) -> BoardToolset:  # noqa: A002 - its name there
     """A toolkit, session or view as a toolset, for `Agent(toolsets=[...])`.
 
-    With `wait=False` a run never ends in `DeferredToolRequests`: what needs approval is denied, and the model is told
-    what a suspended call waits for.
+    With `wait=False` a run never ends in `DeferredToolRequests`: calls that need approval are denied, and the model
+    reads what a suspended call waits for.
     """
-    return BoardToolset(Board(source), id, wait)
+    return BoardToolset(OfferedTools(source), id, wait)
 
 
 def _image(block: ImageBlock) -> Any:
     return ImageUrl(block.url) if block.url else BinaryContent(block.to_bytes(), media_type=image_type(block))
 
 
-def from_pydantic_ai(tools: Any) -> ForeignTools:
+def from_pydantic_ai(tools: Any) -> ExternalTools:
     """The tools of a `Tool`, a toolset, or a list of such. Raises `NotNativeError` for anything else.
 
-    A toolset is asked once, as an agent without dependencies asks it.
+    A toolset is read once, as by an agent without dependencies.
     """
     readers = {Tool: lambda tool: [FunctionToolset([tool])], AbstractToolset: _inside}
-    return foreign("pydantic_ai", tools, readers)
+    return external("pydantic_ai", tools, readers)
 
 
-def _inside(toolset: AbstractToolset[Any]) -> list[ForeignTool]:
+def _inside(toolset: AbstractToolset[Any]) -> list[ExternalTool]:
     found = finished(lambda: toolset.get_tools(_context()))
     return [_one(toolset, each) for each in found.values()]
 
@@ -163,33 +163,37 @@ def _context(call_id: str = "", name: str = "", allowed: bool = False) -> RunCon
     )
 
 
-def _one(toolset: AbstractToolset[Any], tool: ToolsetTool[Any]) -> ForeignTool:
-    said = tool.tool_def
+def _one(toolset: AbstractToolset[Any], tool: ToolsetTool[Any]) -> ExternalTool:
+    described = tool.tool_def
 
     async def run(call: ToolCall, arguments: dict[str, Any], allowed: bool = False) -> Any:
         checked = tool.args_validator.validate_python(arguments)
-        return _value(await toolset.call_tool(said.name, checked, _context(call.id, said.name, allowed), tool))
+        return _value(
+            await toolset.call_tool(described.name, checked, _context(call.id, described.name, allowed), tool)
+        )
 
-    async def asked(call: ToolCall) -> Any:
-        arguments = await approved(call, f"{said.name} needs approval")
+    async def with_approval(call: ToolCall) -> Any:
+        arguments = await approved(call, f"{described.name} needs approval")
         return arguments if isinstance(arguments, ToolResult) else await run(call, arguments, allowed=True)
 
     async def call(call: ToolCall) -> Any:
-        if said.kind == "external":
-            raise Suspend(f"{said.name} runs elsewhere")
+        if described.kind == "external":
+            raise Suspend(f"{described.name} runs elsewhere")
         try:
-            if said.kind == "unapproved":
-                return await asked(call)
+            if described.kind == "unapproved":
+                return await with_approval(call)
             try:
                 return await run(call, given_arguments(call))
             except ApprovalRequired:
-                return await asked(call)
+                return await with_approval(call)
         except CallDeferred as deferred:
-            raise Suspend(str((deferred.metadata or {}).get("reason", f"{said.name} waits"))) from None
+            raise Suspend(str((deferred.metadata or {}).get("reason", f"{described.name} waits"))) from None
         except ToolFailed as failure:
             return failed(call, failure.message)
 
-    return ForeignTool(said.name, said.description or "", said.parameters_json_schema, call, ("pydantic_ai",))
+    return ExternalTool(
+        described.name, described.description or "", described.parameters_json_schema, call, ("pydantic_ai",)
+    )
 
 
 def _value(value: Any) -> Any:

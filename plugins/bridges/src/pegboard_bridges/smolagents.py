@@ -1,8 +1,8 @@
 """smolagents: tools have `inputs`, a dict of JSON types by name, and a `forward` that gives one value.
 
-The agent checks arguments by these types before a tool hears of them, and shows the model a copy of the same dict. So
-that the board can check, and say what is wrong in its own words, `inputs` shows one thing when it is copied and allows
-everything when it is looked at. There is no approval and no progress, and a model is not shown images of tools.
+The agent checks arguments by these types before it calls the tool, and shows the model a copy of the same dict.
+Pegboard shall check the arguments, and explain what is wrong. So `inputs` has the schema when it is copied, and allows
+everything when it is read. There is no approval and no progress, and a model is not shown images of tools.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Any, Final
 from pegboard import ImageBlock, RegistrationError, Session, ToolCall, Toolkit
 from pegboard import Tool as OurTool
 from pegboard_bridges._frameworks import needs
-from pegboard_bridges._inwards import ForeignTool, ForeignTools, foreign, given_arguments
-from pegboard_bridges._outwards import Board, text_of
+from pegboard_bridges._inwards import ExternalTool, ExternalTools, external, given_arguments
+from pegboard_bridges._outwards import OfferedTools, text_of
 
 with needs("smolagents"):
     from smolagents import Tool, ToolCollection
@@ -27,14 +27,14 @@ TYPES: Final = ("string", "boolean", "integer", "number", "array", "object", "nu
 
 
 class _Lenient(dict[str, Any]):
-    """A parameter that may be left out, as far as the agent is concerned."""
+    """A parameter that the agent takes for an optional one."""
 
     def get(self, key: str, default: Any = None) -> Any:
         return True if key == "nullable" else super().get(key, default)
 
 
 class _Inputs(dict[str, Any]):
-    """What is shown of the parameters, and does not refuse: the board does."""
+    """The parameters as the model sees them. They refuse nothing: Pegboard checks the arguments."""
 
     def __contains__(self, key: object) -> bool:
         return True
@@ -47,7 +47,7 @@ class _Inputs(dict[str, Any]):
 
 
 class BoardTool(Tool):
-    """A tool of the board."""
+    """A tool of the toolkit."""
 
     skip_forward_signature_validation = True
     name = "board_tool"
@@ -55,9 +55,9 @@ class BoardTool(Tool):
     inputs: dict[str, Any] = {}  # noqa: RUF012 - as the framework declares it
     output_type = "any"
 
-    def __init__(self, board: Board, tool: OurTool) -> None:
+    def __init__(self, offered: OfferedTools, tool: OurTool) -> None:
         self.name, self.description, self.inputs = tool.name, tool.description, _inputs(tool)
-        self._board, self._renamed = board, _shown_as(tool)
+        self._offered, self._renamed = offered, _shown_as(tool)
         super().__init__()
 
     def __call__(self, /, *args: Any, **arguments: Any) -> Any:
@@ -70,13 +70,13 @@ class BoardTool(Tool):
         given = args[0] if args else arguments
         if isinstance(given, dict) and self._renamed in given:
             given = {OWN if name == self._renamed else name: value for name, value in given.items()}
-        return text_of(self._board.call_sync(self.name, given))
+        return text_of(self._offered.call_sync(self.name, given))
 
 
 def to_smolagents(source: Toolkit | Session) -> list[BoardTool]:
     """The tools that a toolkit, session or view offers now, for `ToolCallingAgent` and `CodeAgent`."""
-    board = Board(source)
-    return [BoardTool(board, tool) for tool in board.tools]
+    offered = OfferedTools(source)
+    return [BoardTool(offered, tool) for tool in offered.tools]
 
 
 def _inputs(tool: OurTool) -> dict[str, Any]:
@@ -91,7 +91,7 @@ def _inputs(tool: OurTool) -> dict[str, Any]:
 
 
 def _shown_as(tool: OurTool) -> str:
-    """Under which name a parameter called `OWN` is shown."""
+    """The name under which the model sees a parameter called `OWN`."""
     name = OWN
     while name in tool.parameters.get("properties", {}) or name == OWN:
         name += "_"
@@ -107,12 +107,12 @@ def _shown(part: Any, required: bool) -> dict[str, Any]:
     return _Lenient(shown if required else {**shown, "nullable": True})
 
 
-def from_smolagents(tools: Any) -> ForeignTools:
+def from_smolagents(tools: Any) -> ExternalTools:
     """The tools of a `Tool`, a `ToolCollection`, or a list of such. Raises `NotNativeError` for anything else."""
-    return foreign("smolagents", tools, {Tool: _foreign, ToolCollection: lambda collection: collection.tools})
+    return external("smolagents", tools, {Tool: _external, ToolCollection: lambda collection: collection.tools})
 
 
-def _foreign(tool: Tool) -> ForeignTool:
+def _external(tool: Tool) -> ExternalTool:
     def call(call: ToolCall) -> Any:
         value = _called(tool, given_arguments(call))
         return _image(value) if isinstance(value, AgentImage) else value
@@ -123,7 +123,7 @@ def _foreign(tool: Tool) -> ForeignTool:
         if part.get("type") in ("any", "image", "audio"):  # no types of JSON
             del part["type"]
     schema = {"type": "object", "properties": shown, "required": required}
-    return ForeignTool(tool.name, tool.description, schema, call, ("smolagents",))
+    return ExternalTool(tool.name, tool.description, schema, call, ("smolagents",))
 
 
 def _called(tool: Tool, arguments: dict[str, Any]) -> Any:

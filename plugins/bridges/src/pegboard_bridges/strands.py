@@ -1,7 +1,7 @@
 """Strands: a tool streams events, the last of which is its result: progress goes where the agent's events go.
 
-Approval is an interrupt: the run ends with `stop_reason="interrupt"`, and goes on when the agent is called with the
-responses.
+A request for approval is an interrupt: the run ends with `stop_reason="interrupt"`, and goes on when the agent is
+called with the responses.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import Any
 from pegboard import ApprovalRequest, Chunk, DataBlock, ImageBlock, Session, TextBlock, ToolCall, Toolkit, ToolResult
 from pegboard import Tool as OurTool
 from pegboard_bridges._frameworks import needs
-from pegboard_bridges._inwards import ForeignTool, ForeignTools, failed, finished, foreign, given_arguments
-from pegboard_bridges._outwards import Board, image_type, parts, progress_of, words_of
+from pegboard_bridges._inwards import ExternalTool, ExternalTools, external, failed, finished, given_arguments
+from pegboard_bridges._outwards import OfferedTools, image_type, parts, progress_of, words_of
 
 with needs("strands"):
     from strands.interrupt import InterruptException
     from strands.tools import ToolProvider
-    from strands.types._events import ToolInterruptEvent, ToolStreamEvent  # what a tool may stream has no other home
+    from strands.types._events import ToolInterruptEvent, ToolStreamEvent  # ToolStreamEvent is exported nowhere else
     from strands.types.events import ToolResultEvent
     from strands.types.tools import AgentTool, ToolContext, ToolSpec, ToolUse
 
@@ -27,11 +27,11 @@ __all__ = ["BoardTool", "from_strands", "to_strands"]
 
 
 class BoardTool(AgentTool):
-    """A tool of the board."""
+    """A tool of the toolkit."""
 
-    def __init__(self, board: Board, tool: OurTool) -> None:
+    def __init__(self, offered: OfferedTools, tool: OurTool) -> None:
         super().__init__()
-        self._board = board
+        self._offered = offered
         self._tool = tool
 
     @property
@@ -62,7 +62,7 @@ class BoardTool(AgentTool):
             return answer is True or str(answer).lower() in ("y", "yes", "approve", "true")
 
         heard: asyncio.Queue[Chunk | None] = asyncio.Queue()
-        made = self._board.call(
+        made = self._offered.call(
             self.tool_name, tool_use["input"], tool_use["toolUseId"], ask=ask, on_chunk=heard.put_nowait
         )
         task = asyncio.create_task(made)
@@ -70,7 +70,7 @@ class BoardTool(AgentTool):
         try:
             while (chunk := await heard.get()) is not None:
                 yield ToolStreamEvent(tool_use, progress_of(chunk))
-            yield ToolResultEvent(_said(tool_use, task.result()))
+            yield ToolResultEvent(_event(tool_use, task.result()))
         except InterruptException as interrupted:
             yield ToolInterruptEvent(tool_use, [interrupted.interrupt])
         finally:
@@ -79,11 +79,11 @@ class BoardTool(AgentTool):
 
 def to_strands(source: Toolkit | Session) -> list[BoardTool]:
     """The tools that a toolkit, session or view offers now, for `Agent(tools=...)`."""
-    board = Board(source)
-    return [BoardTool(board, tool) for tool in board.tools]
+    offered = OfferedTools(source)
+    return [BoardTool(offered, tool) for tool in offered.tools]
 
 
-def _said(use: ToolUse, result: ToolResult) -> Any:
+def _event(use: ToolUse, result: ToolResult) -> Any:
     status = "error" if result.is_error else "success"
     return {"toolUseId": use["toolUseId"], "status": status, "content": parts(result, _text, _image)}
 
@@ -99,12 +99,12 @@ def _image(block: ImageBlock) -> dict[str, Any]:
     return {"image": {"format": "jpeg" if kind == "jpg" else kind, "source": {"bytes": block.to_bytes()}}}
 
 
-def from_strands(tools: Any) -> ForeignTools:
+def from_strands(tools: Any) -> ExternalTools:
     """The tools of an `AgentTool`, a `ToolProvider`, or a list of such. Raises `NotNativeError` for anything else."""
-    return foreign("strands", tools, {AgentTool: _foreign, ToolProvider: lambda holder: finished(holder.load_tools)})
+    return external("strands", tools, {AgentTool: _external, ToolProvider: lambda holder: finished(holder.load_tools)})
 
 
-def _foreign(tool: AgentTool) -> ForeignTool:
+def _external(tool: AgentTool) -> ExternalTool:
     async def call(call: ToolCall) -> Any:
         use: Any = {"toolUseId": call.id, "name": tool.tool_name, "input": given_arguments(call)}
         last: Any = None
@@ -120,7 +120,7 @@ def _foreign(tool: AgentTool) -> ForeignTool:
 
     spec = tool.tool_spec
     schema = spec["inputSchema"].get("json", spec["inputSchema"])
-    return ForeignTool(tool.tool_name, spec["description"], schema, call, ("strands",))
+    return ExternalTool(tool.tool_name, spec["description"], schema, call, ("strands",))
 
 
 def _tell(call: ToolCall, event: Any) -> None:

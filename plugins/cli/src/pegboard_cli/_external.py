@@ -1,4 +1,4 @@
-"""Commands of packs: what plugins hand over through `provide_commands`. A broken one affects no other."""
+"""Commands of packs, from the hook `provide_commands`. A broken command affects no other."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ import click
 
 from pegboard import Command, PegboardError, PluginState
 from pegboard.inspection import Contribution, Plugins, pack_that_gives
-from pegboard_cli._board import Replaced, hand_on, load_plugins
-from pegboard_cli._options import BoardOptions
+from pegboard_cli._options import ToolkitOptions
 from pegboard_cli._output import exits
 from pegboard_cli._output.printing import clean, note, print_traceback
+from pegboard_cli._toolkit import Replaced, hand_on, load_plugins
 from pegboard_cli.plugin import OWN, named
 
 __all__ = ["Replaceable", "describe_commands", "find_command"]
 
 
 class Replaceable(click.Command):
-    """One of our own commands. If a pack's command `replaces` it, that one runs, with the arguments as they came.
+    """One of our own commands. If a pack's command `replaces` it, the pack's runs, with the same arguments.
 
-    Options are read by ours before: they may say which packs are loaded. So is `--help`.
+    Ours reads the options before, for they may say which packs are loaded; it also answers `--help`.
     """
 
     def __init__(self, own: click.Command) -> None:
@@ -37,10 +37,10 @@ class Replaceable(click.Command):
         return super().make_context(info_name, args, parent, **extra)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command, or what stands for it."""
-        options = ctx.ensure_object(BoardOptions)
+        """Run the command, or the one that replaces it."""
+        options = ctx.ensure_object(ToolkitOptions)
         try:
-            if self.name in ("completion", "new"):  # every other one looks at a board
+            if self.name in ("completion", "new"):  # every other one makes a toolkit
                 _load(options)
             return super().invoke(ctx)
         except Replaced as replaced:
@@ -48,11 +48,11 @@ class Replaceable(click.Command):
             return _run(replaced.contribution, self._sent, options)
 
 
-_LEFT_OUT: Final = (PluginState.FOUND, PluginState.BLOCKED)
+_NOT_LOADED: Final = (PluginState.FOUND, PluginState.BLOCKED)
 _KEPT: Final = ("context_settings", "callback", "params", "help", "epilog", "short_help", "add_help_option")
 
 
-def find_command(name: str, options: BoardOptions) -> click.Command:
+def find_command(name: str, options: ToolkitOptions) -> click.Command:
     """The command that a pack has under that name, or under `<pack>__<name>`. Raises `UsageError` if there is none."""
     plugins = _load(options)
     found = {} if plugins is None else _commands(plugins)
@@ -67,14 +67,14 @@ def find_command(name: str, options: BoardOptions) -> click.Command:
 
 
 def _absent(name: str, plugins: Plugins | None) -> str:
-    """Where a command of a known pack is, if that pack is not active."""
+    """Why a command of a known pack is missing: the pack is not active."""
     pack = pack_that_gives(f"pegboard {name}")
     if pack is None:
         return ""
     record = next((each for each in plugins.records if each.name == pack.name), None) if plugins else None
     if record is None:
         return f" It comes with {pack.distribution}: pip install {pack.distribution}"
-    if record.state in _LEFT_OUT:
+    if record.state in _NOT_LOADED:
         return f" It is a command of {record.label}, which is installed, but not selected: {record.reason}"
     return f" It is a command of {record.label}, which is {record.state}: {record.reason}"
 
@@ -85,18 +85,18 @@ def _nearest(name: str, found: Iterable[str]) -> str:
 
 
 def _missed(plugins: Plugins | None) -> str:
-    """Plugins that may have the command, and whose commands are unknown."""
+    """A hint at plugins whose commands are unknown, and which may have the command."""
     records = plugins.records if plugins else ()
     broken = [record.name for record in records if record.state is PluginState.FAILED]
-    left_out = [record.name for record in records if record.state in _LEFT_OUT]
+    not_loaded = [record.name for record in records if record.state in _NOT_LOADED]
     sentences = [f" It may belong to a plugin that is broken: {', '.join(broken)}."] if broken else []
-    if left_out:
+    if not_loaded:
         why = "`pegboard plugins` says why each is left out"
-        sentences.append(f" It may belong to one that is installed, but not selected: {', '.join(left_out)}; {why}.")
+        sentences.append(f" It may belong to one that is installed, but not selected: {', '.join(not_loaded)}; {why}.")
     return "".join(sentences)
 
 
-def describe_commands(options: BoardOptions) -> list[tuple[str, str]]:
+def describe_commands(options: ToolkitOptions) -> list[tuple[str, str]]:
     """Name and help of each command of a pack, for the help page."""
     plugins = _load(options)
     if plugins is None:
@@ -105,7 +105,7 @@ def describe_commands(options: BoardOptions) -> list[tuple[str, str]]:
     return [(clean(name), clean(f"{each.value.help} ({each.origin})")) for name, each in found]
 
 
-def _load(options: BoardOptions) -> Plugins | None:
+def _load(options: ToolkitOptions) -> Plugins | None:
     try:
         return load_plugins(options)
     except PegboardError as error:
@@ -117,7 +117,7 @@ def _commands(plugins: Plugins) -> dict[str, Contribution]:
     return named(plugins.contributions("provide_commands"))
 
 
-def _as_click(contribution: Contribution, options: BoardOptions) -> click.Command:
+def _as_click(contribution: Contribution, options: ToolkitOptions) -> click.Command:
     command: Command = contribution.value
 
     @click.command(
@@ -134,7 +134,7 @@ def _as_click(contribution: Contribution, options: BoardOptions) -> click.Comman
     return run
 
 
-def _run(contribution: Contribution, arguments: list[str], options: BoardOptions) -> int:
+def _run(contribution: Contribution, arguments: list[str], options: ToolkitOptions) -> int:
     try:
         code = contribution.value.run(arguments)
     except (click.ClickException, PegboardError, SystemExit):

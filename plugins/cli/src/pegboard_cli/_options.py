@@ -1,4 +1,4 @@
-"""Options that every command about a board takes, before or after the command's name."""
+"""Options that say which toolkit a command works with. They come before or after the command's name."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any, Final, TypeVar
 import click
 from attrs import define, field
 
-__all__ = ["BoardOptions", "board_options", "completes", "json_option", "traceback_option"]
+__all__ = ["ToolkitOptions", "completes", "json_option", "toolkit_options", "traceback_option"]
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
 @define
-class BoardOptions:
-    """Which board a command looks at. A value given after the command's name beats one before it."""
+class ToolkitOptions:
+    """Which toolkit a command works with. A value after the command's name overrides one before it."""
 
     config: Path | None = None
     plugins: tuple[str, ...] | None = None
@@ -28,13 +28,13 @@ class BoardOptions:
 
     @property
     def selects(self) -> bool:
-        """Whether an option decides how a board is assembled."""
+        """Whether an option says how the toolkit is made."""
         return bool(self.config or self.block or self.settings) or self.plugins is not None
 
 
 def _remember(attribute: str, convert: Callable[[Any], Any]) -> Callable[..., None]:
     def callback(ctx: click.Context, parameter: click.Parameter, value: Any) -> None:
-        options = ctx.ensure_object(BoardOptions)
+        options = ctx.ensure_object(ToolkitOptions)
         if value not in (None, (), False):
             setattr(options, attribute, convert(value))
 
@@ -57,7 +57,7 @@ def _pairs(values: tuple[str, ...]) -> dict[str, str]:
 
 
 def completes(kind: str) -> Callable[..., list[str]]:
-    """What completes a parameter at a shell: names of that kind, which the program reads from the board."""
+    """The shell completion of a parameter: names of that kind, read from the toolkit."""
 
     def complete(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
         program: Any = ctx.find_root().command
@@ -81,7 +81,7 @@ def json_option(command: Decorated) -> Decorated:
     return click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")(command)
 
 
-_BOARD: Final[tuple[tuple[str, Callable[[Any], Any], dict[str, Any]], ...]] = (
+_TOOLKIT: Final[tuple[tuple[str, Callable[[Any], Any], dict[str, Any]], ...]] = (
     (
         "config",
         Path,
@@ -115,13 +115,13 @@ _BOARD: Final[tuple[tuple[str, Callable[[Any], Any], dict[str, Any]], ...]] = (
             "shell_complete": completes("setting"),
         },
     ),
-    ("toolkit", str, {"metavar": "MODULE:NAME", "help": "Look at a program's own toolkit."}),
+    ("toolkit", str, {"metavar": "MODULE:NAME", "help": "Look at the toolkit of a program, or of FILE.py[:NAME]."}),
 )
 
 
-def board_options(command: Decorated) -> Decorated:
-    """The options that say which board: plugins, settings, or a program's own toolkit."""
-    for name, convert, settings in reversed(_BOARD):
+def toolkit_options(command: Decorated) -> Decorated:
+    """The options that say which toolkit: plugins, settings, or the toolkit of a program."""
+    for name, convert, settings in reversed(_TOOLKIT):
         option = click.option(f"--{name}", expose_value=False, callback=_remember(name, convert), **settings)
         command = option(command)
     return traceback_option(command)

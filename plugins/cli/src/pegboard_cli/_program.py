@@ -1,4 +1,4 @@
-"""The program: finds the command, and turns whatever goes wrong into one line on standard error."""
+"""The program: finds the command, and reports any error as one line on standard error."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import click
 
 import pegboard
 from pegboard import PegboardError, UnknownNameError
-from pegboard_cli._options import BoardOptions, board_options
+from pegboard_cli._options import ToolkitOptions, toolkit_options
 from pegboard_cli._output import exits
 from pegboard_cli._output.printing import clean, print_traceback
 
@@ -34,7 +34,7 @@ class Program(click.Group):
 
         if name in OWN:
             return Replaceable(click_command(name))
-        return find_command(name, ctx.ensure_object(BoardOptions))
+        return find_command(name, ctx.ensure_object(ToolkitOptions))
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands without importing ours, and ask the plugins for those of packs."""
@@ -43,7 +43,7 @@ class Program(click.Group):
 
         with formatter.section("Commands"):
             formatter.write_dl([(each.name, each.help) for each in OWN.values()])
-        of_packs = describe_commands(ctx.ensure_object(BoardOptions))
+        of_packs = describe_commands(ctx.ensure_object(ToolkitOptions))
         if of_packs:
             with formatter.section("Commands of packs"):
                 formatter.write_dl(of_packs)
@@ -64,14 +64,14 @@ class Program(click.Group):
     def main(self, args: Any = None, prog_name: str | None = None, *rest: Any, **extra: Any) -> Any:
         """Run a command and exit with its code (see the page on the command line)."""
         standalone = extra.pop("standalone_mode", True)
-        options = extra.setdefault("obj", BoardOptions())
+        options = extra.setdefault("obj", ToolkitOptions())
         code = guarded(lambda: super(Program, self).main(args, "pegboard", standalone_mode=False, **extra), options)
         if standalone:
             sys.exit(code)
         return code
 
 
-def guarded(action: Callable[[], Any], options: BoardOptions) -> int:
+def guarded(action: Callable[[], Any], options: ToolkitOptions) -> int:
     """The exit code of an action; an error is one line on standard error, with its traceback if that was asked for."""
     try:
         result = action()
@@ -98,8 +98,8 @@ def guarded(action: Callable[[], Any], options: BoardOptions) -> int:
         return _complain(error, message, exits.FAILED, options)
 
 
-def _complain(error: Exception, message: str, code: int, options: BoardOptions) -> int:
-    from pegboard_cli._board import spoken
+def _complain(error: Exception, message: str, code: int, options: ToolkitOptions) -> int:
+    from pegboard_cli._toolkit import spoken
 
     if options.traceback:
         print_traceback(error)
@@ -133,7 +133,7 @@ def _version(ctx: click.Context, parameter: click.Parameter, value: bool) -> Non
 @click.option(
     "--version", is_flag=True, expose_value=False, is_eager=True, callback=_version, help="Print the version."
 )
-@board_options
+@toolkit_options
 def main() -> None:
     """List, call and check the tools of every installed pack, and start packs of your own.
 

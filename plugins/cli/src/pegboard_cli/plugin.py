@@ -1,4 +1,4 @@
-"""Our own commands: they come through the hook that packs use, and are read from it where no plugin can be loaded."""
+"""Our own commands. They come through the hook of packs, and work where no plugin can be loaded."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _HELP: Final = {
     "search": "Find tools by words.",
     "settings": "Show settings and where each came from.",
     "show": "Show everything about one tool.",
-    "tools": "List the tools on the board.",
+    "tools": "List the tools.",
     "types": "List type handlers, or say which one maps a type.",
 }
 
@@ -40,9 +40,9 @@ def click_command(name: str) -> click.Command:
 
 
 def _run(name: str, arguments: list[str]) -> int:
-    from pegboard_cli._options import BoardOptions
+    from pegboard_cli._options import ToolkitOptions
 
-    code = click_command(name).main(arguments, f"pegboard {name}", standalone_mode=False, obj=BoardOptions())
+    code = click_command(name).main(arguments, f"pegboard {name}", standalone_mode=False, obj=ToolkitOptions())
     return code if isinstance(code, int) else 0
 
 
@@ -50,7 +50,7 @@ OWN: Final = {name: Command(name, line, partial(_run, name)) for name, line in _
 
 
 def named(contributions: Iterable[Contribution]) -> dict[str, Contribution]:
-    """Commands of packs. Names that are ours, or that two packs have, stand as `<pack>__<name>`, as tools do."""
+    """Commands of packs by name. A name that is ours, or that two packs use, becomes `<pack>__<name>`, as for tools."""
     everything = [each for each in contributions if not each.builtin]
     taken = Counter([*OWN, *(each.value.name for each in everything)])
     return {

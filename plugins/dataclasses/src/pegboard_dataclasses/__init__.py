@@ -26,7 +26,7 @@ def from_cattrs(converter: cattrs.BaseConverter, *types: Any, schema: Schemas | 
 
     Every value is checked strictly against the schema before the converter sees it, so that cattrs' own conversions
     (`bool("False")`, `int(5.7)`, `list("abc")`) are never reached: whatever they would convert is not what the schema
-    says. What the converter refuses after that is a problem of the argument, told with its path.
+    says. What the converter refuses after that is a problem of the argument, reported with its path.
 
     Raises `RegistrationError` for something that is no converter and for no types. Planning one of the types raises it
     for a schema that is invalid or lacks what the converter needs, and where there is none and the fields do not tell

@@ -122,16 +122,16 @@ class _Bridge:
         def unstructure(value: Any) -> Any:
             return write(converter.unstructure(value, unstructure_as=annotation))
 
-        def write(left: Any) -> Any:
+        def write(given: Any) -> Any:
             """The table writes what the converter did not change, such as dates; other values stay as they are."""
-            if isinstance(left, Mapping):
-                return {str(key): write(value) for key, value in left.items()}
-            if isinstance(left, list | tuple | set | frozenset):
-                return list(map(write, left))
+            if isinstance(given, Mapping):
+                return {str(key): write(value) for key, value in given.items()}
+            if isinstance(given, list | tuple | set | frozenset):
+                return list(map(write, given))
             try:
-                return left if type(left) in self._listed else types.plan(type(left)).unstructure(left)
+                return given if type(given) in self._listed else types.plan(type(given)).unstructure(given)
             except RegistrationError:
-                return left
+                return given
 
         writes = converter.get_unstructure_hook(annotation)
         # A class with a hook to read and none to write promises nothing of results, nor one with other names there.
@@ -145,14 +145,14 @@ class _Bridge:
         except Exception:  # noqa: BLE001 - what it cannot read the table perhaps can
             return None
 
-    def _is_special(self, annotation: Any, seen: set[int]) -> bool:
+    def _is_special(self, annotation: Any, visited: set[int]) -> bool:
         """Whether the converter reads or writes a class in here otherwise than by its fields.
 
         Raises `RegistrationError` where it chooses the class by the JSON.
         """
         bare = _bare(annotation)
         cls = get_origin(bare) or bare
-        if id(cls) in seen:
+        if id(cls) in visited:
             return False
         hook, inner = self._hook(bare), get_args(bare)
         module = getattr(hook, "__module__", None)
@@ -161,14 +161,14 @@ class _Bridge:
             why = f"the converter chooses by the JSON what {qualified_name(bare)} is, which fields do not tell"
             raise RegistrationError(f"{why}; name it in from_cattrs, with the schema= of what the converter reads")
         if _has_fields(cls):
-            seen.add(id(cls))
+            visited.add(id(cls))
             hooks = hook, self._converter.get_unstructure_hook(bare)
             # What cattrs generates carries the overrides that it was asked for.
             found = any(each is not None and getattr(each, "overrides", None) != {} for each in hooks)
             inner = (*inner, *get_type_hints(cls, None, {cls.__name__: cls}, include_extras=True).values())
         for each in inner:
             if _bare(each) not in self._listed:
-                found = self._is_special(each, seen) or found
+                found = self._is_special(each, visited) or found
                 self._refuse_renamed(_bare(each))
         return found
 
@@ -217,10 +217,10 @@ def _located(error: BaseException, path: tuple[str | int, ...] = ()) -> Iterator
         own = not isinstance(error, KeyError | errors.ForbiddenExtraKeysError)
         yield path, describe_exception(error) if own else format_exception(error, None)
         return
-    noted, others = error.group_exceptions()
+    noted, groups = error.group_exceptions()
     for inner, note in noted:
         yield from _located(
             inner, (*path, note.index if isinstance(note, errors.IterableValidationNote) else note.name)
         )
-    for inner in others:
+    for inner in groups:
         yield from _located(inner, path)

@@ -19,15 +19,15 @@ def matches(annotation: Any) -> bool:
 
 
 def build(annotation: Any, types: Types) -> TypePlan:
-    """The plan of a TypedDict: keys that need not be there are simply left out."""
+    """The plan of a TypedDict: optional keys are absent."""
     return record(annotation, types, _fields(annotation), dict, keyed=True)
 
 
 def _fields(annotation: Any) -> Iterator[Field]:
     known = class_of(annotation).__required_keys__
     for name, hint in field_types(annotation).items():
-        said = _says_required(hint)
-        yield Field(name, hint, required=name in known if said is None else said)
+        required = _says_required(hint)
+        yield Field(name, hint, required=name in known if required is None else required)
 
 
 def _says_required(hint: Any) -> bool | None:

@@ -1,4 +1,4 @@
-"""The inspector: one page, served on this machine alone, that shows the board and calls its tools.
+"""The inspector: one page, served on this machine alone, that shows the tools of a toolkit and calls them.
 
 `pegboard inspect` starts it for what is installed, `inspect(toolkit)` for a program's own toolkit. Loading the plugin
 loads nothing of the server.

@@ -1,4 +1,4 @@
-"""One call of the page: what was sent, what it tells while it runs, and how it ended."""
+"""One call of the page: what was sent, its progress, and its result."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from pegboard_inspector._secrecy import MASK, Secrecy, withheld, without
 __all__ = ["Made"]
 
 CHUNKS: Final = 500
-"""So many chunks of a call are kept, the last ones: the page shows what a call is doing, and its result what it did."""
+"""Number of chunks that are kept of a call: the last ones. The result shows what the call did."""
 LONGEST: Final = 200_000
-"""So many characters they have at most, together."""
+"""Characters of all these chunks together, at most."""
 FRAMES: Final = 50
-"""So many calls of functions of a traceback are shown, the innermost ones."""
+"""Frames of a traceback that are shown: the innermost ones."""
 DEEPEST: Final = 100
-"""Arguments that are nested deeper are refused by the board, and are no more than text here."""
+"""Arguments that are nested deeper are refused by Pegboard. Here they are text."""
 
 
 @final
@@ -67,10 +67,10 @@ class Made:
         self.result: ToolResult | None = None
         self.started = time.time()
         self.task: asyncio.Task[Any] | None = None
-        # What the board has read, also out of fences and JSON in JSON; else what can be read of the text.
+        # The arguments as the core has parsed them, repaired too; otherwise what can be parsed of the text.
         decoded = call.arguments
         self._read = dict(decoded) if isinstance(decoded, Mapping) and decoded else _read(sent)
-        # The library takes secrets out of what a failure tells; a success may be read over a shoulder, too.
+        # The core masks secrets in failures. Here successes are masked, too: the screen may be seen by other people.
         secrecy = Secrecy(session[call.name].parameters if call.name in session else {})
         # Of text that cannot be read, or is no object, it is not known where in it a secret stands.
         self._is_opaque = secrecy.is_needed and not isinstance(self._read, dict) and bool(sent.strip())
@@ -92,7 +92,7 @@ class Made:
         return result
 
     def finish(self, result: ToolResult) -> None:
-        """It has ended, or goes on to another end."""
+        """The call has ended, or a suspended one was resumed."""
         with self._lock:
             self.result = result
             self._changed(self)
@@ -129,7 +129,7 @@ class Made:
             return self.sent
         return self.redact(self.sent) if isinstance(self._read, str) else dumps(self.redact.deep(self._read))
 
-    def told(self, since: int = -1) -> dict[str, Any]:
+    def state(self, since: int = -1) -> dict[str, Any]:
         """The call as the page shows it, with the chunks since a version and without its result."""
         with self._lock:
             chunks = [block for version, block in self._chunks if version > since]
@@ -148,7 +148,7 @@ class Made:
         }
         return self.redact.deep(shown) if self.redact.values else shown
 
-    def ended(self) -> dict[str, Any] | None:
+    def outcome(self) -> dict[str, Any] | None:
         """The result as the page shows it; None while the call runs."""
         if self.result is None:
             return None

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import sys
 from contextlib import redirect_stdout
-from functools import partial, reduce
-from importlib import import_module
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING
 
 from pegboard import PegboardError, Toolkit
-from pegboard.inspection import spelled_out
+from pegboard.inspection import program_toolkit, spelled_out
 from pegboard_inspector._serving import serve
 
 if TYPE_CHECKING:
@@ -32,7 +30,7 @@ def run(arguments: list[str]) -> int:
 
 def _toolkit(target: str | None) -> Toolkit:
     with redirect_stdout(sys.stderr):  # what plugins print while they are loaded is not the address
-        return Toolkit() if target is None else _program_toolkit(target)
+        return Toolkit() if target is None else program_toolkit(target)
 
 
 def _parser() -> ArgumentParser:
@@ -42,22 +40,5 @@ def _parser() -> ArgumentParser:
     parser.add_argument(
         "--port", type=int, default=0, metavar="N", help="the port to serve at; 0, by default: a free one"
     )
-    parser.add_argument("--toolkit", metavar="MODULE:NAME", help="a program's own toolkit, or what returns one")
+    parser.add_argument("--toolkit", metavar="MODULE:NAME", help="the toolkit of a program, or of FILE.py[:NAME]")
     return parser
-
-
-def _program_toolkit(target: str) -> Toolkit:
-    """The toolkit that `module:attribute` is, or returns. Raises `PegboardError` saying what is not there."""
-    module, _, path = target.partition(":")
-    if not (module and path):
-        raise PegboardError(f"--toolkit takes MODULE:NAME, such as myprogram:toolkit, not {target!r}")
-    sys.path.insert(0, str(Path.cwd()))
-    try:
-        found: Any = reduce(getattr, path.split("."), import_module(module))
-        if not isinstance(found, Toolkit) and callable(found):
-            found = found()
-    except Exception as error:  # a program of the user's may raise anything
-        raise PegboardError(f"--toolkit {target} cannot be had: {type(error).__name__}: {error}") from error
-    if not isinstance(found, Toolkit):
-        raise PegboardError(f"--toolkit {target} is a {type(found).__name__}; name a Toolkit, or what returns one")
-    return found

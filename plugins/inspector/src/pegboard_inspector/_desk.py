@@ -1,4 +1,4 @@
-"""The desk: the calls that the page has made, the approvals that wait for it, and what is new since it looked last."""
+"""The desk: the calls of the page, the approvals that wait for its user, and the changes since it last asked."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from typing import Any, Final, final
 
 from pegboard import Approval, ApprovalRequest, PegboardError, Status, Toolkit, ToolResult, UnknownNameError
 from pegboard_inspector._calls import Made
-from pegboard_inspector._facts import board_facts, board_marks
+from pegboard_inspector._data import board_data, board_marks
 from pegboard_inspector._secrecy import unmasked
 
 __all__ = ["Desk"]
 
 KEPT: Final = 200
-"""So many calls are remembered; the oldest that have ended are forgotten."""
+"""Number of calls that are kept; the oldest that have ended are dropped."""
 LOOK: Final = 0.5
-"""Seconds between two looks at whether the board has changed, while the page is open."""
+"""Seconds between two checks whether the toolkit has changed, while the page is open."""
 STILL: Final = 1.0
-"""Seconds after which a loop that does not answer is held by what runs on it."""
+"""Seconds after which a loop that does not answer counts as blocked by the tool that runs on it."""
 PAUSE: Final = 0.05
-"""Seconds in which what happens is told together: a tool may report faster than a page is drawn."""
+"""Seconds in which events are collected and sent together: a tool may report faster than a page is drawn."""
 
 
 @final
@@ -57,10 +57,9 @@ class Question:
 
 @final
 class Desk:
-    """Makes calls in a session of its own, on a loop of its own: a tool that blocks its loop must not block the page.
+    """Makes calls in its own session, on its own loop: a tool that blocks its loop must not block the page.
 
-    It is given a toolkit, or what makes one: then it can take a new one, and closes it. All of it may be used from any
-    thread.
+    It takes a toolkit, or a function that makes one; then it can make a new one, and closes it. It is thread-safe.
     """
 
     def __init__(self, toolkit: Toolkit | Callable[[], Toolkit], target: str | None = None) -> None:
@@ -76,7 +75,7 @@ class Desk:
         self._counting = threading.Lock()
         self._news: set[Callable[[], None]] = set()
         self._board: tuple[int, Any] = (0, None)
-        self._asked: float | None = None
+        self._probed: float | None = None
         self._holder: dict[str, str] | None = None
         self._running: set[Future[ToolResult]] = set()
         self._loop = asyncio.new_event_loop()
@@ -100,15 +99,15 @@ class Desk:
         return made
 
     def made(self, call_id: str) -> Made:
-        """A call of the page. Raises `UnknownNameError` for one that is forgotten, or never was."""
+        """A call of the page. Raises `UnknownNameError` for an id that is unknown or no longer kept."""
         if call_id not in self.calls:
             raise UnknownNameError(f"there is no call {call_id!r}; only the last {KEPT} are kept")
         return self.calls[call_id]
 
-    def facts(self, call_id: str) -> dict[str, Any]:
+    def details(self, call_id: str) -> dict[str, Any]:
         """Everything about a call, its result too."""
         made = self.made(call_id)
-        return {**made.told(), "result": made.ended(), "copies": made.copies(self.target), "edit": made.editable()}
+        return {**made.state(), "result": made.outcome(), "copies": made.copies(self.target), "edit": made.editable()}
 
     def cancel(self, call_id: str) -> None:
         """Ask a call to stop; whatever approval it waits for is denied."""
@@ -146,7 +145,7 @@ class Desk:
         question.answer.set_result(self._unmasked(question.request, answer))
 
     def _unmasked(self, request: ApprovalRequest, answer: Approval) -> Approval:
-        """The page was shown `***` for a secret: where that came back, the secret is what was meant."""
+        """The page shows `***` for a secret. Where the answer has `***`, the secret is put back."""
         made = self.calls.get(request.call_id)
         if answer.arguments is None or made is None or not made.redact.values:
             return answer
@@ -156,21 +155,21 @@ class Desk:
     # The board -------------------------------------------------------------------------------------------------
 
     def set_group(self, name: str, active: bool) -> None:
-        """Switch a group in the page's own session; one that tools name and that was not created yet is created."""
+        """Switch a group in the page's own session. A group that only tools name so far is created."""
         if name not in {group.name for group in self.toolkit.groups}:
             self.toolkit.create_group(name, active=False)
         self.session.update_groups(name, active)
         self.touch()
 
     def board(self) -> dict[str, Any]:
-        """The board as it is now."""
-        return {"revision": self._look(), "target": self.target, **board_facts(self.session)}
+        """The tools, groups and packs as they are now."""
+        return {"revision": self._look(), "target": self.target, **board_data(self.session)}
 
     def renew(self) -> tuple[list[str], list[str]]:
-        """Take a new toolkit, with what is installed now; the names of the tools that came and that went.
+        """Make a new toolkit, with the packs that are installed now. Returns the names of new and of removed tools.
 
-        What the page made of the one before, groups and suspended calls, ends with it. Raises `PegboardError` where
-        the toolkit is a program's, which alone knows how to make it.
+        Groups and suspended calls of the old one end with it. Raises `PegboardError` if `inspect` got a toolkit and no
+        function that makes one.
         """
         if self._make is None:
             raise PegboardError("this toolkit was made by its program: give inspect() the function that makes it")
@@ -184,7 +183,7 @@ class Desk:
         return sorted(names[1] - names[0]), sorted(names[0] - names[1])
 
     def _look(self) -> int:
-        """The number of the board as it is now: another one when something has changed."""
+        """The revision of the toolkit: it is higher when something has changed."""
         marks = board_marks(self.session)
         revision, before = self._board
         if before is None or marks != before:
@@ -200,14 +199,14 @@ class Desk:
         return revision
 
     def _holder_now(self) -> dict[str, str] | None:
-        """Which call keeps the loop from all others, and where: an async tool that blocks. None while it turns."""
-        asked = self._asked
-        if asked is None:
-            self._asked = time.monotonic()
+        """The call of an async tool that blocks the loop, and where it is. None while the loop runs."""
+        probed = self._probed
+        if probed is None:
+            self._probed = time.monotonic()
             with suppress(RuntimeError):  # it has ended
                 self._loop.call_soon_threadsafe(self._hear)
             return None
-        if time.monotonic() - asked < STILL:
+        if time.monotonic() - probed < STILL:
             return None
         task = asyncio.current_task(self._loop)
         running = [made for made in list(self.calls.values()) if made.result is None]
@@ -215,12 +214,12 @@ class Desk:
         return {"name": " or ".join(sorted(set(names))) or "a tool", "where": _where(self._thread)}
 
     def _hear(self) -> None:
-        self._asked = None
+        self._probed = None
 
     # News ------------------------------------------------------------------------------------------------------
 
     def touch(self, made: Made | None = None) -> None:
-        """Something has happened, to a call or to all: from any thread."""
+        """Record that a call, or anything else, has changed; from any thread."""
         with self._counting:
             self._version += 1
             if made is not None:
@@ -230,7 +229,7 @@ class Desk:
                 tell()
 
     async def news(self, since: int) -> AsyncIterator[tuple[int, dict[str, Any]]]:
-        """What has happened since a version, and what happens from now on, each with its version."""
+        """The changes since a version, and those from now on, each with its version."""
         loop, news = asyncio.get_running_loop(), asyncio.Event()
 
         def tell() -> None:
@@ -238,21 +237,21 @@ class Desk:
 
         self._news.add(tell)
         try:
-            seen = since if since <= self._version else 0  # of an inspector that ran here before
+            known = since if since <= self._version else 0  # a version of an inspector that ran here before
             while not self.closed:
                 news.clear()
                 revision = await asyncio.to_thread(self._look)
-                if seen < (version := self._version):  # read first: what comes meanwhile is told once more
-                    told, seen = self._told(seen, revision), version
-                    yield seen, told
+                if known < (version := self._version):  # read first: what comes meanwhile is sent once more
+                    events, known = self._events(known, revision), version
+                    yield known, events
                     await asyncio.sleep(PAUSE)
                 with suppress(TimeoutError):
                     await asyncio.wait_for(news.wait(), LOOK)
         finally:
             self._news.discard(tell)
 
-    def _told(self, seen: int, revision: int) -> dict[str, Any]:
-        fresh = [made.told(seen) for made in list(self.calls.values()) if made.version > seen]
+    def _events(self, known: int, revision: int) -> dict[str, Any]:
+        fresh = [made.state(known) for made in list(self.calls.values()) if made.version > known]
         questions = [each.to_dict(self.calls) for each in list(self._questions.values()) if not each.answer.done()]
         return {"board": revision, "calls": fresh, "approvals": questions, "held": self._holder}
 

@@ -40,8 +40,8 @@ _NO_TOKEN: Final = "Open the address that `pegboard inspect` has printed: it hol
 class Guard:
     """Lets in what has the cookie; the token in the address is good for one cookie.
 
-    Whatever names another host is refused, whatever comes from another origin too, and a POST has to say that it comes
-    from this one: neither another page nor a name that is pointed here gets through.
+    A request that names another host or origin is refused, and a POST has to name this origin. So no other page, and no
+    host name that resolves to this machine, gets through.
 
     Browsers send a cookie to every server of a host, whatever its port. So the cookie alone opens the empty page; the
     API wants the key as well, which the browser gets once, behind the `#` of an address, keeps for this origin, and

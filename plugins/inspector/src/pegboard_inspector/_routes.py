@@ -17,8 +17,8 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from pegboard import Approval, PegboardError, UnknownNameError
+from pegboard_inspector._data import dialect_data, tool_data
 from pegboard_inspector._desk import Desk
-from pegboard_inspector._facts import dialect_facts, tool_facts
 from pegboard_inspector._json import dumps
 
 __all__ = ["application"]
@@ -35,9 +35,9 @@ def application(desk: Desk) -> Starlette:
     gets: dict[str, Callable[[str], Any]] = {
         "board": lambda _: desk.board(),
         "stats": lambda _: desk.toolkit.stats,
-        "tools/{name}": lambda name: tool_facts(desk.session, name),
-        "dialects/{name}": lambda name: dialect_facts(desk.session, name),
-        "calls/{name}": desk.facts,
+        "tools/{name}": lambda name: tool_data(desk.session, name),
+        "dialects/{name}": lambda name: dialect_data(desk.session, name),
+        "calls/{name}": desk.details,
     }
 
     async def events(request: Request) -> Response:

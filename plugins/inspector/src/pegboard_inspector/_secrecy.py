@@ -1,6 +1,6 @@
-"""Arguments that should not be read over a shoulder: those that their schema, or their name, calls passwords.
+"""Arguments that are secret by their schema or by their name.
 
-The page is shown `***` for them, and what it shows may come back: never as a value.
+The page shows `***` for them. A `***` that comes back is never taken as a value.
 """
 
 from __future__ import annotations
@@ -72,12 +72,12 @@ class Secrecy:
     def _here(self, schemas: Iterable[Any]) -> list[Schema]:
         """These schemas and all others that say something of the same value, each once."""
         found: dict[int, Schema] = {}
-        left = list(schemas)
-        while left:
-            schema = left.pop()
+        pending = list(schemas)
+        while pending:
+            schema = pending.pop()
             if isinstance(schema, Mapping) and id(schema) not in found:
                 found[id(schema)] = schema
-                left += self._beside(schema)
+                pending += self._beside(schema)
         return list(found.values())
 
     def _beside(self, schema: Schema) -> Iterator[Any]:
@@ -109,15 +109,15 @@ class Secrecy:
         """Whether there is a secret in these schemas, or deeper in."""
         key = frozenset(map(id, schemas))
         if key not in self._known:
-            found, left = set(key), list(schemas)
+            found, pending = set(key), list(schemas)
             self._known[key] = False
-            while left:
-                schema = left.pop()
+            while pending:
+                schema = pending.pop()
                 if _is_marked(schema) or any(map(_NAMED.search, schema.get("properties", ()))):
                     self._known[key] = True
                     break
                 inside = self._here([*_members([schema]), *_items([schema])])
-                left += [each for each in inside if id(each) not in found]
+                pending += [each for each in inside if id(each) not in found]
                 found.update(map(id, inside))
         return self._known[key]
 
@@ -158,14 +158,14 @@ def _items(schemas: Iterable[Schema], number: int | None = None) -> Iterator[Any
 
 
 def _anchors(schema: Any) -> Iterator[tuple[str, Any]]:
-    left = [schema]
-    while left:
-        each = left.pop()
+    pending = [schema]
+    while pending:
+        each = pending.pop()
         if isinstance(each, Mapping):
             yield from ((each[key], each) for key in ("$anchor", "$dynamicAnchor") if isinstance(each.get(key), str))
-            left += each.values()
+            pending += each.values()
         elif isinstance(each, list):
-            left += each
+            pending += each
 
 
 def withheld(value: Any, shown: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:

@@ -1,6 +1,6 @@
-"""MCP both ways: the tools of MCP servers on the board, and the board as an MCP server.
+"""MCP both ways: the tools of MCP servers in a toolkit, and a toolkit as an MCP server.
 
-Loading the plugin loads nothing of this: each name is imported when it is first asked for (PEP 562), and `mcp` itself
+Loading the plugin loads nothing of this: each name is imported on first use (PEP 562), and `mcp` itself
 by the first connection.
 """
 
@@ -61,7 +61,7 @@ def _serve(arguments: list[str]) -> int:
 
 @hookimpl
 def settings_type() -> type[Settings]:
-    """The servers that settings may name."""
+    """The pack's settings."""
     from pegboard_mcp._settings import Settings
 
     return Settings
@@ -69,7 +69,7 @@ def settings_type() -> type[Settings]:
 
 @hookimpl
 def provide_tools(settings: Settings) -> Iterable[Offer]:
-    """The servers that the settings name; a program registers others itself."""
+    """The servers that the settings name. A program registers further servers itself."""
     from pegboard_mcp._settings import offers
 
     return list(offers(settings))

@@ -1,4 +1,4 @@
-"""Arguments of constructors: a wrong one is an error at once, and no connection that fails later and says less."""
+"""Checks of constructor arguments: a wrong one is an error at once, not a connection that fails later."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _TOKEN = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"  # noqa: S105 - what RFC 9110 calls a to
 
 
 def text(what: str, value: Any, *, may_be_empty: bool = False) -> str:
-    """A text, or the text of a path. Raises ValueError for what is none, and for blanks alone.
+    """A text, or a path as text. Raises ValueError for other types and for blank text.
 
     The message shows no value, which may be secret.
     """
@@ -40,7 +40,7 @@ def text(what: str, value: Any, *, may_be_empty: bool = False) -> str:
 
 
 def texts(what: str, values: Any) -> tuple[str, ...]:
-    """Raises ValueError for what is no list of texts; one text is none, though it is made of such."""
+    """Raises ValueError for anything but a list of texts; a single text is refused too."""
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise ValueError(f"{what} must be a list of texts, not {type(values).__name__}")
     return tuple(text(f"{what}[{index}]", each, may_be_empty=True) for index, each in enumerate(values))
@@ -73,7 +73,7 @@ def texts_by_name(what: str, values: Any, *, headers: bool = False) -> dict[str,
 
 
 def seconds(what: str, value: Any, *, or_none: bool = False) -> float | None:
-    """Raises ValueError for what is no number above 0."""
+    """Raises ValueError for anything but a number above 0."""
     if value is None and or_none:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value) or value <= 0:
@@ -82,14 +82,14 @@ def seconds(what: str, value: Any, *, or_none: bool = False) -> float | None:
 
 
 def count(what: str, value: Any) -> int:
-    """Raises ValueError for what is no whole number above 0."""
+    """Raises ValueError for anything but a whole number above 0."""
     if isinstance(value, bool) or not isinstance(value, int) or value <= 0:
         raise ValueError(f"{what} must be a whole number above 0; it is {value!r}")
     return value
 
 
 def http_url(url: Any, what: str = "url") -> str:
-    """Raises ValueError for what is no http(s) URL. What the environment says of one is known when it is connected."""
+    """Raises ValueError for anything but an http(s) URL. Variables in it are read when the server is connected."""
     found = text(what, url)
     if "$" in found:
         return found
@@ -104,14 +104,14 @@ def http_url(url: Any, what: str = "url") -> str:
 
 
 def function(what: str, value: Any) -> Any:
-    """Raises ValueError for what is neither None nor can be called."""
+    """Raises ValueError for anything but None and callables."""
     if value is not None and not callable(value):
         raise ValueError(f"{what} must be a function, not {type(value).__name__}")
     return value
 
 
 def check_names(what: str, options: Mapping[str, Any], known: Collection[str]) -> None:
-    """Raises TypeError for an unknown option: what it was meant to guard would be unguarded."""
+    """Raises TypeError for an unknown option: a misspelled one must not leave anything unguarded."""
     unknown = next((name for name in options if name not in known), None)
     if unknown is not None:
         close = get_close_matches(unknown, known, 1)

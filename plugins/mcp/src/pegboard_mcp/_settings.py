@@ -1,4 +1,4 @@
-"""Servers that settings and `mcpServers` files name: how each is reached, and the terms that its tools have here."""
+"""Servers that settings and `mcpServers` files name: how each is reached, and how its tools are registered."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Named:
 
     @property
     def disabled(self) -> bool:
-        """Whether it is left out."""
+        """Whether its tools are not offered."""
         return self.options.get("disabled") is True
 
     @property
@@ -78,7 +78,7 @@ class Named:
         }
 
     def _presets(self, where: str) -> dict[str, dict[str, Any]]:
-        """By tool and parameter. What the settings preset no model overrides."""
+        """Presets by tool and parameter. A model cannot override what the settings preset."""
         found: dict[str, dict[str, Any]] = {}
         for key, kind in (("presets", Locked), ("secrets", Secret)):
             for tool, values in _table(f"{where}.{key}", self.options.get(key, {})).items():

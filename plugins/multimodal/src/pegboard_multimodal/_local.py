@@ -93,7 +93,7 @@ class LocalTools:
         needed = self.missing.get("local_text_to_audio")
         if needed is not None:
             return _absent("local_text_to_audio", needed)
-        spoken = await self._said(text, voice, speed)
+        spoken = await self._speech(text, voice, speed)
         return await self._outputs.result("local_text_to_audio", "audio", [Made(spoken)])
 
     @pegboard.tool(read_only=True)
@@ -163,7 +163,7 @@ class LocalTools:
                 self._loaded[arguments[0]] = make(*arguments, **options)
             return self._loaded[arguments[0]]
 
-    async def _said(self, text: str, voice: str | None, speed: float) -> bytes:
+    async def _speech(self, text: str, voice: str | None, speed: float) -> bytes:
         model = self._voice.path if voice is None else None
         if model is not None:
             return await aside(self._spoken_by_piper, model, text, speed)
@@ -219,7 +219,7 @@ def _program(name: str) -> str | None:
 
 
 async def _run(program: str, *arguments: str, given: bytes) -> bytes:
-    """What a program writes, to whom something is given on stdin. It ends with the call. Raises `ToolError`."""
+    """Run a program with this stdin; its output. The program ends with the call. Raises `ToolError`."""
     import asyncio
 
     pipe = asyncio.subprocess.PIPE

@@ -1,4 +1,4 @@
-"""A provider's HTTP interface: requests with the key, and what can go wrong as words for the model."""
+"""A provider's HTTP interface: requests with the key, and its errors as messages for the model."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ MAX_ANSWER: Final = 256 * 1024 * 1024  # bytes; ten large images as base64 text
 _SECONDS: Final = 600.0  # without a byte; the call's own timeout is shorter
 _REDIRECTS: Final = range(300, 400)
 
-# Codes and types of providers' errors, as far as they mean something that the status does not say.
+# Codes and types of providers' errors that say more than the status.
 _QUOTA: Final = re.compile(r"insufficient_quota|billing|arrearage|quota.*(exceed|exhaust|freetier)", re.IGNORECASE)
 _MODERATION: Final = re.compile(r"moderation|content_policy|content_filter|inspection|infringement", re.IGNORECASE)
 
 
 class ProviderError(ToolError):
-    """The provider refuses, or its answer is of no use: trying again would change nothing."""
+    """The provider refuses, or its answer cannot be used. A retry would change nothing."""
 
 
 class BusyError(Exception):
@@ -130,33 +130,33 @@ class ProviderTools:
             raise ProviderError(f"{self.NAME} answers {status}, a redirect, which is not followed with a key: to {to}")
         if status < 300:
             return body
-        code, said = _error_in(body)
-        raise self._refusal(code, said, status, retry_after(response.headers.get("retry-after", "")))
+        code, message = _error_in(body)
+        raise self._refusal(code, message, status, retry_after(response.headers.get("retry-after", "")))
 
     def _refusal(
-        self, code: str, said: str, status: int | None = None, retry_after: float | None = None
+        self, code: str, message: str, status: int | None = None, retry_after: float | None = None
     ) -> ProviderError | BusyError:
         """What a provider's error means."""
         about = " ".join(filter(None, [str(status or ""), code]))
-        told = f" ({about})" if about else ""
-        told += f": {self._clean(said)}" if said else ""
+        detail = f" ({about})" if about else ""
+        detail += f": {self._clean(message)}" if message else ""
         if _MODERATION.search(code):
-            return ProviderError(f"{self.NAME} does not allow this content{told}")
+            return ProviderError(f"{self.NAME} does not allow this content{detail}")
         if _QUOTA.search(code):
-            return ProviderError(f"The quota at {self.NAME} is used up{told}")
+            return ProviderError(f"The quota at {self.NAME} is used up{detail}")
         if retry_after is not None and math.isfinite(retry_after) and retry_after >= 1:
-            told += f" (to be asked again in {retry_after:.0f} s)"
+            detail += f" (try again in {retry_after:.0f} s)"
         if status in (408, 429):
-            return BusyError(f"{self.NAME} has too much to do{told}", retry_after)
+            return BusyError(f"{self.NAME} has too much to do{detail}", retry_after)
         if status is not None and status >= 500:
-            return BusyError(f"{self.NAME} does not work at the moment{told}", retry_after)
+            return BusyError(f"{self.NAME} does not work at the moment{detail}", retry_after)
         meaning = {
             401: "does not accept the key",
             403: "does not allow this with this key",
             404: "has no such endpoint or model",
             413: "finds this too large",
         }
-        return ProviderError(f"{self.NAME} {meaning.get(status or 0, 'refuses')}{told}")
+        return ProviderError(f"{self.NAME} {meaning.get(status or 0, 'refuses')}{detail}")
 
     def _clean(self, text: str) -> str:
         """A provider's words on one line, without the key."""

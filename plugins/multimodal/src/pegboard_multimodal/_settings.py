@@ -38,7 +38,7 @@ class Settings:
 
 
 def offers(settings: Settings) -> Iterator[Any]:
-    """The tools that can be offered, and why others are not. Raises `SettingsError` for models of no tool."""
+    """The tools that can be offered, and why further ones are not. Raises `SettingsError` for models of no tool."""
     # Here, for a toolkit of other packs has no use for them.
     from pegboard_multimodal._dashscope import DashScopeTools
     from pegboard_multimodal._local import LocalTools

@@ -1,4 +1,4 @@
-"""Media: what bytes are, by how they begin; where a model's inputs are read from; what results are made of."""
+"""Media: their types by their first bytes, the inputs that a model names, and the results."""
 
 from __future__ import annotations
 
@@ -90,17 +90,17 @@ def sniff(content: bytes) -> str | None:
 
 
 def about(content: bytes) -> dict[str, Any]:
-    """What a program may want to know: `media_type`, `size` in bytes, `width` and `height` or `duration` in seconds."""
+    """Metadata for a program: `media_type`, `size` in bytes, `width` and `height` or `duration` in seconds."""
     media_type = sniff(content)
-    facts: dict[str, Any] = {"media_type": media_type, "size": len(content)}
+    found: dict[str, Any] = {"media_type": media_type, "size": len(content)}
     try:
         if media_type in _DIMENSIONS:
-            facts["width"], facts["height"] = _DIMENSIONS[media_type](content)
+            found["width"], found["height"] = _DIMENSIONS[media_type](content)
         elif media_type in _DURATIONS:
-            facts["duration"] = round(_DURATIONS[media_type](content), 3)
+            found["duration"] = round(_DURATIONS[media_type](content), 3)
     except (LookupError, ValueError, ZeroDivisionError):
-        pass  # damaged, or of an unknown kind: the facts found so far are kept
-    return facts
+        pass  # damaged, or of an unknown kind: what was found so far is kept
+    return found
 
 
 def _number(content: bytes, at: int, length: int, order: Literal["little", "big"] = "big") -> int:
@@ -220,11 +220,11 @@ def checked(content: bytes, *kinds: str, what: str = "this") -> Medium:
     media_type = _fitting(content, kinds, what)
     medium = Medium(content, media_type)
     if medium.kind == "image":
-        facts = about(content)
-        if "width" not in facts:
+        found = about(content)
+        if "width" not in found:
             raise UnsuitableMediaError(_DAMAGED.format(what))
-        if facts["width"] * facts["height"] > MAX_PIXELS:
-            size = f"{facts['width']:,} x {facts['height']:,} pixels"
+        if found["width"] * found["height"] > MAX_PIXELS:
+            size = f"{found['width']:,} x {found['height']:,} pixels"
             raise UnsuitableMediaError(f"{what} has {size}; at most {MAX_PIXELS:,} are taken. Use a smaller one.")
     return medium
 
@@ -293,7 +293,7 @@ class Made(NamedTuple):
 
 @final
 class Outputs:
-    """Makes results: blocks with bytes for the model, facts for the program, files in the base directory on request."""
+    """Makes results: blocks with bytes for the model, metadata for the program, and files in the base directory."""
 
     def __init__(self, guard: Guard, folder: ConfinedFolder | None, *, download: bool, save: bool) -> None:
         self._guard = guard
@@ -303,11 +303,11 @@ class Outputs:
     async def result(self, tool: str, kind: Kind, made: Iterable[Made], **more: Any) -> ToolOutput:
         """The result of a tool. Raises `ToolError` for what is not what the provider said."""
         blocks: list[Block] = []
-        facts: list[Mapping[str, Any]] = []
+        found: list[Mapping[str, Any]] = []
         for each in made:
             if each.content is None and not self._download:
                 blocks.append(_BLOCKS[kind](url=each.url))
-                facts.append({"url": each.url})
+                found.append({"url": each.url})
                 continue
             with once():  # what was made was paid for
                 medium = await self._medium(each, kind)
@@ -319,10 +319,10 @@ class Outputs:
                 await aside(self._folder.write, name, medium.content)
                 known["path"] = name
             blocks.append(medium.block())
-            facts.append(known)
-        saved = [str(each["path"]) for each in facts if "path" in each]
+            found.append(known)
+        saved = [str(each["path"]) for each in found if "path" in each]
         notes = [TextBlock(f"Saved as {', '.join(saved)}")] if saved else []
-        return ToolOutput([*blocks, *notes], {**facts[0], "media": facts, **more})
+        return ToolOutput([*blocks, *notes], {**found[0], "media": found, **more})
 
     async def _medium(self, made: Made, kind: Kind) -> Medium:
         if made.content is not None:

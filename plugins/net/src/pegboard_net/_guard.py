@@ -31,7 +31,7 @@ __all__ = ["Fetched", "Guard", "Resolver"]
 MAX_BYTES: Final = 50 * 1024 * 1024
 MAX_SECONDS: Final = 30.0
 MAX_REDIRECTS: Final = 5
-# Nothing is gained by packing media, and bombs are packed.
+# Compression gains nothing for media, and only a compressed answer can be a decompression bomb.
 _HEADERS: Final = {"Accept": "*/*", "Accept-Encoding": "identity", "User-Agent": "pegboard-net"}
 _HARMLESS: Final = frozenset({"accept", "accept-encoding", "accept-language", "user-agent"})
 
@@ -101,8 +101,8 @@ class Guard:
     An entry of `allow` is an origin ("http://10.0.0.5:8000"), a host with or without a port ("wiki.internal",
     "wiki.internal:8080"), or a network of addresses ("10.1.0.0/16"). An answer has at most `max_bytes` bytes after
     decoding, a whole fetch takes at most `max_seconds`, and there are at most `max_redirects` redirects. With
-    `proxies`, origins and hosts of `allow` are asked through the proxy that the environment names. `resolver` gives the
-    addresses of a name, by default the system's; `transport` takes requests for an address instead of the network.
+    `proxies`, origins and hosts of `allow` are reached through the proxy that the environment names. `resolver` gives
+    the addresses of a name, by default the system's; `transport` takes requests for an address instead of the network.
     Raises ValueError or `RefusedUrlError` for an entry of `allow` that is none of these.
     """
 

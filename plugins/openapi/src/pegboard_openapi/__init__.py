@@ -1,6 +1,6 @@
 """The operations of an OpenAPI document as tools: `toolkit.register(OpenApi("petstore.yaml", base_url=...))`.
 
-Each name is imported when it is first asked for (PEP 562), the HTTP client by the first request.
+Each name is imported on first use (PEP 562), the HTTP client by the first request.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def __getattr__(name: str) -> Any:
 
 @hookimpl
 def settings_type() -> type[Settings]:
-    """The documents that settings may name."""
+    """The pack's settings."""
     from pegboard_openapi._settings import Settings
 
     return Settings
@@ -38,7 +38,7 @@ def settings_type() -> type[Settings]:
 
 @hookimpl
 def provide_tools(settings: Settings) -> Iterable[Any]:
-    """The operations of the documents that the settings name; a program registers others itself."""
+    """The operations of the documents that the settings name; a program registers further ones itself."""
     from pegboard_openapi._settings import offers
 
     return list(offers(settings))

@@ -1,4 +1,4 @@
-"""Answers: what a server sent, as a value that the board knows."""
+"""Answers of a server, as values that Pegboard knows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BLOCKS: Final = {"image": ImageBlock, "audio": AudioBlock, "video": VideoBlock}
 
 
 def value_of(answer: Answer) -> Any:
-    """JSON as data, text, media as blocks; null for nothing. What says it is JSON and is none is text."""
+    """JSON as data, text, media as blocks; null for nothing. A body that claims to be JSON and is not is text."""
     media_type = answer.media_type.partition(";")[0].strip().lower()
     if not answer.body:
         return None

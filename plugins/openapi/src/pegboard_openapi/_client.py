@@ -1,4 +1,4 @@
-"""The client: sends a request, signs it at the last moment, and bounds what comes back."""
+"""The client: sends a request, signs it last, and bounds the answer."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from pegboard_openapi._request import Request
 __all__ = ["Answer", "AnswerError", "BusyError", "Client"]
 
 MAX_REDIRECTS: Final = 5
-_LONGEST_SAID: Final = 2_000
-_TOLD: Final = ("etag", "link", "location")
+_MAX_MESSAGE: Final = 2_000
+_METADATA_HEADERS: Final = ("etag", "link", "location")
 _BUSY: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 
 
 class AnswerError(ToolError):
-    """The server refuses, or its answer is of no use: `status` and `body` are what it said, if it said something."""
+    """The server refuses, or its answer cannot be used. `status` and `body` are those of the answer, if any."""
 
     def __init__(self, message: str, status: int | None = None, body: str = "") -> None:
         super().__init__(message)
@@ -91,7 +91,7 @@ class Client:
     def shown(self, text: str) -> str:
         """A server's words on one line, bounded, without credentials."""
         plain = " ".join(self._credentials.redact(text).split())
-        return plain if len(plain) <= _LONGEST_SAID else f"{plain[:_LONGEST_SAID]}..."
+        return plain if len(plain) <= _MAX_MESSAGE else f"{plain[:_MAX_MESSAGE]}..."
 
 
 class _Sending:
@@ -130,7 +130,9 @@ class _Sending:
             body = await body_of(response, self._client.max_bytes)
         except BodyError as error:
             raise AnswerError(f"{self._label} answered with {error}.", response.status_code) from None
-        headers = {name: self._client.shown(response.headers[name]) for name in _TOLD if name in response.headers}
+        headers = {
+            name: self._client.shown(response.headers[name]) for name in _METADATA_HEADERS if name in response.headers
+        }
         answer = Answer(response.status_code, response.headers.get("content-type", ""), body, headers)
         if response.is_success or response.status_code == 304:
             return answer
@@ -145,9 +147,9 @@ class _Sending:
         raise AnswerError(message, response.status_code, details)
 
     def fail(self, what: str, error: Exception) -> NoReturn:
-        """The server may have heard the request: only what may be done twice is to be sent again unasked."""
-        told = "" if self._label.startswith(("GET", "HEAD")) else "; it may have been done all the same"
-        raise (BusyError if self._again else AnswerError)(f"{self._label} {what}{told}") from error
+        """Raise for a broken connection. The request may have arrived: only an idempotent one may be repeated."""
+        remark = "" if self._label.startswith(("GET", "HEAD")) else "; it may have been done all the same"
+        raise (BusyError if self._again else AnswerError)(f"{self._label} {what}{remark}") from error
 
     def _refused(self, what: str) -> AnswerError:
         return AnswerError(f"{self._label} {what}.")

@@ -1,4 +1,4 @@
-"""Credentials: what the program gives, where each operation needs it, and that it shows nowhere."""
+"""Credentials: those of the program, where each operation needs them, and how texts mask them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["Credentials", "Given", "Signature", "credential_names"]
 Given: TypeAlias = str | Secret[str]
 
 SHORTEST: Final = 4
-"""Shorter values are too likely a part of an innocent word."""
+"""Shorter values are not masked: they are too likely a part of a harmless word."""
 LONG: Final = 8
 _MOST_ALTERNATIVES: Final = 50
 """Of the requirements of one operation, and the schemes of one of them: a document may give one list to all."""
@@ -40,7 +40,7 @@ class Signature:
     by_scheme: bool = False  # it has more than the headers that go with all requests
 
     def has(self, where: str, name: str) -> bool:
-        """Whether it fills a place, which is not the model's then."""
+        """Whether it fills this place, so that the model does not."""
         places = {"query": self.query, "header": self.headers, "cookie": self.cookies}.get(where, ())
         folded = str.casefold if where == "header" else str
         return any(folded(name) == folded(each) for each, _ in places)
@@ -83,7 +83,7 @@ class Credentials:
         return any((self._token, self._api_key, self._basic, self._named))
 
     def unasked(self, document: Document, *, always: bool) -> Signature:
-        """What operations get that ask for nothing: headers, and with `always` everything that has a place."""
+        """The signature of operations that need no credentials: headers, and with `always` all credentials."""
         schemes = document.schemes
         given = [name for name in schemes if always and self._value(schemes, name) is not None]
         return self._signed(schemes, [name for name in given if _placed(schemes[name], "")[0] in _PLACES])
@@ -135,7 +135,7 @@ class Credentials:
             self._secrets |= {each, quote(each, safe="")} if len(each) >= SHORTEST else set()
 
     def redact(self, text: str) -> str:
-        """`text` without what must not show, as it is and as it stands in URLs and headers."""
+        """`text` with credentials masked, also in the forms that they have in URLs and headers."""
         # The longest first: one may be a part of another.
         for secret in sorted(self._secrets, key=lambda each: (-len(each), each)):
             text = text.replace(secret, "***")

@@ -90,9 +90,9 @@ class Document:
     def operations(self) -> Iterator[tuple[str, str, Mapping[str, Any], Mapping[str, Any]]]:
         """Method, path, the path's item and the operation, in the order of the document."""
         paths = self.content.get("paths")
-        for path, said in paths.items() if isinstance(paths, Mapping) else ():
+        for path, part in paths.items() if isinstance(paths, Mapping) else ():
             try:
-                item = self.follow(said)
+                item = self.follow(part)
             except DocumentError:
                 continue
             for method in METHODS:
@@ -120,8 +120,8 @@ def read_document(source: Any) -> Document:
     plain = _plain(content, [_MOST_PARTS], 0)
     if not isinstance(plain, dict) or not str(plain.get("openapi", "")).startswith("3."):
         version = plain.get("swagger", plain.get("openapi")) if isinstance(plain, dict) else None
-        said = f"it is of version {version!s:.20}; convert it first" if version else "it has no `openapi: 3...`"
-        raise DocumentError(f"this is no OpenAPI 3 document: {said}")
+        reason = f"it is of version {version!s:.20}; convert it first" if version else "it has no `openapi: 3...`"
+        raise DocumentError(f"this is no OpenAPI 3 document: {reason}")
     return Document(plain, url)
 
 
@@ -247,16 +247,16 @@ _SCALARS: Final = (
 )
 
 
-def _plain(part: Any, left: list[int], depth: int) -> Any:
-    """A copy made of nothing but what JSON has, names as text, each part counted as often as it is used."""
-    left[0] -= 1
-    if left[0] < 0 or depth > _DEEPEST:
+def _plain(part: Any, budget: list[int], depth: int) -> Any:
+    """A copy of JSON types alone, with names as text. Each part counts as often as it is used."""
+    budget[0] -= 1
+    if budget[0] < 0 or depth > _DEEPEST:
         raise DocumentError(f"it has more than {_MOST_PARTS:,} parts, or is nested more than {_DEEPEST} levels deep")
     if isinstance(part, Mapping):
         return {
-            key if isinstance(key, str) else json.dumps(key, default=str): _plain(value, left, depth + 1)
+            key if isinstance(key, str) else json.dumps(key, default=str): _plain(value, budget, depth + 1)
             for key, value in part.items()
         }
     if isinstance(part, list | tuple):
-        return [_plain(each, left, depth + 1) for each in part]
+        return [_plain(each, budget, depth + 1) for each in part]
     return part if part is None or isinstance(part, str | int | float | bool) else str(part)

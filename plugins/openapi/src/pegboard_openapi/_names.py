@@ -1,4 +1,4 @@
-"""Names that are taken once: a document may call everything by one name."""
+"""Unique names: a document may use one name for many operations."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ class Body:
 @final
 @frozen(eq=False)
 class Operation:
-    """One operation, as a tool needs it; a schema is whole where it is all that the document says."""
+    """One operation, as a tool needs it. `is_whole` says that a schema has everything that the document says."""
 
     method: str
     path: str
@@ -198,7 +198,7 @@ class _Reader:
         properties, needed = self._fields(schema) if kind in ("json", "form", "multipart") else ({}, [])
         files: list[str] = []
         have_to = frozenset(needed)
-        # A body that may be left out, although it needs fields, cannot be told by its fields. Forms never mean that.
+        # An optional body with required fields cannot be described by its fields. In forms this is never meant.
         if properties and (required or not needed or kind != "json"):
             for name, each in properties.items():
                 self._wanted.append((Place("", name, "body"), self._content(each, kind), name in have_to))
@@ -267,7 +267,7 @@ class _Reader:
     def _placed(self) -> tuple[JsonSchema, list[Place]]:
         """One schema for everything: the names of parameters and of the body's fields are told apart."""
         wanted = sorted(self._wanted, key=lambda each: _ORDER.index(each[0].where))
-        names = _told_apart([place for place, _, _ in wanted])
+        names = _distinct_names([place for place, _, _ in wanted])
         schema: JsonSchema = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
         for argument, (_, converted, required) in zip(names, wanted, strict=True):
             schema["properties"][argument] = converted
@@ -279,7 +279,7 @@ class _Reader:
     # Answers -----------------------------------------------------------------------------------------------------
 
     def _returned(self, described: Mapping[str, Any], schemas: Schemas) -> JsonSchema | None:
-        """What a successful answer surely is; None where that is not said, or where it may be no JSON."""
+        """The schema of every successful answer; None if the document has none, or if it may not be JSON."""
         responses = described.get("responses")
         found = []
         try:
@@ -317,8 +317,8 @@ def _only(schema: Mapping[str, Any], *keywords: str) -> JsonSchema:
     return {keyword: schema[keyword] for keyword in keywords if keyword in schema}
 
 
-def _told_apart(places: Sequence[Place]) -> list[str]:
-    """A name for each that all providers take: its own for the first that has it, `<where>_<name>` for the others."""
+def _distinct_names(places: Sequence[Place]) -> list[str]:
+    """A name for each that all providers accept: its own for the first, `<where>_<name>` for later ones like it."""
     own = [_legal(place.field or place.where) for place in places]
     names = Names(own)
     first: set[str] = set()

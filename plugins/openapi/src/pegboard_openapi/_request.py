@@ -184,8 +184,8 @@ def _form(operation: Operation, body: Body, sent: Mapping[str, Any]) -> Iterator
 def _parts(body: Body, sent: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """The parts of a multipart form: files from base64, objects as JSON, arrays as several parts of one name."""
     for name, value in sent.items():
-        told = body.encoding.get(name, {}).get("contentType")
-        media_type = told if isinstance(told, str) and "," not in told and "*" not in told else None
+        declared = body.encoding.get(name, {}).get("contentType")
+        media_type = declared if isinstance(declared, str) and "," not in declared and "*" not in declared else None
         for each in value if isinstance(value, list) else [value]:
             if name in body.files:
                 yield name, (name, _decoded(name, each), media_type or "application/octet-stream")

@@ -46,12 +46,12 @@ class Schemas:
         self._plain = _PLAIN | _FOR_REQUESTS if direction == "request" else _PLAIN
         self._names: dict[str, str] = {}
         self._free = Names()
-        self._left = MOST_PARTS
+        self._budget = MOST_PARTS
 
     def convert(self, schema: Any) -> Any:
         """A schema of the document as JSON Schema. Raises `DocumentError` for what is none, or refers elsewhere."""
-        self._left -= 1
-        if self._left < 0:
+        self._budget -= 1
+        if self._budget < 0:
             raise DocumentError(f"its schemas have more than {MOST_PARTS:,} parts")
         if isinstance(schema, bool):
             return schema

@@ -32,7 +32,7 @@ def _known(methods: Iterable[str]) -> tuple[str, ...]:
 class Selection:
     """Tags, methods, and patterns of paths and operationIds. Raises ValueError for an unknown method.
 
-    An operation has to fit each kind that is given, by any one of its values.
+    An operation has to fit each of these that is given, by any of its values.
     """
 
     tags: tuple[str, ...] = field(converter=several)

@@ -52,7 +52,7 @@ class Server:
 
     @property
     def is_named(self) -> bool:
-        """Whether the program names it."""
+        """Whether the program names the server."""
         return self.base_url is not None or self.app is not None
 
     def url(self, document: Document, item: Mapping[str, Any], described: Mapping[str, Any]) -> str:

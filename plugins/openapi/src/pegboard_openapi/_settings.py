@@ -1,4 +1,4 @@
-"""APIs that the settings name: where each is described and reached, and under which terms its tools are registered."""
+"""APIs that the settings name: where each is described and reached, and how its tools are registered."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Named:
         return api
 
     def offers(self) -> Iterator[Any]:
-        """The operations under their terms, and why others are not offered."""
+        """The operations to register, and why further ones are not offered."""
         api, given = self.api(), self.given
         api.tells_missing = False  # what follows the offer does
         terms = {key: given[key] for key in ("disable", "enable", "group", "rename") if key in given}
@@ -63,7 +63,7 @@ class Named:
             )
 
     def _presets(self) -> dict[str, dict[str, Any]]:
-        """By tool and parameter. What the settings preset no model overrides."""
+        """Presets by tool and parameter. A model cannot override what the settings preset."""
         found: dict[str, dict[str, Any]] = {}
         for key, kind in (("presets", Locked), ("secrets", Secret)):
             for tool, values in self.given.get(key, {}).items():

@@ -22,7 +22,7 @@ from pegboard_openapi._operation import Terms, operation_id, read_operation
 from pegboard_openapi._request import split_path
 from pegboard_openapi._selection import Selection, several
 from pegboard_openapi._server import Server
-from pegboard_openapi._tool import Link, OperationTool
+from pegboard_openapi._tools import Link, OperationTool
 from pegboard_schemas import judged
 
 __all__ = ["OpenApi"]
@@ -30,14 +30,14 @@ __all__ = ["OpenApi"]
 SECONDS: Final = 60.0
 MAX_BYTES: Final = 10 * 1024 * 1024
 Described: TypeAlias = tuple[str, str, Mapping[str, Any], Mapping[str, Any]]
-MOST_SAID: Final = 20
-"""Problems of one document that are told one by one."""
+MAX_PROBLEMS: Final = 20
+"""Problems of one document that are reported one by one."""
 
 
 @final
 @frozen
 class _Found:
-    """The tools of a document, the operations that are left out for want of a credential, and what is wrong."""
+    """The tools of a document, the operations without a needed credential, and what is wrong."""
 
     tools: dict[str, OperationTool] = Factory(dict)
     missing: dict[str, str] = Factory(dict)
@@ -128,15 +128,15 @@ class OpenApi:
     @property
     def problems(self) -> Sequence[str]:
         """Why operations are missing, or get no credentials."""
-        problems = [*self._found.problems, *(self._left_out() if self.tells_missing else ())]
-        said = [f"the API {self.name!r}: {problem}" for problem in problems[:MOST_SAID]]
-        if len(problems) > MOST_SAID:
-            said.append(f"the API {self.name!r} has {len(problems) - MOST_SAID} problems more")
-        return said
+        problems = [*self._found.problems, *(self._lacking_problems() if self.tells_missing else ())]
+        reported = [f"the API {self.name!r}: {problem}" for problem in problems[:MAX_PROBLEMS]]
+        if len(problems) > MAX_PROBLEMS:
+            reported.append(f"the API {self.name!r} has {len(problems) - MAX_PROBLEMS} problems more")
+        return reported
 
     @property
     def missing(self) -> Mapping[str, str]:
-        """Operations that are left out for want of a credential, and which."""
+        """Operations that are not offered because a credential is missing, with the reason."""
         return self._found.missing
 
     def lacking(self) -> dict[str, list[str]]:
@@ -146,7 +146,7 @@ class OpenApi:
             found.setdefault(reason, []).append(name)
         return found
 
-    def _left_out(self) -> Iterator[str]:
+    def _lacking_problems(self) -> Iterator[str]:
         for reason, names in self.lacking().items():
             yield f"{', '.join(names[:5])}{' and others' * (len(names) > 5)} left out: {reason}"
 
@@ -193,7 +193,7 @@ class OpenApi:
         )
 
     def _add(self, reading: _Reading, described: Described) -> Iterator[str]:
-        """Add the tool of an operation, or what keeps it from being one; give what is wrong with it."""
+        """Add the tool of an operation, or why it cannot be one. Yields what is wrong."""
         try:
             yield from self._read(reading, described)
         except (DocumentError, RegistrationError, RefusedUrlError) as error:
@@ -250,7 +250,7 @@ class OpenApi:
 
 
 def _name(source: Any) -> str:
-    """What a document is called before it is read."""
+    """The name of a document before it is read."""
     if isinstance(source, Mapping):
         info = source.get("info")
         return str((isinstance(info, Mapping) and info.get("title")) or "openapi")
@@ -265,8 +265,8 @@ def _names(document: Document) -> dict[tuple[str, str], str]:
     """The names of all operations, whichever are selected: as providers take them, and none twice."""
     names = Names()
     return {
-        (method, path): names.free(re.sub("[^A-Za-z0-9_-]", "_", operation_id(method, path, said)))
-        for method, path, _, said in document.operations()
+        (method, path): names.free(re.sub("[^A-Za-z0-9_-]", "_", operation_id(method, path, operation)))
+        for method, path, _, operation in document.operations()
     }
 
 

@@ -22,7 +22,7 @@ def text(value: Any) -> str:
 
 
 def encode(value: Any) -> str:
-    """The text of a value as one part of a URL: whatever would mean something there is escaped."""
+    """The text of a value as one part of a URL: characters with a meaning there are escaped."""
     return quote(text(value), safe="")
 
 

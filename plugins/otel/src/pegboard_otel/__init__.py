@@ -22,7 +22,8 @@ class Settings:
     content: bool = attrs.field(default=False, validator=attrs.validators.instance_of(bool))
     """Whether spans hold the arguments, the result and the messages of errors. They may be private.
 
-    `Secret` values are taken out of them; of a tool with a secret that is computed for each call nothing is told.
+    `Secret` values are taken out of them; for a tool with a secret that is computed for each call, spans hold none of
+    these.
     """
 
 

@@ -100,7 +100,7 @@ class Recorder:
         self._tracer: trace.Tracer | None = None
         self._histogram: metrics.Histogram | None = None
         self._series = _Series()
-        # Asked once: that is when providers begin that the environment names.
+        # Called once: this starts the providers that the environment names.
         trace.get_tracer_provider()
         metrics.get_meter_provider()
 
@@ -119,8 +119,8 @@ class Recorder:
     def _histogram_of(self, provider: metrics.MeterProvider) -> metrics.Histogram:
         name, release, schema_url = self._scope
         meter = provider.get_meter(name, release, schema_url=schema_url)
-        said = "The duration of a single tool execution."
-        return meter.create_histogram(DURATION, "s", said, explicit_bucket_boundaries_advisory=BUCKETS)
+        description = "The duration of a single tool execution."
+        return meter.create_histogram(DURATION, "s", description, explicit_bucket_boundaries_advisory=BUCKETS)
 
     def around(self, call: EnteredCall, proceed: Callable[[], Any]) -> Any:
         """Run a call within a span, and measure it: what it came to, on a loop perhaps an awaitable of it."""
@@ -186,13 +186,13 @@ class Recorder:
             span.end()
 
     def _describe(
-        self, span: Span, sent: str | None, result: ToolResult | None, redact: Redaction | None, said: Any
+        self, span: Span, sent: str | None, result: ToolResult | None, redact: Redaction | None, recorded: Any
     ) -> None:
         error = _error_of(result)
         message = None
         if result is not None:
             span.set_attribute("gen_ai.tool.call.id", _cut(result.call_id, MAX_NAME))
-            if result.name != said:  # setting an attribute again costs as much as the first time
+            if result.name != recorded:  # setting an attribute again costs as much as the first time
                 span.set_attribute(NAME, result.name[:MAX_NAME])
             if result.status is Status.INACTIVE:  # there is such a tool, and it was not made ready
                 span.update_name(f"{OPERATION} {result.name}")
@@ -213,8 +213,8 @@ class Recorder:
         if span is None or not span.is_recording():
             return
         if what == "retry":
-            said = {"pegboard.retry.attempt": details["attempt"], "pegboard.retry.wait": details["wait"]}
-            span.add_event("pegboard.retry", {"error.type": _cut(details["type"], MAX_NAME), **said})
+            attributes = {"pegboard.retry.attempt": details["attempt"], "pegboard.retry.wait": details["wait"]}
+            span.add_event("pegboard.retry", {"error.type": _cut(details["type"], MAX_NAME), **attributes})
         elif what == "approval":
             span.add_event("pegboard.approval", {"pegboard.approval.answer": details["answer"]})
 
@@ -224,7 +224,7 @@ async def _awaited(result: Any, over: Callable[[ToolResult | None], None]) -> To
         while not isinstance(result, ToolResult):
             result = await result
     except BaseException:
-        over(None)  # the caller left
+        over(None)  # the caller was cancelled
         raise
     over(result)
     return result
@@ -243,23 +243,23 @@ def _collects(provider: Any) -> bool:
 
 
 def _common(tool: Tool | None, agent: Any) -> _Attributes:
-    """What spans and measurements both say of a call."""
-    said: _Attributes = {"gen_ai.tool.type": "function"}
+    """The attributes that spans and measurements share."""
+    attributes: _Attributes = {"gen_ai.tool.type": "function"}
     if tool is not None:
-        said[NAME] = tool.name
+        attributes[NAME] = tool.name
     name = None if agent is None else getattr(agent, "name", None)
     if isinstance(name, str):
-        said["gen_ai.agent.name"] = _cut(name, MAX_NAME)
-    return said
+        attributes["gen_ai.agent.name"] = _cut(name, MAX_NAME)
+    return attributes
 
 
 def _is_known(result: ToolResult) -> bool:
-    """Whether the name is that of a tool on the board: those that models make up are without number."""
+    """Whether the name is that of a registered tool. Models make up any number of other names."""
     return result.status is not Status.NOT_FOUND and (result.error is None or result.error.kind != "foreign")
 
 
 def _error_of(result: ToolResult | None) -> dict[str, str]:
-    """What kind of error a call ended in: the class of what the tool raised, else the status."""
+    """The kind of error that a call ended with: the class of what the tool raised, else the status."""
     if result is None:
         return {"error.type": Status.CANCELLED.value}
     if not result.is_error:
@@ -272,7 +272,7 @@ def _error_of(result: ToolResult | None) -> dict[str, str]:
 def _tell_content(span: Span, sent: str | None, result: ToolResult, redact: Redaction) -> None:
     answer = None if result.is_error else _as_text(redact.deep(result.text if result.data is None else result.data))
     for name, text in (("arguments", sent), ("result", answer)):
-        if text is not None:  # redacted as text too: some forms of a secret are seen only there
+        if text is not None:  # redacted as text too: some forms of a secret only exist there
             span.set_attribute(f"gen_ai.tool.call.{name}", _cut(redact(text), MAX_CONTENT))
 
 

@@ -1,4 +1,4 @@
-"""Telemetry around calls: it asks whether anything is collected, which is all that most calls pay for."""
+"""Telemetry around calls: it checks whether anything is collected, which is the whole cost for most calls."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PROVIDERS: Final = ("OTEL_PYTHON_TRACER_PROVIDER", "OTEL_PYTHON_METER_PROVIDER"
 
 @final
 class Telemetry:
-    """Tells OpenTelemetry of calls, as long as the program has given it a provider of tracers or of meters."""
+    """Reports calls to OpenTelemetry, if the program has given it a provider of tracers or of meters."""
 
     def __init__(self, schema_url: str, *, content: bool) -> None:
         self._schema_url = schema_url
@@ -39,6 +39,6 @@ class Telemetry:
         return recorder.around(call, proceed)
 
     def told(self, what: str, details: Mapping[str, Any]) -> None:
-        """Something happened to the call that runs here."""
+        """Record an event of the call that runs here."""
         if self._recorder is not None:
             self._recorder.told(what, details)

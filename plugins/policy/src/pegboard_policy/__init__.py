@@ -62,7 +62,7 @@ class Policy:
 
     @hookimpl
     def settings_type(self) -> type[Settings]:
-        """What the section `policy` holds."""
+        """The pack's settings."""
         return Settings
 
     @hookimpl
@@ -90,7 +90,7 @@ def _check(arguments: list[str]) -> int:
 
 @hookimpl
 def settings_type() -> type[Settings]:
-    """What the section `policy` holds."""
+    """The pack's settings."""
     return Settings
 
 

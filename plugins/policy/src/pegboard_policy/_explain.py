@@ -46,7 +46,7 @@ def _reason(session: Session | Toolkit, name: str, permission: str) -> str:
 
 
 def run(arguments: list[str]) -> int:
-    """`pegboard policy check`; returns 0, or 1 where the board cannot be made."""
+    """`pegboard policy check`; returns 0, or 1 if the toolkit cannot be made."""
     options = _parser().parse_args(arguments)
     with Toolkit() as toolkit:
         found = explain(toolkit)

@@ -29,7 +29,7 @@ def unenforced() -> Iterator[None]:
 
 
 class LockFile:
-    """What a lock file pins: `distributions` with their versions, and by name the facts of `tools` and their hashes.
+    """What a lock file pins: `distributions` with their versions; by name the parts of `tools` and their hashes.
 
     Raises `SettingsError` for a file that is missing, damaged, or was edited by hand.
     """
@@ -39,8 +39,8 @@ class LockFile:
             with open(path, encoding="utf-8", opener=regular) as file:
                 content = json.load(file)
             self.distributions, self.tools = dict(content["distributions"]), dict(content["tools"])
-            facts = {name: self.facts(pinned) for name, pinned in self.tools.items()}
-            intact = content["format"] == 1 and all(self.tools[name]["hash"] == digest(facts[name]) for name in facts)
+            parts = {name: self.parts(pinned) for name, pinned in self.tools.items()}
+            intact = content["format"] == 1 and all(self.tools[name]["hash"] == digest(parts[name]) for name in parts)
         except FileNotFoundError:
             raise SettingsError(f"there is no {path}; write one with: pegboard lock") from None
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
@@ -49,7 +49,7 @@ class LockFile:
         if not intact:
             raise SettingsError(f"{path} does not agree with itself: a hash is wrong")
         self._path = path
-        self._prints = {name: prints(each) for name, each in facts.items()}
+        self._prints = {name: prints(each) for name, each in parts.items()}
 
     @classmethod
     def guard(cls, path: str | os.PathLike[str], name: str = "lock") -> Guard:
@@ -57,18 +57,18 @@ class LockFile:
         return Guard(cls(path).judge if _ENFORCED.get() else lambda tool: None, name=name)
 
     @staticmethod
-    def facts(pinned: Mapping[str, Any]) -> dict[str, Any]:
+    def parts(pinned: Mapping[str, Any]) -> dict[str, Any]:
         """What is pinned of a tool, without the hashes."""
-        return {name: fact for name, fact in pinned.items() if name not in ("hash", "schema_hash")}
+        return {name: part for name, part in pinned.items() if name not in ("hash", "schema_hash")}
 
     @staticmethod
     def pinned(tool: Tool) -> dict[str, Any]:
         """What a lock file holds of a tool. Raises `PegboardError` for one that cannot be read."""
-        facts = facts_of(tool)
-        return {"hash": digest(facts), "schema_hash": tool.schema_hash, **facts}
+        parts = facts_of(tool)
+        return {"hash": digest(parts), "schema_hash": tool.schema_hash, **parts}
 
     def judge(self, tool: Tool) -> Verdict | None:
-        """Keep back what is not as it was pinned, by its name on the board."""
+        """Do not offer a tool that is not as it was pinned, by its name in the toolkit."""
         before, now = self._prints.get(tool.name), prints_of(tool)
         if before == now or is_own(tool):
             return None

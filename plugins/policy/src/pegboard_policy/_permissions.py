@@ -27,15 +27,15 @@ class PermissionFile:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        # The file of now: the program may change its directory later, and a link stays one when the file is replaced.
+        # Resolved now: the program may change its directory later, and a link stays one when the file is replaced.
         self.path = Path(path).resolve()
         self._lock = threading.Lock()
-        self._said: dict[str, Permission] = {}
-        # As tools were when they were allowed. Of what a person wrote by hand, what counts first is what was allowed.
+        self._saved: dict[str, Permission] = {}
+        # The hashes of tools when they were allowed. For an entry written by hand, those of its first use.
         self._allowed: dict[str, Prints] = {}
 
     def load(self) -> None:
-        """Read the file; nothing is said if there is none."""
+        """Read the file; a missing file has no permissions."""
         with self._lock:
             self._read()
 
@@ -44,49 +44,49 @@ class PermissionFile:
             with open(self.path, encoding="utf-8-sig", opener=regular) as file:
                 saved = dict(json.load(file, object_pairs_hook=_without_doubles).items())
             allowed = {name: dict(prints.items()) for name, prints in saved.pop(_ALLOWED, {}).items()}
-            self._said = {name: Permission(value) for name, value in saved.items()}
+            self._saved = {name: Permission(value) for name, value in saved.items()}
             self._allowed.update(allowed)
         except FileNotFoundError:
-            self._said = {}
+            self._saved = {}
         except (ValueError, AttributeError, OSError, RecursionError) as error:
             words = 'a JSON object of tool names and "always", "prompt" or "never"'
             raise SettingsError(f"{self.path}: permissions are {words}: {error}") from error
 
     def judge(self, tool: Tool) -> Verdict | None:
-        """What the file says of a tool; one that has changed since it was allowed asks."""
-        said = self._said.get(tool.name)
-        if said in (Permission.PROMPT, Permission.NEVER):
-            return Verdict(permission=said)
-        if said is None and tool.name not in self._allowed:
+        """The verdict of the file; a tool that has changed since it was allowed asks."""
+        saved = self._saved.get(tool.name)
+        if saved in (Permission.PROMPT, Permission.NEVER):
+            return Verdict(permission=saved)
+        if saved is None and tool.name not in self._allowed:
             return None
         now = allowed(tool)
         if other := changed(self._allowed.setdefault(tool.name, now), now):
             reason = f"{tool.name} has changed since it was allowed: its {other}"
             return Verdict(permission=Permission.PROMPT, reason=reason)
-        return Verdict(permission=said)
+        return Verdict(permission=saved)
 
     def decided(self, tool: Tool, permission: Permission | None) -> bool:
         """Save a decision, or that an always allowed tool was removed. Raises `SettingsError`: nothing changed."""
         with self._lock, _alone(self.path):
-            before = self._said
+            before = self._saved
             self._read()  # what another program may have saved meanwhile
-            said, fresh = dict(self._said), dict(self._allowed)
+            saved, fresh = dict(self._saved), dict(self._allowed)
             if permission is not None:
-                said[tool.name], fresh[tool.name] = permission, allowed(tool)
-            elif said.get(tool.name) is Permission.ALWAYS:
-                del said[tool.name]
+                saved[tool.name], fresh[tool.name] = permission, allowed(tool)
+            elif saved.get(tool.name) is Permission.ALWAYS:
+                del saved[tool.name]
             else:
                 return True
             try:
-                self._write(said, fresh)
+                self._write(saved, fresh)
             except BaseException:
-                self._said = before
+                self._saved = before
                 raise
-            self._said, self._allowed = said, fresh
+            self._saved, self._allowed = saved, fresh
         return True
 
-    def _write(self, said: Mapping[str, Permission], fresh: Mapping[str, Prints]) -> None:
-        values: dict[str, Any] = {name: permission.value for name, permission in sorted(said.items())}
+    def _write(self, saved: Mapping[str, Permission], fresh: Mapping[str, Prints]) -> None:
+        values: dict[str, Any] = {name: permission.value for name, permission in sorted(saved.items())}
         if kept := {name: fresh[name] for name, each in values.items() if each == "always" and name in fresh}:
             values[_ALLOWED] = kept
         write_file(self.path, json.dumps(values, indent=2, ensure_ascii=False) + "\n", "the permissions")
@@ -104,7 +104,7 @@ def _alone(path: Path) -> Iterator[None]:
         path.parent.mkdir(parents=True, exist_ok=True)
     try:
         folder = os.open(path.parent, os.O_RDONLY)
-    except OSError:  # which writing will say
+    except OSError:  # the error will show when the file is written
         yield
         return
     try:

@@ -11,16 +11,16 @@ from pegboard.inspection import digest, facts_of, is_own
 __all__ = ["Prints", "allowed", "changed", "prints", "prints_of"]
 
 Prints: TypeAlias = Mapping[str, str]
-"""A hash of each fact about a tool, by the fact's name."""
+"""A hash of each part of a tool's description, by the part's name."""
 
 
-def prints(facts: Mapping[str, Any]) -> Prints:
-    """A hash of each fact."""
-    return {name: digest(fact) for name, fact in facts.items()}
+def prints(parts: Mapping[str, Any]) -> Prints:
+    """A hash of each part."""
+    return {name: digest(part) for name, part in parts.items()}
 
 
 def prints_of(tool: Tool) -> Prints:
-    """A hash of each fact; nothing of a tool that cannot be read, and of the core's own."""
+    """A hash of each part of a tool; empty for a tool that cannot be read, and for the core's own."""
     try:
         return {} if is_own(tool) else prints(facts_of(tool))
     except PegboardError:
@@ -28,10 +28,10 @@ def prints_of(tool: Tool) -> Prints:
 
 
 def allowed(tool: Tool) -> Prints:
-    """What a permission goes by: not whether the tool asks, for it decides that whatever the tool says."""
+    """The hashes that a permission depends on. Whether the tool asks is not among them: the permission decides that."""
     return {name: print_ for name, print_ in prints_of(tool).items() if name != "approval"}
 
 
 def changed(before: Prints, now: Prints) -> str:
-    """The names of the facts that are not as they were; empty if all are."""
+    """The names of the parts that have changed; empty if none has."""
     return ", ".join(sorted(name for name in {*before, *now} if before.get(name) != now.get(name)))

@@ -31,7 +31,7 @@ class Settings:
     0 for none: then each call has a process of its own, and nothing that a tool leaves in one meets another call.
     """
     grace: float = attrs.field(default=0.5, validator=attrs.validators.ge(0))
-    """Seconds that a tool has for ending by itself if it asked for its token, or yields: then it is killed."""
+    """Seconds in which a tool that takes its token, or yields, may end by itself. Then it is killed."""
     patience: float = attrs.field(default=60.0, validator=attrs.validators.gt(0))
     """Seconds that a process may take until it is ready, and again until it has imported what a job needs."""
 

@@ -1,4 +1,4 @@
-"""What a tool returned, yielded or raised, told as data, in the tool's process.
+"""What a tool returned, yielded or raised, as data; made in the tool's process.
 
 Plain data goes as it is: the toolkit makes the result of it, as of a value of its own. A value of any other class is
 made a result here, where its class is known, by the packs of types that the toolkit has.
@@ -23,13 +23,13 @@ __all__ = ["Answers", "fitting", "performed", "reason_of", "reported"]
 
 Convert: TypeAlias = Callable[[Any], Any]
 Say: TypeAlias = Callable[[bytes, bytes], object]
-Left: TypeAlias = "tuple[list[str], list[Block]]"
+Collected: TypeAlias = "tuple[list[str], list[Block]]"
 """What a call has logged and attached."""
 
 
 @final
 class StuckError(Exception):
-    """A value says nothing as data (a lock, a connection, an open file), or is too large: `what` says that in words."""
+    """A value has no form as data (a lock, a connection, an open file), or is too large: `what` says which."""
 
     def __init__(self, what: str, cls: str, reason: str) -> None:
         super().__init__(what, cls, reason)
@@ -40,7 +40,7 @@ class StuckError(Exception):
 
 @final
 class Answers:
-    """What one function gives, as data; `packs` are those that know of types."""
+    """The answers of one function, as data; `packs` are those that map types."""
 
     def __init__(self, function: Callable[..., Any], packs: tuple[str, ...]) -> None:
         self._function = function
@@ -60,7 +60,7 @@ class Answers:
         return encoded([self._result(key, value, self._promise()), logs, attachments])
 
     def item(self, value: Any) -> bytes:
-        """Something that was yielded. Raises `StuckError`."""
+        """A value that was yielded. Raises `StuckError`."""
         try:
             return encoded(value)
         except NotDataError:
@@ -115,8 +115,8 @@ class _Maker:
         def answer() -> Any:
             return self._value
 
-        for said in (promise, {}):
-            answer.__annotations__ = dict(said)
+        for hints in (promise, {}):
+            answer.__annotations__ = dict(hints)
             with suppress(RegistrationError):  # a type that the program alone knows
                 self._toolkit.register(tool(name=name, backend="inline", converter=convert)(answer))
                 break
@@ -137,7 +137,7 @@ def _data_of(packs: tuple[str, ...], value: Any) -> Any:
 
 
 def _is_handle(value: Any) -> bool:
-    """Whether a value stands for something of its process: it has no text of its own, and cannot be pickled."""
+    """Whether a value belongs to its process: it has no text of its own, and cannot be pickled."""
     return "__str__" not in {name for cls in type(value).__mro__[:-1] for name in vars(cls)} and bool(
         _reason_against(value)
     )
@@ -152,18 +152,18 @@ def _reason_against(value: Any) -> str:
 
 
 def performed(
-    call: Callable[[], Any], answers: Answers, token: CancelToken, say: Say, left: Callable[[], Left]
+    call: Callable[[], Any], answers: Answers, token: CancelToken, say: Say, collected: Callable[[], Collected]
 ) -> tuple[bytes, bytes]:
-    """Run a tool: the kind and the content of its answer. What a generator yields is said as it comes."""
+    """Run a tool: the kind and the content of its answer. What a generator yields is sent at once."""
     try:
         value = call()
         if isgenerator(value):
             value = _drawn(value, answers, token, say)
-        return RETURNED, fitting(answers.returned(value, *left()), value)
+        return RETURNED, fitting(answers.returned(value, *collected()), value)
     except StuckError as stuck:
         return STUCK, encoded([stuck.what, stuck.cls, stuck.reason])
     except BaseException as error:  # noqa: BLE001 - whatever a tool raises, or its value's methods, is the outcome
-        return _raised(error, *left())
+        return _raised(error, *collected())
 
 
 def reported(chunk: Chunk) -> bytes:
@@ -181,13 +181,13 @@ def fitting(content: bytes, value: Any) -> bytes:
 
 def _raised(error: BaseException, logs: list[str], attachments: Sequence[Block]) -> tuple[bytes, bytes]:
     try:
-        return RAISED, fitting(told(error, logs, attachments), error)
+        return RAISED, fitting(raised_answer(error, logs, attachments), error)
     except StuckError as stuck:
         return STUCK, encoded([stuck.what, stuck.cls, stuck.reason])
 
 
 def _drawn(stream: Generator[Any, Any, Any], answers: Answers, token: CancelToken, say: Say) -> Any:
-    """Say what a generator yields, until it has ended or its job has; what it returned."""
+    """Send what a generator yields until it, or its job, has ended. Returns what the generator returned."""
     with closing(stream):
         while not token.cancelled:
             try:
@@ -198,18 +198,18 @@ def _drawn(stream: Generator[Any, Any, Any], answers: Answers, token: CancelToke
     return None
 
 
-def told(error: BaseException, logs: list[str], attachments: Sequence[Block]) -> bytes:
+def raised_answer(error: BaseException, logs: list[str], attachments: Sequence[Block]) -> bytes:
     """An exception: the names of its classes, its message, its notes and its traceback."""
     names = [f"{cls.__module__}.{cls.__qualname__}" for cls in type(error).__mro__]
     details = _suspended(error) if isinstance(error, Suspend) else {}
-    asked = getattr(error, "retry_after", None)
-    retry_after = asked if isinstance(asked, int | float) else None
+    wanted = getattr(error, "retry_after", None)
+    retry_after = wanted if isinstance(wanted, int | float) else None
     notes = [note for note in getattr(error, "__notes__", ()) if isinstance(note, str)]
-    said = [type(error).__qualname__, names, _message(error), notes, details, retry_after, _traceback(error)]
+    described = [type(error).__qualname__, names, _message(error), notes, details, retry_after, _traceback(error)]
     try:
-        return encoded([said, logs, list(attachments)])
+        return encoded([described, logs, list(attachments)])
     except NotDataError:  # what was attached must not hide the error
-        return encoded([said, logs, []])
+        return encoded([described, logs, []])
 
 
 def _suspended(error: Suspend) -> dict[str, Any]:

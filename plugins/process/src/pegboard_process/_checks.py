@@ -1,4 +1,4 @@
-"""What a function has to be like to run in another process, told when it is registered."""
+"""Checks at registration whether a function can run in another process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A process for tools, as its parent has it. One thread at a time uses it; other threads only ring its bell."""
+"""A process for tools, in its parent. One thread at a time uses it; other threads only wake that one."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ GUARD: Final = 'put what the main script does under `if __name__ == "__main__":`
 
 _numbers = itertools.count(1)
 _reaping = threading.Lock()
-"""Held while it is asked whether a process has ended: of two that ask at once, one learns that it never was."""
+"""Held while a process is checked for its end: of two checks at once, one would find no such process."""
 _all: weakref.WeakSet[Child] = weakref.WeakSet()
 
 
@@ -42,10 +42,10 @@ class Child:
 
     def __init__(self) -> None:
         context = get_context("spawn")
-        ours, theirs = socket.socketpair()
+        near_end, far_end = socket.socketpair()
         orders, heard = socket.socketpair()
         self._bell, self._rope = socket.socketpair()
-        self._pipe = NearEnd(ours)
+        self._pipe = NearEnd(near_end)
         self._orders = NearEnd(orders)
         self._waiting = selectors.DefaultSelector()
         self._pipes: list[Any] = [self._waiting, self._pipe, self._orders, self._bell, self._rope]
@@ -55,7 +55,7 @@ class Child:
         # A page for this child alone: those of `multiprocessing.RawArray` are shared with all others.
         page = Arena(LAST.size)
         self._page: mmap | bytes = page.buffer
-        self._process = context.Process(target=serve, args=(theirs, heard, page), name=name, daemon=True)
+        self._process = context.Process(target=serve, args=(far_end, heard, page), name=name, daemon=True)
         try:
             with _reaping:  # multiprocessing looks for ended ones when it starts one
                 self._process.start()
@@ -64,7 +64,7 @@ class Child:
             self._close()
             raise
         finally:
-            theirs.close()
+            far_end.close()
             heard.close()
         ends = [self._end] if os.name == "posix" else []  # elsewhere the pipe alone tells
         for each in (self._pipe, self._bell, *ends):
@@ -104,22 +104,22 @@ class Child:
         return self._pipe.is_quiet()
 
     def watched(self) -> Watch | None:
-        """How the loop that runs in this thread, if any, hears it."""
+        """The watch by which the loop of this thread, if any, reads its answers."""
         if hasattr(self._waiting, "fileno"):  # else a loop cannot wait for all of its pipes at once
             self._watch = Watch.kept(self._watch, self._waiting.fileno())
         return self._watch
 
     def has_answer(self) -> bool:
-        """Whether what ends a job has come as a whole."""
+        """Whether the frame that ends a job has arrived as a whole."""
         return self._pipe.has_answer()
 
     def say(self, kind: bytes, job: bytes, content: bytes = b"") -> None:
-        """Send a frame, as far as it goes: `hear` sends the rest. One to a process that died is lost."""
+        """Send a frame as far as the pipe takes it; `hear` sends the rest. A frame for a dead process is dropped."""
         self._pipe.put(parts(kind, job, content))
         self._pipe.flush()
 
     def cancel(self, job: bytes, reason: str) -> None:
-        """Let it know that the job in its hands is over."""
+        """Tell it that its current job is over."""
         self._orders.put(parts(CANCEL, job, reason.encode()))
         self._orders.flush()
 
@@ -134,13 +134,13 @@ class Child:
         Raises `ProcessDiedError`, and `UnexpectedFrameError` for what is no frame of a child.
         """
         while True:
-            left = None if deadline is None else deadline - time.monotonic()
-            if left is not None and left <= 0:
+            remaining = None if deadline is None else deadline - time.monotonic()
+            if remaining is not None and remaining <= 0:
                 return None  # even if there is something to hear: a tool that never stops talking has a time too
             frame = self._pipe.take()
             if frame is not None:
                 return frame
-            ready = self._ready(left)
+            ready = self._ready(remaining)
             if self._bell in ready:
                 if not undisturbed:
                     return None
@@ -173,8 +173,8 @@ class Child:
         with suppress(OSError):
             self._rope.send(b"!")
 
-    def hang_up(self) -> None:
-        """Let it end by itself."""
+    def request_end(self) -> None:
+        """Have it end by itself."""
         for pipe in (self._waiting, self._pipe, self._orders):
             pipe.close()
 

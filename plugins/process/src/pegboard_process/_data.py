@@ -125,8 +125,8 @@ def _members(result: ToolResult) -> list[Any]:
     error = result.error
     fault = None if error is None else [error.kind, error.message, *_texts(error.details)]
     notes = [[str(note), note.kind, note.path] for note in result.notes]
-    said = [notes, list(result.logs), list(result.attachments), dict(result.metadata)]
-    return [result.status.value, list(result.content), result.data, fault, *said]
+    rest = [notes, list(result.logs), list(result.attachments), dict(result.metadata)]
+    return [result.status.value, list(result.content), result.data, fault, *rest]
 
 
 def _texts(details: Mapping[str, Any]) -> list[Any]:
@@ -194,9 +194,9 @@ def _result(
         kind, message, *details = fault
         _all(str, [kind, message])
         error = Fault(kind, message, {name: value for name, value in details if _all(str, [name, value])})
-    said = tuple(Note(text, kind=kind, path=path) for text, kind, path in notes if _all(str, [text, kind, path]))
+    read_notes = tuple(Note(text, kind=kind, path=path) for text, kind, path in notes if _all(str, [text, kind, path]))
     blocks = tuple(_all(Block, content)), data, error
-    outcome = Status(status), *blocks, 0.0, 1, said, tuple(_all(str, logs)), tuple(_all(Block, attachments))
+    outcome = Status(status), *blocks, 0.0, 1, read_notes, tuple(_all(str, logs)), tuple(_all(Block, attachments))
     return ToolResult("", "", *outcome, _mapping(metadata))
 
 
@@ -218,6 +218,6 @@ def _is_json(value: Any) -> bool:
     return type(value) is int or (type(value) in _SCALARS and not (type(value) is float and not math.isfinite(value)))
 
 
-def _require(said: bool) -> None:
-    if not said:
+def _require(fits: bool) -> None:
+    if not fits:
         raise ValueError("a record is not what it says")

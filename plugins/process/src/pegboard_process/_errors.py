@@ -1,4 +1,4 @@
-"""What can happen to a process, and what a tool raised in one."""
+"""Errors of processes, and of tools that raised in one."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ class ProcessDiedError(Exception):
 
 
 class UnexpectedAnswerError(Exception):
-    """The process of a tool said something that is no answer to its call; it was ended, and nothing of that is used."""
+    """The process of a tool sent something that is no answer to its call. It was ended, and nothing of that is used."""
 
     abandoned = True
     """As that of `ProcessDiedError`."""
 
     def __init__(self) -> None:
-        super().__init__("the process of the tool said something that is no answer to this call, and was ended")
+        super().__init__("the process of the tool sent something that is no answer to this call, and was ended")
 
 
 class RemoteError(Exception):
@@ -46,7 +46,7 @@ class RemoteError(Exception):
     """
 
     retry_after: Any = None
-    """The seconds that the exception's `retry_after` asked for."""
+    """The `retry_after` of the exception, in seconds."""
 
     def __str__(self) -> str:
         return str(self.args[0]) if self.args else ""

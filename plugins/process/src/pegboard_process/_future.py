@@ -16,7 +16,7 @@ __all__ = ["JobFuture"]
 
 @final
 class JobFuture(Future[Any]):
-    """What a job comes to. Cancelling it calls `stop`: the process that runs the job ends soon after."""
+    """The outcome of a job. Cancelling it calls `stop`: the process that runs the job ends soon after."""
 
     def __init__(self, stop: Callable[[], object]) -> None:
         super().__init__()
@@ -24,7 +24,7 @@ class JobFuture(Future[Any]):
         self.add_done_callback(_forget)  # who would stop it has it in turn
 
     def cancel(self) -> bool:
-        """Kill what runs the job. Never is anything left to itself: the answer is True, but for one that is over."""
+        """Kill the process that runs the job. Returns False only if the job has ended already."""
         if not super().cancel():
             self._stop()
         return not self.done() or self.cancelled()

@@ -17,12 +17,12 @@ __all__ = [
     "ITEM",
     "JOB",
     "LAST",
-    "LOST",
     "NO_JOB",
     "RAISED",
     "READY",
     "RETURNED",
     "STUCK",
+    "UNREADABLE",
     "Frame",
     "NearEnd",
     "UnexpectedFrameError",
@@ -45,16 +45,16 @@ CHUNK: Final = b"p"
 ITEM: Final = b"i"
 """What the tool yields."""
 RETURNED: Final = b"v"
-"""The value, which of a generator is what it returned, and what was logged and attached."""
+"""The value, which for a generator is what it returned, and what was logged and attached."""
 RAISED: Final = b"x"
-"""What `told` says of the exception, and logs and attachments as above."""
+"""What `raised_answer` has of the exception, and logs and attachments as above."""
 STUCK: Final = b"s"
-"""What was returned or yielded says nothing as data, or is too large: in words, the name of its class, the reason."""
-LOST: Final = b"l"
+"""A returned or yielded value has no form as data, or is too large: a text, the name of its class, the reason."""
+UNREADABLE: Final = b"l"
 """The job cannot be read here: the reason."""
 
-_ANSWERS: Final = frozenset((RETURNED, RAISED, STUCK, LOST))
-_KINDS: Final = frozenset((READY, BEGUN, CHUNK, ITEM, RETURNED, RAISED, STUCK, LOST))
+_ANSWERS: Final = frozenset((RETURNED, RAISED, STUCK, UNREADABLE))
+_KINDS: Final = frozenset((READY, BEGUN, CHUNK, ITEM, RETURNED, RAISED, STUCK, UNREADABLE))
 # The kind, the id of the job, the size of what follows.
 _HEAD: Final = struct.Struct("!c8sQ")
 LAST: Final = struct.Struct("!8sd")
@@ -64,18 +64,18 @@ No thread has to wake for that.
 """
 NO_JOB: Final = bytes(8)
 MAX_CONTENT: Final = 1 << 30
-"""Bytes that a child may say at once."""
+"""Bytes of one frame of a child, at most."""
 _PIECE: Final = 1 << 20
 _ROOM: Final = 1 << 16
 """Bytes that are read at once: for more the system is asked for memory each time."""
 
 
 class UnexpectedFrameError(Exception):
-    """What came through the pipe is nothing that a child of ours says."""
+    """The pipe had something that is no frame of a child."""
 
 
 class Frame(NamedTuple):
-    """One thing said."""
+    """One message in the pipe."""
 
     kind: bytes
     job: bytes
@@ -120,7 +120,7 @@ class NearEnd:
         self._unsent.extend(map(memoryview, contents))
 
     def flush(self) -> bool:
-        """Send what fits in; whether that was all. What is for a child that has died is lost."""
+        """Send what fits in; whether that was all. Frames for a child that has died are dropped."""
         while self._unsent:
             try:
                 sent = self._end.send(self._unsent[0])
@@ -129,8 +129,8 @@ class NearEnd:
             except OSError:
                 self._unsent.clear()
                 return True
-            left = self._unsent[0][sent:]
-            self._unsent[:1] = [left] if left else []
+            unsent = self._unsent[0][sent:]
+            self._unsent[:1] = [unsent] if unsent else []
         return True
 
     def fill(self) -> bool:
@@ -172,7 +172,7 @@ class NearEnd:
         return kind in _ANSWERS and size <= len(self._heard) - _HEAD.size
 
     def is_quiet(self) -> bool:
-        """Whether all that was said has been taken."""
+        """Whether all frames that arrived have been taken."""
         try:
             return not self._heard and not self.fill()
         except EOFError:

@@ -102,7 +102,7 @@ class ProcessPool:
         inbox.put((self, run))
 
     def run(self, job: Job) -> Any:
-        """Run a job: what it comes to. This thread minds it itself if there is room, for it would only wait."""
+        """Run a job: its outcome. This thread minds it itself if there is room, for it would only wait."""
         run, inner = Run(self, job), getattr(self._minding, "now", False)
         with self._state:
             if self._closed:
@@ -214,7 +214,7 @@ class ProcessPool:
             if child.jobs != jobs or child not in self._resting:
                 return  # it has worked since then, or it has ended
             self._resting.remove(child)
-        child.hang_up()
+        child.request_end()
         child.bury(FAREWELL)
 
     def _over(self, run: Run) -> None:
@@ -238,7 +238,7 @@ class ProcessPool:
         for run in runs:
             run.stop(_CLOSED)
         for child in idle:
-            child.hang_up()
+            child.request_end()
         deadline = time.monotonic() + FAREWELL
         for child in idle:
             child.bury(max(0.0, deadline - time.monotonic()))

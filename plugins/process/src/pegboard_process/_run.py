@@ -1,4 +1,4 @@
-"""One call in a process: it is sent, heard, timed and ended by one thread at a time."""
+"""One call in a process. One thread at a time sends it, reads its answer, keeps its time and ends it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pegboard.inspection import function_kind
 from pegboard_process._child import GUARD, Child
 from pegboard_process._errors import ProcessDiedError, UnexpectedAnswerError
 from pegboard_process._future import JobFuture
-from pegboard_process._pipe import BEGUN, CHUNK, ITEM, JOB, LOST, NO_JOB, READY, UnexpectedFrameError
+from pegboard_process._pipe import BEGUN, CHUNK, ITEM, JOB, NO_JOB, READY, UNREADABLE, UnexpectedFrameError
 from pegboard_process._transfer import opened, pack, pass_on, unpack
 from pegboard_process._watch import Watch
 
@@ -62,7 +62,7 @@ class Pool(Protocol):
         """Let a thread mind it."""
 
     def leave_place(self) -> None:
-        """Let others have the place of a run that is over."""
+        """Give the place of a run that has ended to the next one."""
 
 
 @final
@@ -90,7 +90,7 @@ class Run:
         self._alarm: threading.Timer | None = None
 
     def promise(self) -> Run:
-        """Another thread will mind it, and tell its future."""
+        """Another thread will mind it, and complete its future."""
         self.future = JobFuture(partial(self.stop, CANCELLED))
         self.context = copy_context()
         return self
@@ -117,7 +117,7 @@ class Run:
         return True
 
     def _on_ready(self) -> None:
-        if self._is_left():
+        if self._take_from_loop():
             child = self._early
             if child is not None and child.has_answer():
                 self.mind()
@@ -125,8 +125,8 @@ class Run:
             else:
                 self.pool.hand_over(self)
 
-    def _is_left(self) -> bool:
-        """Take it from the loop: whether that had it still. Who is told so has to go on."""
+    def _take_from_loop(self) -> bool:
+        """Take the run from the event loop. Returns whether the loop had it; then the caller has to continue it."""
         with self._lock:
             watch, self._watch = self._watch, None
         if watch is not None:
@@ -134,7 +134,7 @@ class Run:
         return watch is not None
 
     def mind(self) -> None:
-        """Run the job and tell its future."""
+        """Run the job and complete its future."""
         if not self.future.running() and not self.future.set_running_or_notify_cancel():
             return
         try:
@@ -145,7 +145,7 @@ class Run:
             self.future.set_result(value)
 
     def result(self) -> Any:
-        """Run the job in this thread: what it comes to."""
+        """Run the job in this thread: its outcome."""
         while True:
             child, self._early = self._early, None
             has_it = child is not None
@@ -169,7 +169,7 @@ class Run:
                 self.pool.dismiss(self, child, usable=self._leave(child))
 
     def waited(self) -> Any:
-        """What it comes to, for who has no place to mind it."""
+        """Its outcome, for a caller that has no place to mind it."""
         with self.future.ended_by(self._job.token):
             return self.future.result()
 
@@ -179,7 +179,7 @@ class Run:
             self._stopped = self._stopped or reason
             if self._child is not None:
                 self._child.ring()
-        if self._is_left():
+        if self._take_from_loop():
             self.pool.hand_over(self)
 
     def _take(self, child: Child) -> None:
@@ -269,7 +269,7 @@ class Run:
             return not child.ready
         if not self._begun:
             self._look(child)
-        return child.ready and kind != BEGUN and self._begun is (kind != LOST)
+        return child.ready and kind != BEGUN and self._begun is (kind != UNREADABLE)
 
     def _look(self, child: Child) -> None:
         """Whether the function has been called: then its time runs since."""
@@ -303,7 +303,7 @@ class Run:
         return self._begun
 
     def _warn(self, child: Child) -> None:
-        """Let a tool that can hear it know that it is over, and give it a moment."""
+        """Tell a tool that takes its token that its time is over, and give it a moment."""
         if not self._listens and function_kind(self._job.function) != "generator":
             return
         child.cancel(self._id, self._stopped or _TIMED_OUT)

@@ -21,7 +21,7 @@ from pegboard_process._answer import reason_of
 from pegboard_process._carrier import carried
 from pegboard_process._data import decoded
 from pegboard_process._errors import RemoteError, UnexpectedAnswerError
-from pegboard_process._pipe import LOST, RAISED, STUCK
+from pegboard_process._pipe import RAISED, STUCK, UNREADABLE
 from pegboard_process._worker import job_call, job_emitter, job_token
 
 __all__ = ["installed_packs", "named", "opened", "pack", "pass_on", "unpack"]
@@ -60,21 +60,21 @@ def installed_packs(plugins: Plugins, *hooks: HookName) -> tuple[str, ...]:
 def pack(job: Job, packs: tuple[str, ...]) -> tuple[bytes, bool]:
     """A job as bytes, and whether it asks for its token. Raises `TransferError` saying what cannot be pickled."""
     args, kwargs = job.arguments()
-    asked: list[CancelToken] = []
+    tokens: list[CancelToken] = []
     header = pickle.dumps((job.call.id, job.call.name, job.emitter.heard, packs, carried()), _PROTOCOL)
     try:
         if _PLAIN.issuperset(map(type, args)) and _PLAIN.issuperset(map(type, kwargs.values())):
             return header + pickle.dumps((job.function, args, kwargs), _PROTOCOL), False
-        return header + _pickled((job.function, args, kwargs), job, asked), bool(asked)
+        return header + _pickled((job.function, args, kwargs), job, tokens), bool(tokens)
     except Exception as error:
         raise _blamed(job, args, kwargs, error) from error
 
 
-def _pickled(value: Any, job: Job, asked: list[CancelToken]) -> bytes:
+def _pickled(value: Any, job: Job, tokens: list[CancelToken]) -> bytes:
     def token(given: CancelToken) -> tuple[Any, ...]:
         if given is not job.token:
             raise TypeError("cannot pickle the CancelToken of another call")
-        asked.append(given)
+        tokens.append(given)
         return job_token, ()
 
     def emitter(given: Emitter) -> tuple[Any, ...]:
@@ -96,7 +96,7 @@ def _call(emitter: Emitter, call: ToolCall) -> tuple[Any, ...]:
 
 
 def _blamed(job: Job, args: tuple[Any, ...], kwargs: Mapping[str, Any], error: Exception) -> TransferError:
-    """What of a job it is that cannot be pickled. Parameters that the model does not know are named in details only."""
+    """The part of a job that cannot be pickled. Parameters that the model does not know are named in details only."""
     reason = _reason_against(job.function, job)
     if reason is not None:
         return TransferError("the function of this tool cannot be sent to a process", _details(reason, _FUNCTION))
@@ -133,7 +133,7 @@ def _details(reason: str, remedy: str) -> dict[str, str]:
 
 
 def opened(content: bytes) -> Any:
-    """What the process of a tool said. Raises `UnexpectedAnswerError` for what is no data."""
+    """The content of an answer. Raises `UnexpectedAnswerError` for what is no data."""
     try:
         return decoded(content)
     except ValueError:
@@ -141,7 +141,7 @@ def opened(content: bytes) -> Any:
 
 
 def pass_on(job: Job, content: bytes) -> None:
-    """Report a chunk: a block, and how far the work has come, if that was told."""
+    """Report a chunk: a block, and the progress if there is one."""
     answer = opened(content)
     block, *far = answer if isinstance(answer, list) and answer else (None,)
     has_progress = len(far) in (0, 2) and all(isinstance(each, int | float | None) for each in far)
@@ -157,7 +157,7 @@ def unpack(kind: bytes, content: bytes, job: Job) -> Any:
     """What a tool returned in its process; raises what it raised there, and `TransferError` for what cannot travel."""
     answer = opened(content)
     try:
-        if kind == LOST:
+        if kind == UNREADABLE:
             raise TransferError("this tool cannot be called in its process", _details(_text(answer), _FUNCTION))
         if kind == STUCK:
             what, cls, reason = map(_text, answer)

@@ -17,7 +17,7 @@ __all__ = ["Watch"]
 
 @final
 class Watch:
-    """How a loop hears one child, from its first job there on. Only in `close` is it for other threads too."""
+    """Watches one child for a loop, from the child's first job on. Other threads may call `close` only."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, fd: int) -> None:
         self._loop = loop
@@ -59,8 +59,8 @@ class Watch:
 
     def _arm(self) -> None:
         self._due = self._deadline
-        left = max(self._due - time.monotonic(), 0.0)
-        self._loop.call_later(left, self._ring, self._due)
+        delay = max(self._due - time.monotonic(), 0.0)
+        self._loop.call_later(delay, self._ring, self._due)
 
     def _ring(self, due: float) -> None:
         if due != self._due:

@@ -23,9 +23,9 @@ from pegboard_process._data import encoded
 from pegboard_process._pipe import (
     CHUNK,
     LAST,
-    LOST,
     NO_JOB,
     READY,
+    UNREADABLE,
     Frame,
     parts,
     read_frame,
@@ -40,7 +40,7 @@ FAREWELL: Final = 2.0
 
 @final
 class _Desk:
-    """What the job in hand can reach, and what it leaves behind for the call in the parent."""
+    """What the current job can use, and what it collects for the call in the parent."""
 
     session: Any = None  # it stays in the parent
 
@@ -49,7 +49,7 @@ class _Desk:
         self.token = token
         self.calls: list[ToolCall] = []
 
-    def left(self) -> tuple[list[str], list[Block]]:
+    def collected(self) -> tuple[list[str], list[Block]]:
         """Everything logged and attached."""
         logs = [str(line) for call in self.calls for line in call.logs]
         return logs, [block for call in self.calls for block in call.attachments]
@@ -110,7 +110,7 @@ class _Server:
         self._speaking = threading.Lock()
         self._taking = threading.Lock()
         self._now = NO_JOB
-        """The job in hand: nothing is said of any other."""
+        """The current job: only its messages are sent."""
         self._token = CancelToken()
         self._cancelled = NO_JOB, ""
         """The last job that was cancelled, and why: that may be heard of sooner than of the job itself."""
@@ -187,14 +187,14 @@ class _Server:
         try:
             function, args, kwargs = pickle.load(stream)  # noqa: S301 - as above
         except BaseException as error:  # noqa: BLE001 - importing the tool's module may raise anything
-            return LOST, encoded(reason_of(error))
+            return UNREADABLE, encoded(reason_of(error))
         self._surroundings.note()
         LAST.pack_into(self._page, 0, job, time.monotonic())
 
         def say(kind: bytes, content: bytes) -> None:
             self._say(job, kind, content)
 
-        return performed(partial(function, *args, **kwargs), Answers(function, packs), desk.token, say, desk.left)
+        return performed(partial(function, *args, **kwargs), Answers(function, packs), desk.token, say, desk.collected)
 
 
 def _leave_the_terminal() -> None:

@@ -1,8 +1,8 @@
 """What another backend needs that takes calls out of the program: the same answers, read with the same care.
 
-In the worker `performed` runs a function, and tells what it comes to as data; `reported` is what it emits, and
+In the worker `performed` runs a function, and gives its outcome as data; `reported` is what it emits, and
 `reason_of` an exception in a line. In the program `unpack` makes the outcome of the job of that, and `pass_on` passes
-a chunk on. `JobFuture` is what a job comes to. Values go by `encoded` and `opened`, traces by `carried` and `within`.
+a chunk on. `JobFuture` is the outcome of a job. Values go by `encoded` and `opened`, traces by `carried` and `within`.
 `Surroundings` are what a call leaves as it has found it.
 """
 
@@ -11,7 +11,7 @@ from pegboard_process._carrier import carried, within
 from pegboard_process._data import NotDataError, decoded, encoded
 from pegboard_process._errors import RemoteError, UnexpectedAnswerError
 from pegboard_process._future import JobFuture
-from pegboard_process._pipe import BEGUN, CHUNK, ITEM, LOST, RAISED, RETURNED, STUCK
+from pegboard_process._pipe import BEGUN, CHUNK, ITEM, RAISED, RETURNED, STUCK, UNREADABLE
 from pegboard_process._traces import Surroundings
 from pegboard_process._transfer import installed_packs, named, opened, pass_on, unpack
 
@@ -19,10 +19,10 @@ __all__ = [
     "BEGUN",
     "CHUNK",
     "ITEM",
-    "LOST",
     "RAISED",
     "RETURNED",
     "STUCK",
+    "UNREADABLE",
     "Answers",
     "JobFuture",
     "NotDataError",

@@ -1,4 +1,4 @@
-"""What stands inside a type that pydantic reads as a whole: Pegboard is told, since it never plans the parts."""
+"""The types inside a type that pydantic reads as a whole, for Pegboard, which does not plan these parts."""
 
 from __future__ import annotations
 

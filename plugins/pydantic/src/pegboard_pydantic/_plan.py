@@ -29,8 +29,8 @@ def build(annotation: Any, types: Types) -> TypePlan:
     adapter = _adapter(annotation)
     described = describe(adapter, annotation)
     types.contains(*inside(annotation, described.classes.values()))
-    said = promise(described, types, _known.setdefault(types, {}))
-    return evolve(judged(said, judge_of(adapter)), unstructure=writer(adapter, said.unstructure))
+    promised = promise(described, types, _known.setdefault(types, {}))
+    return evolve(judged(promised, judge_of(adapter)), unstructure=writer(adapter, promised.unstructure))
 
 
 def _adapter(annotation: Any) -> TypeAdapter[Any]:

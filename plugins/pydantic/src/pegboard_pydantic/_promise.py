@@ -193,8 +193,8 @@ class _Reader:
             if not isinstance(value, Mapping):
                 raise Mismatch
             given = {key: member for key, member in value.items() if key in known}
-            others = {key: extra.structure(member) for key, member in value.items() if key not in known}
-            return {**fixed.structure(given), **others}
+            surplus = {key: extra.structure(member) for key, member in value.items() if key not in known}
+            return {**fixed.structure(given), **surplus}
 
         if extra.schema:
             schema["additionalProperties"] = extra.schema

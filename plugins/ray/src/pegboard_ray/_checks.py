@@ -1,4 +1,4 @@
-"""What a tool has to be like to run in a worker, told when it is registered; and what it asks for."""
+"""Checks at registration whether a tool can run in a worker, and what resources it needs."""
 
 from __future__ import annotations
 
@@ -45,22 +45,22 @@ def check_remote(tool: Tool, targets: list[str]) -> None:
 
 def task_options(tool: Tool) -> dict[str, Any]:
     """The `resources` of a tool as options of a Ray task. Raises `RegistrationError` for what are none."""
-    asked = dict(tool.options.resources or {})
-    custom = asked.pop("resources", {})
-    found: dict[str, Any] = {name: asked.pop(name) for name in _COUNTED if name in asked}
-    counts = {**found, **asked, **custom} if isinstance(custom, Mapping) else {"resources": custom}
+    wanted = dict(tool.options.resources or {})
+    custom = wanted.pop("resources", {})
+    found: dict[str, Any] = {name: wanted.pop(name) for name in _COUNTED if name in wanted}
+    counts = {**found, **wanted, **custom} if isinstance(custom, Mapping) else {"resources": custom}
     for name, amount in counts.items():
         if isinstance(amount, bool) or not isinstance(amount, int | float) or amount < 0:
             raise RegistrationError(
                 f"tool {tool.name!r}: resources[{name!r}] is {amount!r}; write a number that is not negative, as in "
                 '{"num_cpus": 1, "num_gpus": 0, "memory": 2e9, "a_resource_of_your_own": 1}'
             )
-    return {**found, "resources": {**asked, **custom}} if asked or custom else found
+    return {**found, "resources": {**wanted, **custom}} if wanted or custom else found
 
 
 @cache
 def listens(tool: Tool) -> bool:
-    """Whether a tool can end by itself when it is told to."""
+    """Whether a tool can end by itself: it takes its token, or is a generator."""
     return function_kind(tool.function) == "generator" or any(
         parameter.source == "injected" and CancelToken in _kinds(parameter.annotation) for parameter in tool.params
     )
@@ -75,7 +75,7 @@ def _kinds(annotation: Any) -> set[type]:
 
 
 def path_of(function: Any) -> str:
-    """Where a function is to be found, as far as its names say it."""
+    """The import path of a function, by its names."""
     inner = getattr(function, "__func__", function)
     name = getattr(inner, "__qualname__", None) or type(function).__qualname__
     return f"{getattr(inner, '__module__', None) or type(function).__module__}:{name}"

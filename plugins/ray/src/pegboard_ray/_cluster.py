@@ -13,7 +13,7 @@ from ray.experimental.internal_kv import _internal_kv_del, _internal_kv_get
 from pegboard_ray import _worker
 from pegboard_ray._order import NAMESPACE
 
-__all__ = ["Cluster", "asked_of", "ids", "offered"]
+__all__ = ["Cluster", "ids", "needs_of", "offered"]
 
 _AHEAD: Final = 16
 """Chunks of a tool that were not taken yet; at so many the tool waits."""
@@ -47,9 +47,9 @@ class Cluster:
         return self._made[key].remote(parcel)
 
     def places(self, options: Mapping[str, Any]) -> bool:
-        """Whether any node has what a task asks for, be it in use or not."""
-        asked, nodes = asked_of(options), self.offered().values()
-        return any(all(node.get(name, 0) >= amount for name, amount in asked.items()) for node in nodes)
+        """Whether any node has the resources that a task needs, in use or not."""
+        needs, nodes = needs_of(options), self.offered().values()
+        return any(all(node.get(name, 0) >= amount for name, amount in needs.items()) for node in nodes)
 
     def offered(self) -> dict[str, dict[str, float]]:
         """What each living node has, by its name and the beginning of its id. Raises what Ray has instead."""
@@ -60,10 +60,10 @@ class Cluster:
         """How many of such tasks the nodes run at once, as of some seconds ago; 1 at least."""
         known, looked = self._room.get(shape, (0, -_FRESH))
         if time.monotonic() - looked >= _FRESH:
-            asked = asked_of(options)
+            needs = needs_of(options)
             with suppress(Exception):  # the cluster does not answer, which is no reason to send nothing
                 rooms = (
-                    min((node.get(name, 0) // amount for name, amount in asked.items()), default=1)
+                    min((node.get(name, 0) // amount for name, amount in needs.items()), default=1)
                     for node in self.offered().values()
                 )
                 known = int(sum(rooms))
@@ -71,7 +71,7 @@ class Cluster:
         return max(1, known)
 
     def note(self, task: str) -> str:
-        """Whose time was up in a task, so that its worker ended itself; empty if it ended for another reason."""
+        """The key of the call whose timeout made its worker end itself; empty if it ended for another reason."""
         with suppress(Exception):  # the cluster may have ended as a whole
             self._reach()
             note = _internal_kv_get(task.encode(), namespace=NAMESPACE)
@@ -81,8 +81,8 @@ class Cluster:
         return ""
 
 
-def asked_of(options: Mapping[str, Any]) -> dict[str, float]:
-    """What a task with these options takes of a node, by the names of resources."""
+def needs_of(options: Mapping[str, Any]) -> dict[str, float]:
+    """The resources that a task with these options needs, by their names."""
     counted = {_NAMES[name]: amount for name, amount in options.items() if name in _NAMES}
     found = {"CPU": 1, **counted, **options.get("resources", {})}
     return {name: amount for name, amount in found.items() if amount}

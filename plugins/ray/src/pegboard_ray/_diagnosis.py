@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 __all__ = ["diagnosis"]
 
 _PATIENCE: Final = 30.0
-Said: TypeAlias = tuple[str, str, str]
-"""How bad it is, what it is, and what to do."""
+Diagnosis: TypeAlias = tuple[str, str, str]
+"""The level, what it is, and what to do."""
 
 
-def diagnosis(settings: Settings) -> list[Said]:
-    """Sentences about the cluster; its nodes are asked what is installed there.
+def diagnosis(settings: Settings) -> list[Diagnosis]:
+    """Findings about the cluster; each node reports what is installed there.
 
     A Ray of this machine is not started for it. Raises `PegboardError` where there is none at the address.
     """
@@ -26,15 +26,15 @@ def diagnosis(settings: Settings) -> list[Said]:
         what = f"a first call starts a Ray on this machine, with {os.cpu_count()} CPUs, which ends with the toolkit"
         return [("note", what, "to use a cluster, say address in the settings of ray")]
     from pegboard_ray._cluster import ids, offered
-    from pegboard_ray._keeper import entered, left
+    from pegboard_ray._keeper import acquired, released
 
-    cluster = entered(settings)
+    cluster = acquired(settings)
     try:
         nodes = offered()
         found = [("note", f"the cluster at {settings.address} has {_counted(nodes)}", "nothing, if that is all of it")]
         return found + [each for name, node in sorted(ids().items()) for each in _differences(name, node)]
     finally:
-        left(cluster)
+        released(cluster)
 
 
 def _counted(nodes: dict[str, dict[str, float]]) -> str:
@@ -42,8 +42,8 @@ def _counted(nodes: dict[str, dict[str, float]]) -> str:
     return f"{len(nodes)} nodes with {cpus:g} CPUs and {gpus:g} GPUs"
 
 
-def _differences(name: str, node: str) -> list[Said]:
-    """Packs that are other ones on a node than here."""
+def _differences(name: str, node: str) -> list[Diagnosis]:
+    """A finding for packs whose versions on a node differ from those here."""
     import ray
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
@@ -60,8 +60,8 @@ def _differences(name: str, node: str) -> list[Said]:
                 "install pegboard-ray there",
             )
         ]
-    told = {each: (release, there.get(each, "none")) for each, release in here.items()}
-    other = [f"{ours} here, {theirs} there" for ours, theirs in told.values() if ours != theirs]
+    releases = {each: (release, there.get(each, "none")) for each, release in here.items()}
+    other = [f"{own} here, {remote} there" for own, remote in releases.values() if own != remote]
     if not other:
         return []
     return [("warning", f"{name} has other packs: {'; '.join(other)}", "install the same versions there")]

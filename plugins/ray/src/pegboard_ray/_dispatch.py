@@ -1,4 +1,4 @@
-"""Calls on their way to Ray: a bounded number at once, the others wait here."""
+"""Calls to Ray: a bounded number at once; further ones wait here."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, Final, final
 
 from pegboard import Job, PegboardError, describe_exception
-from pegboard_ray._cluster import Cluster, asked_of
+from pegboard_ray._cluster import Cluster, needs_of
 from pegboard_ray._errors import NoResourcesError, WorkerLostError
 from pegboard_ray._flight import Flight
-from pegboard_ray._keeper import entered, left
+from pegboard_ray._keeper import acquired, released
 from pegboard_ray._orders import Orders
 from pegboard_ray._run import Run
 
@@ -45,7 +45,7 @@ class Dispatcher:
         self._waiting: deque[Run] = deque()
         self._flying: set[Run] = set()
         self._cluster: Cluster | None = None
-        """None until it is there, and again when it is lost."""
+        """None until it is there, and again after it has ended."""
         self._closed = False
         self._follows = False
         """Whether an event loop launches what waits."""
@@ -81,7 +81,7 @@ class Dispatcher:
         return run
 
     def _shares(self, run: Run) -> bool:
-        """Whether a call may have a task together with others."""
+        """Whether a call may share a task with further calls."""
         return not run.is_alone and self._orders.together(run.job) > 1
 
     def _launch(self, runs: Sequence[Run], cluster: Cluster, *, here: bool = False) -> None:
@@ -132,7 +132,7 @@ class Dispatcher:
             raise
 
     def _following(self) -> tuple[Run, Cluster] | None:
-        """What a loop launches next; None if that is left to the thread."""
+        """What a loop launches next; None if the thread does it."""
         with self._state:
             room = len(self._flying) < self._settings.in_flight
             cluster = None if self._closed else self._cluster
@@ -159,12 +159,12 @@ class Dispatcher:
                 looked = time.monotonic()
                 self._look()
         if self._cluster is not None:
-            left(self._cluster)
+            released(self._cluster)
 
     def _entered(self) -> Cluster | None:
-        """Find or start Ray; where that fails, all that waits is told."""
+        """Find or start Ray; if that fails, every waiting call gets the error."""
         try:
-            cluster = entered(self._settings, self._lost)
+            cluster = acquired(self._settings, self._lost)
         except BaseException as error:  # noqa: BLE001 - the calls raise it
             with self._state:
                 refused = list(self._waiting)
@@ -177,7 +177,7 @@ class Dispatcher:
         return self._cluster
 
     def _lost(self, reason: str) -> None:
-        """The cluster is lost, with all that it runs; the next call finds or starts one."""
+        """The cluster has ended, with all that it runs; the next call finds or starts one."""
         with self._state:
             self._cluster = None
             runs = list(self._flying)
@@ -186,7 +186,7 @@ class Dispatcher:
             run.refuse(WorkerLostError(f"the Ray that {run.name} was running on is lost: {reason}"))
 
     def _next(self, until: float) -> list[Run] | None:
-        """What can be launched now; None when this is closed and nothing is left."""
+        """What can be launched now; None when this is closed and no call waits."""
         patience = math.inf
         with self._state:
             while not (self._closed and not self._flying):
@@ -254,8 +254,8 @@ class Dispatcher:
 
 def _no_resources(run: Run, offered: dict[str, dict[str, float]]) -> NoResourcesError:
     has = "; ".join(f"{name}: {', '.join(_amounts(each)) or 'nothing'}" for name, each in sorted(offered.items()))
-    asked = ", ".join(_amounts(asked_of(run.options)))
-    return NoResourcesError(f"no node of the Ray cluster has what {run.name} asks for ({asked}); there is {has}")
+    needs = ", ".join(_amounts(needs_of(run.options)))
+    return NoResourcesError(f"no node of the Ray cluster has what {run.name} asks for ({needs}); there is {has}")
 
 
 def _no_answer(run: Run, error: Exception) -> PegboardError:

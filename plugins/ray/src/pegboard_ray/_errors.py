@@ -1,4 +1,4 @@
-"""What can happen to a call on its way through a cluster."""
+"""Errors of calls in a cluster."""
 
 from __future__ import annotations
 

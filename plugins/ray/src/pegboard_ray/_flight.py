@@ -16,7 +16,7 @@ from pegboard_process.wire import UnexpectedAnswerError
 from pegboard_ray._cluster import Cluster
 from pegboard_ray._order import PUT_OFF, TOOK, Frame, frames, parcel
 from pegboard_ray._orders import Known
-from pegboard_ray._run import LOST, Run
+from pegboard_ray._run import LOSSES, Run
 
 __all__ = ["Flight"]
 
@@ -29,7 +29,7 @@ _numbers: Final = itertools.count(1)
 
 @final
 class Flight:
-    """The task of some calls of one tool. `again` takes those that have to begin anew: their task was lost."""
+    """The task of some calls of one tool. `again` takes calls that begin again because their task failed."""
 
     def __init__(self, cluster: Cluster, known: Known, again: Callable[[Run], None]) -> None:
         self._cluster = cluster
@@ -82,9 +82,9 @@ class Flight:
                     return None
 
     def _listen(self) -> None:
-        self._ref.future().add_done_callback(self._told)
+        self._ref.future().add_done_callback(self._on_done)
 
-    def _told(self, future: Future[bytes]) -> None:
+    def _on_done(self, future: Future[bytes]) -> None:
         """In a thread of Ray's, which must not wait: what takes longer goes on in another."""
         error = future.exception()
         if error is None:
@@ -117,7 +117,7 @@ class Flight:
 
     def _broken(self, error: BaseException) -> None:
         """Ray has no answer. A lone call has failed; of several it is unknown which, so each begins anew, alone."""
-        noted = self._cluster.note(self._key) if isinstance(error, LOST) else ""
+        noted = self._cluster.note(self._key) if isinstance(error, LOSSES) else ""
         for run in self._runs:
             if len(self._runs) > 1 and run.begins_anew(noted):
                 self._again(run)

@@ -1,4 +1,4 @@
-"""Ray as this process has it: started, joined or found with the first toolkit that needs it, left with the last one."""
+"""Ray in this process: started, joined or found for the first toolkit that needs it, released with the last one."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from pegboard_ray._cluster import Cluster
 if TYPE_CHECKING:
     from pegboard_ray._settings import Settings
 
-__all__ = ["entered", "left"]
+__all__ = ["acquired", "released"]
 
 _LOOKS: Final = 1.0
 """Seconds between two looks at whether the cluster is there."""
@@ -50,10 +50,10 @@ _late: _Keeper | None = None
 _SHUT: Final = "the program has shut it down"
 
 
-def entered(settings: Settings, lose: Callable[[str], object] = lambda reason: None) -> Cluster:
+def acquired(settings: Settings, lose: Callable[[str], object] = lambda reason: None) -> Cluster:
     """Use the Ray of this process, which is started or joined if there is none. Raises `PegboardError`.
 
-    `lose` is called with the reason, in another thread, if the cluster is lost.
+    `lose` is called with the reason, in another thread, if the cluster ends.
     """
     global _kept, _late  # noqa: PLW0603 - there is one Ray in a process
     with _lock:
@@ -76,12 +76,12 @@ def entered(settings: Settings, lose: Callable[[str], object] = lambda reason: N
         return cluster
 
 
-def left(cluster: Cluster) -> None:
-    """Use it no more; with its last user ends what this module has begun."""
+def released(cluster: Cluster) -> None:
+    """End the use of it. With its last user, a Ray that this module has started or joined ends."""
     global _kept  # noqa: PLW0603 - as above
     with _lock:
         if _kept is None or _kept.users.pop(cluster, None) is None:
-            return  # it was lost, and another may be there by now
+            return  # it has ended, and there may be another one by now
         if not _kept.users:
             _kept.end()
             _kept = None
@@ -98,7 +98,7 @@ class _Keeper:
         self.is_lost = False
         self._settings = settings
         self._over = threading.Event()
-        self._gone = threading.Event()
+        self._ended = threading.Event()
         self._begun: Future[None] = Future()
         self._addresses: dict[str, str] = {}
         if not self.is_ours:
@@ -116,18 +116,18 @@ class _Keeper:
     @property
     def is_late(self) -> bool:
         """Whether it still tries to begin, though no caller waits for it any more."""
-        return not self._gone.is_set()
+        return not self._ended.is_set()
 
     def refuse_other(self, settings: Settings) -> None:
         """Raises `PegboardError` for a toolkit that asks for another Ray than this process has."""
-        ours, asked = self._settings.address if self.is_ours else "", settings.address
-        if asked == ours or (_is_local(settings) and (self.is_started or not self.is_ours)):
+        ours, wanted = self._settings.address if self.is_ours else "", settings.address
+        if wanted == ours or (_is_local(settings) and (self.is_started or not self.is_ours)):
             return
         here = ray.get_runtime_context().gcs_address
-        if asked is not None and here in (asked, _resolved(asked)):
+        if wanted is not None and here in (wanted, _resolved(wanted)):
             return
         raise PegboardError(
-            f"the address of this toolkit's Ray is {asked!r}, and this process uses the Ray at {here!r} already, for "
+            f"the address of this toolkit's Ray is {wanted!r}, and this process uses the Ray at {here!r} already, for "
             f"which {_origin(self)}; a process has one Ray: give its toolkits the same address, or use two processes"
         )
 
@@ -143,7 +143,7 @@ class _Keeper:
     def end(self) -> None:
         """End what was begun; returns when it has ended."""
         self._over.set()
-        self._gone.wait()
+        self._ended.wait()
 
     def _keep(self) -> None:
         try:
@@ -166,7 +166,7 @@ class _Keeper:
                 ray.shutdown()
         finally:
             driver._worker_logs_enabled = True
-            self._gone.set()
+            self._ended.set()
 
     def _begin(self) -> None:
         if self.is_ours:
@@ -265,11 +265,11 @@ def _environment() -> Iterator[None]:
     Its token is in there, for else Ray writes one into the home directory, and every cluster asks for it from then on.
     Workers import from where this program does. Ray's usage reports are switched off.
     """
-    told = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_TOKEN": _TOKEN, **os.environ}
-    told["PYTHONPATH"] = os.pathsep.join(filter(os.path.isdir, sys.path))
+    variables = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_TOKEN": _TOKEN, **os.environ}
+    variables["PYTHONPATH"] = os.pathsep.join(filter(os.path.isdir, sys.path))
     names = ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_USAGE_STATS_ENABLED", "PYTHONPATH")
     before = {name: os.environ.get(name) for name in names}
-    os.environ.update({name: told[name] for name in names if name in told})
+    os.environ.update({name: variables[name] for name in names if name in variables})
     try:
         yield
     finally:

@@ -1,4 +1,4 @@
-"""What a worker is told to do, and how its answer is framed: bytes both ways, and nothing that is pickled."""
+"""Orders to workers, and the frames of their answers: bytes both ways, and nothing that is pickled."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ TOOK: Final = b"s"
 """The last of all: the seconds that the task took, as text."""
 
 Frame: TypeAlias = tuple[bytes, bytes]
-"""Something said: its kind and its content."""
+"""A message: its kind and its content."""
 
 _ORDER: Final = b"o"
 _HEAD: Final = struct.Struct("!cQ")
@@ -97,12 +97,12 @@ def unpacked(data: bytes) -> tuple[str, list[Order]] | None:
 
 
 def framed(kind: bytes, content: bytes) -> bytes:
-    """Something said, as bytes that can follow each other."""
+    """A message, as bytes that can follow each other."""
     return _HEAD.pack(kind, len(content)) + content
 
 
 def frames(data: bytes) -> Iterator[Frame]:
-    """What was said, one after another. Raises ValueError for what is nothing of the kind."""
+    """The messages in these bytes. Raises ValueError for bytes that are no messages."""
     start = 0
     while start < len(data):
         try:

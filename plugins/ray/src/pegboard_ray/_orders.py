@@ -1,4 +1,4 @@
-"""A job as what a worker is told: data alone, with errors that say what cannot leave the program."""
+"""A job as an order to a worker: data alone, with errors that say what cannot leave the program."""
 
 from __future__ import annotations
 
@@ -37,12 +37,13 @@ class Pace:
     def __init__(self, tool: Tool, *, listens: bool) -> None:
         hints = tool.hints
         harmless = hints.read_only is True if hints.idempotent is None else hints.idempotent
-        # What a lost task has not answered is begun again; and who can be told to end is told alone.
+        # Calls that a failed task has not answered begin again. Calls of a tool that can end by itself have a task
+        # each.
         self._shares = harmless and not listens
         self._seconds = self._calls = 0.0
 
     def took(self, seconds: float, calls: int) -> None:
-        """Hear what the calls of a task took; what was long ago counts less."""
+        """Record how long the calls of a task took; older records count less."""
         self._seconds = self._seconds * 0.9 + seconds
         self._calls = self._calls * 0.9 + calls
 

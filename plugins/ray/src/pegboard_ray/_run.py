@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, Final, final
 
 import ray
-from ray import exceptions as lost
+from ray import exceptions
 
 from pegboard import Job, PegboardError, describe_exception
 from pegboard_process.wire import BEGUN, CHUNK, ITEM, JobFuture, UnexpectedAnswerError, opened, pass_on, unpack
@@ -23,24 +23,24 @@ from pegboard_ray._errors import MismatchError, OutOfMemoryError, WorkerLostErro
 from pegboard_ray._order import LATE, MISMATCH, Frame, frames
 from pegboard_ray._orders import Known, written
 
-__all__ = ["LOST", "Run"]
+__all__ = ["LOSSES", "Run"]
 
 _keys: Final = map(str, itertools.count(1))
 _SHORT: Final = 1 << 16
 """Bytes of an answer that an event loop may read itself."""
 _CANCELLED: Final = "the call was cancelled"
-LOST: Final = (
-    lost.WorkerCrashedError,
-    lost.NodeDiedError,
-    lost.LocalRayletDiedError,
-    lost.ObjectLostError,
-    lost.RaySystemError,
+LOSSES: Final = (
+    exceptions.WorkerCrashedError,
+    exceptions.NodeDiedError,
+    exceptions.LocalRayletDiedError,
+    exceptions.ObjectLostError,
+    exceptions.RaySystemError,
 )
 
 
 @final
 class Run:
-    """A job at Ray. `over` is told when nothing of it is there any more."""
+    """A job at Ray. `over` is called when it has ended."""
 
     def __init__(self, job: Job, grace: float, over: Callable[[Run], None]) -> None:
         self.future = JobFuture(partial(self.stop, _CANCELLED))
@@ -155,7 +155,7 @@ class Run:
         stream = self._stream()
         try:
             value = self._heard(stream)
-        except lost.RayError as error:
+        except exceptions.RayError as error:
             self._lose(error)
         except CancelledError as error:
             self.stop(str(error))  # drawing heard of it sooner, and a worker is still at it
@@ -262,15 +262,15 @@ class Run:
         return unpack(kind, content, self.job)
 
     def broken(self, error: BaseException, noted: str) -> None:
-        """Say why Ray has no answer; `noted` is the key of the call whose time was up."""
-        if isinstance(error, lost.OutOfMemoryError):
+        """End it with the reason why Ray has no answer; `noted` is the key of the call whose time was up."""
+        if isinstance(error, exceptions.OutOfMemoryError):
             what = f"the worker of {self.name} was ended, for its node has no memory left"
             made: BaseException = OutOfMemoryError(what)
         elif noted == self._key:
             made = self.job.timed_out()
-        elif isinstance(error, LOST):
+        elif isinstance(error, LOSSES):
             made = WorkerLostError(f"the worker of {self.name} was lost before the tool ended ({type(error).__name__})")
-        elif isinstance(error, lost.TaskCancelledError):
+        elif isinstance(error, exceptions.TaskCancelledError):
             made = WorkerLostError(f"the task of {self.name} was cancelled in the cluster")
         else:
             what = f"no worker could run {self.name}: {type(error).__name__}: {describe_exception(error)}"

@@ -26,10 +26,10 @@ class Settings:
     secrets: bool = False
     """Whether `Secret` presets may leave the program."""
     in_flight: int = attrs.field(default=256, validator=attrs.validators.ge(1))
-    """Calls that Ray has at once; the others wait in the program."""
+    """Calls that Ray has at once; further ones wait in the program."""
     patience: float = attrs.field(default=20.0, validator=attrs.validators.ge(0))
     """Seconds that a cluster has for getting the resources that no node has; a Ray on this machine has none."""
     grace: float = attrs.field(default=0.5, validator=attrs.validators.ge(0))
-    """Seconds that a tool has for ending by itself if it asked for its token, or yields: then it is killed."""
+    """Seconds in which a tool that takes its token, or yields, may end by itself. Then it is killed."""
     options: dict[str, Any] = attrs.field(factory=dict)
     """More for `ray.init`, such as `num_cpus` and `object_store_memory` of a Ray on this machine."""

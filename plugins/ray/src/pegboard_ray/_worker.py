@@ -18,8 +18,8 @@ from pegboard import Chunk, ExecutionPolicy, Job, PegboardError, Tool, Toolkit
 from pegboard_process.wire import (
     BEGUN,
     CHUNK,
-    LOST,
     RETURNED,
+    UNREADABLE,
     Answers,
     Surroundings,
     encoded,
@@ -36,11 +36,11 @@ from pegboard_ray._watchdog import Watchdog
 __all__ = ["release_of", "run_calls", "stream_call"]
 
 _ROOM: Final = 16
-"""Things said that may wait for Ray to take them; a tool that says one more waits."""
+"""Messages that may wait for Ray to take them; a tool that sends one more waits."""
 _PIECE: Final = 1 << 20
-"""Bytes that are sent at once, where there is more to say."""
+"""Bytes that are sent at once, if more messages wait."""
 _LONG: Final = 0.05
-"""Seconds after which the other calls of a task are left to other tasks."""
+"""Seconds after which the remaining calls of a task go to other tasks."""
 _POLICY: Final = ExecutionPolicy(timeout=None, max_attempts=1)
 _PLACES: Final = ("inline", "process", "ray", "thread")
 
@@ -49,10 +49,10 @@ _watchdog: Final = Watchdog()
 
 def run_calls(parcel: bytes) -> bytes:
     """Run calls to their ends, one after another: their answers. What the tool reports meanwhile is dropped."""
-    told = unpacked(parcel)
-    if told is None:
+    opened = unpacked(parcel)
+    if opened is None:
         return _refusal()
-    wanted, orders = told
+    wanted, orders = opened
     with suppress(Exception):  # each call tells what is wrong; to assemble a toolkit is none of their time
         _found(wanted)
     answers, begun = [], time.monotonic()
@@ -65,12 +65,12 @@ def run_calls(parcel: bytes) -> bytes:
 
 
 def stream_call(parcel: bytes) -> Iterator[bytes]:
-    """Run a call, and give what it says as it comes; its answer is the last."""
-    told = unpacked(parcel)
-    if told is None:
+    """Run a call, and yield its messages; its answer is the last."""
+    opened = unpacked(parcel)
+    if opened is None:
         yield _refusal()
         return
-    wanted, (order,) = told
+    wanted, (order,) = opened
     outgoing: queue.Queue[bytes | None] = queue.Queue(_ROOM)
     work = _Work(wanted, order, lambda kind, content: outgoing.put(framed(kind, content)))
 
@@ -107,7 +107,7 @@ def _piece(outgoing: queue.Queue[bytes | None]) -> tuple[bytes, bool]:
 
 
 def release_of(distribution: str | None) -> str:
-    """A distribution and its version, as it is told to people."""
+    """A distribution and its version, for messages."""
     with suppress(Exception):
         return f"{distribution} {version(distribution)}" if distribution else "the program"
     return f"{distribution} (not installed)"
@@ -128,7 +128,7 @@ class _Work:
         self._say = say
         self._job: Job | None = None
         self._reason = ""
-        self._kind, self._content = LOST, encoded("it did not run")
+        self._kind, self._content = UNREADABLE, encoded("it did not run")
 
     def stop(self, reason: str) -> None:
         """Let the tool know that its call is over."""
@@ -147,7 +147,7 @@ class _Work:
         except _MismatchError as error:
             return framed(MISMATCH, str(error).encode())
         except BaseException as error:  # noqa: BLE001 - the packs of this worker, and modules of the program
-            return framed(LOST, encoded(reason_of(error)))
+            return framed(UNREADABLE, encoded(reason_of(error)))
         return framed(self._kind, self._content)
 
     @property
@@ -168,7 +168,7 @@ class _Work:
         answers = Answers(job.function, types)
         self._say(BEGUN, b"")
 
-        def left() -> Any:
+        def collected() -> Any:
             return job.call.logs, job.call.attachments
 
         grace = self._order.grace if listens(job.tool) else 0.0
@@ -176,7 +176,7 @@ class _Work:
         surroundings.note()
         with _watchdog.watching(self._order.timeout, self._order.key, job.token, grace) as is_late:
             self._kind, self._content = performed(
-                partial(job.function, *args, **kwargs), answers, job.token, self._say, left
+                partial(job.function, *args, **kwargs), answers, job.token, self._say, collected
             )
         surroundings.restore()
         if is_late():
@@ -289,15 +289,15 @@ class _Board:
 
 @cache
 def _found(wanted: str) -> tuple[_Board, str]:
-    """The board that has a tool, and the tool's name there. Raises what `_Board` does."""
+    """The toolkit that has a tool, and the tool's name there. Raises what `_Board` does."""
     order = Wanted(*json.loads(wanted))
     board = _board(tuple(order.packs), tuple(order.types), tuple(order.targets), tuple(order.groups))
     return board, board.tool(order).name
 
 
 @cache
-def _board(*told: tuple[str, ...]) -> _Board:
-    packs, types, targets, groups = told
+def _board(*parts: tuple[str, ...]) -> _Board:
+    packs, types, targets, groups = parts
     return _Board(packs, types, list(targets), list(groups))
 
 

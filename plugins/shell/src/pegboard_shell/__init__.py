@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import attrs
 
-import pegboard
+from pegboard import hookimpl
 from pegboard_shell._policy.decision import Decision, Verdict
 from pegboard_shell._settings import Limits, Settings
 from pegboard_shell._tools import ShellTools
@@ -14,13 +14,13 @@ from pegboard_shell._tools import ShellTools
 __all__ = ["Decision", "Limits", "Settings", "ShellTools", "Verdict", "provide_tools", "settings_type"]
 
 
-@pegboard.hookimpl
+@hookimpl
 def settings_type() -> type[Settings]:
     """The pack's settings."""
     return Settings
 
 
-@pegboard.hookimpl
+@hookimpl
 def provide_tools(settings: Settings) -> Iterable[ShellTools]:
     """The shell tool as it is configured; as it comes it asks before every command."""
     return [ShellTools(**attrs.asdict(settings, recurse=False))]

@@ -125,7 +125,7 @@ def report(outcome: Outcome, confined: Confined, *, timeout: float, argv: tuple[
         "duration": outcome.duration,
         "sandbox": confined.sandbox,
         "argv": list(argv),
-        "left_running": outcome.left,
+        "left_running": outcome.unended,
     }
     if outcome.timed_out:
         return _ended(data, Status.TIMEOUT, "timeout", f"timed out after {timeout:g} s")

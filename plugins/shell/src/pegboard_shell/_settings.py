@@ -1,4 +1,4 @@
-"""Settings: what the shell tool takes from a configuration, and the limits of what a command uses up."""
+"""Settings: the configuration of the shell tool, and the limits of commands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Surroundings: everything that a command runs with but for the command itself."""
+"""Surroundings: everything that a command runs with, except the command."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class ShellTools:
     network to it, `readable` shows more of the private places. `timeout` is in seconds, for commands whose call gives
     none, and `max_timeout` the longest that a call may ask for; `grace` the seconds between TERM and KILL; `max_output`
     how many bytes of each output are kept. Raises OSError for a `base_dir` that is no directory, ValueError for values
-    that cannot be meant.
+    that are invalid.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class ShellTools:
         return self.decide(command).verdict is Verdict.ALLOW
 
     def decide(self, command: str) -> Decision:
-        """What would become of this command now, why, and which arguments would be run. Nothing is started."""
+        """The decision about this command now, the reason, and the arguments that would be run. Nothing is started."""
         decision = self._policy.decide(command)
         if self._shell and decision.verdict is Verdict.ASK and self._is_confined():
             return attrs.evolve(decision, verdict=Verdict.ALLOW)  # a shell needs approval or a sandbox
@@ -178,13 +178,13 @@ class ShellTools:
     async def _run(
         self,
         command: str,
-        asked_for: float | None,
+        requested: float | None,
         emitter: Emitter | None = None,
         *,
         in_toolkit: bool = False,
         edited: bool = False,
     ) -> ToolResult:
-        seconds = self._timeout if asked_for is None else asked_for
+        seconds = self._timeout if requested is None else requested
         if not 0 < seconds <= self._max_timeout:
             most = f"{self._max_timeout:g} s"
             return refused(Status.INVALID, "timeout", f"timeout must be above 0 and at most {most}, not {seconds!r}")
@@ -195,14 +195,14 @@ class ShellTools:
         # A toolkit has asked for approval by now, or knows that none is needed.
         approved = edited or (in_toolkit and self._approve is None)
         if decision.verdict is Verdict.ASK and not approved:
-            sent: dict[str, Any] = {"command": command} | ({} if asked_for is None else {"timeout": asked_for})
+            sent: dict[str, Any] = {"command": command} | ({} if requested is None else {"timeout": requested})
             answer = await self._answer(decision, sent)
             if answer.decision == "deny":
                 return _not_run(answer.reason)
             if answer.arguments is not None:  # what is denied stays denied, even after an edit
                 sent |= answer.arguments
-                command, asked_for = str(sent["command"]), sent.get("timeout")
-                return await self._run(command, asked_for, emitter, in_toolkit=in_toolkit, edited=True)
+                command, requested = str(sent["command"]), sent.get("timeout")
+                return await self._run(command, requested, emitter, in_toolkit=in_toolkit, edited=True)
         if decision.verdict is Verdict.INVALID:
             return refused(Status.INVALID, "command", decision.reason)
         if decision.verdict is Verdict.DENY:
@@ -211,7 +211,7 @@ class ShellTools:
 
     async def _answer(self, decision: Decision, arguments: Mapping[str, Any]) -> Approval:
         if not callable(self._approve):
-            remedy = "ShellTools(allow=[...]) lists what runs unasked, approve= says who is asked"
+            remedy = "ShellTools(allow=[...]) lists what runs without approval, approve= is the function that approves"
             return Approval.deny(f"{decision.reason}, and there is no approver (to allow it: {remedy})")
         tool = Tool.from_function(self._execute, name=NAME)
         return await _consent(self._approve, ApprovalRequest(tool, "", dict(arguments), decision.reason))
@@ -223,7 +223,7 @@ class ShellTools:
 
 
 async def _consent(approver: Approver, request: ApprovalRequest) -> Approval:
-    """The approver's answer; whatever is no clear yes is a no. One that is not async holds up the event loop."""
+    """The approver's answer; anything but a clear yes is a no. An approver that is not async blocks the event loop."""
     try:
         answer = approver(request)
         answer = await answer if isawaitable(answer) else answer
@@ -240,7 +240,7 @@ def _not_run(reason: str) -> ToolResult:
 
 def _check(approve: object, sandbox: str, **amounts: Any) -> None:
     if approve is True:
-        raise ValueError("approve takes a function that is asked, or False; allow= lists what runs unasked")
+        raise ValueError("approve takes a function that approves, or False; allow= lists what runs without approval")
     if sandbox not in MODES:
         raise ValueError(f"sandbox takes one of {', '.join(MODES)}, not {sandbox!r}")
     for name, amount in amounts.items():

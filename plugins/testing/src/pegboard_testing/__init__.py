@@ -1,7 +1,7 @@
 """What a pack's tests need.
 
-Installed distributions without an installer, toolkits of their own, a model that makes written calls, alone and behind
-a server, and one check for everything that a pack should be. `pegboard_testing.fixtures` makes pytest fixtures of them.
+Distributions that are installed without an installer, isolated toolkits, a scripted model, alone and behind a server,
+and one check of everything that a pack should be. `pegboard_testing.fixtures` makes pytest fixtures of them.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = [
     "isolated_toolkit",
 ]
 
-# Loaded when they are asked for: pytest imports this package in every project of an environment, for its fixtures.
+# Loaded on first use: pytest imports this package in every project of an environment, for its fixtures.
 _HOMES = {
     "Broken": "_scripted_server",
     "Failing": "_scripted_server",

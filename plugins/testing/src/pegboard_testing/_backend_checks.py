@@ -1,4 +1,4 @@
-"""Conformance of backends: what every one of them owes to a toolkit, checked in one go."""
+"""Conformance of backends: what every backend has to do for a toolkit, checked in one call."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ CHECKS: Final = (
     "closing",
     "leftovers",
 )
-"""Everything that is looked at, in this order."""
+"""All checks, in their order."""
 
 _CROWD: Final = 80
 """Calls at once that should leave some waiting; a backend that runs them all has no queue to look at."""
@@ -46,7 +46,7 @@ _FLOOD: Final = 400, 100_000
 _BIG: Final = 8_000_000
 _SECRET: Final = "conformance-secret-0123456789abcdef"  # noqa: S105 - made up
 _STILL: Final = 0.5
-"""Seconds in which something that goes on would have been seen to."""
+"""Seconds in which work that still goes on would show."""
 
 
 def assert_backend_conforms(
@@ -57,7 +57,7 @@ def assert_backend_conforms(
     only: Iterable[str] = CHECKS,
     patience: float = 60.0,
 ) -> None:
-    """Raise AssertionError with everything that this backend should do otherwise, each with its remedy.
+    """Raise AssertionError with everything that is wrong with this backend, each with its remedy.
 
     `backend` is a backend, what makes one, or the name of one: a toolkit's own, or that of the plugin of that name or
     of `plugins`. Checked are: results, errors with their type and traceback, chunks in their order and no faster than
@@ -66,7 +66,7 @@ def assert_backend_conforms(
     call runs, and that nothing is left then; `only` picks from `CHECKS`. `settings` are those of the toolkit;
     `patience` is how many seconds anything may take. All checks together take some ten seconds.
 
-    Raises ValueError for a check that there is not.
+    Raises ValueError for an unknown check.
     """
     found = backend_conformance(backend, plugins=plugins, settings=settings, only=only, patience=patience)
     if found:
@@ -93,7 +93,7 @@ def backend_conformance(
         own = made in ("thread", "inline")
         plugins = () if own else [made if isinstance(made, str) else _Plugin(made)]
     with without_environment(), tempfile.TemporaryDirectory() as folder:
-        toolkit = Toolkit(plugins=list(plugins), settings=_told(made, plugins, settings or {}))
+        toolkit = Toolkit(plugins=list(plugins), settings=_settings_for(made, plugins, settings or {}))
         suite = _Suite(toolkit, _name(made), Path(folder), patience)
         try:
             found = list(suite.findings(chosen))
@@ -106,8 +106,8 @@ def backend_conformance(
     return found
 
 
-def _told(backend: Any, plugins: Iterable[Any], settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings; a backend that takes import paths, for its workers to find tools, is told those of the checks."""
+def _settings_for(backend: Any, plugins: Iterable[Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings. A backend whose workers find tools by import paths gets the paths of the checks' tools."""
     found = {name: dict(section) for name, section in settings.items()}
     if backend in plugins and isinstance(backend, str):
         with Toolkit(plugins=[backend]) as probe:
@@ -143,7 +143,7 @@ class _Suite:
         self._backend = backend
         self._folder = folder
         self._patience = patience
-        # Said, so that no toolkit runs a tool in the caller's own thread that need not.
+        # Given explicitly, so that no toolkit runs a tool in the caller's own thread.
         self._policy = ExecutionPolicy(timeout=patience)
         self._here = Toolkit(plugins=())
         self._elsewhere = self._inline = False
@@ -155,7 +155,7 @@ class _Suite:
         return bool(getattr(self._toolkit_backend(), "remote", False))
 
     def findings(self, only: Iterable[str]) -> Iterator[Finding]:
-        """What is wrong; a check that does not return or raises is wrong too."""
+        """What is wrong. A check that does not return, or that raises, is a finding too."""
         self._here.register(tool(backend="thread")(tools.give))  # marked anew each time
         try:
             self._toolkit.register(*(tool(backend=self._backend)(each) for each in tools.TOOLS))
@@ -229,9 +229,11 @@ class _Suite:
         if "raise OddError(text)" not in trace:
             remedy = "bring the traceback along as text, for instance as the cause"
             yield Finding("errors", "the traceback does not show where the tool raised", remedy)
-        told = self._call("refuse", text=text)
-        if (told.status, told.text) != (Status.ERROR, text):
-            yield Finding("errors", f"a ToolError reads {told.text!r}, not {text!r}", "end the future with a ToolError")
+        refused = self._call("refuse", text=text)
+        if (refused.status, refused.text) != (Status.ERROR, text):
+            yield Finding(
+                "errors", f"a ToolError reads {refused.text!r}, not {text!r}", "end the future with a ToolError"
+            )
 
     def _chunks(self) -> Iterator[Finding]:
         heard: list[str] = []
@@ -393,8 +395,8 @@ class _Suite:
                 remedy = "name the parameter and the remedy, and nothing of the value"
                 yield Finding("secrets", "a secret preset is refused without saying why", remedy)
             return
-        result, told = self._call("use_secret"), self._call("tell_secret")
-        shown = f"{told!r} {told.text} {told.error!r} {told.error and told.error.message} {told.to_dict()}"
+        result, ended = self._call("use_secret"), self._call("tell_secret")
+        shown = f"{ended!r} {ended.text} {ended.error!r} {ended.error and ended.error.message} {ended.to_dict()}"
         if _SECRET in shown:
             yield Finding("secrets", "a secret shows in the result of a tool that raises", "keep str(error) as it is")
         if result.status is not Status.SUCCESS:
@@ -449,7 +451,7 @@ def _size_of(place: Path) -> int:
 
 @final
 class _Resources:
-    """What this process has now: threads, children and open files, but for what Python itself keeps."""
+    """Threads, children and open files of this process, without those that Python itself keeps."""
 
     def __init__(self) -> None:
         self._threads = set(threading.enumerate())
@@ -457,7 +459,7 @@ class _Resources:
         self._files = _files()
 
     def left(self, patience: float, *, files: bool) -> list[str]:
-        """What is there beyond that, once it had `patience` seconds to go; `files` if they are looked at."""
+        """What exists beyond that after `patience` seconds; `files` says whether open files count."""
         end = time.monotonic() + patience
         while (found := self._beyond(files=files)) and time.monotonic() < end:
             time.sleep(0.05)

@@ -1,4 +1,4 @@
-"""Conformance: what every pack should be, checked in one go."""
+"""Conformance: what every pack should be, checked in one call."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["BUDGET", "assert_conforms", "conformance"]
 BUDGET: Final = 40
 """Modules that loading a pack may import beyond the core's: enough for its own, too few for any heavy library."""
 
-_ASKED: tuple[HookName, ...] = ("provide_commands",)
+_COMMANDS: tuple[HookName, ...] = ("provide_commands",)
 
 
 def assert_conforms(
@@ -33,7 +33,7 @@ def assert_conforms(
     context: Any = (),
     run_examples: bool = True,
 ) -> None:
-    """Raise AssertionError with everything that this pack should do otherwise, each with its remedy.
+    """Raise AssertionError with everything that is wrong with this pack, each with its remedy.
 
     `plugin` is a module, a plugin object, or the name of an installed plugin. Checked are: that it loads without a
     word, its hooks, that loading imports at most `budget` modules beyond the core's (in a fresh interpreter); that
@@ -69,7 +69,7 @@ def _check(
     pack = _pack(plugin)
     section = {pack: settings} if settings else {}
     with isolated_toolkit(plugin, settings=section, approver=lambda _: True) as toolkit:
-        for hook in _ASKED:
+        for hook in _COMMANDS:
             plugins_of(toolkit).contributions(hook)
         broken = [Finding("loading", problem, "see what it says") for problem in toolkit.problems]
         yield from broken

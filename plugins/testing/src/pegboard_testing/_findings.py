@@ -1,4 +1,4 @@
-"""What a conformance check found, and how it is told."""
+"""What a conformance check found, as data and as text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["Finding", "message"]
 
 @frozen(order=True)
 class Finding:
-    """One thing that a pack should do otherwise: the `check` that found it, what it is, and what to do."""
+    """One thing that is wrong: the `check` that found it, what it is, and what to do."""
 
     check: str
     what: str

@@ -1,4 +1,4 @@
-"""A model that makes the calls that a test wrote down."""
+"""A model that makes the calls of a script."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from pegboard import Session, Toolkit, ToolResult
 __all__ = ["ScriptedModel", "Turn"]
 
 Call: TypeAlias = tuple[str, Any]
-Said: TypeAlias = str | Call | list[str | Call]
-Step: TypeAlias = "Said | Callable[[ScriptedModel], Said]"
+Content: TypeAlias = str | Call | list[str | Call]
+Step: TypeAlias = "Content | Callable[[ScriptedModel], Content]"
 
 
 @final
@@ -28,7 +28,7 @@ class Turn:
 
 @final
 class ScriptedModel:
-    """Stands for a model in tests: makes written calls, turn by turn, and records what came back.
+    """Stands for a model in tests: makes scripted calls, turn by turn, and records the results.
 
     A step is a call `("roll", {"sides": 6})`, the bare name of a tool, a list of calls that are made at once, or a
     function of this model that returns one of these, for what depends on earlier results.
@@ -67,8 +67,8 @@ class ScriptedModel:
         return self.results
 
     def _calls(self, step: Step) -> list[Call]:
-        said = step(self) if callable(step) else step
-        calls = said if isinstance(said, list) else [said]
+        content = step(self) if callable(step) else step
+        calls = content if isinstance(content, list) else [content]
         return [(call, {}) if isinstance(call, str) else call for call in calls]
 
     def _record(self, offered: tuple[str, ...], calls: list[Call], results: list[ToolResult]) -> None:

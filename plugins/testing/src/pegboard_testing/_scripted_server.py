@@ -1,4 +1,4 @@
-"""A model behind real HTTP that says what a test wrote down: chat completions on loopback, whole and streamed."""
+"""A model behind real HTTP that gives scripted replies: chat completions on loopback, whole and streamed."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ __all__ = ["Broken", "Failing", "Raw", "ScriptedServer"]
 
 Call: TypeAlias = tuple[str, Any]
 """A tool and its arguments; a text is sent as it is, so that it may be no JSON."""
-Said: TypeAlias = "str | Call | Sequence[Any] | Failing | Broken | Raw"
-Reply: TypeAlias = "Said | Callable[[dict[str, Any]], Said]"
+Content: TypeAlias = "str | Call | Sequence[Any] | Failing | Broken | Raw"
+Reply: TypeAlias = "Content | Callable[[dict[str, Any]], Content]"
 
 
 @final
@@ -34,9 +34,9 @@ class Failing:
 @final
 @frozen
 class Broken:
-    """The server begins to send `said` and disconnects after `events` chunks of the stream and `seconds` of silence."""
+    """The server sends `events` chunks of `reply`, waits `seconds`, and disconnects."""
 
-    said: Any = ""
+    reply: Any = ""
     events: int = 0
     seconds: float = 0.0
 
@@ -61,7 +61,7 @@ class ScriptedServer:
         with ScriptedServer(("roll", {"sides": 6}), "You rolled a 6.") as server:
             model = OpenAIChat("scripted", base_url=server.url)
 
-    `requests` are the bodies that came, `headers` what came with them; `connections` counts how they came.
+    `requests` are the bodies that were received, `headers` their headers; `connections` counts the connections.
     """
 
     def __init__(
@@ -92,8 +92,8 @@ class ScriptedServer:
     def __exit__(self, *exc_info: object) -> None:
         self.close()
 
-    def take(self, request: dict[str, Any], headers: Mapping[str, str]) -> Said:
-        """Record a request; what it is answered with."""
+    def take(self, request: dict[str, Any], headers: Mapping[str, str]) -> Content:
+        """Record a request. Returns the reply to it."""
         with self._lock:
             number = len(self.requests)
             self.requests.append(request)
@@ -140,22 +140,22 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         script = self.server.script
-        said = script.take(request, dict(self.headers))
-        broken = said if isinstance(said, Broken) else None
-        while isinstance(said, Broken):
-            said = said.said
-        if isinstance(said, Failing):
-            body = json.dumps({"error": {"message": said.message, "type": "scripted"}})
-            self._send(said.status, "application/json", body, said.headers)
-        elif isinstance(said, Raw):
-            self._send(200, said.content_type, said.body)
+        reply = script.take(request, dict(self.headers))
+        broken = reply if isinstance(reply, Broken) else None
+        while isinstance(reply, Broken):
+            reply = reply.reply
+        if isinstance(reply, Failing):
+            body = json.dumps({"error": {"message": reply.message, "type": "scripted"}})
+            self._send(reply.status, "application/json", body, reply.headers)
+        elif isinstance(reply, Raw):
+            self._send(200, reply.content_type, reply.body)
         elif broken is not None:
-            streamed = events(said, request, script.fragment) if request.get("stream") else ()
+            streamed = events(reply, request, script.fragment) if request.get("stream") else ()
             self._break(broken, list(streamed)[: broken.events])
         elif request.get("stream"):
-            self._send(200, "text/event-stream", "".join(events(said, request, script.fragment)))
+            self._send(200, "text/event-stream", "".join(events(reply, request, script.fragment)))
         else:
-            self._send(200, "application/json", json.dumps(whole(said, request)))
+            self._send(200, "application/json", json.dumps(whole(reply, request)))
 
     def _send(self, status: int, content_type: str, body: str, headers: Mapping[str, str] = {}) -> None:
         encoded = body.encode()
@@ -179,10 +179,10 @@ class _Handler(BaseHTTPRequestHandler):
         """Nothing is printed."""
 
 
-def _parts(said: Any, request: Mapping[str, Any]) -> tuple[str, list[dict[str, Any]]]:
+def _parts(reply: Any, request: Mapping[str, Any]) -> tuple[str, list[dict[str, Any]]]:
     """The text and the calls of a reply; their ids are new in the conversation."""
     turn = len(request.get("messages", ()))
-    parts = [said] if isinstance(said, (str, tuple)) else list(said)
+    parts = [reply] if isinstance(reply, (str, tuple)) else list(reply)
     text = "".join(part for part in parts if isinstance(part, str))
     calls: list[dict[str, Any]] = []
     for number, part in enumerate(part for part in parts if not isinstance(part, str)):
@@ -200,9 +200,9 @@ def _parts(said: Any, request: Mapping[str, Any]) -> tuple[str, list[dict[str, A
 _USAGE = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
 
 
-def whole(said: Any, request: Mapping[str, Any]) -> dict[str, Any]:
+def whole(reply: Any, request: Mapping[str, Any]) -> dict[str, Any]:
     """A reply as one chat completion."""
-    text, calls = _parts(said, request)
+    text, calls = _parts(reply, request)
     message: dict[str, Any] = {"role": "assistant", "content": text or None}
     if calls:
         message["tool_calls"] = calls
@@ -210,10 +210,10 @@ def whole(said: Any, request: Mapping[str, Any]) -> dict[str, Any]:
     return {**_head(request, "chat.completion"), "choices": [choice], "usage": _USAGE}
 
 
-def events(said: Any, request: Mapping[str, Any], fragment: int) -> Iterator[str]:
+def events(reply: Any, request: Mapping[str, Any], fragment: int) -> Iterator[str]:
     """A reply as the events of a stream."""
     head = _head(request, "chat.completion.chunk")
-    text, calls = _parts(said, request)
+    text, calls = _parts(reply, request)
 
     def event(delta: dict[str, Any], finish: str | None = None) -> str:
         return _event({**head, "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]})

@@ -42,7 +42,7 @@ def _takes_text(cls: type, field: Any) -> bool:
 
 
 def _places(plugin: Any, pack: str, cls: type, section: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Everything that is shown of a toolkit with these settings, with how messages name the place."""
+    """All texts that a toolkit with these settings shows, each with the name of its place for messages."""
     try:
         toolkit = Toolkit(plugins=[plugin], settings={pack: section})
     except PegboardError as error:  # it refuses made-up secrets; what it says about them must not repeat them

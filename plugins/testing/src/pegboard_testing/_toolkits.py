@@ -1,4 +1,4 @@
-"""Toolkits for tests: what is on the board is what the test put there."""
+"""Toolkits for tests: they have only what the test gives them."""
 
 from __future__ import annotations
 

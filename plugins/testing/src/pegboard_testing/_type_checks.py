@@ -13,7 +13,7 @@ from pegboard_testing._findings import Finding
 __all__ = ["check_types"]
 
 _BASIC: Final = (bool, int, float, str, bytes, list[int], dict[str, int], tuple[int, str], set[str])
-"""Types that a handler may have taken over without being asked."""
+"""Types that a handler may map by mistake."""
 _VALUES: Final[tuple[Any, ...]] = (
     *(None, True, False, 0, 1, -1, 7, 2**70, 1.0, 1.5, -0.5, 1e300),
     *("", "a", "1", "1.5", "true", "null", "[]", "2026-01-31", "2026-01-31T12:00:00Z", "YQ==", "\u00e9"),

@@ -27,7 +27,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture
 def pegboard_plugins(pytestconfig: pytest.Config) -> list[Any]:
-    """The plugins that the tests are about: those of the setting `pegboard_plugins`. Override it to say others."""
+    """The plugins to test: those of the setting `pegboard_plugins`. Override it to name other plugins."""
     from importlib import import_module
 
     return [import_module(name) for name in pytestconfig.getini("pegboard_plugins")]
@@ -35,7 +35,7 @@ def pegboard_plugins(pytestconfig: pytest.Config) -> list[Any]:
 
 @pytest.fixture
 def pegboard_options() -> Mapping[str, Any]:
-    """Options of the fixture `toolkit`, such as `settings`. Override it to say some."""
+    """Options of the fixture `toolkit`, such as `settings`. Override it to set them."""
     return {}
 
 

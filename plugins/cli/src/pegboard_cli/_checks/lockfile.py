@@ -36,7 +36,7 @@ class Lock:
 
     @classmethod
     def of(cls, toolkit: Toolkit, *, only: Collection[str] | None = None) -> Self:
-        """The board as it is now, or of its tools `only` these. Raises `PegboardError` for one that cannot be read."""
+        """The tools as they are now, all or `only` these. Raises `PegboardError` for a tool that cannot be read."""
         plugins_of(toolkit).contributions("provide_commands")  # a plugin that fails there is not active
         # As they are registered: what a session sees of them changes with its presets.
         tools = [tool for name, tool in sorted(board_of(toolkit).tools.items()) if only is None or name in only]
@@ -45,7 +45,7 @@ class Lock:
         return cls(dict(sorted(versions.items())), {tool.name: LockFile.pinned(tool) for tool in tools})
 
     def write(self, path: Path) -> Path | None:
-        """Write the file; the same board gives the same bytes. Raises `PegboardError`.
+        """Write the file; the same tools give the same bytes. Raises `PegboardError`.
 
         What stood there and could not be read as a lock file is kept beside it; where it is now, None if nothing did.
         """
@@ -98,7 +98,7 @@ def _compared(pinned: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
     origin = dict((pinned or {}).get("origin", {}))
     if origin.get("distribution"):
         del origin["version"]
-    return pinned and {**LockFile.facts(pinned), "origin": origin}
+    return pinned and {**LockFile.parts(pinned), "origin": origin}
 
 
 def _moved(before: str | None, after: str | None) -> str:
@@ -117,4 +117,4 @@ def _diff(name: str, before: Mapping[str, Any] | None, after: Mapping[str, Any] 
 
 
 def _lines(pinned: Mapping[str, Any]) -> list[str]:
-    return dumps(LockFile.facts(pinned), ensure_ascii=False, indent=2, sort_keys=True).splitlines()
+    return dumps(LockFile.parts(pinned), ensure_ascii=False, indent=2, sort_keys=True).splitlines()

@@ -11,14 +11,14 @@ from attrs import define
 from pegboard import PegboardError, Tool, Toolkit
 from pegboard.inspection import board_of, plugins_of
 from pegboard_cli._checks.finding import Finding
-from pegboard_cli._output.facts import ordered, place
 from pegboard_cli._output.printing import clean
+from pegboard_cli._output.tool_data import ordered, place
 
 __all__ = ["check_tools"]
 
 
 def check_tools(toolkit: Toolkit) -> Iterator[Finding]:
-    """Findings about the board and every tool on it. Tools behind import strings are imported."""
+    """Findings about every tool of a toolkit, and about all of them. Tools behind import strings are imported."""
     yield from _check_clashes(toolkit)
     readable = []
     for tool in ordered(toolkit):
@@ -29,8 +29,8 @@ def check_tools(toolkit: Toolkit) -> Iterator[Finding]:
             fix = "correct what the message names" + (", or tell its author" if tool.origin.distribution else "")
             yield Finding("error", "tool-broken", tool.name, str(error), fix)
     # A tool behind an import string may have removed its whole pack just now.
-    left = {tool.name for tool in toolkit.all_tools}
-    for tool in (each for each in readable if each.name in left):
+    remaining = {tool.name for tool in toolkit.all_tools}
+    for tool in (each for each in readable if each.name in remaining):
         yield from chain(_check_texts(tool), _check_presets(toolkit, tool), _check_limits(tool, _label(tool)))
     yield from _check_count(toolkit.tools)
     yield from _check_dialects(toolkit)
@@ -209,5 +209,5 @@ def _count(schema: Mapping[str, Any], level: int, measure: _Measure) -> None:
     texts = [*properties, *(each for each in (*choices, schema.get("const")) if isinstance(each, str))]
     measure.characters += sum(map(len, texts))
     measure.odd_choices |= any(not isinstance(each, str | int | float) or isinstance(each, bool) for each in choices)
-    # A description is let pass: every rendering may drop it, and it is there in most schemas.
+    # Descriptions do not count: every provider's format may drop them.
     measure.siblings |= "$ref" in schema and bool(set(schema) - {"$ref", "description", "$defs"})

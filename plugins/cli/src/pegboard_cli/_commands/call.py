@@ -10,11 +10,11 @@ from typing import Any
 import click
 
 from pegboard import Session, Tool, Toolkit, ToolResult
-from pegboard_cli._board import opened
-from pegboard_cli._options import BoardOptions, board_options, completes, json_option
+from pegboard_cli._options import ToolkitOptions, completes, json_option, toolkit_options
 from pegboard_cli._output import exits
 from pegboard_cli._output.live import Approver, Live
 from pegboard_cli._output.printing import clean, console, json_lines, loads, note, print_json, print_traceback
+from pegboard_cli._toolkit import opened
 
 __all__ = ["command"]
 
@@ -25,10 +25,10 @@ __all__ = ["command"]
 @click.option("--arg", "pairs", multiple=True, metavar="NAME=VALUE", help="One argument; may be repeated.")
 @click.option("--yes", is_flag=True, help="Approve the call beforehand.")
 @json_option
-@board_options
+@toolkit_options
 @click.pass_obj
 def command(
-    options: BoardOptions, name: str, arguments: str | None, pairs: tuple[str, ...], yes: bool, as_json: bool
+    options: ToolkitOptions, name: str, arguments: str | None, pairs: tuple[str, ...], yes: bool, as_json: bool
 ) -> int:
     """Call a tool.
 
@@ -102,17 +102,17 @@ def _from_json(value: str) -> Any:
     try:
         return loads(value)
     except ValueError:
-        return value  # if it is not wanted as text, the tool's schema says so better
+        return value  # otherwise the tool's schema explains better what is expected
 
 
 def _print(result: ToolResult, live: Live) -> None:
     for remark in result.notes:
         note(f"note: {remark}")
     if result.error is not None:
-        # What was shown as it came is not shown again below the error.
+        # What was shown while the tool ran is not shown again below the error.
         message = f"Error: {result.error.message}" if live.wrote and "partial" in result.metadata else result.text
         click.echo(clean(message), err=True)
-        for kind in ("reason", "remedy"):  # which are for the program alone, and here a person is the program
+        for kind in ("reason", "remedy"):  # these are for the program, and here the user is the program
             if result.error.details.get(kind, message) not in message:
                 note(f"{kind}: {result.error.details[kind]}")
     elif not live.showed(result.text):

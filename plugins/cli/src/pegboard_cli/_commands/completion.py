@@ -1,4 +1,4 @@
-"""`pegboard completion`: what a shell needs to complete commands, options and the names on the board."""
+"""`pegboard completion`: what a shell needs to complete commands, options, and names of tools, packs and settings."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from click.shell_completion import BashComplete, FishComplete, ShellComplete, Zs
 
 from pegboard import PegboardError, Toolkit
 from pegboard.inspection import plugins_of, write_file
-from pegboard_cli._board import opened
-from pegboard_cli._options import BoardOptions
+from pegboard_cli._options import ToolkitOptions
+from pegboard_cli._toolkit import opened
 
 __all__ = ["command", "complete"]
 
@@ -53,7 +53,7 @@ def _script(shell: str) -> str:
 
 
 def _files(shell: str, script: str) -> Iterable[tuple[Path, str, bool]]:
-    """The files to write, with what belongs into them, and whether that is a line beside others."""
+    """The files to write, the text for each, and whether the text is one line of a larger file."""
     home = Path.home()
     if shell == "fish":
         folder = Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config")
@@ -67,7 +67,7 @@ def _files(shell: str, script: str) -> Iterable[tuple[Path, str, bool]]:
 
 
 def _write(path: Path, text: str, *, appended: bool) -> str:
-    """Make sure that a file says this, and say what was done."""
+    """Make sure that a file has this text, and print what was done."""
     before = path.read_text(encoding="utf-8", errors="surrogateescape") if path.exists() else ""
     if (text in before) if appended else (text == before):
         return "unchanged:"
@@ -87,7 +87,7 @@ def complete(kind: str, ctx: click.Context, incomplete: str) -> list[str]:
     """The names of that kind that begin as the word does; a list of several is completed at its end."""
     before, comma, last = incomplete.rpartition(",")
     try:
-        with opened(ctx.ensure_object(BoardOptions)) as toolkit:
+        with opened(ctx.ensure_object(ToolkitOptions)) as toolkit:
             names = sorted(set(_NAMES[kind](toolkit)))
     except (PegboardError, click.ClickException, OSError):
         return []  # the command prints what is wrong when it runs

@@ -11,7 +11,6 @@ import click
 
 from pegboard import PegboardError, Toolkit
 from pegboard.inspection import plugins_of
-from pegboard_cli._board import load_plugins, opened, spoken
 from pegboard_cli._checks.finding import Finding
 from pegboard_cli._checks.lockfile import LOCK, Lock, differences
 from pegboard_cli._checks.plugins import (
@@ -24,9 +23,10 @@ from pegboard_cli._checks.plugins import (
     check_types,
 )
 from pegboard_cli._checks.tools import check_tools
-from pegboard_cli._options import BoardOptions, board_options, json_option
+from pegboard_cli._options import ToolkitOptions, json_option, toolkit_options
 from pegboard_cli._output import exits
 from pegboard_cli._output.printing import console, joined, plain, print_json, text
+from pegboard_cli._toolkit import load_plugins, opened, spoken
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -44,9 +44,9 @@ _DIFF: Final = {"+": "green", "-": "red", "@": "dim"}
 @click.option("--deep", is_flag=True, help="Try type handlers with many values; needs pegboard-testing.")
 @click.option("--strict", is_flag=True, help="Exit with 1 for warnings too.")
 @json_option
-@board_options
+@toolkit_options
 @click.pass_obj
-def command(options: BoardOptions, locked: bool, lock_file: Path, deep: bool, strict: bool, as_json: bool) -> int:
+def command(options: ToolkitOptions, locked: bool, lock_file: Path, deep: bool, strict: bool, as_json: bool) -> int:
     """Say what is wrong, and how to correct it.
 
     Broken, hidden and slow plugins, packs without an entry point, servers that are unavailable, clashing names, presets
@@ -66,7 +66,7 @@ def command(options: BoardOptions, locked: bool, lock_file: Path, deep: bool, st
     return exits.FAILED if failed else exits.OK
 
 
-def _findings(options: BoardOptions, lock_file: Path | None, deep: bool) -> list[Finding]:
+def _findings(options: ToolkitOptions, lock_file: Path | None, deep: bool) -> list[Finding]:
     try:
         with opened(options) as toolkit:
             # The last check: the tools that it tries are registered meanwhile.

@@ -1,4 +1,4 @@
-"""`pegboard lock`: writes down the board as it is."""
+"""`pegboard lock`: writes the lock file of the tools as they are."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
-from pegboard_cli._board import opened
 from pegboard_cli._checks.lockfile import LOCK, Lock
-from pegboard_cli._options import BoardOptions, board_options, json_option
+from pegboard_cli._options import ToolkitOptions, json_option, toolkit_options
 from pegboard_cli._output.printing import clean, note, plain, print_json
+from pegboard_cli._toolkit import opened
 from pegboard_policy import unenforced
 
 __all__ = ["command"]
@@ -18,9 +18,9 @@ __all__ = ["command"]
 @click.command("lock")
 @click.option("--lock-file", type=click.Path(path_type=Path), default=Path(LOCK), show_default=True, metavar="FILE")
 @json_option
-@board_options
+@toolkit_options
 @click.pass_obj
-def command(options: BoardOptions, lock_file: Path, as_json: bool) -> None:
+def command(options: ToolkitOptions, lock_file: Path, as_json: bool) -> None:
     """Write down names, schemas and versions as they are now.
 
     `pegboard doctor --locked` fails from then on if a tool comes, goes, or changes its description, schema or effects,
@@ -29,7 +29,7 @@ def command(options: BoardOptions, lock_file: Path, as_json: bool) -> None:
     with (
         unenforced(),
         opened(options) as toolkit,
-    ):  # a program that asks for the lock can be looked at before there is one
+    ):  # a program whose policy needs the lock file can be loaded before the file exists
         lock = Lock.of(toolkit)
     kept = lock.write(lock_file)
     if kept is not None:

@@ -8,12 +8,12 @@ import click
 
 from pegboard import NotOffered, PluginState, SettingsError
 from pegboard.inspection import Plugins, plugins_of
-from pegboard_cli._board import load_plugins, opened
-from pegboard_cli._options import BoardOptions, board_options, json_option
+from pegboard_cli._options import ToolkitOptions, json_option, toolkit_options
 from pegboard_cli._output import exits
 from pegboard_cli._output.printing import Column, clean, console, note, pairs, plain, print_json, print_table, text
+from pegboard_cli._toolkit import load_plugins, opened
 
-__all__ = ["command", "facts_of"]
+__all__ = ["command", "plugin_data"]
 
 _STYLES: Final = {
     PluginState.ACTIVE: "green",
@@ -29,20 +29,20 @@ _ROOM_FOR_REASONS: Final = 120
 @click.command("plugins")
 @click.option("--no-load", is_flag=True, help="Import nothing; say what is known without it.")
 @json_option
-@board_options
+@toolkit_options
 @click.pass_obj
-def command(options: BoardOptions, no_load: bool, as_json: bool) -> int:
+def command(options: ToolkitOptions, no_load: bool, as_json: bool) -> int:
     """List plugins and what became of each.
 
-    Every plugin has a state: active, found (not asked for), blocked, incompatible, shadowed or failed, and a reason.
+    Every plugin has a state: active, found (not selected), blocked, incompatible, shadowed or failed, and a reason.
     With --traceback, the tracebacks of failed ones follow on standard error. Exits with 1 if the settings are wrong.
     """
     plugins, wrong = _load(options, imports=not no_load)
-    facts = facts_of(plugins)
+    data = plugin_data(plugins)
     if as_json:
-        print_json(facts)
+        print_json(data)
     else:
-        _print(facts["plugins"])
+        _print(data["plugins"])
     for sentence in plugins.unreadable:
         note(sentence)
     if options.traceback:
@@ -53,21 +53,21 @@ def command(options: BoardOptions, no_load: bool, as_json: bool) -> int:
     return exits.OK
 
 
-def _load(options: BoardOptions, *, imports: bool) -> tuple[Plugins, SettingsError | None]:
-    """The plugins; where settings are wrong, without them, for the list is needed most when something is wrong."""
+def _load(options: ToolkitOptions, *, imports: bool) -> tuple[Plugins, SettingsError | None]:
+    """The plugins. If the settings are wrong they are ignored: the list is needed most when something is wrong."""
     try:
         if not imports:
             return load_plugins(options, imports=False), None
         with opened(options) as toolkit:
             plugins = plugins_of(toolkit)
-            plugins.contributions("provide_commands")  # the one hook that a toolkit does not ask
+            plugins.contributions("provide_commands")  # the one hook that a toolkit does not call
             return plugins, None
     except SettingsError as error:
         return load_plugins(options, imports=imports, settings=False), error
 
 
-def facts_of(plugins: Plugins) -> dict[str, Any]:
-    """What is known of every plugin, and of what could not even be asked."""
+def plugin_data(plugins: Plugins) -> dict[str, Any]:
+    """The data of every plugin, and of metadata that could not be read."""
     seconds = plugins.import_seconds
     records = [
         {

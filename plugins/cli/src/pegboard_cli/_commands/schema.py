@@ -7,9 +7,9 @@ from typing import Any
 import click
 
 from pegboard import Session, Toolkit
-from pegboard_cli._board import opened
-from pegboard_cli._options import BoardOptions, board_options, json_option
+from pegboard_cli._options import ToolkitOptions, json_option, toolkit_options
 from pegboard_cli._output.printing import console, json_lines, print_json
+from pegboard_cli._toolkit import opened
 
 __all__ = ["command"]
 
@@ -18,9 +18,9 @@ __all__ = ["command"]
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option("--dialect", metavar="NAME", help="A provider's own format, such as openai; packs bring these.")
 @json_option
-@board_options
+@toolkit_options
 @click.pass_obj
-def command(options: BoardOptions, names: tuple[str, ...], dialect: str | None, as_json: bool) -> None:
+def command(options: ToolkitOptions, names: tuple[str, ...], dialect: str | None, as_json: bool) -> None:
     """Print what a model sees of the tools.
 
     Of all that are offered, or of those that are named. JSON in any case, in colours at a terminal: a list with name,

@@ -5,12 +5,12 @@ from __future__ import annotations
 import click
 
 from pegboard.inspection import tool_index
-from pegboard_cli._board import opened
 from pegboard_cli._commands.tools import print_tools
-from pegboard_cli._options import BoardOptions, board_options, json_option
+from pegboard_cli._options import ToolkitOptions, json_option, toolkit_options
 from pegboard_cli._output import exits
-from pegboard_cli._output.facts import ordered, summary
 from pegboard_cli._output.printing import console, note, plain, print_json
+from pegboard_cli._output.tool_data import ordered, summary
+from pegboard_cli._toolkit import opened
 
 __all__ = ["command"]
 
@@ -19,9 +19,9 @@ __all__ = ["command"]
 @click.argument("words", nargs=-1, required=True)
 @click.option("--limit", type=click.IntRange(min=1), default=10, show_default=True, help="How many at most.")
 @json_option
-@board_options
+@toolkit_options
 @click.pass_obj
-def command(options: BoardOptions, words: tuple[str, ...], limit: int, as_json: bool) -> int:
+def command(options: ToolkitOptions, words: tuple[str, ...], limit: int, as_json: bool) -> int:
     """Find tools by words.
 
     Best first. The words are looked up in the names, descriptions and parameters of all tools, as `search_tools` does

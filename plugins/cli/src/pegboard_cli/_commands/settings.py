@@ -1,4 +1,4 @@
-"""`pegboard settings`: what holds, and where it came from."""
+"""`pegboard settings`: the settings in force, and where each comes from."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import attrs
 import click
 
 from pegboard.inspection import Setting, Settings, plugins_of
-from pegboard_cli._board import known_pack, opened, spoken
-from pegboard_cli._options import BoardOptions, board_options, completes, json_option
+from pegboard_cli._options import ToolkitOptions, completes, json_option, toolkit_options
 from pegboard_cli._output.printing import console, dumps, loads, print_json, print_table, text
+from pegboard_cli._toolkit import known_pack, opened, spoken
 
 __all__ = ["command"]
 
@@ -23,9 +23,9 @@ _LOGIN: Final = re.compile(r"(?<=://)[^/?#\s@\"]+(?=@)")
 @click.command("settings")
 @click.argument("pack", required=False, shell_complete=completes("section"))
 @json_option
-@board_options
+@toolkit_options
 @click.pass_obj
-def command(options: BoardOptions, pack: str | None, as_json: bool) -> None:
+def command(options: ToolkitOptions, pack: str | None, as_json: bool) -> None:
     """Show settings and where each came from.
 
     Of every pack that has settings, or of PACK. Secret values are shown as ***.
@@ -34,7 +34,7 @@ def command(options: BoardOptions, pack: str | None, as_json: bool) -> None:
         plugins = plugins_of(toolkit)
         wanted = None if pack is None else known_pack(plugins, pack).replace("-", "_").lower()
         settings = plugins.settings
-        found = [_facts(each, settings, options) for each in settings.effective() if wanted in (None, each.section)]
+        found = [_data(each, settings, options) for each in settings.effective() if wanted in (None, each.section)]
     if as_json:
         print_json(found)
     elif not found:
@@ -43,17 +43,17 @@ def command(options: BoardOptions, pack: str | None, as_json: bool) -> None:
         print_table(console(), ("Setting", "Value", "From"), map(_line, found))
 
 
-def _facts(setting: Setting, settings: Settings, options: BoardOptions) -> dict[str, Any]:
-    facts = attrs.asdict(setting, recurse=False) | {"source": spoken(setting.source, options)}
-    # Nothing that was given out as a secret may show, whichever setting it ended up in.
-    written = _LOGIN.sub(MASK, dumps(facts["value"], default=str))
-    return facts | {"value": settings.redact.deep(loads(written))}
+def _data(setting: Setting, settings: Settings, options: ToolkitOptions) -> dict[str, Any]:
+    data = attrs.asdict(setting, recurse=False) | {"source": spoken(setting.source, options)}
+    # A value that is a secret of one setting is masked in all of them.
+    written = _LOGIN.sub(MASK, dumps(data["value"], default=str))
+    return data | {"value": settings.redact.deep(loads(written))}
 
 
-def _line(facts: dict[str, Any]) -> list[Any]:
-    value = facts["value"]
+def _line(data: dict[str, Any]) -> list[Any]:
+    value = data["value"]
     shown = value if value == MASK else dumps(value, ensure_ascii=False)
-    return [f"{facts['section']}.{facts['key']}", shown, text(facts["source"], _style(facts["source"]))]
+    return [f"{data['section']}.{data['key']}", shown, text(data["source"], _style(data["source"]))]
 
 
 def _style(source: str) -> str:

@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pegboard import Tool, Toolkit
-from pegboard_cli._board import opened
-from pegboard_cli._options import BoardOptions, board_options, completes, json_option
-from pegboard_cli._output.facts import example_of, full, hint_words, type_words
+from pegboard_cli._options import ToolkitOptions, completes, json_option, toolkit_options
 from pegboard_cli._output.printing import (
     Column,
     console,
@@ -23,6 +21,8 @@ from pegboard_cli._output.printing import (
     print_table,
     text,
 )
+from pegboard_cli._output.tool_data import example_of, full, hint_words, type_words
+from pegboard_cli._toolkit import opened
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -33,20 +33,20 @@ __all__ = ["command"]
 @click.command("show")
 @click.argument("name", shell_complete=completes("tool"))
 @json_option
-@board_options
+@toolkit_options
 @click.pass_obj
-def command(options: BoardOptions, name: str, as_json: bool) -> None:
+def command(options: ToolkitOptions, name: str, as_json: bool) -> None:
     """Show everything about one tool.
 
     What it does, its parameters and schema, where it comes from, and a call to begin with.
     """
     with opened(options) as toolkit:
         tool = toolkit[name]
-        facts = full(tool) | {"example": _example(toolkit, tool)}
+        data = full(tool) | {"example": _example(toolkit, tool)}
     if as_json:
-        print_json(facts)
+        print_json(data)
     else:
-        _print(facts)
+        _print(data)
 
 
 def _example(toolkit: Toolkit, tool: Tool) -> dict[str, Any] | None:
@@ -56,37 +56,37 @@ def _example(toolkit: Toolkit, tool: Tool) -> dict[str, Any] | None:
     return None if result is not None and result.status == "invalid" else example
 
 
-def _print(facts: dict[str, Any]) -> None:
+def _print(data: dict[str, Any]) -> None:
     out = console()
-    out.print(text(facts["name"], "bold"))
-    out.print(text(flow(facts["description"]) or "(no description: a model will not know what it is for)"))
+    out.print(text(data["name"], "bold"))
+    out.print(text(flow(data["description"]) or "(no description: a model will not know what it is for)"))
     out.print()
-    out.print(pairs(_origin(facts)))
+    out.print(pairs(_origin(data)))
     out.print()
-    out.print(text("Parameters", "bold") if facts["parameters"].get("properties") else text("No parameters"))
-    if facts["parameters"].get("properties"):
-        _print_parameters(out, facts["parameters"])
-    for title, schema in (("Schema of the arguments", facts["parameters"]), ("Schema of the result", facts["returns"])):
+    out.print(text("Parameters", "bold") if data["parameters"].get("properties") else text("No parameters"))
+    if data["parameters"].get("properties"):
+        _print_parameters(out, data["parameters"])
+    for title, schema in (("Schema of the arguments", data["parameters"]), ("Schema of the result", data["returns"])):
         if schema:
             out.print(text(f"\n{title}", "bold"))
             out.print(json_lines(schema), soft_wrap=True)
-    if facts["example"] is not None:
+    if data["example"] is not None:
         out.print(text("\nTry it", "bold"))
-        out.print(text(_call(facts["name"], facts["example"])), soft_wrap=True)
+        out.print(text(_call(data["name"], data["example"])), soft_wrap=True)
 
 
-def _origin(facts: dict[str, Any]) -> list[tuple[str, str]]:
-    where = f"{facts['distribution']} {facts['version']}" if facts["distribution"] else "the program"
-    plugin = f", plugin {facts['pack']} ({facts['entry_point']})" if facts["entry_point"] else ""
+def _origin(data: dict[str, Any]) -> list[tuple[str, str]]:
+    where = f"{data['distribution']} {data['version']}" if data["distribution"] else "the program"
+    plugin = f", plugin {data['pack']} ({data['entry_point']})" if data["entry_point"] else ""
     lines = {
         "From": where + plugin,
-        "Source": facts["source"] or "",
-        "Other name": facts["qualified_name"] if facts["qualified_name"] != facts["name"] else "",
-        "Groups": names(facts["groups"]),
-        "Tags": names(facts["tags"]),
-        "Effects": hint_words(facts),
-        "Filled in": names(facts["injected"]),
-        "Schema hash": facts["schema_hash"],
+        "Source": data["source"] or "",
+        "Other name": data["qualified_name"] if data["qualified_name"] != data["name"] else "",
+        "Groups": names(data["groups"]),
+        "Tags": names(data["tags"]),
+        "Effects": hint_words(data),
+        "Filled in": names(data["injected"]),
+        "Schema hash": data["schema_hash"],
     }
     return [(label, value) for label, value in lines.items() if value]
 

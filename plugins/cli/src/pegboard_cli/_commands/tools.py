@@ -1,4 +1,4 @@
-"""`pegboard tools`: the list of the tools on the board."""
+"""`pegboard tools`: the list of the tools."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import click
 
 from pegboard import Toolkit
 from pegboard.inspection import plugins_of
-from pegboard_cli._board import known_name, known_pack, opened
-from pegboard_cli._options import BoardOptions, board_options, completes, json_option
-from pegboard_cli._output.facts import hint_words, ordered, parameter_words, summary
+from pegboard_cli._options import ToolkitOptions, completes, json_option, toolkit_options
 from pegboard_cli._output.printing import Column, console, names, note, paged, plain, print_json, print_table
+from pegboard_cli._output.tool_data import hint_words, ordered, parameter_words, summary
+from pegboard_cli._toolkit import known_name, known_pack, opened
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -29,10 +29,10 @@ _ROOM_FOR_ALL = 100
 @click.option("--tag", help="Tools with this tag.", shell_complete=completes("tag"))
 @click.option("--load", is_flag=True, help="Import what is named by import strings, to describe it too.")
 @json_option
-@board_options
+@toolkit_options
 @click.pass_obj
 def command(
-    options: BoardOptions,
+    options: ToolkitOptions,
     text: str | None,
     pack: str | None,
     group: str | None,
@@ -40,7 +40,7 @@ def command(
     load: bool,
     as_json: bool,
 ) -> None:
-    """List the tools on the board.
+    """List the tools.
 
     TEXT keeps those that have it in their name or description. Nothing is imported for the list that the plugins do
     not import themselves, but --load, --group, --tag and TEXT need to look into every tool.
@@ -52,7 +52,7 @@ def command(
         group = group and known_name("group", group, {each.name for each in toolkit.groups} | _named(found, "groups"))
         tag = tag and known_name("tag", tag, _named(found, "tags"))
         kept = [each for each in found if _fits(each, text, pack, group, tag)]
-        problems = list(_remarks(toolkit, kept, found))  # a server is asked before it is left
+        problems = list(_remarks(toolkit, kept, found))  # read before the connections of servers are closed
     if as_json:
         print_json(kept)
     elif kept:
@@ -61,13 +61,13 @@ def command(
         note(problem)
 
 
-def _fits(facts: dict[str, Any], text: str | None, pack: str | None, group: str | None, tag: str | None) -> bool:
+def _fits(data: dict[str, Any], text: str | None, pack: str | None, group: str | None, tag: str | None) -> bool:
     wanted = (text or "").casefold()
     return (
-        (pack is None or pack == facts["pack"])
-        and (group is None or group in (facts["groups"] or ()))
-        and (tag is None or tag in (facts["tags"] or ()))
-        and (wanted in facts["name"].casefold() or wanted in (facts["description"] or "").casefold())
+        (pack is None or pack == data["pack"])
+        and (group is None or group in (data["groups"] or ()))
+        and (tag is None or tag in (data["tags"] or ()))
+        and (wanted in data["name"].casefold() or wanted in (data["description"] or "").casefold())
     )
 
 
@@ -77,7 +77,7 @@ def _named(found: list[dict[str, Any]], key: str) -> set[str]:
 
 def _remarks(toolkit: Toolkit, kept: list[dict[str, Any]], found: list[dict[str, Any]]) -> Iterable[str]:
     if not found:
-        yield "there are no tools on the board; install a pack, such as: pip install pegboard-files"
+        yield "there are no tools; install a pack, such as: pip install pegboard-files"
     elif not kept:
         yield f"none of {plain(len(found), 'tool')} fits; packs with tools: {names(_packs(found))}"
     broken = [record.name for record in toolkit.plugins if record.state in ("failed", "incompatible")]
@@ -93,7 +93,7 @@ def _packs(found: list[dict[str, Any]]) -> list[str]:
 
 
 def print_tools(out: Console, kept: list[dict[str, Any]]) -> None:
-    """A table of them, the description always in it; through a pager where it is longer than the terminal."""
+    """Print a table of tools with their descriptions, through a pager if it is longer than the terminal."""
     wide = out.width >= _ROOM_FOR_ALL
     grouped = wide and any(each["groups"] for each in kept)
     columns: list[Column] = ["Tool", "Pack"]

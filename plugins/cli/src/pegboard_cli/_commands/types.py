@@ -14,9 +14,9 @@ import click
 
 from pegboard import Origin, Toolkit, TypeHandler, qualified_name
 from pegboard.inspection import plugins_of
-from pegboard_cli._board import opened
-from pegboard_cli._options import BoardOptions, board_options, json_option
+from pegboard_cli._options import ToolkitOptions, json_option, toolkit_options
 from pegboard_cli._output.printing import console, json_lines, pairs, print_json, print_table, text
+from pegboard_cli._toolkit import opened
 
 __all__ = ["command"]
 
@@ -27,34 +27,34 @@ _HOMES: Final = ("typing", "collections.abc", "datetime", "decimal", "enum", "ip
 @click.command("types")
 @click.argument("annotation", required=False)
 @json_option
-@board_options
+@toolkit_options
 @click.pass_obj
-def command(options: BoardOptions, annotation: str | None, as_json: bool) -> None:
+def command(options: ToolkitOptions, annotation: str | None, as_json: bool) -> None:
     """List type handlers, or say which one maps a type.
 
     ANNOTATION is written as in Python, with modules: 'list[int] | None', 'datetime.date', 'acme.Money'. The answer
-    names the handler that wins, where it comes from, and those that it stands in front of.
+    names the handler that wins, where it comes from, and those that it takes precedence over.
     """
     with opened(options) as toolkit:
-        facts: Any = _handlers(toolkit) if annotation is None else _winner(toolkit, annotation)
+        data: Any = _handlers(toolkit) if annotation is None else _winner(toolkit, annotation)
     if as_json:
-        print_json(facts)
+        print_json(data)
     elif annotation is None:
-        lines = Counter((each["matches"], _whence(each), str(each["priority"] or "")) for each in facts)
+        lines = Counter((each["matches"], _whence(each), str(each["priority"] or "")) for each in data)
         spelled = ([f"{kind} x{count}" if count > 1 else kind, *rest] for (kind, *rest), count in lines.items())
         print_table(console(), ("Type, or what decides", "From", "Priority"), spelled)
     else:
-        _print_winner(facts)
+        _print_winner(data)
 
 
 def _handlers(toolkit: Toolkit) -> list[dict[str, Any]]:
-    """The handlers of plugins by type, then the core's own, which every plugin's stand in front of."""
+    """The handlers of plugins by type, then the core's own. A plugin's handler takes precedence over the core's."""
     given = plugins_of(toolkit).contributions("provide_types")
-    facts = [_facts(each.value, each.origin) | {"builtin": each.builtin} for each in given]
-    return sorted(facts, key=lambda each: (each["builtin"], each["matches"], each["plugin"] or ""))
+    data = [_data(each.value, each.origin) | {"builtin": each.builtin} for each in given]
+    return sorted(data, key=lambda each: (each["builtin"], each["matches"], each["plugin"] or ""))
 
 
-def _facts(handler: TypeHandler, origin: Origin) -> dict[str, Any]:
+def _data(handler: TypeHandler, origin: Origin) -> dict[str, Any]:
     return {
         "matches": _spelled(handler.matches),
         "priority": handler.priority,
@@ -81,8 +81,8 @@ def _winner(toolkit: Toolkit, annotation: str) -> dict[str, Any]:
     handler, origin, shadowed = toolkit.types.handler_for(found)
     return {
         "annotation": annotation,
-        "handler": _facts(handler, origin),
-        "shadows": [_facts(*each) for each in shadowed],
+        "handler": _data(handler, origin),
+        "shadows": [_data(*each) for each in shadowed],
         "overlap": next((each for each in toolkit.types.problems if f" map {qualified_name(found)};" in each), None),
         "schema": _schema(toolkit, found),
     }
@@ -100,29 +100,29 @@ def _schema(toolkit: Toolkit, annotation: Any) -> Any:
     return {**schema["properties"].get("value", {}), **shared}
 
 
-def _whence(facts: dict[str, Any]) -> str:
-    if facts["distribution"]:
-        return f"{facts['distribution']} {facts['version'] or '(unknown version)'}"
-    return facts["plugin"] or "the program"
+def _whence(data: dict[str, Any]) -> str:
+    if data["distribution"]:
+        return f"{data['distribution']} {data['version'] or '(unknown version)'}"
+    return data["plugin"] or "the program"
 
 
-def _print_winner(facts: dict[str, Any]) -> None:
+def _print_winner(data: dict[str, Any]) -> None:
     out = console()
-    handler = facts["handler"]
-    lines = [("Type", facts["annotation"]), ("Mapped by", f"{handler['matches']}, from {_whence(handler)}")]
-    lines += [("in front of", f"{each['matches']}, from {_whence(each)}") for each in facts["shadows"]]
-    if facts["overlap"]:
-        lines.append(("Overlap", facts["overlap"]))
+    handler = data["handler"]
+    lines = [("Type", data["annotation"]), ("Mapped by", f"{handler['matches']}, from {_whence(handler)}")]
+    lines += [("in front of", f"{each['matches']}, from {_whence(each)}") for each in data["shadows"]]
+    if data["overlap"]:
+        lines.append(("Overlap", data["overlap"]))
     out.print(pairs(lines))
     out.print(text("\nSchema", "bold"))
-    out.print(json_lines(facts["schema"]), soft_wrap=True)
+    out.print(json_lines(data["schema"]), soft_wrap=True)
 
 
 # Annotations as they are written in source: `list[datetime.date] | None`, `acme.Money`; nothing is evaluated -------
 
 
 def _read_annotation(source: str) -> Any:
-    """The type that the text stands for. Raises `UsageError` naming the part that stands for nothing."""
+    """The type that the text names. Raises `UsageError` naming the part that is unknown."""
     try:
         return _read(ast.parse(source.strip(), mode="eval").body)
     except SyntaxError:

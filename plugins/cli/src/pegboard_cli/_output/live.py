@@ -22,7 +22,7 @@ _BAR: Final = 24  # cells
 
 @final
 class Live:
-    """Shows progress. What a generator yields is its result, and goes to `stdout` at once; the rest is for the eye."""
+    """Shows progress. What a generator yields goes to `stdout` at once, as its result; the terminal gets the rest."""
 
     def __init__(self, stdout: TextIO, *, quiet: bool = False) -> None:
         self._stdout = stdout
@@ -81,7 +81,7 @@ class Live:
         return bool(self._written)
 
     def showed(self, result: str) -> bool:
-        """Whether this text, a result, was shown already, piece by piece."""
+        """Whether this text of a result was already shown in pieces."""
         return bool(self._written) and "".join(self._written) == result
 
     @contextmanager

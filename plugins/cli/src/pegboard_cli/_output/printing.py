@@ -1,4 +1,4 @@
-"""What commands print: JSON for programs, tables for people, and nothing that a pack's text could smuggle in."""
+"""What commands print: JSON for programs, tables for people, without control characters of a pack's text."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ Column: TypeAlias = str | tuple[str, dict[str, Any]]
 
 
 def clean(value: str) -> str:
-    """Text of a pack, a tool or a model, fit for a terminal: characters that do things are spelled out."""
+    """Text of a pack, a tool or a model, fit for a terminal: control characters are spelled out."""
     if value.isascii() and value.isprintable():  # as nearly always
         return value
     from pegboard.inspection import spelled_out  # which loads what `pegboard --version` needs nothing of

@@ -1,4 +1,4 @@
-"""Callers: who sends a request to the board, and the Pegboard session that belongs to it."""
+"""Callers: who sends a request to a served toolkit, and the Pegboard session for it."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ class Caller:
     """
 
     subject: str | None = None
-    """Whom the token stands for."""
+    """The subject of the token."""
     client: str | None = None
     """The program that the token was given to."""
     scopes: tuple[str, ...] = field(default=(), converter=_scopes)
     headers: Mapping[str, str] = field(factory=dict, repr=False)
     claims: Mapping[str, Any] = field(factory=dict, repr=False)
-    """Whatever else the verifier of the token knows."""
+    """Further claims, from the verifier of the token."""
 
     @property
     def key(self) -> tuple[Any, ...] | None:
-        """What tells this caller from others; None for one that is not verified."""
+        """Identifies this caller among all callers; None for a caller that is not verified."""
         if self.subject is None and self.client is None:
             return None
         issuer = str(self.claims.get("iss", ""))
@@ -71,7 +71,7 @@ class Callers:
         self._known: OrderedDict[Any, tuple[float, Session]] = OrderedDict()
 
     def caller(self, context: Any) -> Caller:
-        """Who sent a request."""
+        """The sender of a request."""
         request = context.request
         if request is None:
             return Caller()
@@ -80,7 +80,7 @@ class Callers:
         return Caller(headers=headers) if verified is None else evolve(verified, headers=headers)
 
     def lasting(self, context: Any) -> Session | None:
-        """The session that outlives the request, which its sender may change; None where there is none."""
+        """The session that outlives the request and that its sender may change; None if there is none."""
         state = context.lifespan_context if context.request is None else _connection_state(context)
         caller = self.caller(context)
         if state is not None:
@@ -103,7 +103,7 @@ class Callers:
         return self.base.session() if self._session_for is None else self._session_for(caller)
 
     def shown(self, caller: Caller) -> Session:
-        """What a caller sees who has changed nothing; not to be changed."""
+        """The session that a caller sees before changing anything; it must not be changed."""
         return self.base if self._session_for is None else self._session_for(caller)
 
 
@@ -121,7 +121,7 @@ class Scopes:
 
 
 def _connection_state(context: Any) -> dict[str, Any] | None:
-    """What is kept for the connection of a request over HTTP; None where each request stands for itself."""
+    """The state of a request's connection over HTTP; None if there are no connections."""
     connection = connection_of(context)
     state: dict[str, Any] = connection.state
     return state if connection.has_standalone_channel else None

@@ -1,4 +1,4 @@
-"""The guard of an HTTP server: who may bind where, who may come in, and whom a bearer token stands for."""
+"""The guard of an HTTP server: allowed addresses, origins and bearer tokens."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def parse_address(address: str) -> tuple[str, int]:
 
 
 def check_address(host: str, needs_token: object) -> None:
-    """Raises `PegboardError` for an address that others can reach, unless they need a token."""
+    """Raises `PegboardError` for an address that other machines can reach, unless clients need a token."""
     if not needs_token and not is_loopback(host):
         raise PegboardError(
             f"{host!r} can be reached from other machines, and any user of those could run these tools; "
@@ -90,7 +90,7 @@ def _names(host: str) -> list[str]:
 def guards(
     token: str, verify: VerifyToken | None, issuer: str | None, resource: str, scopes: tuple[str, ...]
 ) -> Mapping[str, Any]:
-    """What the SDK's application wants for requests that need a token; nothing where none is needed.
+    """The SDK's options for requests that need a token; empty if no token is needed.
 
     Raises `PegboardError` where scopes or a place to get tokens are named, and nothing would ask for a token.
     """
@@ -101,19 +101,19 @@ def guards(
         return {}
     from mcp.server.auth.settings import AuthSettings
 
-    # Where no issuer is named there is no metadata to be found, and its address stands for nothing.
+    # Without an issuer there is no metadata, and this address is never used.
     settings = AuthSettings(
         issuer_url=issuer or resource,  # type: ignore[arg-type]  # pydantic reads the URLs
         resource_server_url=resource if issuer else None,  # type: ignore[arg-type]
         required_scopes=list(scopes),
-        validate_token_resource=False,  # the audience of a token is the verifier's affair
+        validate_token_resource=False,  # the verifier checks the audience of a token
     )
     return {"auth": settings, "token_verifier": _Verifier(token, verify)}
 
 
 @final
 class _Verifier:
-    """Asks the program, after its own one token."""
+    """Verifies the configured token, then asks the program."""
 
     def __init__(self, token: str, verify: VerifyToken | None) -> None:
         self._token = token.encode()
@@ -139,7 +139,7 @@ class _Verifier:
 
 
 async def answered(function: Callable[..., Any], *arguments: Any) -> Any:
-    """What a function of the program gives; one that is not async may block, as it may have to ask another machine."""
+    """The result of a function of the program. A function that is not async may block, so it runs in a thread."""
     if inspect.iscoroutinefunction(function):
         return await function(*arguments)
     answer = await asyncio.to_thread(function, *arguments)
@@ -151,7 +151,7 @@ def _verified() -> Any:
     from mcp.server.auth.provider import AccessToken
 
     class Verified(AccessToken):
-        """A token with the caller that it stands for."""
+        """A token with its caller."""
 
         caller: Any
 

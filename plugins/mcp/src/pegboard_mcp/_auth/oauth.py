@@ -1,4 +1,4 @@
-"""OAuth by one word: a browser asks the human once, and the tokens are kept in a file of the user."""
+"""OAuth for `auth="oauth"`: a browser asks the user once, and the tokens are kept in a file of the user."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from pegboard_mcp._wire.terminal import say
 __all__ = ["authorization", "token_file"]
 
 PATIENCE: Final = 300.0
-"""Seconds in which a human has to agree."""
+"""Seconds that the user has to consent."""
 _PAGE: Final = (
     b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\nconnection: close\r\n\r\nDone. You can close this page.\n"
 )
@@ -41,7 +41,7 @@ def authorization(url: str) -> Any:
 
 
 def token_file(url: str) -> Path:
-    """Where the tokens for a server are kept; other users may not read it."""
+    """The file with the tokens for a server. Other users cannot read it."""
     base = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
     return base / "pegboard" / "mcp" / f"{hashlib.sha256(url.encode()).hexdigest()[:32]}.json"
 
@@ -97,7 +97,7 @@ def _dumped(value: Any) -> Any:
 
 
 def _valid(name: str, value: Any) -> Any:
-    """A record of the SDK; None for what is none: the user is asked again."""
+    """A record of the SDK; None if it is invalid: the user is asked again."""
     from mcp.shared import auth
     from pydantic import ValidationError
 

@@ -1,4 +1,4 @@
-"""Asking: what a server needs from a human while a call runs. The session's approver answers, or a client's user."""
+"""Questions of a server to a human while a call runs. The session's approver answers, or a client's user."""
 
 from __future__ import annotations
 
@@ -51,15 +51,15 @@ class Human:
 
 @final
 class Asking:
-    """One call that runs, to those who may ask about it: its session, its loop, its task."""
+    """A running call as a server's question sees it: its session, its loop, its task."""
 
     def __init__(
         self, tool: Any, call: ToolCall, loop: asyncio.AbstractEventLoop, redaction: Callable[[], Callable[[str], str]]
     ) -> None:
         self.unanswered = ""
-        """The server's question that had no one to answer it."""
+        """The server's question that could not be answered, for there is no approver."""
         self.under_way = True
-        """Whether its answer has not come yet; what is asked after that is not about it."""
+        """Whether the answer to the call is outstanding; later questions do not belong to it."""
         self._tool = tool
         self._call = call
         self._loop = loop
@@ -70,7 +70,7 @@ class Asking:
 
     @contextmanager
     def while_sent(self) -> Iterator[None]:
-        """The current task sends the call: it is cancelled if the call is given up, and goes on after that."""
+        """The current task sends the call inside. It is cancelled if the call is given up, and continues after that."""
         token = current_call.set(self)
         self._task = task = asyncio.current_task()
         try:
@@ -148,7 +148,7 @@ def _decision(answer: Any) -> Approval:
 
 
 def _filled(schema: Any, given: Mapping[str, Any]) -> dict[str, Any]:
-    """What was given, and the form's own defaults for the rest."""
+    """The given values, and the form's defaults for the rest."""
     properties = _dumped(schema).get("properties", {})
     defaults = {name: member["default"] for name, member in properties.items() if "default" in member}
     return {**defaults, **given}
@@ -159,6 +159,6 @@ def _dumped(schema: Any) -> dict[str, Any]:
 
 
 def _form(parameters: Any) -> dict[str, Any]:
-    """What is asked for; where a page is to be opened, nothing but to say that it was."""
+    """The form to fill in; if a page is to be opened, a form that only confirms it."""
     schema = getattr(parameters, "requested_schema", None)
     return {"type": "object", "properties": {}} if schema is None else _dumped(schema)

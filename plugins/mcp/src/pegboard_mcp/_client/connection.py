@@ -1,4 +1,4 @@
-"""Connections: one live link to a server, owned by one task on a loop and a thread of its own."""
+"""Connections: one connection to a server, owned by one task on its own loop and thread."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ GRACE: Final = 8.0
 """Seconds that closing may take: the SDK gives a process two to end, and two more after each signal."""
 RELISTEN: Final = 2.0
 REST: Final = 10
-"""A changed list is not read again for so many times as long as it took to read and register it."""
+"""After a changed list was read and registered, the next one waits this many times as long as that took."""
 LAST_WORDS: Final = 2.0
-"""Seconds in which what a process that died has written to stderr arrives, at most: mostly its end comes at once."""
+"""Seconds to wait at most for the stderr of a process that died; it mostly ends at once."""
 WORDS_SO_FAR: Final = 0.3
-"""Seconds for what a process that lives has written; there is no end to wait for."""
+"""Seconds to wait for the stderr of a process that still runs; it has no end to wait for."""
 
 
 @final
 @frozen
 class Terms:
-    """How a server is spoken to; timeouts in seconds."""
+    """The options of a connection; timeouts in seconds."""
 
     connect_timeout: float
     call_timeout: float | None
@@ -73,12 +73,12 @@ class Hearer(Protocol):
 
     @property
     def redact(self) -> Redaction:
-        """Takes out of texts how the server is reached."""
+        """Masks in texts the secrets by which the server is reached."""
 
 
 @final
 class Connection:
-    """Opens at once, and is done when `ready` is: with the server's tools, or with why there are none.
+    """Opens at once. It is open when `ready` is done, with the server's tools or with the reason why it failed.
 
     The SDK's client must be left by the task that entered it, on the loop where it was entered: that is this thread's
     one task. Calls come from any loop through `carry`.
@@ -109,7 +109,7 @@ class Connection:
 
     @property
     def alive(self) -> bool:
-        """Whether calls can be sent, as far as is known."""
+        """Whether calls can be sent, as far as it knows."""
         return not self._lost and not self._closing and not self._over.is_set()
 
     def wait_until_ready(self) -> None:
@@ -165,7 +165,7 @@ class Connection:
             _load()
             self._loaded.set()
             with (
-                # A server in this process is the program's own: what it logs is the program's affair.
+                # A server in this process belongs to the program, and so does its log.
                 quiet_loggers(self._masked, quiet=not isinstance(self._transport, InProcess)),
                 asyncio.Runner(loop_factory=lambda: loop) as runner,
             ):
@@ -207,7 +207,7 @@ class Connection:
         await asyncio.wait({owner, stopped}, return_when=asyncio.FIRST_COMPLETED)
         late.cancel()
         if not self.ready.done():
-            owner.cancel()  # nothing that was begun is worth waiting for
+            owner.cancel()  # work that has begun is not waited for
         await asyncio.wait({owner}, timeout=GRACE)
         stopped.cancel()
         if not owner.done():
@@ -245,7 +245,7 @@ class Connection:
                     task.cancel()
 
     def _sent_by_whom(self, session: Any, direct: Direct) -> Any:
-        """What sends requests: the session of the SDK on this loop, on any other one a session that sends directly."""
+        """The sender of requests: on this loop the SDK's session, on any other loop a session that sends directly."""
         from mcp import ClientSession
 
         ours, own = ClientSession(dispatcher=direct, **self._introduced()), session.send_request
@@ -316,7 +316,7 @@ class Connection:
             changed.clear()
             began = time.monotonic()
             await self.relist(client)
-            # A server whose tools change all the time is not all that there is to do.
+            # A server whose tools change all the time must not take all the time.
             await asyncio.sleep(REST * (time.monotonic() - began))
 
 
@@ -326,11 +326,11 @@ def _load() -> None:
 
 
 _LIVE: Final[set[Connection]] = set()
-"""Those whose process may still run, even if the program no longer refers to them."""
+"""Connections whose process may still run, even if the program no longer refers to them."""
 
 
 def close_all(connections: Iterable[Connection]) -> None:
-    """End connections, beside each other, and wait for that; what does not end is killed."""
+    """End connections in parallel and wait for it. A process that does not end is killed."""
     ending = list(connections)
     for each in ending:
         each.close()
@@ -340,7 +340,7 @@ def close_all(connections: Iterable[Connection]) -> None:
 
 
 @atexit.register
-def _close_what_is_left() -> None:
+def _close_at_exit() -> None:
     close_all(list(_LIVE))
 
 
@@ -349,11 +349,11 @@ async def _unchecked(name: str, result: Any) -> None:
 
 
 async def _listen(client: Any, changed: asyncio.Event) -> None:
-    """Subscribe to changes where the server has to be asked for them; the older protocol tells unasked."""
+    """Subscribe to changes, if the protocol needs it; by the older one servers announce changes without."""
     if not is_newer(client.protocol_version) or not _announces(client):
         return
     while True:
-        with suppress(Exception):  # a lost subscription is asked for again; calls do not depend on it
+        with suppress(Exception):  # a subscription that ended is requested again; calls do not depend on it
             async with client.listen(tools_list_changed=True) as events:
                 async for _ in events:
                     changed.set()
@@ -362,12 +362,12 @@ async def _listen(client: Any, changed: asyncio.Event) -> None:
 
 
 async def _poll(client: Any, changed: asyncio.Event, seconds: float | None) -> None:
-    """Look now and then at the tools of a server that announces nothing."""
+    """Read the tools of a server that announces no changes every `poll` seconds."""
     while seconds is not None and not _announces(client):
         await asyncio.sleep(seconds)
         changed.set()
 
 
 def _announces(client: Any) -> bool:
-    """Whether the server says when its tools change."""
+    """Whether the server announces changes of its tools."""
     return bool(getattr(getattr(client.server_capabilities, "tools", None), "list_changed", False))

@@ -1,4 +1,4 @@
-"""What comes from a server, as Pegboard's own: content, structured data, errors."""
+"""Answers of a server as Pegboard's results: content, structured data, errors."""
 
 from __future__ import annotations
 
@@ -59,12 +59,12 @@ def result_of(answer: Any, name: str, returns: ForeignSchema | None, wrapped: bo
 
 
 def failure(name: str, kind: str, message: str, *, status: Status = Status.ERROR, **details: Any) -> Result:
-    """A call that came to nothing, with the message for the model and the details for the program."""
+    """The result of a failed call, with the message for the model and the details for the program."""
     return Result("", name, status, (TextBlock(f"Error: {message}"),), None, Fault(kind, message, details))
 
 
 def redacted(result: Result, redact: Redaction) -> Result:
-    """A failure without the secrets of its server, whatever that quotes."""
+    """A failure with the secrets of its server masked."""
     error = result.error
     fault = error and Fault(error.kind, redact(error.message), redact.deep(error.details))
     content, data, metadata = redact.deep((result.content, result.data, result.metadata))
@@ -96,7 +96,7 @@ def _misfits(answer: Any, returns: ForeignSchema | None) -> tuple[str, str]:
 
 
 def _metadata(answer: Any, origin: dict[str, Any]) -> dict[str, Any]:
-    """What models are not shown: where the answer comes from, `_meta`, and what blocks have no place for."""
+    """Data for the program alone: the origin of the answer, `_meta`, and data that no block can hold."""
     found = dict(origin)
     if answer.meta:
         found["_meta"] = dict(answer.meta)
@@ -156,7 +156,7 @@ def _image(data: str, media_type: str) -> Block:
 
 
 def _known(content: Any, data: str | None, url: str | None) -> Block | None:
-    """The block that another board declares it to be; None where none is declared."""
+    """The block that another Pegboard server declares; None if none is declared."""
     declared = (content.meta or {}).get(BLOCK)
     kind = declared.get("kind") if isinstance(declared, Mapping) else None
     if kind == "data":

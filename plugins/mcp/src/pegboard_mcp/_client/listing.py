@@ -26,7 +26,7 @@ class Listing:
 
 
 async def list_all(client: Any, sieve: Sieve, most: int) -> Listing:
-    """Every page of the list. Raises what the client does; a list without end is cut, what is no tool is left out."""
+    """All pages of the list, without entries that are not tools; endless ones are cut. Raises what the client does."""
     by_name: dict[str, Any] = {}
     problems: list[str] = []
     cursors: set[str] = set()
@@ -54,7 +54,7 @@ async def list_all(client: Any, sieve: Sieve, most: int) -> Listing:
 
 
 async def _page(client: Any, cursor: str | None, sieve: Sieve, problems: list[str]) -> Any:
-    """One page; asked for again, through the sieve, where the SDK refuses it."""
+    """One page. If the SDK refuses it, it is requested again and passes the sieve."""
     try:
         return await client.list_tools(cursor=cursor, cache_mode="bypass")
     except ValueError:  # as errors of validation are
@@ -77,7 +77,7 @@ class Sieve:
 
     @contextmanager
     def sift(self, version: str) -> Iterator[list[str]]:
-        """Take out of lists of tools what is none in that version of the protocol; a sentence for each comes."""
+        """Drop list entries that are not tools in that version of the protocol. Yields a list of sentences on them."""
         self._version, self._problems = version, []
         try:
             yield self._problems
@@ -85,7 +85,7 @@ class Sieve:
             self._version = None
 
     def sifted(self, message: Any) -> Any:
-        """The message, without the entries that are no tools."""
+        """The message, without the entries that are not tools."""
         version = self._version
         if version is None:
             return message
@@ -113,7 +113,7 @@ class Sieve:
 
 
 def _refused(version: str, result: dict[str, Any], entry: Any) -> Any:
-    """Why the SDK refuses a list with that one entry; None if it does not."""
+    """The reason why the SDK refuses a list with that one entry; None if it accepts it."""
     from mcp_types.methods import validate_server_result
     from pydantic import ValidationError
 

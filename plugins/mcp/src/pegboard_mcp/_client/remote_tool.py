@@ -1,4 +1,4 @@
-"""Remote tools: a tool of a server as a tool by hand."""
+"""Remote tools: the tools of a server as tools of a toolkit."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from pegboard_schemas import judged
 __all__ = ["UNTRUSTED", "Link", "RemoteTool", "counted", "remote_of", "remote_tool"]
 
 UNTRUSTED = "untrusted-hints"
-"""The tag of tools whose hints are what a server says of itself."""
+"""The tag of tools whose hints come from the server itself."""
 
 
 class Link(Protocol):
@@ -47,7 +47,7 @@ class Link(Protocol):
 
     @property
     def redact(self) -> Redaction:
-        """Takes out of texts what is secret about how the server is reached."""
+        """Masks in texts the secrets by which the server is reached."""
 
     def stderr(self) -> str:
         """The end of what the server wrote to stderr."""
@@ -71,7 +71,7 @@ class RemoteTool:
     _check: ForeignSchema | None = field(repr=False)
     judge: Judge = field(repr=False)
     extra: dict[str, Any] = field(factory=dict, repr=False)
-    """What the server says of it besides: `title`, `icons`, `_meta` and the title among its annotations."""
+    """Further data of the server: `title`, `icons`, `_meta` and the title among its annotations."""
     tags: tuple[str, ...] = ("mcp", UNTRUSTED)
 
     async def call(self, call: ToolCall) -> ToolResult:
@@ -100,7 +100,7 @@ class RemoteTool:
         return await self._link.fetch(uri)
 
     def masked(self, text: str) -> str:
-        """A text without what is secret about how the server is reached."""
+        """A text with the secrets masked by which the server is reached."""
         return self._link.redact(text)
 
     def _broken(self, error: Exception) -> ToolResult:
@@ -142,7 +142,7 @@ def remote_tool(described: Any, link: Link) -> tuple[RemoteTool | None, str]:
         returns["properties"]["result"] if wrapped and returns and _is_wrapping(returns) else returns,
         read_only,
         getattr(hints, "destructive_hint", None),
-        # What the protocol assumes without a hint: a repeated call may do the work twice.
+        # The protocol's default without a hint: a repeated call may do the work twice.
         False if idempotent is None and read_only is not True else idempotent,
         getattr(hints, "open_world_hint", None),
         wrapped,
@@ -189,7 +189,7 @@ def _is_wrapping(returns: dict[str, Any]) -> bool:
 
 
 def counted(progress: float, total: float | None) -> str:
-    """The text of progress of which a server says the numbers alone."""
+    """The text of progress that a server reports by numbers alone."""
     return f"{progress:g}" if total is None else f"{progress:g}/{total:g}"
 
 

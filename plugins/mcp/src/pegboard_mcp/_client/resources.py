@@ -1,4 +1,4 @@
-"""Resources and prompts of a server: what a program asks for, and the tools that models read resources by."""
+"""Resources and prompts of a server, for programs, and the tools by which models read resources."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ class Reader(Protocol):
 
     @property
     def redact(self) -> Redaction:
-        """Takes out of texts what is secret about how the server is reached."""
+        """Masks in texts the secrets by which the server is reached."""
 
     async def list_resources(self) -> list[Any]:
         """All resources."""
 
     async def read_resource(self, uri: str) -> tuple[Block, ...]:
-        """What a resource holds."""
+        """The content of a resource."""
 
 
 async def all_of(listing: Callable[..., Awaitable[Any]], member: str) -> list[Any]:
-    """What a list of a server holds, from however many pages it takes; a list without end is cut."""
+    """All entries of a list, from all its pages; an endless list is cut."""
     found: list[Any] = []
     cursor: str | None = None
     cursors: set[str] = set()
@@ -48,7 +48,7 @@ async def all_of(listing: Callable[..., Awaitable[Any]], member: str) -> list[An
 
 
 def contents(answer: Any) -> tuple[Block, ...]:
-    """What a resource holds, as blocks."""
+    """The content of a resource, as blocks."""
     return tuple(map(block_of_resource, answer.contents))
 
 
@@ -69,7 +69,7 @@ class ResourceTool:
         """What the server answers. Raises `ToolError` in its words."""
         try:
             return await self._call(call.arguments)
-        except Exception as error:  # whatever the protocol, the SDK or the server comes up with
+        except Exception as error:  # the protocol, the SDK or the server may raise anything
             raise ToolError(f"the server refused: {self._server.redact(reason(error))}") from error
 
 

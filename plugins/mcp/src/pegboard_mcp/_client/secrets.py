@@ -1,4 +1,4 @@
-"""Secrets of how a server is reached: variables that they are read from, and what takes them out of logs and texts.
+"""Secrets by which a server is reached: the variables that they come from, and how logs and texts mask them.
 
 A server's complaint may quote its key, and so may an error about an address that cannot be reached.
 """
@@ -66,7 +66,7 @@ def _variables(text: str) -> Iterator[str]:
 
 
 def secrets_of(transport: Any) -> tuple[str, ...]:
-    """What must not be shown of how a server is reached.
+    """The values by which a server is reached that must not be shown.
 
     Its environment and headers, passwords, what the query of its URL says, what was sent as authorization, and what
     URL and arguments read from variables.

@@ -40,7 +40,7 @@ class McpServer:
     """An MCP server, whose tools `toolkit.register(server)` registers; made by `stdio`, `http`, `sse` or `in_process`.
 
     The connection opens on first use, is shared by all toolkits that the server is registered with, opens again after
-    it was lost, and closes with the last of these toolkits or by `close()`. `connect_timeout` and `call_timeout` are
+    it has ended, and closes with the last of these toolkits or by `close()`. `connect_timeout` and `call_timeout` are
     in seconds. `mode` is `"auto"`, `"legacy"` for a server that never answers when asked for the newer protocol, or one
     version. `max_message` is how many bytes a message may have, `max_tools` how many of its tools count. A server that
     cannot be reached raises nothing: `problems` says why, and so does a call of its tools. Raises ValueError for an
@@ -97,7 +97,7 @@ class McpServer:
         max_message: int = LONGEST,
         **options: Any,
     ) -> Self:
-        """A process that is spoken to over its stdin and stdout; of this environment it gets HOME, PATH and the like.
+        """A process that is reached over its stdin and stdout. Of this environment it gets HOME, PATH and the like.
 
         `${NAME}` in any of the texts is read from the environment when the process is started.
         """
@@ -299,8 +299,8 @@ class McpServer:
     # Resources and prompts -------------------------------------------------------------------------------------
 
     async def list_resources(self) -> list[Any]:
-        """The resources, as the SDK describes them. Raises what its client does, as the others here."""
-        found: list[Any] = await self._asked(lambda client: all_of(client.list_resources, "resources"))
+        """The resources, as the SDK describes them. Raises what the SDK's client does, as the other methods here."""
+        found: list[Any] = await self._requested(lambda client: all_of(client.list_resources, "resources"))
         return found
 
     async def read_resource(self, uri: str) -> tuple[Block, ...]:
@@ -309,18 +309,18 @@ class McpServer:
 
     async def fetch(self, uri: str) -> Any:
         """A resource as the SDK gives it."""
-        return await self._asked(lambda client: client.read_resource(uri))
+        return await self._requested(lambda client: client.read_resource(uri))
 
     async def list_prompts(self) -> list[Any]:
         """The prompts, as the SDK describes them."""
-        found: list[Any] = await self._asked(lambda client: all_of(client.list_prompts, "prompts"))
+        found: list[Any] = await self._requested(lambda client: all_of(client.list_prompts, "prompts"))
         return found
 
     async def get_prompt(self, name: str, arguments: Mapping[str, str] | None = None) -> Any:
         """A prompt with its arguments filled in, as the SDK gives it: `messages`, and a `description`."""
-        return await self._asked(lambda client: client.get_prompt(name, dict(arguments or {})))
+        return await self._requested(lambda client: client.get_prompt(name, dict(arguments or {})))
 
-    async def _asked(self, work: Callable[[Any], Any]) -> Any:
+    async def _requested(self, work: Callable[[Any], Any]) -> Any:
         return await (await self._opened()).carry(work)
 
     # Calls -----------------------------------------------------------------------------------------------------
@@ -351,7 +351,7 @@ class McpServer:
             if not isinstance(self.transport, Http) or not is_forgotten(error):
                 raise
             connection.lose()
-            # Not sent again: that a call did not run is what the server says, and a tool may say the same.
+            # Not sent again: only the server says that the call did not run, and a tool may say the same.
             forgotten = "it has forgotten this session, as after a restart; the next call opens another one"
             raise UnreachableError(forgotten) from error
 
@@ -370,7 +370,7 @@ class McpServer:
 
     @property
     def redact(self) -> Redaction:
-        """Takes out of texts what is secret about how the server is reached."""
+        """Masks in texts the secrets by which the server is reached."""
         known = secrets_of(self.transport)
         if known != self._secrets:
             self._secrets, self._redact = known, Redaction(known)

@@ -1,4 +1,4 @@
-"""`pegboard serve`: the command, the program that it serves, and the entries of clients' configurations.
+"""`pegboard serve`: the command, and the entries in the configurations of clients.
 
 Arguments enter; a server that runs, or an entry, leaves.
 """

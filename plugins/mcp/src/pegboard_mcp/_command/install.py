@@ -17,11 +17,11 @@ __all__ = ["CLIENTS", "entry", "shown", "written"]
 
 CLIENTS: Final = ("claude", "cursor", "vscode")
 _CARRIED: Final = ("PEGBOARD_CONFIG", "PEGBOARD_PLUGINS")
-"""What of the environment says which board it is; secrets stay where they are."""
+"""Variables that say which packs and settings are used. Variables with secrets are not copied."""
 
 
 def entry(client: str, arguments: list[str], *, http: str | None, imports_from: str | None) -> dict[str, Any]:
-    """What a client has to know of the server. Raises `PegboardError` for one that cannot reach it."""
+    """The entry by which a client starts or reaches the server. Raises `PegboardError` for a client that cannot."""
     if http is not None:
         if client == "claude":
             raise PegboardError("claude starts its servers itself; leave out --http")
@@ -40,14 +40,14 @@ def entry(client: str, arguments: list[str], *, http: str | None, imports_from: 
 
 
 def shown(client: str, name: str, value: Mapping[str, Any]) -> str:
-    """The entry as it stands in the client's file."""
+    """The entry as JSON text, in the form of the client's file."""
     return json.dumps({_section(client): {name: value}}, indent=2, ensure_ascii=False)
 
 
 def written(client: str, name: str, value: Mapping[str, Any]) -> Path:
-    """Put the entry into the client's file, beside all that stands there, and say where that is.
+    """Add the entry to the client's file, and return the path. All other entries stay.
 
-    Raises `PegboardError` for a file that cannot be read; it is left as it is.
+    Raises `PegboardError` for a file that cannot be read; the file is not changed.
     """
     path = _file(client)
     content: Any = {}

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from pegboard import PegboardError
 from pegboard_mcp._command.install import CLIENTS, entry, shown, written
-from pegboard_mcp._command.program import is_file
 from pegboard_mcp._wire.terminal import say, stray_output_to_stderr
 
 if TYPE_CHECKING:
@@ -22,7 +21,7 @@ _FILES = ("--config", "--token-file", "--state-key-file", "--mcp")
 
 
 def run(arguments: list[str]) -> int:
-    """Serve the installed board, or a program's. Returns 0 when the client or a signal ended it, 1 for an error."""
+    """Serve the installed packs, or a program's toolkit. Returns 0 when the client or a signal ended it, else 1."""
     options = _parser().parse_args(arguments)
     try:
         if options.stdio and options.http:
@@ -41,7 +40,7 @@ def _parser() -> ArgumentParser:
     parser = ArgumentParser(
         prog="pegboard serve",
         description="Serve the board as an MCP server.",
-        # `--inst` would stand in the entry that it makes, and the client print entries for ever.
+        # An abbreviation such as `--inst` would be copied into the entry, and the client would print entries for ever.
         allow_abbrev=False,
     )
     parser.add_argument("target", nargs="?", metavar="PROGRAM", help="MODULE:NAME or FILE.py[:NAME] of a toolkit")
@@ -64,16 +63,16 @@ def _parser() -> ArgumentParser:
 
 
 def _install(options: Namespace, arguments: list[str]) -> int:
-    """Say, or write, how a client starts this server.
+    """Print, or write, the entry by which a client starts this server.
 
-    What cannot be served is an error here: a client shows it in a log, if at all.
+    Checks first that it can be served: a client would show the error in a log at most.
     """
     _check(options)
     value = entry(
         options.install,
         _elsewhere(options, arguments),
         http=options.http,
-        imports_from=str(Path.cwd()) if options.target and not is_file(options.target) else None,
+        imports_from=str(Path.cwd()) if options.target and not _is_file(options.target) else None,
     )
     if options.write:
         say(f"written to {written(options.install, options.name, value)}")
@@ -84,7 +83,7 @@ def _install(options: Namespace, arguments: list[str]) -> int:
 
 def _check(options: Namespace) -> None:
     """Raises `PegboardError` or `OSError` for what is named and cannot be served; no server of a file is started."""
-    from pegboard_mcp._command.program import program_toolkit
+    from pegboard.inspection import program_toolkit
     from pegboard_mcp._server.selection import Selection
     from pegboard_mcp._settings import load_mcp_config
 
@@ -104,14 +103,19 @@ def _secrets(options: Namespace) -> tuple[str | None, list[str]]:
     return token or None, Path(options.state_key_file).read_text("utf-8").split() if options.state_key_file else []
 
 
+def _is_file(target: str) -> bool:
+    # A module's name may have `.py` in it too: `board.pytools:toolkit`.
+    return target.endswith(".py") or ".py:" in target
+
+
 def _elsewhere(options: Namespace, arguments: list[str]) -> list[str]:
-    """The arguments as they are right in any directory, without those about installing."""
+    """The arguments with absolute paths, so that they hold in any directory, and without those about installing."""
     kept = [each for each in arguments if each not in ("--write", "--install", f"--install={options.install}")]
     if "--install" in arguments:
         kept.remove(options.install)
     files = [options.config, options.token_file, options.state_key_file, *(options.mcp or ())]
     whole = {each: str(Path(each).resolve()) for each in files if each}
-    if options.target and is_file(options.target):
+    if options.target and _is_file(options.target):
         path, mark, name = options.target.rpartition(".py:")
         whole[options.target] = (
             f"{Path(path + '.py').resolve()}:{name}" if mark else str(Path(options.target).resolve())
@@ -122,7 +126,7 @@ def _elsewhere(options: Namespace, arguments: list[str]) -> list[str]:
 
 def _serve(options: Namespace) -> int:
     from pegboard import Toolkit
-    from pegboard_mcp._command.program import program_toolkit
+    from pegboard.inspection import program_toolkit
     from pegboard_mcp._server.serving import serve_mcp
     from pegboard_mcp._settings import load_mcp_config
 

@@ -1,4 +1,4 @@
-"""The board as an MCP server: which tools are served, how, and which messages and questions its clients get.
+"""A toolkit as an MCP server: which tools are served, how, and which messages and questions its clients get.
 
 Requests of clients enter and become calls of a session; results leave as answers.
 """

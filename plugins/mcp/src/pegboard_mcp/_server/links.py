@@ -51,7 +51,7 @@ class Links:
         self._of_unidentified: OrderedDict[str, Given] = OrderedDict()
 
     def give(self, session: Session | None, tool: str, remote: RemoteTool | None, answer: Any) -> None:
-        """Remember the links of an answer that can be read."""
+        """Keep the readable links of an answer."""
         links = [each for each in answer.content if each.type == "resource_link"]
         if not links or (remote is None and self._read is None):
             return
@@ -63,7 +63,7 @@ class Links:
             known.popitem(last=False)
 
     def given(self, session: Session | None) -> OrderedDict[str, Given]:
-        """What was given out in a session, by URI."""
+        """The links that a session was given, by URI."""
         if session is not None:
             return self._of.get(session) or OrderedDict()
         known = self._of_unidentified
@@ -72,7 +72,7 @@ class Links:
         return known
 
     async def read(self, given: Given, caller: Caller) -> Any:
-        """What a link leads to, as the answer to the client. Raises `MCPError` where that cannot be had."""
+        """The content of a link, as the answer to the client. Raises `MCPError` if it cannot be read."""
         from mcp.shared.exceptions import MCPError
         from mcp_types import INTERNAL_ERROR, ReadResourceResult
 
@@ -100,7 +100,7 @@ def _contents(uri: str, media_type: str | None, content: str | bytes) -> Any:
 
 
 def not_found(uri: str, version: str) -> Exception:
-    """The error for anything else."""
+    """The error for an unknown link."""
     from mcp.shared.exceptions import MCPError
     from mcp_types import INVALID_PARAMS
 

@@ -1,4 +1,4 @@
-"""What goes to a client, in the words of the protocol: tools, content, results."""
+"""What is sent to a client, in the form of the protocol: tools, content, results."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["answer_of", "described", "error_of"]
 
 
 def described(tool: Tool, promise: Promise, version: str) -> Any:
-    """A tool as a client of that version may read it. Raises `PegboardError` for one that cannot be read at all."""
+    """A tool in the form of that version of the protocol. Raises `PegboardError` for a tool that cannot be read."""
     from mcp_types import Tool as Described
 
     remote = remote_of(tool)
@@ -42,9 +42,9 @@ def described(tool: Tool, promise: Promise, version: str) -> Any:
 
 
 def answer_of(result: ToolResult, promise: Promise, version: str) -> Any:
-    """A result as an answer: what the model may see, and the data where the tool promises a schema for it.
+    """A result as an answer: the content for the model, and the data if the tool has an output schema.
 
-    One that breaks the promise is an error that keeps the content: clients would raise, and show nothing of it.
+    Data that does not fit the schema makes an error that keeps the content: clients would raise and show nothing.
     """
     from mcp_types import CallToolResult, TextContent
 
@@ -65,7 +65,7 @@ def answer_of(result: ToolResult, promise: Promise, version: str) -> Any:
 
 
 def error_of(message: str) -> Any:
-    """An answer that says why a call came to nothing."""
+    """An answer that says why a call failed."""
     from mcp_types import CallToolResult, TextContent
 
     return CallToolResult(content=[TextContent(text=message)], is_error=True)

@@ -1,4 +1,4 @@
-"""Promises: what a tool says of its results, as every client can read it, and whether a result keeps it."""
+"""Promises: the output schema of a tool in a form that every client reads, and whether a result fits it."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ __all__ = ["Promise", "Promises"]
 class Promise:
     """The output schema of a tool; `schema` is None where none is served.
 
-    What admits null is wrapped for every client: a null beside an answer's content is no answer to most clients. What
-    anything fits may be content as well, which no schema describes.
+    A schema that allows null is wrapped for every client: most clients take a null beside content for no answer. A
+    schema that allows anything is not served: the result may be content, which no schema describes.
     """
 
     def __init__(self, tool: Tool) -> None:
@@ -43,7 +43,7 @@ class Promise:
         self._is_object = self.schema.get("type") == "object" and not self._admits_null
 
     def shown(self, version: str) -> dict[str, Any] | None:
-        """The schema for clients of that version. One of another kind makes older ones refuse the whole list."""
+        """The schema for clients of that version. Older ones refuse lists with schemas that are not of objects."""
         if self.schema is None or not self._is_wrapped(version):
             return self.schema
         moved = _moved(self.schema)
@@ -52,11 +52,11 @@ class Promise:
         return wrapped | {keyword: moved[keyword] for keyword in ("$schema", "$defs") if keyword in moved}
 
     def structured(self, data: Any, version: str) -> Any:
-        """Data that keeps the promise, as it is sent beside the content."""
+        """Data that fits, in the form that is sent beside the content."""
         return {"result": data} if self._is_wrapped(version) else data
 
     def broken_by(self, data: Any) -> str:
-        """Why data does not keep the promise; nothing where it does."""
+        """The reason why data does not fit; empty if it fits."""
         if self._check is None:
             return ""
         problems = [problem for problem in self._check.problems(data) if not problem.unchecked]
@@ -70,7 +70,7 @@ class Promise:
 
 @final
 class Promises:
-    """The promises of the tools that are served, each read once and kept for as long as the tool is there."""
+    """The promises of the served tools. Each is read once, and kept as long as its tool."""
 
     def __init__(self) -> None:
         self._known: WeakKeyDictionary[Any, Promise] = WeakKeyDictionary()

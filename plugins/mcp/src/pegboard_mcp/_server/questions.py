@@ -16,7 +16,7 @@ from pegboard import ForeignSchema, RegistrationError, ToolCall, ToolResult
 from pegboard_mcp._wire.protocol import is_newer
 from pegboard_schemas import judged
 
-__all__ = ["Answers", "AskedOnce", "Desk", "NeededError", "Refused", "State"]
+__all__ = ["Answers", "Desk", "NeededError", "Refused", "State", "UsedStates"]
 
 LIFETIME: Final = 600.0
 """Seconds in which a question can be answered; the SDK seals states for as long."""
@@ -34,7 +34,7 @@ APPROVAL: Final = {"type": "object", "properties": {}}
 
 @final
 class Answers(Mapping[str, Any]):
-    """What was answered to a call so far, by the keys of its questions: a tool that asks again takes it by type.
+    """The answers to a call so far, by the keys of its questions. A tool that asks again gets them by type.
 
     `raise Suspend("When?", key="date", form={...}, again=True)` has the tool called again with the answer in it.
     """
@@ -60,17 +60,17 @@ class Answers(Mapping[str, Any]):
 @final
 @frozen
 class State:
-    """What a client brings back, sealed, when it sends its request again: which question it answers, and what is so."""
+    """What a client returns, sealed, when it sends its request again: the question it answers, and earlier answers."""
 
     key: str = ""
     form: dict[str, Any] = field(factory=dict)
     again: bool = False
-    """Whether the tool is called again; else the answer is its result."""
+    """Whether the tool is called again; otherwise the answer is its result."""
     call_id: str = ""
     approved: bool = False
     answers: dict[str, Any] = field(factory=dict)
     held: str = ""
-    """A call that runs here meanwhile, and waits for the answer."""
+    """The key of a call that runs here and waits for the answer."""
     nonce: str = ""
 
 
@@ -83,12 +83,12 @@ class NeededError(Exception):
 
 
 class Refused(Exception):  # noqa: N818 - an outcome, not a failure
-    """A question that came to no answer; the message says why."""
+    """A question that was not answered; the message says why."""
 
 
 @final
-class AskedOnce:
-    """The states that were used. Each counts once, so that no answer is reused for another call."""
+class UsedStates:
+    """The states that were used. A state can be used once, so that no answer is reused for another call."""
 
     def __init__(self) -> None:
         self._spent: OrderedDict[str, float] = OrderedDict()
@@ -112,14 +112,14 @@ class Desk:
     The older protocol has a message for that; in the newer one the answer tells the client to ask and to come back.
     """
 
-    def __init__(self, context: Any, parameters: Any, used: AskedOnce) -> None:
+    def __init__(self, context: Any, parameters: Any, used: UsedStates) -> None:
         self._context = context
         self._used = used
         self._response: Any = None
         sealed = parameters.request_state
         self.state = State() if sealed is None else State(**json.loads(sealed))
-        """What is so from earlier rounds."""
-        # Without the state of a question an answer answers none: any client can write one.
+        """The state of earlier rounds."""
+        # An answer without the state of a question is ignored: any client can write one.
         if sealed is not None:
             self._response = (parameters.input_responses or {}).get(self.state.key)
             if self._response is not None and not used.spend(self.state.nonce):
@@ -136,7 +136,7 @@ class Desk:
 
     @property
     def comes_again(self) -> bool:
-        """Whether the client has to ask and to come again; the older protocol asks while a call runs."""
+        """Whether the client asks and then sends the request again; the older protocol asks while a call runs."""
         return is_newer(self._context.protocol_version)
 
     @property

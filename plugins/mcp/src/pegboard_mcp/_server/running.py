@@ -28,7 +28,7 @@ _SUSPENDS: Final = CO_COROUTINE | CO_GENERATOR | CO_ASYNC_GENERATOR
 
 @final
 class Workshop:
-    """A loop on a thread of its own: a tool that blocks it holds up other async tools, and no message of a client."""
+    """A loop on a thread of its own: a tool that blocks it delays other async tools, but no message of a client."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -44,7 +44,7 @@ class Workshop:
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work(), self._loop))
 
     def close(self) -> None:
-        """End the loop, and what runs there; a tool that blocks it is left behind."""
+        """End the loop and the calls on it. A tool that blocks it keeps its thread."""
         asyncio.run_coroutine_threadsafe(self._end(), self._loop)
         self._thread.join(1.0)
         if not self._thread.is_alive():
@@ -79,7 +79,7 @@ class Progress:
         self._count = 0.0
 
     def moved(self, other: Progress) -> None:
-        """Go to the request of another one from now on."""
+        """Report to another request from now on."""
         self._context = other._context
 
     async def report(self, chunk: Chunk) -> None:
@@ -124,7 +124,7 @@ class HeldCalls:
         self._held: dict[str, Held] = {}
 
     def keep(self, held: Held) -> str:
-        """Keep a call; nothing comes back for one too many, which is cancelled."""
+        """Keep a call and return its key. If there are too many the call is cancelled, and the key is empty."""
         if len(self._held) >= MOST:
             held.task.cancel()
             return ""
@@ -134,7 +134,7 @@ class HeldCalls:
         return key
 
     def take(self, key: str) -> Held | None:
-        """The call of that key; None for one that has ended, or waits elsewhere."""
+        """The call of that key; None if it has ended, or runs at another worker."""
         held = self._held.pop(key, None)
         if held is not None and held.expiry is not None:
             held.expiry.cancel()

@@ -11,7 +11,7 @@ from pegboard_mcp._client.remote_tool import UNTRUSTED
 __all__ = ["Selection"]
 
 NAMED: Final = 20
-"""Tools that are left out are named, up to so many."""
+"""Number of tools that a message names."""
 _REMEDY: Final = (
     "name some (--tools, --groups; in a program tools=, groups=) or serve all of them (--all; all_tools=True)"
 )
@@ -39,8 +39,8 @@ class Selection:
             session = session.session(groups={*session.active_groups, *self._groups})
         return session.view(where=self._where)
 
-    def left_out(self, toolkit: Toolkit) -> str:
-        """Which tools are not served because nothing was chosen, and what to do; empty where none is left out."""
+    def excluded(self, toolkit: Toolkit) -> str:
+        """A message that names the tools which are not served because none was chosen; empty if all are served."""
         names = [tool.name for tool in toolkit.tools if not _only_reads(tool)] if self._is_default else []
         if not names:
             return ""

@@ -14,9 +14,9 @@ from pegboard import PegboardError, Toolkit
 from pegboard_mcp._arguments import check_names, function, http_url, scopes, several, text
 from pegboard_mcp._auth.callers import SessionFor
 from pegboard_mcp._auth.guard import VerifyToken, check_address, cross_origin, guards, parse_address, security
-from pegboard_mcp._server.board import BoardServer
 from pegboard_mcp._server.links import ReadLink
 from pegboard_mcp._server.selection import Selection
+from pegboard_mcp._server.tool_server import ToolServer
 from pegboard_mcp._wire.reasons import innermost
 from pegboard_mcp._wire.terminal import endable_stdin, say
 
@@ -35,9 +35,9 @@ class Served(TypedDict, total=False):
 
     Served are the tools that say `read_only=True`; or `tools` by name or pattern and those of `groups`; or with
     `all_tools` all that are offered. `session_for(caller)` gives the session of a caller: groups, presets and
-    permissions. `scopes` are what a token must have for a tool, by name or pattern; others do not see it. `headers`
-    are the request's that tools may read in their `Caller`. `state_keys` are the same in all workers behind a
-    balancer, 32 characters at least: the first seals what a client brings back with an answer. `read_link(uri,
+    permissions. `scopes` are what a token must have for a tool, by name or pattern; callers without them do not see the
+    tool. `headers` are the request's that tools may read in their `Caller`. `state_keys` are the same in all workers
+    behind a balancer, 32 characters at least: the first seals what a client brings back with an answer. `read_link(uri,
     caller)` says what a link leads to that a tool of the program gave out: text, bytes, or None. It may be async.
     """
 
@@ -80,7 +80,7 @@ def mcp_server(toolkit: Toolkit, **options: Unpack[Served]) -> Any:
     Raises `UnknownNameError` for a tool or a group that is not there, and TypeError for an option that is none.
     """
     check_names("mcp_server", options, Served.__annotations__)
-    return _board(toolkit, options, connections=True).server
+    return _tool_server(toolkit, options, connections=True).server
 
 
 def serve_mcp(toolkit: Toolkit, **options: Unpack[ServedOverHttp]) -> None:
@@ -102,15 +102,15 @@ async def serve_mcp_async(toolkit: Toolkit, **options: Unpack[ServedOverHttp]) -
     address = None if http is None else parse_address(text("http", http))
     if address is not None:
         check_address(address[0], options["token"] or options.get("verify_token"))
-    board = _board(toolkit, options, connections=not stateless)
-    async with board.watching():
+    tools = _tool_server(toolkit, options, connections=not stateless)
+    async with tools.watching():
         if address is None:
-            await _serve_stdio(board)
+            await _serve_stdio(tools)
         else:
-            await _serve_http(board, *address, options)
+            await _serve_http(tools, *address, options)
 
 
-def _board(toolkit: Toolkit, options: Served, *, connections: bool) -> BoardServer:
+def _tool_server(toolkit: Toolkit, options: Served, *, connections: bool) -> ToolServer:
     tools, groups = options.get("tools"), options.get("groups")
     selection = Selection(
         toolkit,
@@ -122,9 +122,9 @@ def _board(toolkit: Toolkit, options: Served, *, connections: bool) -> BoardServ
     keys = options.get("state_keys", ())
     if not base.tools:
         say(f"pegboard: nothing is served: {selection.why_nothing(toolkit)}")
-    elif left_out := selection.left_out(toolkit):
-        say(f"pegboard: {left_out}")
-    return BoardServer(
+    elif excluded := selection.excluded(toolkit):
+        say(f"pegboard: {excluded}")
+    return ToolServer(
         base,
         name=text("name", options.get("name", "pegboard")),
         instructions=options.get("instructions"),
@@ -137,20 +137,20 @@ def _board(toolkit: Toolkit, options: Served, *, connections: bool) -> BoardServ
     )
 
 
-async def _serve_stdio(board: BoardServer) -> None:
+async def _serve_stdio(tools: ToolServer) -> None:
     from mcp.server.stdio import stdio_server
 
     with endable_stdin() as end:
         async with _signals(end), stdio_server() as (read, write):
-            await board.run(read, write)
+            await tools.run(read, write)
 
 
-async def _serve_http(board: BoardServer, host: str, port: int, options: ServedOverHttp) -> None:
+async def _serve_http(tools: ToolServer, host: str, port: int, options: ServedOverHttp) -> None:
     with closing(bound(host, port)) as listening:
-        await _serve_at(listening, board, host, options)
+        await _serve_at(listening, tools, host, options)
 
 
-async def _serve_at(listening: socket.socket, board: BoardServer, host: str, options: ServedOverHttp) -> None:
+async def _serve_at(listening: socket.socket, tools: ToolServer, host: str, options: ServedOverHttp) -> None:
     import uvicorn
 
     class Server(uvicorn.Server):
@@ -162,7 +162,7 @@ async def _serve_at(listening: socket.socket, board: BoardServer, host: str, opt
 
     shown = f"[{host}]" if ":" in host else host
     url = f"http://{shown}:{listening.getsockname()[1]}/mcp"
-    app = _application(board, host, url, options)
+    app = _application(tools, host, url, options)
     config = uvicorn.Config(
         app,
         log_level="warning",
@@ -187,10 +187,10 @@ async def _serve_at(listening: socket.socket, board: BoardServer, host: str, opt
             await served
 
 
-def _application(board: BoardServer, host: str, url: str, options: ServedOverHttp) -> Any:
+def _application(tools: ToolServer, host: str, url: str, options: ServedOverHttp) -> Any:
     origins = several("origins", options.get("origins", ()))
     issuer, resource = options.get("authorization_server"), options.get("resource_url")
-    app = board.server.streamable_http_app(
+    app = tools.server.streamable_http_app(
         host=host,
         transport_security=security(host, origins),
         stateless_http=options.get("stateless", False),

@@ -1,4 +1,4 @@
-"""What both sides stand on: processes, pipes and streams to a server, loops, the SDK, and why something went wrong.
+"""What client and server share: processes, pipes and streams to a server, loops, the SDK, and reasons of failures.
 
-Messages and bytes enter and leave; nothing here knows a tool, a board or a session.
+Messages and bytes enter and leave; nothing here knows a tool, a toolkit or a session.
 """

@@ -1,4 +1,4 @@
-"""The bridge between two loops: work is carried over, its outcome back, and a loop is woken once for all that waits."""
+"""The bridge between two loops: it carries work over and outcomes back, and wakes a loop once for all of them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 @final
 class Mailbox:
-    """What a loop is to do, put in by other threads."""
+    """Work for a loop, added by other threads."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
@@ -77,7 +77,7 @@ class Mailboxes:
 
 @final
 class _Errand(Generic[T]):
-    """Work that is done on one loop for a caller that waits on another."""
+    """Work on one loop for a caller that waits on another."""
 
     __slots__ = ("_failure", "_here", "_outcome", "_task", "_there", "_work", "answer")
 

@@ -1,4 +1,4 @@
-"""The protocol: what its versions and the releases of the SDK differ in, and what two boards tell each other."""
+"""The protocol: differences between its versions and between releases of the SDK, and data between two Pegboards."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def is_newer(protocol: str) -> bool:
 
 
 def known_options(function: Callable[..., Any], **options: Any) -> dict[str, Any]:
-    """Those of the options that this release knows; an older one does without."""
+    """The options that this release of the SDK knows."""
     known = inspect.signature(function).parameters
     return {name: value for name, value in options.items() if name in known}
 

@@ -1,4 +1,4 @@
-"""Reasons: what went wrong with a server, in words."""
+"""Reasons: why a server failed, as text for messages."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ class UnreachableError(Exception):
 
 
 class ConsentError(UnreachableError):
-    """A server that the user did not give access to. What it answered before explains nothing more."""
+    """The user did not give access to the server. Its earlier answers explain nothing more."""
 
 
 def not_started(error: OSError, command: str) -> UnreachableError:
@@ -38,7 +38,7 @@ def is_forgotten(error: BaseException) -> bool:
 
 
 def reason(error: BaseException) -> str:
-    """Why, in a clause that goes on after a colon."""
+    """The reason, as text that follows a colon."""
     error = innermost(error)
     if isinstance(error, UnreachableError):
         return str(error)

@@ -14,7 +14,7 @@ __all__ = ["endable_stdin", "say", "stray_output_to_stderr"]
 
 
 def say(message: str) -> None:
-    """Write a line to stderr; what a terminal would take for more than text is spelled out."""
+    """Write a line to stderr, with control characters spelled out."""
     sys.stderr.write(f"{spelled_out(message)}\n")
     sys.stderr.flush()
 
@@ -52,7 +52,7 @@ def endable_stdin() -> Iterator[Callable[[], None]]:
 
 @contextmanager
 def stray_output_to_stderr() -> Iterator[None]:
-    """What plugins print while they are loaded must not stand on stdout: there the protocol speaks."""
+    """Send what plugins print while they are loaded to stderr: stdout carries the protocol."""
     sys.stdout.flush()
     kept = os.dup(1)
     os.dup2(2, 1)

@@ -1,4 +1,4 @@
-"""What a server sends unrequested: the end of its stderr is kept, and a flood of messages is listened to no longer."""
+"""What a server sends unrequested: the end of its stderr is kept, and a flood of messages ends the connection."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Final, TextIO, final
 __all__ = ["FLOOD", "Meter", "Tail"]
 
 AT_ONCE: Final = 20_000
-"""Unrequested messages: as many as a machine reads in some seconds."""
+"""Unrequested messages that may come at once: as many as a machine reads in some seconds."""
 A_SECOND: Final = 200
-"""So many more each second."""
+"""Unrequested messages for each further second."""
 FLOOD: Final = f"(a flood: more than {AT_ONCE:,} unrequested messages, and {A_SECOND:,} more each second)"
 KEPT: Final = 16_384
 QUOTED: Final = 1_000
@@ -21,27 +21,27 @@ QUOTED: Final = 1_000
 
 @final
 class Meter:
-    """Counts what a server sends of its own accord: much at once is no flood, and little for ever is none."""
+    """Counts unrequested messages. Many at once are no flood, and neither are few for a long time."""
 
     def __init__(self) -> None:
-        self._left: float = AT_ONCE
+        self._allowance: float = AT_ONCE
         self._counted = time.monotonic()
         self._lock = threading.Lock()
 
     def expect(self, messages: int) -> None:
-        """So many more have been asked for, by any thread."""
+        """Allow this many more messages, because they were requested; from any thread."""
         with self._lock:
-            self._left += messages
+            self._allowance += messages
 
     def takes(self, messages: int) -> bool:
-        """Count what came. Whether it is no flood yet."""
+        """Count messages. Returns False if they are a flood."""
         with self._lock:
-            self._left -= messages
-            if self._left < 0:
+            self._allowance -= messages
+            if self._allowance < 0:
                 now = time.monotonic()
-                self._left = min(AT_ONCE, self._left + A_SECOND * (now - self._counted))
+                self._allowance = min(AT_ONCE, self._allowance + A_SECOND * (now - self._counted))
                 self._counted = now
-            return self._left >= 0
+            return self._allowance >= 0
 
 
 @final

@@ -93,12 +93,12 @@ class Policy:
     def remove(self, names: Iterable[str]) -> None:
         """Take programs off the list. Raises KeyError for one that is not on it; nothing is changed then."""
         with self._lock:
-            left = dict(self._allowed)
+            remaining = dict(self._allowed)
             for name in names:
-                if name not in left:
+                if name not in remaining:
                     raise KeyError(f"{name!r} is not on the allow-list ({self._listing()})")
-                del left[name]
-            self._allowed = left
+                del remaining[name]
+            self._allowed = remaining
 
     def clear(self) -> None:
         """Take everything off the list: every command asks from now on."""

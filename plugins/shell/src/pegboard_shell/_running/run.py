@@ -78,19 +78,19 @@ class Streaming:
 
     def __init__(self, emit: Callable[[str], None], limit: int) -> None:
         self._emit = emit
-        self._left = limit
+        self._room = limit
         self._decoders: dict[str, IncrementalDecoder] = {}
 
     def __call__(self, channel: str, data: bytes) -> None:
         """Take what came next on a channel."""
-        if self._left <= 0:
+        if self._room <= 0:
             return
         decoder = self._decoders.setdefault(channel, getincrementaldecoder("utf-8")("replace"))
-        text = decoder.decode(data[: self._left])
-        self._left -= len(data)
+        text = decoder.decode(data[: self._room])
+        self._room -= len(data)
         if text:
             self._emit(text)
-        if self._left <= 0:
+        if self._room <= 0:
             self._emit("\n[... further output is in the result only ...]\n")
 
 
@@ -98,7 +98,7 @@ class Streaming:
 class Outcome:
     """How a command ended: `status` is its wait status, None if it never began (`error` is the system's number then).
 
-    `left` counts processes that could not be ended; `duration` is in seconds.
+    `unended` counts processes that could not be ended; `duration` is in seconds.
     """
 
     stdout: Capture
@@ -107,7 +107,7 @@ class Outcome:
     error: int | None = None
     timed_out: bool = False
     stopped: bool = False
-    left: int = 0
+    unended: int = 0
     duration: float = 0.0
 
 
@@ -182,7 +182,7 @@ class Run:
                 process.end()
             elif last is not None and now >= last:
                 process.force()
-                outcome.status, outcome.left = 9, 1
+                outcome.status, outcome.unended = 9, 1
                 break
             next_look = min(_TICK, (until if last is None else last) - now)
             for event in process.poll(max(next_look, 0)):
@@ -205,5 +205,5 @@ class Run:
         elif channel == "failed":
             outcome.error = int(data)
         elif channel == "ended" and outcome.status is None:
-            status, left = map(int, data.split())
-            outcome.status, outcome.left = status, left
+            status, unended = map(int, data.split())
+            outcome.status, outcome.unended = status, unended

@@ -82,8 +82,8 @@ def main() -> None:
     for descriptor in (0, 1, 2):  # the reader of the command's output must not wait for this process
         os.dup2(silence, descriptor)
     status = wait_for(child, control, wake)
-    left, status = end(child, status, config, wake)
-    tell(control, f"ended {status} {left}")
+    remaining, status = end(child, status, config, wake)
+    tell(control, f"ended {status} {remaining}")
     os._exit(0)
 
 
@@ -141,28 +141,28 @@ def wait_for(child: int, control: int, wake: int) -> int | None:
 
 
 def end(child: int, status: int | None, config: dict[str, Any], wake: int) -> tuple[int, int]:
-    """End everything that is left: how many processes could not be ended, and the wait status of the child.
+    """End all remaining processes: how many could not be ended, and the wait status of the child.
 
     That the system knows no child any more is the proof that there is none.
     """
     began = time.monotonic()
     notified: set[int] = set()
     while True:
-        found, any_left = reaped(child)
+        found, any_remaining = reaped(child)
         status = status if found is None else found
-        if not any_left:
+        if not any_remaining:
             kill(-child, signal.SIGKILL)  # where nothing is adopted, its group is all that can be found
             return 0, -1 if status is None else status
         elapsed = time.monotonic() - began
         patient = elapsed < config["grace"]
-        left = descendants(child)
+        remaining = descendants(child)
         if elapsed > config["grace"] + PATIENCE:
-            return len(left), -1 if status is None else status
-        for pid in left - notified if patient else left:
+            return len(remaining), -1 if status is None else status
+        for pid in remaining - notified if patient else remaining:
             # The monitor of a sandbox hands no signal on; it ends when what it watches has ended.
             if not (patient and config.get("monitor") and pid == child):
                 kill(pid, signal.SIGTERM if patient else signal.SIGKILL)
-        notified |= left
+        notified |= remaining
         select.select([wake], [], [], 0.01)
         signalled(wake)
 

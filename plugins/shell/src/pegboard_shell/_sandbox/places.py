@@ -15,7 +15,7 @@ from pegboard_shell._policy.programs import MOST_INTERPRETERS, interpreter, is_b
 __all__ = ["Places", "needed_by"]
 
 PRIVATE: Final = ("/home", "/root", "/run", "/tmp", "/var/run", "/var/tmp")  # noqa: S108 - hidden, not used
-"""Homes with keys in them, sockets of the system's services, and what other programs leave about."""
+"""Home directories with keys, sockets of the system's services, and files of other programs."""
 PROTECTED: Final = (".git/config", ".git/hooks", "pegboard.lock", "pegboard.toml")
 """What makes other programs run something, or loosens this very policy: not writable in a writable workspace."""
 _PACK: Final = os.path.dirname(os.path.dirname(__file__))  # noqa: PTH120 - a string, as it was found

@@ -126,8 +126,8 @@ def _check(argument: _Argument) -> list[bytes]:
     instructions = [_load(_ARGUMENTS + 8 * argument.index)]  # the lower half: both machines put it first
     instructions += [_instruction(_SHIFT_RIGHT, argument.shift)] if argument.shift else []
     instructions += [_instruction(_AND, argument.mask)]
-    for left, value in reversed(list(enumerate(reversed(argument.values)))):
-        instructions.append(_jump(_EQUAL, value, left + 1, 0))
+    for remaining, value in reversed(list(enumerate(reversed(argument.values)))):
+        instructions.append(_jump(_EQUAL, value, remaining + 1, 0))
     return [*instructions, *([_instruction(_SKIP, 1)] if argument.refused else [])]
 
 

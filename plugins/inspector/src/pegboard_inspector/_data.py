@@ -1,4 +1,4 @@
-"""What the page shows of a board: tools, groups, packs, and what a model would get of them."""
+"""What the page shows of a toolkit: tools, groups, packs, and what a model would get of them."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from pegboard.inspection import board_of, is_loaded, plugins_of
 from pegboard_inspector._json import dumps, pretty
 from pegboard_inspector._secrecy import PRIVATE_NAMES, Secrecy
 
-__all__ = ["board_facts", "board_marks", "dialect_facts", "tool_facts"]
+__all__ = ["board_data", "board_marks", "dialect_data", "tool_data"]
 
 CHARACTERS: Final = 4
-"""As many characters of JSON are a token, about: models differ, and none of their tokenizers is asked."""
+"""Characters of JSON that make a token, about: an estimate, for models differ."""
 
 
 def board_marks(session: Session) -> tuple[Any, ...]:
-    """What differs where the board has changed."""
+    """Values that differ after the toolkit has changed."""
     toolkit = session.toolkit
     return (
         board_of(toolkit),
@@ -34,12 +34,12 @@ def board_marks(session: Session) -> tuple[Any, ...]:
     )
 
 
-def board_facts(session: Session) -> dict[str, Any]:
-    """The whole board, a line for each tool. Lazy tools are imported, as they are for the list that a model gets."""
+def board_data(session: Session) -> dict[str, Any]:
+    """The whole toolkit, with a line for each tool. Lazy tools are imported, as for the list that a model gets."""
     toolkit = session.toolkit
     offered = {tool.name for tool in session.tools}
     permissions = session.permissions
-    # The board may have changed in between.
+    # The toolkit may have changed in between.
     tools = [_line(tool, offered, permissions.get(tool.name, "always")) for tool in session.all_tools]
     known = {group.name: group for group in session.groups}
     named = sorted({name for tool in tools for name in tool["groups"]} - known.keys())
@@ -76,7 +76,7 @@ def _group(group: Any) -> dict[str, Any]:
 
 
 def _line(tool: Tool, offered: set[str], permission: str) -> dict[str, Any]:
-    facts: dict[str, Any] = {
+    data: dict[str, Any] = {
         "name": tool.name,
         "pack": tool.origin.plugin,
         "offered": tool.name in offered,
@@ -86,16 +86,16 @@ def _line(tool: Tool, offered: set[str], permission: str) -> dict[str, Any]:
         "groups": [],
         "tags": [],
     }
-    if not facts["loaded"]:
-        return facts
+    if not data["loaded"]:
+        return data
     try:
-        said = tool.description.strip().partition("\n")[0][:200]
-        return facts | {"summary": said, "groups": list(tool.groups or tool.options.groups), "tags": list(tool.tags)}
+        summary = tool.description.strip().partition("\n")[0][:200]
+        return data | {"summary": summary, "groups": list(tool.groups or tool.options.groups), "tags": list(tool.tags)}
     except PegboardError as error:
-        return facts | {"problem": str(error)}
+        return data | {"problem": str(error)}
 
 
-def tool_facts(session: Session, name: str) -> dict[str, Any]:
+def tool_data(session: Session, name: str) -> dict[str, Any]:
     """Everything about one tool, and what a model gets of it. Raises `PegboardError` for one that cannot be read."""
     tool = session[name]
     approval, presets = tool.options.requires_approval, session.presets_of(name)
@@ -107,7 +107,7 @@ def tool_facts(session: Session, name: str) -> dict[str, Any]:
         "private_names": PRIVATE_NAMES,
         "may_hold_secrets": Secrecy(tool.parameters).is_needed,
         "returns": tool.returns,
-        "hints": {hint: said for hint, said in attrs.asdict(tool.hints).items() if said is not None},
+        "hints": {hint: value for hint, value in attrs.asdict(tool.hints).items() if value is not None},
         "approval": "sometimes" if callable(approval) else "always" if approval else "never",
         "deferred": tool.options.defer,
         "examples": [dict(each) for each in tool.options.examples if isinstance(each, Mapping)],
@@ -134,7 +134,7 @@ def _for_model(session: Session, dialect: str, name: str) -> dict[str, Any]:
     return {"dialect": dialect, "text": text, "tokens": sum(map(_tokens, definitions)), "losses": losses}
 
 
-def dialect_facts(session: Session, name: str) -> dict[str, Any]:
+def dialect_data(session: Session, name: str) -> dict[str, Any]:
     """The list of tools as a model gets it in one dialect. Raises `PegboardError` for a dialect that there is not."""
     bound = session.dialect(name)
     definitions = bound.tools()

@@ -1,4 +1,4 @@
-"""Tools: an operation as a tool by hand."""
+"""Tools: an operation as a tool."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from pegboard_openapi._request import ArgumentsError, request_for
 
 __all__ = ["Link", "OperationTool"]
 
-MOST_SAID: Final = 20
-"""Problems of one answer that are told."""
+MAX_PROBLEMS: Final = 20
+"""Problems of one answer that are reported."""
 
 
 @final
 @frozen(eq=False)
 class Link:
-    """What the tools of a document share: where it is, and who sends. `client` is made by the first call."""
+    """What the tools of a document share: its origin and its client. `client` is made by the first call."""
 
     credentials: Credentials
     client: Callable[[], Any]
@@ -34,7 +34,7 @@ class Link:
 @final
 @frozen(eq=False)
 class OperationTool:
-    """An operation on the board. A method says what it is: who reads changes nothing, who puts may do it again."""
+    """An operation as a tool. Its method says whether it only reads and whether it may be repeated."""
 
     name: str
     operation: Operation
@@ -74,12 +74,12 @@ class OperationTool:
 
     @property
     def destructive(self) -> bool | None:
-        """Whether it may destroy; unknown of most methods."""
+        """Whether it may destroy; unknown for most methods."""
         return True if self.operation.method == "delete" else False if self.read_only else None
 
     @property
     def idempotent(self) -> bool:
-        """Whether a second request does no more than the first."""
+        """Whether a second request changes nothing more."""
         return self.read_only or self.operation.method in ("put", "delete")
 
     async def call(self, call: ToolCall) -> ToolOutput | ToolResult:
@@ -99,7 +99,7 @@ class OperationTool:
         metadata = {"openapi": about}
         problems = self._check.problems(value) if self._check is not None else []
         if problems and not any(problem.unchecked for problem in problems):  # that is taken as it is
-            return self._broken(answer.status, answer.text, "; ".join(map(str, problems[:MOST_SAID])), metadata)
+            return self._broken(answer.status, answer.text, "; ".join(map(str, problems[:MAX_PROBLEMS])), metadata)
         return ToolOutput(value, metadata)
 
     def _invalid(self, problem: str) -> ToolResult:

@@ -1,4 +1,4 @@
-"""Facts about tools as JSON-able data: what the commands print and check; and arguments to try a tool with."""
+"""Tools as JSON-able data, for the commands to print and check; and arguments to try a tool with."""
 
 from __future__ import annotations
 
@@ -46,26 +46,26 @@ _FORMATS: Final = {
 
 
 def ordered(toolkit: Toolkit) -> list[Tool]:
-    """Every tool on the board, offered or not, by name."""
+    """Every tool of a toolkit, offered or not, by name."""
     return sorted(toolkit.all_tools, key=lambda tool: tool.name)
 
 
 def summary(tool: Tool, *, load: bool) -> dict[str, Any]:
-    """A line of the list. What only an import could tell is None, unless `load` allows it."""
+    """A line of the list. What only an import can show is None, unless `load` allows the import."""
     origin = tool.origin
-    facts: dict[str, Any] = {
+    data: dict[str, Any] = {
         "name": tool.name,
         "pack": origin.plugin,
         "distribution": origin.distribution,
         "version": origin.version,
         "loaded": load or is_loaded(tool),
     }
-    if not facts["loaded"]:
-        return facts | _UNKNOWN
+    if not data["loaded"]:
+        return data | _UNKNOWN
     try:
-        return facts | _details(tool)
+        return data | _details(tool)
     except PegboardError as error:
-        return facts | _UNKNOWN | {"problem": str(error)}
+        return data | _UNKNOWN | {"problem": str(error)}
 
 
 def _details(tool: Tool) -> dict[str, Any]:
@@ -116,11 +116,11 @@ def parameter_words(parameters: list[dict[str, Any]] | None) -> str:
     return ", ".join(each["name"] + ("" if each["required"] else "?") for each in parameters)
 
 
-def hint_words(facts: Mapping[str, Any]) -> str:
+def hint_words(data: Mapping[str, Any]) -> str:
     """What a tool declares about its effects, and whether it asks for approval."""
-    hints = facts["hints"] or {}
+    hints = data["hints"] or {}
     words = [word for name, word in _HINTS.items() if hints.get(name)]
-    asks = {"always": ["asks first"], "sometimes": ["may ask first"]}.get(facts["approval"] or "", [])
+    asks = {"always": ["asks first"], "sometimes": ["may ask first"]}.get(data["approval"] or "", [])
     return ", ".join([*words, *asks])
 
 

@@ -1,4 +1,4 @@
-"""The board that a command looks at: what is installed, under the options that were given."""
+"""The toolkit that a command works with, made from the installed packs and the options."""
 
 from __future__ import annotations
 
@@ -7,16 +7,15 @@ import sys
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
 import click
 
-from pegboard import PegboardError, Toolkit, UnknownNameError
-from pegboard.inspection import Contribution, Plugins, plugins_of, suggestion
+from pegboard import Toolkit, UnknownNameError
+from pegboard.inspection import Contribution, Plugins, plugins_of, program_toolkit, suggestion
 from pegboard_cli import plugin
-from pegboard_cli._options import BoardOptions
+from pegboard_cli._options import ToolkitOptions
 from pegboard_cli._output.printing import note
 
 __all__ = ["Replaced", "hand_on", "known_name", "known_pack", "load_plugins", "opened", "settings_file", "spoken"]
@@ -26,7 +25,7 @@ PATIENCE: Final = 2.0
 """Seconds after which a line is printed about plugins that take their time."""
 
 
-def settings_file(options: BoardOptions) -> Path | None:
+def settings_file(options: ToolkitOptions) -> Path | None:
     """The file with the settings: the one that was named, else `pegboard.toml` in the current directory."""
     if options.config is not None:
         return options.config
@@ -37,8 +36,8 @@ def settings_file(options: BoardOptions) -> Path | None:
 
 
 @contextmanager
-def opened(options: BoardOptions) -> Iterator[Toolkit]:
-    """The toolkit to look at. What plugins and tools print meanwhile goes to standard error.
+def opened(options: ToolkitOptions) -> Iterator[Toolkit]:
+    """The toolkit of a command. What plugins and tools print meanwhile goes to standard error.
 
     Raises `PegboardError` saying what to change.
     """
@@ -54,7 +53,7 @@ def opened(options: BoardOptions) -> Iterator[Toolkit]:
 
 
 class Replaced(Exception):  # noqa: N818 - no failure: another command runs in the place of ours
-    """A pack's command stands for the one that runs."""
+    """A pack's command replaces the one that runs."""
 
     def __init__(self, contribution: Contribution) -> None:
         super().__init__(contribution.value.name)
@@ -62,7 +61,7 @@ class Replaced(Exception):  # noqa: N818 - no failure: another command runs in t
 
 
 def _give_way(plugins: Plugins) -> None:
-    """Raise `Replaced` if a pack replaces the command that runs: known as soon as plugins are loaded, and not sooner.
+    """Raise `Replaced` if a pack replaces the command that runs, which is known once plugins are loaded.
 
     Raises `UsageError` if two do.
     """
@@ -76,8 +75,8 @@ def _give_way(plugins: Plugins) -> None:
         raise Replaced(found[0])
 
 
-def load_plugins(options: BoardOptions, *, imports: bool = True, settings: bool = True) -> Plugins:
-    """The plugins without their tools; `settings=False` leaves out all settings, for one of them may be wrong."""
+def load_plugins(options: ToolkitOptions, *, imports: bool = True, settings: bool = True) -> Plugins:
+    """The plugins without their tools; `settings=False` ignores all settings, for when one of them is wrong."""
     arguments = _arguments(options)
     environ = dict(os.environ)
     if not settings:
@@ -94,8 +93,8 @@ def load_plugins(options: BoardOptions, *, imports: bool = True, settings: bool 
     return plugins
 
 
-def hand_on(options: BoardOptions) -> None:
-    """Put the options into the environment, where a pack's own command finds them when it makes a toolkit."""
+def hand_on(options: ToolkitOptions) -> None:
+    """Put the options into the environment. A pack's command finds them there when it makes a toolkit."""
     if options.toolkit:
         raise click.UsageError("--toolkit is for Pegboard's own commands")
     _apply_settings(options)
@@ -109,14 +108,14 @@ def hand_on(options: BoardOptions) -> None:
         os.environ["PEGBOARD_BLOCK"] = ",".join([*options.block, *filter(None, [os.environ.get("PEGBOARD_BLOCK")])])
 
 
-def spoken(text: str, options: BoardOptions) -> str:
-    """A message of the library in the words of the command line."""
+def spoken(text: str, options: ToolkitOptions) -> str:
+    """A message of the library that names options in place of environment variables."""
     for setting in options.settings:
         text = text.replace(f"environment variable {_variable(setting)}", f"--settings {setting}")
     return text
 
 
-def _arguments(options: BoardOptions) -> dict[str, Any]:
+def _arguments(options: ToolkitOptions) -> dict[str, Any]:
     _apply_settings(options)
     file = settings_file(options)
     if file is not None:
@@ -127,8 +126,8 @@ def _arguments(options: BoardOptions) -> dict[str, Any]:
     return arguments
 
 
-def _apply_settings(options: BoardOptions) -> None:
-    # Through the environment: text is read there as the type of the setting wants it.
+def _apply_settings(options: ToolkitOptions) -> None:
+    # Through the environment: text there is read as the type of the setting.
     os.environ.update({_variable(setting): value for setting, value in options.settings.items()})
 
 
@@ -137,32 +136,17 @@ def _variable(setting: str) -> str:
     return f"PEGBOARD__{pack}__{key}".replace("-", "_").upper()
 
 
-def _announce(options: BoardOptions, file: Path) -> None:
+def _announce(options: ToolkitOptions, file: Path) -> None:
     # A file that the command line does not name decides what tools may do: its use must be visible.
     if not options.announced:
         note(f"settings from {file}")
         options.announced = True
 
 
-def _program_toolkit(options: BoardOptions) -> Toolkit:
+def _program_toolkit(options: ToolkitOptions) -> Toolkit:
     if options.selects:
-        raise click.UsageError("--toolkit takes a board as its program made it, without other options about the board")
-    target = options.toolkit or ""
-    module, _, path = target.partition(":")
-    if not (module and path):
-        raise click.UsageError(f"--toolkit takes MODULE:NAME, such as myprogram:toolkit, not {target!r}")
-    sys.path.insert(0, str(Path.cwd()))
-    try:
-        found: Any = import_module(module)
-        for name in path.split("."):
-            found = getattr(found, name)
-        if not isinstance(found, Toolkit) and callable(found):
-            found = found()
-    except Exception as error:
-        raise PegboardError(f"--toolkit {target} cannot be had: {type(error).__name__}: {error}") from error
-    if not isinstance(found, Toolkit):
-        raise PegboardError(f"--toolkit {target} is a {type(found).__name__}; name a Toolkit, or what returns one")
-    return found
+        raise click.UsageError("--toolkit takes a program's toolkit as it is; leave out options for packs or settings")
+    return program_toolkit(options.toolkit or "")
 
 
 @contextmanager
@@ -183,12 +167,12 @@ def _patience() -> Iterator[None]:
 
 
 def _normal(name: str) -> str:
-    """A pack's name as it is compared: `Acme_Paint` is `acme-paint`."""
+    """A pack's name in the form that is compared: `Acme_Paint` is `acme-paint`."""
     return name.lower().replace("_", "-").replace(".", "-")
 
 
 def known_name(what: str, name: str, known: Iterable[str], aliases: Mapping[str, str] | None = None) -> str:
-    """The known name that is meant. Raises `UnknownNameError` naming those that there are."""
+    """The known name that `name` means. Raises `UnknownNameError` naming the known ones."""
     names = sorted(set(known))
     meant = {_normal(each): each for each in names} | {_normal(alias): each for alias, each in (aliases or {}).items()}
     if _normal(name) in meant:

@@ -1,4 +1,4 @@
-"""The board as a server: the SDK's low-level server over a view of a toolkit."""
+"""The server: the SDK's low-level server over a view of a toolkit."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from pegboard_mcp._client.remote_tool import remote_of
 from pegboard_mcp._server.links import Given, Links, ReadLink, not_found
 from pegboard_mcp._server.outgoing import answer_of, described, error_of
 from pegboard_mcp._server.promise import Promises
-from pegboard_mcp._server.questions import Answers, AskedOnce, Desk, NeededError, Refused
+from pegboard_mcp._server.questions import Answers, Desk, NeededError, Refused, UsedStates
 from pegboard_mcp._server.running import Held, HeldCalls, Progress, Workshop, blocks_no_loop
 from pegboard_mcp._wire.protocol import connection_of, is_newer, known_options, own_version
 
-__all__ = ["BoardServer"]
+__all__ = ["ToolServer"]
 
 LOOK: Final = 0.25
-"""Seconds between two looks at whether the offered tools have changed; more where there are many to look at."""
+"""Seconds between two checks whether the offered tools have changed; longer if there are many tools."""
 LOOK_AT_ONE: Final = 0.002
 
 
 @final
-class BoardServer:
+class ToolServer:
     """Serves the tools that a session offers. `server` is the SDK's own server, for any of its transports.
 
     `session_for` gives a caller's session; without it each has one of its own that begins as this one is. With
@@ -59,7 +59,7 @@ class BoardServer:
         self._bus = InMemorySubscriptionBus()
         self._peers: dict[int, _Peer] = {}
         self._promises = Promises()
-        self._asked = AskedOnce()
+        self._used = UsedStates()
         self._scopes = Scopes(scopes or {})
         self._held = HeldCalls()
         self._links = Links(read_link)
@@ -81,12 +81,12 @@ class BoardServer:
         self.server = server
 
     async def run(self, read: Any, write: Any) -> None:
-        """Serve one client over a pair of streams, until it goes."""
+        """Serve one client over a pair of streams, until it disconnects."""
         await self.server.run(read, write, self.server.create_initialization_options())
 
     @asynccontextmanager
     async def watching(self) -> AsyncIterator[None]:
-        """Tell clients of changes for as long as it is entered, and run tools."""
+        """Run tools, and notify clients of changes, until it is left."""
         self._workshop = Workshop()
         watcher = asyncio.create_task(self._watch())
         try:
@@ -100,7 +100,7 @@ class BoardServer:
 
     @asynccontextmanager
     async def _lifespan(self, server: Any) -> AsyncIterator[dict[str, Any]]:
-        """What is yielded is kept for one client, except over HTTP."""
+        """Yield the data that the SDK keeps for one client, over HTTP for all clients: there is none."""
         if self._workshop is None:  # served without `watching`, such as by a test
             async with self.watching():
                 yield {}
@@ -126,7 +126,7 @@ class BoardServer:
         for tool in offered:
             if self._scopes.missing(tool.name, caller):
                 continue
-            with suppress(PegboardError):  # its pack turns out to be broken: the others are served
+            with suppress(PegboardError):  # its pack is broken: the other tools are served
                 tools.append(described(tool, self._promises.of(tool), context.protocol_version))
         return ListToolsResult(tools=tools)
 
@@ -203,7 +203,7 @@ class BoardServer:
             raise MCPError(code=INVALID_PARAMS, message=text or f"no tool {parameters.name!r}")
         if missing := self._scopes.missing(call.name, caller):
             return error_of(f"{call.name} needs the scope {missing!r}, which the caller's token does not have")
-        desk = Desk(context, parameters, self._asked)
+        desk = Desk(context, parameters, self._used)
         progress = Progress(context, asyncio.get_running_loop())
         try:
             result = await self._outcome(desk, session, call, caller, progress)
