@@ -36,7 +36,8 @@ def lock(path: Path) -> object:
 
 def history(path: Path) -> object:
     """The memory of an agent."""
-    Memory(path).append({"role": "user", "content": "hello"})
+    memory = Memory(path)
+    memory.append(None, [{"role": "user", "content": "hello"}], len(memory.load()))
     return None
 
 
@@ -173,14 +174,14 @@ class TestDamaged:
         with caplog.at_level(logging.WARNING, "pegboard"):
             memory = Memory(path)
         assert "3 of 4 lines cannot be read; they stay in the file" in caplog.text
-        memory.append({"role": "user", "content": "again"})
+        memory.append(None, [{"role": "user", "content": "again"}], 1)
         assert damage in path.read_bytes()
-        assert [each["content"] for each in Memory(path).records()] == ["hello", "again"]
+        assert [each["content"] for each in Memory(path).load()] == ["hello", "again"]
 
     def test_history_begins_a_line_after_one_that_another_program_tore(self, path: Path) -> None:
         memory = Memory(path)
-        memory.append({"role": "user", "content": "one"})
+        memory.append(None, [{"role": "user", "content": "one"}], 0)
         with path.open("ab") as file:
             file.write(b'{"session_id": null, "rec')
-        memory.append({"role": "user", "content": "two"})
-        assert [each["content"] for each in Memory(path).records()] == ["one", "two"]
+        memory.append(None, [{"role": "user", "content": "two"}], 1)
+        assert [each["content"] for each in Memory(path).load()] == ["one", "two"]

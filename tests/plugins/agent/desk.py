@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pegboard import ExecutionPolicy, Toolkit, tool
-from pegboard_agent import Agent, Event, OpenAIChat
+from pegboard_agent import Agent, ConversationStore, Event, OpenAIChat
 from pegboard_testing import Raw, ScriptedServer
 
 KEY = "sk-made-up-for-these-tests"
@@ -48,6 +48,11 @@ def agent_on(server: ScriptedServer, *tools: Any, **options: Any) -> Agent:
     toolkit = Toolkit(plugins=())
     toolkit.register(*(tools or (WeatherService(), Calculator())))
     return Agent("Assistant", model_of(server), toolkit, **options)
+
+
+def keep(store: ConversationStore, *records: dict[str, Any], session_id: str | None = None) -> None:
+    """Add to a conversation whatever it holds."""
+    store.append(session_id, records, len(store.load(session_id)))
 
 
 def half_said(finish: str) -> Raw:

@@ -18,9 +18,14 @@ if TYPE_CHECKING:
     from pegboard_agent._messages import Message
     from pegboard_agent._model import RESTARTED, ChatModel, ModelError
     from pegboard_agent._openai import OpenAIChat
+    from pegboard_agent._postgres import PostgresMemory
+    from pegboard_agent._store import ConversationConflictError, ConversationStore, ConversationStoreError
+    from pegboard_agent._trimming import estimated_tokens
 
 __all__ = ["RESTARTED", "Agent", "AgentStoppedError", "ChatModel", "Memory", "Message", "ModelError", "OpenAIChat"]
 __all__ += ["CallEnded", "CallStarted", "ChunkEvent", "Event", "Final", "Parked", "Stopped", "TextDelta"]
+__all__ += ["ConversationConflictError", "ConversationStore", "ConversationStoreError"]
+__all__ += ["PostgresMemory", "estimated_tokens"]
 __all__ += ["provide_commands"]
 
 _HOMES = {
@@ -30,6 +35,9 @@ _HOMES = {
     "_messages": "Message",
     "_model": "RESTARTED ChatModel ModelError",
     "_openai": "OpenAIChat",
+    "_postgres": "PostgresMemory",
+    "_store": "ConversationConflictError ConversationStore ConversationStoreError",
+    "_trimming": "estimated_tokens",
 }
 _home_of = {name: home for home, names in _HOMES.items() for name in names.split()}
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import threading
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -17,11 +16,13 @@ from attrs import define, field
 from pegboard import Emitter, ExecutionPolicy, PegboardError, Session, ToolCall, ToolError, Toolkit, tool
 from pegboard_agent._answer import FINAL_ANSWER, Answer, WrongAnswerError
 from pegboard_agent._conversation import Conversation, Emit
+from pegboard_agent._conversations import Conversations
 from pegboard_agent._events import Event, Final, Parked, Stopped, TextDelta
 from pegboard_agent._json_schema import NO_STEP, in_words, step_in
 from pegboard_agent._memory import Memory
 from pegboard_agent._messages import CUT_OFF, Message
 from pegboard_agent._model import ChatModel, Reply, streamed, why_it_failed
+from pegboard_agent._store import ConversationStore
 from pegboard_agent._sub_agent import Begun, caller_of, report, tool_name
 
 __all__ = ["Agent", "AgentStoppedError"]
@@ -45,7 +46,7 @@ def _or_empty(toolkit: Toolkit | Session | None) -> Toolkit | Session:
     return Toolkit(plugins=()) if toolkit is None else toolkit
 
 
-def _or_own(memory: Memory | None) -> Memory:
+def _or_own(memory: ConversationStore | None) -> ConversationStore:
     return Memory() if memory is None else memory
 
 
@@ -75,7 +76,7 @@ class Agent:
     """Answers messages with a model that may call the tools of a toolkit, a session or a view.
 
     `max_iterations` is how often the model may ask for calls before it has to answer without. `context` and `approver`
-    are as in `toolkit.session`. `memory` keeps the conversations, `Memory(path)` in a file. With `output=`, a type, the
+    are as in `toolkit.session`. `memory` is a `ConversationStore`, `Memory(path)` one in a file. With `output=`, a type, the
     answer's `data` is of it. `tool_protocol="json_schema"` is for small models, and servers that know no tools.
 
     Raises `RegistrationError` for an output type without a mapping, ValueError for a
@@ -90,37 +91,38 @@ class Agent:
     system_prompt: str = field(default="", kw_only=True)
     max_iterations: int = field(default=10, kw_only=True, validator=_most)
     context: Any = field(default=(), kw_only=True)
-    memory: Memory = field(default=None, kw_only=True, converter=_or_own, validator=_is(Memory, "Memory(path)"))
+    memory: ConversationStore = field(
+        default=None, kw_only=True, converter=_or_own, validator=_is(ConversationStore, "Memory(path)")
+    )
     output: Any = field(default=None, kw_only=True)
     tool_protocol: Literal["native", "json_schema"] = field(default="native", kw_only=True, validator=_known)
     approver: Callable[..., Any] | None = field(default=None, kw_only=True)
     _answer: Answer | None = field(init=False)
     """What the model has to answer with, if it is more than any text."""
     _begun: Begun = field(init=False)
-    _conversations: dict[str | None, Conversation] = field(factory=dict, init=False)
-    _guard: threading.Lock = field(factory=threading.Lock, init=False)
+    _conversations: Conversations = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         toolkit = self.toolkit.toolkit
         output = str if self.output is None and self.tool_protocol == "json_schema" else self.output
         self._answer = None if output is None else Answer(output, toolkit.types)
         self._begun = Begun(self.name)
-        for session_id in self.memory.session_ids:
-            if any("parked" in record for record in self.memory.records(session_id)):
-                self._conversation(session_id)  # `toolkit.resume` takes its answers from now on
+        self._conversations = Conversations(self.memory, self._new_session)
+
+    def _new_session(self) -> Session:
+        return self.toolkit.session(context=self.context, approver=self.approver, agent=self)
 
     def _conversation(self, session_id: str | None) -> Conversation:
-        """The conversation of that id; a new one if there is none."""
-        with self._guard:
-            found = self._conversations.get(session_id)
-            if found is None:
-                session = self.toolkit.session(context=self.context, approver=self.approver, agent=self)
-                found = self._conversations[session_id] = Conversation(self.memory, session_id, session)
-            return found
+        return self._conversations[session_id]
 
     def owed(self, session_id: str | None = None) -> tuple[str, ...]:
-        """The ids of calls that have no answer yet: of those that wait for one, or because a program ended."""
-        return tuple(call.id for call in self._conversation(session_id).owed().values())
+        """The ids of calls that have no answer yet: of those that wait for one, or because a program ended.
+
+        It reads the store of the conversations, and raises what that raises.
+        """
+        conversation = self._conversation(session_id)
+        conversation.refresh()
+        return tuple(call.id for call in conversation.owed().values())
 
     # Asking ----------------------------------------------------------------------------------------------------
 
@@ -274,7 +276,7 @@ class Run:
                 self._answer_name += "_"
             definitions = [*definitions, agent._answer.definition(self._answer_name)]
         system = {"role": "system", "content": agent.system_prompt}
-        messages = [*([system] if agent.system_prompt else []), *conversation.messages]
+        messages = [*([system] if agent.system_prompt else []), *await conversation.to_send()]
         if last:
             messages.append({"role": "user", "content": NO_MORE_STEPS})
         options: dict[str, Any] = {}
@@ -308,11 +310,11 @@ class Run:
         answers = [n for n, call in enumerate(calls) if call["function"]["name"] == self._answer_name]
         is_cut = reply.cuts(calls)
         if answers and (last or (len(answers) == len(calls) and not is_cut)):
-            return self._answered(message, calls[answers[0]]["function"]["arguments"])
+            return await self._answered(message, calls[answers[0]]["function"]["arguments"])
         if last or not calls:
             said = message["content"] or (NO_ANSWER if last else "")
             words = {name: value for name, value in message.items() if name != "tool_calls"} | {"content": said}
-            return self._answered(words, said, in_words=True, is_cut_off=reply.is_at_its_limit)
+            return await self._answered(words, said, in_words=True, is_cut_off=reply.is_at_its_limit)
         self._has_called = True
         self._conversation.add({**message, **({CUT_OFF: True} if is_cut else {})})
         if answers and not is_cut:
@@ -324,7 +326,7 @@ class Run:
         self._emit(Parked(waiting))
         return Message("assistant", "", self._agent.name, parked=waiting)
 
-    def _answered(
+    async def _answered(
         self, message: dict[str, Any], said: str, *, in_words: bool = False, is_cut_off: bool = False
     ) -> Message | None:
         """The answer, unless it has to go back because it has not the type that was asked for."""
@@ -343,6 +345,7 @@ class Run:
         data = None if self._agent.output is None else data
         name, usage = self._agent.name, dict(self._usage)
         answer = Message("assistant", text, name, data=data, usage=usage, is_cut_off=is_cut_off)
+        await self._conversation.write()
         self._emit(Final(answer))
         return answer
 

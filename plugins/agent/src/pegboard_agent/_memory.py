@@ -1,126 +1,103 @@
-"""Memory: what was said, in the program or in a file."""
+"""Memory: conversations in the program or in a file."""
 
 from __future__ import annotations
 
-import json
-import logging
 import os
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from pathlib import Path
-from typing import Any, Final, final
+from typing import Any, final
 
-from pegboard.inspection import regular
+from pegboard_agent._file import RecordFile
+from pegboard_agent._records import checked, waits
+from pegboard_agent._store import ConversationConflictError
+from pegboard_agent._trimming import Summarize, Trimming
+from pegboard_agent._turns import Turns
 
 __all__ = ["Memory"]
 
 
-_log: Final = logging.getLogger("pegboard.agent")
-
-
 @final
 class Memory:
-    """Conversations of an agent. `Memory(path)` keeps them in a file of JSON lines, one written as it happens.
+    """Keeps conversations, a `ConversationStore`: in the program, or with `path` in a file of JSON lines.
 
-    A line that the end of a program has torn is ignored, and so is any other that cannot be read: the log says so, and
-    the file keeps them, for nothing is ever taken out of it. Who else has an account there cannot read a file that is
-    made here. Raises OSError for what is no regular file: a link, a FIFO, a device.
+    Any number of programs on one machine may have one file: each reads what the others wrote, one at a time adds to it,
+    and one at a time has the turn in a conversation. The locks are in `<path>.lock`, and end with the process that has
+    them. A line that the end of a program has torn is ignored, and so is any other that cannot be read: the log says
+    so, and the file keeps them, for nothing is ever taken out of it. Who else has an account there cannot read a file
+    that is made here.
 
-    Each conversation is a list of records: messages as chat completions take them, `{"answers": n, "messages": [...]}`
-    for call number n of the last message, `{"parked": n, ...}` for one that waits, and `{"begun": id, "agent": name}`
-    for a conversation with a sub-agent.
+    With `max_tokens`, a model is sent about so many of a conversation at most, as `estimated_tokens` counts them, and
+    the record keeps everything: once a conversation is longer, its oldest turns are left out until it is half as long,
+    always whole ones, and never the last. `summarize(messages)`, plain or async, returns a text for what is left out,
+    which is sent instead. In between, what is sent is only added to, so that a provider's cache keeps it.
+
+    Raises OSError for what is no regular file: a link, a FIFO, a device; ValueError for a `max_tokens` below 1, and for
+    `summarize` without it.
     """
 
-    def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
-        self._path = None if path is None else Path(path)
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        max_tokens: int | None = None,
+        summarize: Summarize | None = None,
+    ) -> None:
+        self.trimming = Trimming.of(max_tokens, summarize)
+        self.blocking = path is not None
         self._records: dict[str | None, list[dict[str, Any]]] = {}
-        if self._path is not None:
-            self._read(self._path)
-
-    def _read(self, path: Path) -> None:
-        try:
-            with open(path, "rb", opener=regular) as file:
-                lines = file.read().split(b"\n")
-        except FileNotFoundError:
-            return
-        unread = 0
-        for line in filter(None, lines[:-1]):
-            unread += not self._take(line)
-        self._take(lines[-1])  # nothing, or a torn one
-        if unread:
-            _log.warning("%s: %d of %d lines cannot be read; they stay in the file", path, unread, len(lines) - 1)
-
-    def _take(self, line: bytes) -> bool:
-        """Whether a line could be read."""
-        try:
-            entry = json.loads(line)
-            session_id, record = entry.get("session_id"), entry["record"]
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            return False
-        if not _is_record(record) or not isinstance(session_id, (str, type(None))):
-            return False
-        self._records.setdefault(session_id, []).append(record)
-        return True
+        self._file = None if path is None else RecordFile(Path(path), self._records)
+        self._turns = Turns() if self._file is None else self._file.locks.turns
+        self._guard, self._process = threading.Lock(), os.getpid()
+        with self._reading():  # what is no file is refused at once
+            pass
 
     @property
     def session_ids(self) -> list[str | None]:
         """The conversations that there are, None for the one without an id."""
-        return list(self._records)
+        with self._reading() as records:
+            return list(records)
 
-    def records(self, session_id: str | None = None) -> list[dict[str, Any]]:
-        """Everything of a conversation, oldest first."""
-        return list(self._records.get(session_id, ()))
+    def load(self, session_id: str | None = None, after: int = 0) -> list[dict[str, Any]]:
+        """The records of a conversation, oldest first, without the first `after`. Raises OSError as the class does."""
+        with self._reading() as records:
+            return [dict(record) for record in records.get(session_id, ())[after:]]
 
-    def append(self, record: Mapping[str, Any], session_id: str | None = None) -> None:
-        """Add to a conversation.
+    def append(self, session_id: str | None, records: Sequence[Mapping[str, Any]], expected: int) -> None:
+        """Add records to a conversation that has `expected` ones.
 
-        Raises ValueError for what is no record, OSError where the file cannot be written, or is no regular file.
+        Raises `ConversationConflictError` for another number, ValueError for what is no record, OSError where the file
+        cannot be written, or is no regular file: nothing is written then.
         """
-        if not _is_record(record):
-            raise ValueError(f"this is no record of a conversation: {str(record)[:200]}")
-        if self._path is not None:
-            line = json.dumps({"session_id": session_id, "record": record}, ensure_ascii=False)
-            with open(self._path, "a+b", buffering=0, opener=_private) as file:
-                end = file.seek(0, os.SEEK_END)
-                file.seek(max(0, end - 1))
-                begun = b"" if file.read(1) in (b"", b"\n") else b"\n"  # a torn line is left to itself
-                file.write(begun + line.encode("utf-8", "replace") + b"\n")
-        self._records.setdefault(session_id, []).append(dict(record))
+        added = [checked(record) for record in records]
+        with nullcontext() if self._file is None else self._file.locks.writing(), self._reading() as kept:
+            found = len(kept.get(session_id, ()))
+            if found != expected:
+                raise ConversationConflictError(session_id, expected, found)
+            if added and self._file is not None:
+                self._file.write(session_id, added)
+            if added:
+                kept.setdefault(session_id, []).extend(added)
 
+    def lock(self, session_id: str | None) -> AbstractAsyncContextManager[None]:
+        """Hold a conversation for one turn. Raises OSError where there can be no file for the locks."""
+        return self._turns.turn(session_id)
 
-def _private(path: str, flags: int) -> int:
-    return regular(path, flags, 0o600)
+    def waiting(self) -> Mapping[str | None, int]:
+        """The conversations whose last message has a parked call, and how many records each has."""
+        with self._reading() as kept:
+            return {session_id: len(records) for session_id, records in kept.items() if waits(records)}
 
+    @contextmanager
+    def _reading(self) -> Iterator[dict[str | None, list[dict[str, Any]]]]:
+        """All records, with those that other programs have written by now; one thread at a time."""
+        if self._process != os.getpid():  # forked, perhaps while a thread held it
+            self._guard, self._process = threading.Lock(), os.getpid()
+        with self._guard:
+            if self._file is not None:
+                self._file.read()
+            yield self._records
 
-def _is_record(record: Any) -> bool:
-    """Whether this is what the class says that records are; files may have been written by anything."""
-    if not isinstance(record, Mapping):
-        return False
-    if "role" in record:
-        return _is_message(record)
-    if "begun" in record:
-        return isinstance(record["begun"], str) and isinstance(record.get("agent"), str)
-    if "parked" in record:
-        return _is_number(record["parked"]) and isinstance(record.get("reason", ""), str)
-    messages = record.get("messages")
-    if not _is_number(record.get("answers")) or not isinstance(messages, list) or not messages:
-        return False
-    return all(map(_is_message, messages)) and all(isinstance(each["content"], list) for each in messages[1:])
-
-
-def _is_message(message: Any) -> bool:
-    if not isinstance(message, Mapping) or not isinstance(message.get("role"), str):
-        return False
-    calls = message.get("tool_calls") or []
-    content = isinstance(message.get("content", 0), (str, list, type(None)))
-    return content and isinstance(calls, list) and all(map(_is_call, calls))
-
-
-def _is_call(call: Any) -> bool:
-    function = call.get("function") if isinstance(call, Mapping) else None
-    if not isinstance(function, Mapping):
-        return False
-    return all(isinstance(text, str) for text in (call.get("id"), function.get("name"), function.get("arguments")))
-
-
-def _is_number(number: Any) -> bool:
-    return type(number) is int and number >= 0
+    def __repr__(self) -> str:
+        return "Memory()" if self._file is None else f"Memory({str(self._file.path)!r})"
