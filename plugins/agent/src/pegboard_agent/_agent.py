@@ -76,8 +76,9 @@ class Agent:
     """Answers messages with a model that may call the tools of a toolkit, a session or a view.
 
     `max_iterations` is how often the model may ask for calls before it has to answer without. `context` and `approver`
-    are as in `toolkit.session`. `memory` is a `ConversationStore`, `Memory(path)` one in a file. With `output=`, a type, the
-    answer's `data` is of it. `tool_protocol="json_schema"` is for small models, and servers that know no tools.
+    are as in `toolkit.session`. `memory` is a `ConversationStore`: `Memory()`, `Memory(path)`, `PostgresMemory(url)`.
+    With `output=`, a type, the answer's `data` is of it. `tool_protocol="json_schema"` is for small models, and servers
+    that know no tools.
 
     Raises `RegistrationError` for an output type without a mapping, ValueError for a
     protocol or a number that does not exist, TypeError for what is no model, toolkit or memory.

@@ -184,7 +184,7 @@ class Conversation:
                         del self._unwritten[: len(records)]
 
     def _appended(self, records: list[dict[str, Any]]) -> bool:
-        """Whether the store took records; else what is there instead has been taken in. Raises what the store raises."""
+        """Whether the store took records; else what is there instead is taken in. Raises what the store raises."""
         try:
             self._store.append(self.id, records, self.known)
         except ConversationConflictError:

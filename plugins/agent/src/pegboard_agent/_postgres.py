@@ -227,7 +227,9 @@ class PostgresMemory:
         for part in sorted(filter(None, parts), key=len, reverse=True):
             reason = reason.replace(part, "***")
         reason = " ".join(reason.split())
-        return ConversationStoreError(f"the database of the conversations failed, and can be used again: {reason}")
+        return ConversationStoreError(
+            f"the database of the conversations failed; the next use connects again: {reason}"
+        )
 
     def __repr__(self) -> str:
         return "PostgresMemory()"

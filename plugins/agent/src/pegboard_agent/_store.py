@@ -86,7 +86,7 @@ def named(session_id: str | None) -> str:
 
 
 async def off_loop(function: Callable[..., T], *args: Any) -> T:
-    """What a function returns that may block. A caller that is cancelled waits for its end: nothing is left half done."""
+    """What a function returns that may block. A caller that is cancelled waits for its end all the same."""
     running = asyncio.get_running_loop().run_in_executor(None, function, *args)
     cancelled: BaseException | None = None
     while not running.done():
