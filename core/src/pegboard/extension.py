@@ -81,7 +81,7 @@ class SuspendedCalls(Protocol):
         It is called before `pending` is read, and so before `resume` looks for a call, on whatever thread that is.
         """
 
-    def answer(self, session: Any, call: ToolCall, result: ToolResult) -> bool:
+    def answer(self, session: CallerSession, call: ToolCall, result: ToolResult) -> bool:
         """Keep the answer of a call of that session, before it counts; False where another program was first.
 
         What it raises, `resume` raises: the call then waits for its answer as before.

@@ -138,7 +138,7 @@ class TestFiles:
             lines[line] += 1
             return loads(line)
 
-        monkeypatch.setattr("pegboard_agent._file.json.loads", counted)
+        monkeypatch.setattr("pegboard_agent._stores.file.json.loads", counted)
         one.append("a", [HELLO], 1000)
         assert other.load("a", 1000) == [HELLO]
         assert lines.total() == 1
@@ -181,7 +181,7 @@ class TestFiles:
     def test_what_cannot_be_written_is_not_there(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         memory = Memory(tmp_path / "talk.jsonl")
         memory.append("a", [HELLO], 0)
-        monkeypatch.setattr("pegboard_agent._file._private", lambda path, flags: os.open("/dev/full", os.O_RDWR))
+        monkeypatch.setattr("pegboard_agent._stores.file._private", lambda path, flags: os.open("/dev/full", os.O_RDWR))
         with pytest.raises(OSError, match="No space left"):
             memory.append("a", [HELLO], 1)
         monkeypatch.undo()

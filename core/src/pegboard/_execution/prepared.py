@@ -216,7 +216,7 @@ class CallRunner(CallPath):
         bound.stats.resumed()
         return self.ending.never(result, call)
 
-    def _is_first(self, call: ToolCall, result: ToolResult, session: Any) -> bool:
+    def _is_first(self, call: ToolCall, result: ToolResult, session: CallerSession) -> bool:
         """Whether no other program has answered a call; one whose answer cannot be kept stays suspended."""
         if session.shared is None:
             return True

@@ -14,13 +14,13 @@ from pegboard import Command, hookimpl
 if TYPE_CHECKING:
     from pegboard_agent._agent import Agent, AgentStoppedError
     from pegboard_agent._events import CallEnded, CallStarted, ChunkEvent, Event, Final, Parked, Stopped, TextDelta
-    from pegboard_agent._memory import Memory
     from pegboard_agent._messages import Message
     from pegboard_agent._model import RESTARTED, ChatModel, ModelError
     from pegboard_agent._openai import OpenAIChat
-    from pegboard_agent._postgres import PostgresMemory
-    from pegboard_agent._store import ConversationConflictError, ConversationStore, ConversationStoreError
-    from pegboard_agent._trimming import estimated_tokens
+    from pegboard_agent._stores.memory import Memory
+    from pegboard_agent._stores.postgres import PostgresMemory
+    from pegboard_agent._stores.protocol import ConversationConflictError, ConversationStore, ConversationStoreError
+    from pegboard_agent._stores.trimming import estimated_tokens
 
 __all__ = ["RESTARTED", "Agent", "AgentStoppedError", "ChatModel", "Memory", "Message", "ModelError", "OpenAIChat"]
 __all__ += ["CallEnded", "CallStarted", "ChunkEvent", "Event", "Final", "Parked", "Stopped", "TextDelta"]
@@ -31,13 +31,13 @@ __all__ += ["provide_commands"]
 _HOMES = {
     "_agent": "Agent AgentStoppedError",
     "_events": "CallEnded CallStarted ChunkEvent Event Final Parked Stopped TextDelta",
-    "_memory": "Memory",
+    "_stores.memory": "Memory",
     "_messages": "Message",
     "_model": "RESTARTED ChatModel ModelError",
     "_openai": "OpenAIChat",
-    "_postgres": "PostgresMemory",
-    "_store": "ConversationConflictError ConversationStore ConversationStoreError",
-    "_trimming": "estimated_tokens",
+    "_stores.postgres": "PostgresMemory",
+    "_stores.protocol": "ConversationConflictError ConversationStore ConversationStoreError",
+    "_stores.trimming": "estimated_tokens",
 }
 _home_of = {name: home for home, names in _HOMES.items() for name in names.split()}
 

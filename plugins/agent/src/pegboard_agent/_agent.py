@@ -19,10 +19,10 @@ from pegboard_agent._conversation import Conversation, Emit
 from pegboard_agent._conversations import Conversations
 from pegboard_agent._events import Event, Final, Parked, Stopped, TextDelta
 from pegboard_agent._json_schema import NO_STEP, in_words, step_in
-from pegboard_agent._memory import Memory
 from pegboard_agent._messages import CUT_OFF, Message
 from pegboard_agent._model import ChatModel, Reply, streamed, why_it_failed
-from pegboard_agent._store import ConversationStore
+from pegboard_agent._stores.memory import Memory
+from pegboard_agent._stores.protocol import ConversationStore
 from pegboard_agent._sub_agent import Begun, caller_of, report, tool_name
 
 __all__ = ["Agent", "AgentStoppedError"]

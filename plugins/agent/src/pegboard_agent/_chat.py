@@ -14,8 +14,8 @@ from pegboard import ApprovalRequest, PegboardError, Toolkit
 from pegboard.inspection import spelled_out
 from pegboard_agent._agent import Agent
 from pegboard_agent._events import CallEnded, CallStarted, ChunkEvent, Event, Final, Parked, Stopped, TextDelta
-from pegboard_agent._memory import Memory
 from pegboard_agent._openai import OPENAI, OpenAIChat
+from pegboard_agent._stores.memory import Memory
 
 __all__ = ["run"]
 

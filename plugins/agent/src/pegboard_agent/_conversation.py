@@ -12,9 +12,9 @@ from typing import Any, Final, TypeAlias, cast, final
 from pegboard import BoundDialect, Chunk, Fault, Session, Status, Suspend, ToolCall, ToolResult, UnknownNameError
 from pegboard_agent._events import CallEnded, CallStarted, ChunkEvent, Event
 from pegboard_agent._messages import CUT_OFF, openai_dialect, to_send
-from pegboard_agent._records import kind_of
-from pegboard_agent._store import ConversationConflictError, ConversationStore, named, off_loop
-from pegboard_agent._trimming import with_summary
+from pegboard_agent._stores.protocol import ConversationConflictError, ConversationStore, named, off_loop
+from pegboard_agent._stores.records import kind_of
+from pegboard_agent._stores.trimming import with_summary
 
 __all__ = ["Conversation", "Emit"]
 

@@ -8,7 +8,7 @@ from typing import Any, final
 
 from pegboard import Session, ToolCall, ToolResult
 from pegboard_agent._conversation import Conversation
-from pegboard_agent._store import ConversationStore
+from pegboard_agent._stores.protocol import ConversationStore
 
 __all__ = ["Conversations"]
 

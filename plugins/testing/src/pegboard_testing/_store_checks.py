@@ -8,20 +8,32 @@ import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Final, Protocol, TypeAlias, final
 from uuid import uuid4
 
 from pegboard_testing._findings import Finding, message
-
-if TYPE_CHECKING:
-    from pegboard_agent import ConversationStore
 
 __all__ = ["STORE_CHECKS", "assert_store_conforms", "store_conformance"]
 
 STORE_CHECKS: Final = ("records", "ids", "expected", "refused", "writers", "waiting", "turns", "cancelling", "loops")
 """Everything that is looked at, in this order."""
 
-Make: TypeAlias = "Callable[[], ConversationStore]"
+
+class Store(Protocol):
+    """`pegboard_agent.ConversationStore`, which only those have installed that have a store."""
+
+    def load(self, session_id: str | None, after: int = 0, /) -> list[dict[str, Any]]: ...
+
+    def append(self, session_id: str | None, records: Sequence[Mapping[str, Any]], expected: int, /) -> None: ...
+
+    def lock(self, session_id: str | None, /) -> AbstractAsyncContextManager[None]: ...
+
+    def waiting(self) -> Mapping[str | None, int]: ...
+
+
+Make: TypeAlias = Callable[[], Store]
+CONFLICT: Final = "ConversationConflictError"
 
 _CALL: Final = {"id": "c1", "type": "function", "function": {"name": "pay", "arguments": "{}"}}
 _RECORDS: Final[tuple[dict[str, Any], ...]] = (
@@ -49,7 +61,7 @@ def assert_store_conforms(make_store: Make, *, only: Iterable[str] = STORE_CHECK
     `only` picks from the checks, `patience` is how many seconds anything may take. What happens to the turn of a
     process that is killed is for tests of your own.
 
-    Needs pegboard-agent. Raises ValueError for a check that there is not.
+    Raises ValueError for a check that there is not.
     """
     found = store_conformance(make_store, only=only, patience=patience)
     if found:
@@ -71,9 +83,6 @@ class _Suite:
     """The checks, on two objects of one place."""
 
     def __init__(self, make_store: Make, patience: float) -> None:
-        from pegboard_agent import ConversationConflictError
-
-        self._conflict = ConversationConflictError
         self._one, self._other = make_store(), make_store()
         self._patience = patience
 
@@ -129,10 +138,14 @@ class _Suite:
             for expected in (0, 1, 3, 100):
                 for records in (_RECORDS[:1], ()):
                     error = _raised(store, name, records, expected)
-                    if not isinstance(error, self._conflict):
+                    if not _is_conflict(error):
                         what = f"append with expected={expected} where there are 2 records ended with {error!r}"
                         yield Finding("expected", what, "raise ConversationConflictError")
-                    elif (error.session_id, error.expected, error.found) != (name, expected, 2):
+                    elif [getattr(error, each, None) for each in ("session_id", "expected", "found")] != [
+                        name,
+                        expected,
+                        2,
+                    ]:
                         yield Finding("expected", f"the error does not say what happened: {error}", "give it all three")
         if len(self._other.load(name)) != 2:
             yield Finding("expected", "a refused append was written", "look and write in one step")
@@ -153,7 +166,7 @@ class _Suite:
             for number in range(each):
                 pair = [{"role": "user", "content": f"{writer}.{number}.{part}"} for part in "ab"]
                 while (error := _raised(store, name, pair, len(store.load(name)))) is not None:
-                    if not isinstance(error, self._conflict):
+                    if not _is_conflict(error):
                         raise error
 
         with _threads(writers) as pool:
@@ -192,7 +205,7 @@ class _Suite:
         name, running, most, served = _new(), 0, 0, []
         guard = threading.Lock()
 
-        async def turn(store: ConversationStore, worker: int, number: int) -> None:
+        async def turn(store: Store, worker: int, number: int) -> None:
             nonlocal running, most
             await asyncio.sleep(number * 0.02)  # they come one after the other
             async with store.lock(name):
@@ -204,7 +217,7 @@ class _Suite:
                 with guard:
                     running -= 1
 
-        async def work(store: ConversationStore, worker: int) -> None:
+        async def work(store: Store, worker: int) -> None:
             await asyncio.gather(*(turn(store, worker, number) for number in range(6)))
 
         with _threads(4) as pool:
@@ -280,6 +293,10 @@ class _Suite:
             )
 
 
+def _is_conflict(error: BaseException | None) -> bool:
+    return CONFLICT in [each.__name__ for each in type(error).__mro__]
+
+
 def _new() -> str:
     return f"conformance-{uuid4()}"
 
@@ -288,9 +305,7 @@ def _threads(number: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(number, thread_name_prefix="store-conformance")
 
 
-def _raised(
-    store: ConversationStore, name: str, records: Sequence[Mapping[str, Any]], expected: int
-) -> Exception | None:
+def _raised(store: Store, name: str, records: Sequence[Mapping[str, Any]], expected: int) -> Exception | None:
     """What appending raises."""
     try:
         store.append(name, records, expected)
@@ -299,12 +314,12 @@ def _raised(
     return None
 
 
-async def _enter(store: ConversationStore, name: str) -> None:
+async def _enter(store: Store, name: str) -> None:
     async with store.lock(name):
         pass
 
 
-async def _raised_in(store: ConversationStore, name: str) -> Exception | None:
+async def _raised_in(store: Store, name: str) -> Exception | None:
     try:
         async with store.lock(name):
             raise ZeroDivisionError

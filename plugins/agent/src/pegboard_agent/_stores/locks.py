@@ -12,7 +12,7 @@ from typing import Final, final
 from weakref import WeakValueDictionary, finalize
 
 from pegboard.inspection import regular
-from pegboard_agent._turns import Turns
+from pegboard_agent._stores.turns import Turns
 
 __all__ = ["FileLocks"]
 

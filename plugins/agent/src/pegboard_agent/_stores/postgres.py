@@ -10,10 +10,10 @@ from contextlib import AbstractAsyncContextManager, suppress
 from typing import TYPE_CHECKING, Any, Final, TypeVar, final
 
 from pegboard import PegboardError
-from pegboard_agent._records import checked, is_record, kind_of
-from pegboard_agent._store import ConversationConflictError, ConversationStoreError, off_loop
-from pegboard_agent._trimming import Summarize, Trimming
-from pegboard_agent._turns import Turns
+from pegboard_agent._stores.protocol import ConversationConflictError, ConversationStoreError, off_loop
+from pegboard_agent._stores.records import checked, is_record, kind_of
+from pegboard_agent._stores.trimming import Summarize, Trimming
+from pegboard_agent._stores.turns import Turns
 
 if TYPE_CHECKING:
     from psycopg import Connection

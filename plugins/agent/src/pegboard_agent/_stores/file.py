@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, Final, final
 
 from pegboard.inspection import regular
-from pegboard_agent._file_locks import FileLocks
-from pegboard_agent._records import is_record
+from pegboard_agent._stores.locks import FileLocks
+from pegboard_agent._stores.records import is_record
 
 __all__ = ["RecordFile"]
 

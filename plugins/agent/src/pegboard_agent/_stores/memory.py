@@ -9,11 +9,11 @@ from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, final
 
-from pegboard_agent._file import RecordFile
-from pegboard_agent._records import checked, waits
-from pegboard_agent._store import ConversationConflictError
-from pegboard_agent._trimming import Summarize, Trimming
-from pegboard_agent._turns import Turns
+from pegboard_agent._stores.file import RecordFile
+from pegboard_agent._stores.protocol import ConversationConflictError
+from pegboard_agent._stores.records import checked, waits
+from pegboard_agent._stores.trimming import Summarize, Trimming
+from pegboard_agent._stores.turns import Turns
 
 __all__ = ["Memory"]
 
