@@ -41,13 +41,13 @@ class RecordFile:
         A last line that is not whole waits for its end. Raises OSError for what is no regular file.
         """
         try:
+            if self._is_read(os.stat(self.path)):  # noqa: PTH116 - a path's own is slower
+                return
             with open(self.path, "rb", opener=regular) as file:
                 status = os.fstat(file.fileno())
                 if (status.st_dev, status.st_ino) != self._file or status.st_size < self._end:
                     self._file = status.st_dev, status.st_ino
                     self._begin()
-                if status.st_size == self._end:
-                    return
                 file.seek(self._end)
                 *whole, last = file.read().split(b"\n")
         except FileNotFoundError:
@@ -66,6 +66,9 @@ class RecordFile:
         if self._unread > before:
             text = "%s: %d of %d lines cannot be read; they stay in the file"
             _log.warning(text, self.path, self._unread, self._lines)
+
+    def _is_read(self, status: os.stat_result) -> bool:
+        return (status.st_dev, status.st_ino, status.st_size) == (*(self._file or (0, 0)), self._end)
 
     def _take(self, line: bytes) -> bool:
         """Whether a line could be read."""
