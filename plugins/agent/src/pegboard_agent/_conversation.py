@@ -68,6 +68,7 @@ class Conversation:
         self.messages: list[dict[str, Any]] = []  # as the model is sent them
         self.begun: set[tuple[str, str]] = set()
         self.shown: tuple[str, ...] = ()
+        self.system_prompt: str | None = None  # if a function gave it
         self.open: dict[str, Any] | None = None
         self._restored: dict[str, Any] | None = None  # an open message that another run may have been in the middle of
         self._answers: dict[int, list[dict[str, Any]]] = {}
@@ -254,6 +255,8 @@ class Conversation:
                 self.begun.add((record["agent"], record["begun"]))
             case "shown":
                 self.shown = tuple(record["shown"])
+            case "system_prompt":
+                self.system_prompt = record["system_prompt"]
             case "trimmed":
                 self._trim(record["trimmed"], record.get("summary"))
             case "parked":

@@ -43,6 +43,7 @@ _RECORDS: Final[tuple[dict[str, Any], ...]] = (
     {"begun": "another", "agent": "Helper"},
     {"answers": 0, "messages": [{"role": "tool", "tool_call_id": "c1", "content": "[1.5, null]"}]},
     {"shown": ["pay", "add"]},
+    {"system_prompt": "Be brief."},
     {"trimmed": 2, "summary": "They paid."},
     {"role": "user", "content": [{"type": "text", "text": "x" * 300_000}], "name": "ann"},
 )

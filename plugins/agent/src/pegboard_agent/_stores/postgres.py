@@ -26,7 +26,7 @@ TABLE: Final = """
 CREATE TABLE IF NOT EXISTS pegboard_conversations (
     conversation text NOT NULL,  -- the session_id as JSON: "ann" in quotes, or null
     number integer NOT NULL,     -- of the record in its conversation, from 0
-    kind text NOT NULL,          -- message, answers, parked, begun, shown or trimmed
+    kind text NOT NULL,          -- message, answers, parked, begun, shown, system_prompt or trimmed
     record text NOT NULL,        -- JSON
     written timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (conversation, number)

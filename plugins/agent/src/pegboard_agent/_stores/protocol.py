@@ -40,8 +40,9 @@ class ConversationStore(Protocol):
 
     A record is a dict of JSON: a message as chat completions take it, `{"answers": n, "messages": [...]}` for call
     number n of the last message with calls, `{"parked": n, "reason": ...}` for one that waits, `{"begun": id, "agent":
-    name}` for a conversation with a sub-agent, `{"shown": [names]}` for the tools that were listed, in their order, and
-    `{"trimmed": n, "summary": ...}` where the first n messages are sent no more.
+    name}` for a conversation with a sub-agent, `{"shown": [names]}` for the tools that were listed, in their order,
+    `{"system_prompt": text}` for what a function gave as that, and `{"trimmed": n, "summary": ...}` where the first n
+    messages are sent no more.
 
     `load`, `append` and `waiting` are plain functions, may block for as long as a disk or a database takes, and come
     from any thread. An agent calls them on threads of its own while it is on an event loop, unless the store has an

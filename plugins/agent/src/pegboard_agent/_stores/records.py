@@ -12,7 +12,9 @@ def kind_of(record: Mapping[str, Any]) -> str:
     """What a record is: `message`, or the name of the member that says so."""
     if "role" in record:
         return "message"
-    return next((kind for kind in ("begun", "parked", "shown", "trimmed") if kind in record), "answers")
+    return next(
+        (kind for kind in ("begun", "parked", "shown", "system_prompt", "trimmed") if kind in record), "answers"
+    )
 
 
 def checked(record: Any) -> dict[str, Any]:
@@ -43,6 +45,8 @@ def is_record(record: Any) -> bool:
             return _is_number(record["parked"]) and isinstance(record.get("reason", ""), str)
         case "shown":
             return isinstance(record["shown"], list) and all(isinstance(name, str) for name in record["shown"])
+        case "system_prompt":
+            return isinstance(record["system_prompt"], str)
         case "trimmed":
             return _is_number(record["trimmed"]) and isinstance(record.get("summary", ""), str)
     messages = record.get("messages")
