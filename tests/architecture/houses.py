@@ -8,6 +8,31 @@ from collections.abc import Mapping
 from typing import Final
 
 MAY_IMPORT: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
+    "pegboard_agent": {
+        "_answer": (),
+        "_messages": (),
+        "_model": (),
+        "_response": (),
+        "_stores": (),
+        "_events": ("_messages",),
+        "_json_schema": ("_model",),
+        "_openai": ("_model", "_response"),
+        "_conversation": ("_events", "_messages", "_stores"),
+        "_conversations": ("_conversation", "_stores"),
+        "_sub_agent": ("_conversation", "_events"),
+        "_agent": (
+            "_answer",
+            "_conversation",
+            "_conversations",
+            "_events",
+            "_json_schema",
+            "_messages",
+            "_model",
+            "_stores",
+            "_sub_agent",
+        ),
+        "_chat": ("_agent", "_events", "_openai", "_stores"),
+    },
     "pegboard_cli": {
         "_options": (),
         "plugin": ("_options",),
@@ -46,7 +71,13 @@ MAY_IMPORT: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
     },
 }
 
-MOST_MODULES: Final = {"pegboard_cli": 30, "pegboard_files": 20, "pegboard_mcp": 40, "pegboard_shell": 18}
+MOST_MODULES: Final = {
+    "pegboard_agent": 24,
+    "pegboard_cli": 30,
+    "pegboard_files": 20,
+    "pegboard_mcp": 40,
+    "pegboard_shell": 18,
+}
 
 FEWEST_LINES: Final = 25
 """What makes a module, unless it is a face."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pegboard import PegboardError, Status, Suspend, Tool, ToolCall, ToolError, Toolkit, ToolResult, tool
+from pegboard import PegboardError, Session, Status, Suspend, Tool, ToolCall, ToolError, Toolkit, ToolResult, tool
 from tests.support.desk import run
 from tests.support.waiting import PATIENCE
 
@@ -251,3 +251,87 @@ class TestSuspendedEarlier:
     def test_a_call_that_cannot_be_made_any_more_says_so(self, toolkit: Toolkit) -> None:
         result = toolkit.suspend(ToolCall("c8", "gone"))
         assert (result.status, toolkit.pending) == (Status.NOT_FOUND, [])
+
+
+class Shared:
+    """Calls that two programs have, each in a toolkit of its own; `answered` says by whom they were."""
+
+    def __init__(self) -> None:
+        self.answered: dict[str, str] = {}
+        self.fails = False
+        self.looks = True
+        self._programs: list[tuple[Toolkit, Session, dict[str, ToolCall]]] = []
+
+    def program(self) -> Toolkit:
+        toolkit = Toolkit(plugins=())
+        toolkit.register(Tool.external("ask", "Ask.", {"type": "object"}))
+        session = toolkit.session()
+        session.share_suspended(self)
+        self._programs.append((toolkit, session, {}))
+        return toolkit
+
+    def refresh(self) -> None:
+        for _, session, calls in self._programs if self.looks else ():
+            for name in ("one", "two"):
+                if name in self.answered and name in calls:
+                    session.withdraw(calls[name])
+                elif name not in calls:
+                    calls[name] = session.prepare("ask", {}, call_id=name)
+                    session.suspend(calls[name], "asked elsewhere")
+
+    def answer(self, session: Any, call: ToolCall, result: ToolResult) -> bool:
+        if self.fails:
+            raise OSError("no place to keep it")
+        return self.answered.setdefault(call.id, result.text) is result.text
+
+
+class TestShared:
+    """Suspended calls that several programs answer."""
+
+    def test_what_is_pending_is_looked_up_first(self) -> None:
+        shared = Shared()
+        one, other = shared.program(), shared.program()
+        assert [call.id for call in one.pending] == [call.id for call in other.pending] == ["one", "two"]
+        assert one.resume("one", "yes").text == "yes"
+        assert [call.id for call in other.pending] == ["two"]
+        assert shared.answered == {"one": "yes"}
+
+    def test_of_two_answers_the_first_counts(self) -> None:
+        shared = Shared()
+        one, other = shared.program(), shared.program()
+        (there, _), _ = other.pending, one.pending
+        shared.answered["one"] = "no"
+        shared.looks = False  # the answer comes after the look
+        with pytest.raises(PegboardError, match="'one' was answered meanwhile, by another program"):
+            other.resume(there, "yes")
+        assert shared.answered == {"one": "no"}
+        shared.looks = True
+        with pytest.raises(PegboardError, match="owed: two"):
+            other.resume("one", "yes")
+
+    def test_a_call_whose_answer_is_not_kept_still_waits(self) -> None:
+        shared = Shared()
+        toolkit = shared.program()
+        shared.fails = True
+        with pytest.raises(OSError, match="no place"):
+            toolkit.resume("one", "yes")
+        shared.fails = False
+        assert toolkit.resume("one", "yes").text == "yes"
+
+    def test_a_session_that_has_ended_keeps_nothing(self, toolkit: Toolkit) -> None:
+        session, shared = toolkit.session(), Shared()
+        session.share_suspended(shared)
+        ended = weakref.ref(shared)
+        del session, shared
+        gc.collect()
+        assert ended() is None
+        assert toolkit.pending == []
+
+    def test_a_call_that_is_withdrawn_waits_no_longer(self, toolkit: Toolkit) -> None:
+        call = toolkit.prepare("ask", {}, call_id="c1")
+        toolkit.suspend(call, "asked")
+        toolkit.withdraw(call)
+        toolkit.withdraw(call)
+        assert toolkit.pending == []
+        with pytest.raises(PegboardError, match="owed: none"):
+            toolkit.resume(call, "yes")

@@ -36,7 +36,8 @@ def lock(path: Path) -> object:
 
 def history(path: Path) -> object:
     """The memory of an agent."""
-    Memory(path).append({"role": "user", "content": "hello"})
+    memory = Memory(path)
+    memory.append(None, [{"role": "user", "content": "hello"}], len(memory.load()))
     return None
 
 
@@ -49,6 +50,11 @@ def snapshot(path: Path) -> object:
 WRITERS: list[Write] = [permissions, lock, history, snapshot]
 REFUSALS = (PegboardError, OSError)
 each = pytest.mark.parametrize("write", WRITERS)
+
+
+def names_in(path: Path) -> list[str]:
+    """The files beside a file, and itself; but for that of the locks of a memory, which stays."""
+    return [each.name for each in path.parent.iterdir() if each.name != f"{path.name}.lock"]
 
 
 @pytest.fixture
@@ -97,7 +103,7 @@ class TestPlaces:
             path.with_name(guess).symlink_to(victim)
         write(path)
         assert victim.read_text() == "precious"
-        assert sorted(each.name for each in path.parent.iterdir()) == sorted([*guesses, path.name])
+        assert sorted(names_in(path)) == sorted([*guesses, path.name])
 
     @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs FIFOs")
     @each
@@ -125,7 +131,7 @@ class TestWriting:
     def test_leaves_one_file(self, write: Write, path: Path) -> None:
         for _ in range(2):
             write(path)
-        assert [each.name for each in path.parent.iterdir()] == [path.name]
+        assert names_in(path) == [path.name]
 
     @pytest.mark.parametrize("write", [permissions, lock, snapshot])
     def test_that_fails_changes_nothing(self, write: Write, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,7 +145,7 @@ class TestWriting:
         with pytest.raises(SettingsError, match=r"cannot be saved: No space left on device; nothing was changed"):
             write(path)
         assert path.read_bytes() == before
-        assert [each.name for each in path.parent.iterdir()] == [path.name]
+        assert names_in(path) == [path.name]
 
     @pytest.mark.parametrize("write", [permissions, lock, snapshot])
     def test_keeps_the_mode(self, write: Write, path: Path) -> None:
@@ -173,14 +179,14 @@ class TestDamaged:
         with caplog.at_level(logging.WARNING, "pegboard"):
             memory = Memory(path)
         assert "3 of 4 lines cannot be read; they stay in the file" in caplog.text
-        memory.append({"role": "user", "content": "again"})
+        memory.append(None, [{"role": "user", "content": "again"}], 1)
         assert damage in path.read_bytes()
-        assert [each["content"] for each in Memory(path).records()] == ["hello", "again"]
+        assert [each["content"] for each in Memory(path).load()] == ["hello", "again"]
 
     def test_history_begins_a_line_after_one_that_another_program_tore(self, path: Path) -> None:
         memory = Memory(path)
-        memory.append({"role": "user", "content": "one"})
+        memory.append(None, [{"role": "user", "content": "one"}], 0)
         with path.open("ab") as file:
             file.write(b'{"session_id": null, "rec')
-        memory.append({"role": "user", "content": "two"})
-        assert [each["content"] for each in Memory(path).records()] == ["one", "two"]
+        memory.append(None, [{"role": "user", "content": "two"}], 1)
+        assert [each["content"] for each in Memory(path).load()] == ["one", "two"]

@@ -82,6 +82,6 @@ def test_tasks_of_several_steps(model: OpenAIChat) -> None:
         except AgentStoppedError as stopped:
             said = str(stopped)
         if not right(said, desk):
-            wrong.append((prompt, said, agent.memory.records()))
+            wrong.append((prompt, said, agent.memory.load(None)))
     print(f"tasks: {len(TASKS) - len(wrong)} of {len(TASKS)} right", *wrong, sep="\n")
     assert len(wrong) <= 1

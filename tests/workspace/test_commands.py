@@ -17,7 +17,7 @@ CHECKS = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
 
 
 # What no bare machine has.
-PROGRAMS = ("bwrap", "chromium", "espeak-ng", "tesseract", "valgrind")
+PROGRAMS = ("bwrap", "chromium", "espeak-ng", "pg_ctlcluster", "tesseract", "valgrind")
 
 
 def command(session: str) -> str:

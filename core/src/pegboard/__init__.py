@@ -10,7 +10,7 @@ _HOMES = {
     "_base.errors": "ConflictError Fault Mismatch PegboardError PluginError RegistrationError "
     "SettingsError Suspend ToolError TransferError UnknownNameError describe_exception",
     "extension": "Backend BoundDialect Change Command Converter Dialect EnteredCall Guard Injector Job LiveSource "
-    "Middleware Offer ToolSource TypeHandler Types Verdict",
+    "Middleware Offer SuspendedCalls ToolSource TypeHandler Types Verdict",
     "_schema.foreign": "ForeignSchema",
     "_schema.vet": "Judge SchemaPart spend",
     "_base.redaction": "Redaction",

@@ -296,6 +296,9 @@ from pegboard.extension import (
     Offer as Offer,
 )
 from pegboard.extension import (
+    SuspendedCalls as SuspendedCalls,
+)
+from pegboard.extension import (
     ToolSource as ToolSource,
 )
 from pegboard.extension import (
@@ -387,6 +390,7 @@ __all__ = [
     "SourceRecord",
     "Status",
     "Suspend",
+    "SuspendedCalls",
     "Tagged",
     "TextBlock",
     "Tool",

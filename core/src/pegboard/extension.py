@@ -42,6 +42,7 @@ __all__ = [
     "Middleware",
     "Offer",
     "Offering",
+    "SuspendedCalls",
     "ToolSource",
     "TypeHandler",
     "Types",
@@ -66,6 +67,25 @@ class Types(Protocol):
 
     def plan_without(self, without: Callable[[TypeHandler], bool], annotation: Any) -> TypePlan:
         """The plan of an annotation if some handlers were not there: for one that builds on what it overrides."""
+
+
+class SuspendedCalls(Protocol):
+    """Suspended calls that other programs answer too: what `session.share_suspended` takes.
+
+    An agent keeps its calls like this, in the store of its conversations.
+    """
+
+    def refresh(self) -> None:
+        """Suspend here what other programs have suspended meanwhile, and withdraw what they have answered.
+
+        It is called before `pending` is read, and so before `resume` looks for a call, on whatever thread that is.
+        """
+
+    def answer(self, session: CallerSession, call: ToolCall, result: ToolResult) -> bool:
+        """Keep the answer of a call of that session, before it counts; False where another program was first.
+
+        What it raises, `resume` raises: the call then waits for its answer as before.
+        """
 
 
 @frozen(eq=False, repr=False)

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any
 
 from pegboard import ExecutionPolicy, Toolkit, tool
-from pegboard_agent import Agent, Event, OpenAIChat
+from pegboard_agent import Agent, ConversationStore, Event, OpenAIChat
 from pegboard_testing import Raw, ScriptedServer
 
 KEY = "sk-made-up-for-these-tests"
@@ -82,6 +82,11 @@ def calls(*named: tuple[str, dict[str, Any]]) -> dict[str, Any]:
     functions = [{"name": name, "arguments": json.dumps(arguments)} for name, arguments in named]
     made = [{"id": f"c{n}", "type": "function", "function": each} for n, each in enumerate(functions)]
     return {"content": None, "tool_calls": made}
+
+
+def keep(store: ConversationStore, *records: dict[str, Any], session_id: str | None = None) -> None:
+    """Add to a conversation whatever it holds."""
+    store.append(session_id, records, len(store.load(session_id)))
 
 
 def half_said(finish: str) -> Raw:

@@ -39,7 +39,7 @@ from pegboard_agent import (
     TextDelta,
 )
 from pegboard_testing import Broken, Failing, Raw, ScriptedServer
-from tests.plugins.agent.desk import KEY, Calculator, agent_on, events_of, faults_of, half_said, model_of, until
+from tests.plugins.agent.desk import KEY, Calculator, agent_on, events_of, faults_of, half_said, keep, model_of, until
 from tests.support.waiting import PATIENCE
 
 QUESTION = "What's the weather in Beijing? Also, what is 15 + 27?"
@@ -522,7 +522,7 @@ class TestWaiting:
 
         async def cancelled(agent: Agent) -> None:
             task = asyncio.create_task(agent.call("go"))
-            await until(lambda: begun.is_set() and any("answers" in record for record in agent.memory.records()))
+            await until(lambda: begun.is_set() and any("answers" in record for record in agent.memory.load(None)))
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
@@ -699,10 +699,10 @@ class TestMemory:
             return "paid"
 
         memory = Memory(path)
-        memory.append({"role": "user", "content": "pay"})
+        keep(memory, {"role": "user", "content": "pay"})
         function = {"name": "pay", "arguments": "{}"}
         call = {"id": "c1", "type": "function", "function": function}
-        memory.append({"role": "assistant", "content": None, "tool_calls": [call]})
+        keep(memory, {"role": "assistant", "content": None, "tool_calls": [call]})
         approver = None if approved is None else lambda request: approved
         with ScriptedServer("ok") as server:
             agent_on(server, pay, memory=Memory(path), approver=approver).call_sync()
@@ -740,8 +740,8 @@ class TestMemory:
         path = tmp_path / "talk.jsonl"
         memory = Memory(path)
         call = {"id": "c1", "type": "function", "function": {"name": "add", "arguments": '{"a": 1, "b": 2}'}}
-        memory.append({"role": "user", "content": "1 + 2?"})
-        memory.append({"role": "assistant", "content": None, "tool_calls": [call]})
+        keep(memory, {"role": "user", "content": "1 + 2?"})
+        keep(memory, {"role": "assistant", "content": None, "tool_calls": [call]})
         with path.open("a", encoding="utf-8") as file:
             file.write(json.dumps({"session_id": None, "record": record}) + "\n")
         answer = "ok" if protocol == "native" else '{"name": "final_answer", "arguments": {"answer": "ok"}}'
@@ -763,19 +763,19 @@ class TestMemory:
 
     def test_no_program_adds_what_is_no_record(self) -> None:
         with pytest.raises(ValueError, match="this is no record of a conversation"):
-            Memory().append({"answers": 0})
+            Memory().append(None, [{"answers": 0}], 0)
 
     def test_lost_answers_are_made_up_for(self, tmp_path: Any) -> None:
         memory = Memory(tmp_path / "talk.jsonl")
         call = {"id": "c1", "type": "function", "function": {"name": "pay", "arguments": "{}"}}
-        memory.append({"role": "assistant", "content": None, "tool_calls": [call, call]})
-        memory.append({"role": "user", "content": "and?"})
+        keep(memory, {"role": "assistant", "content": None, "tool_calls": [call, call]})
+        keep(memory, {"role": "user", "content": "and?"})
         with ScriptedServer("ok") as server:
             agent_on(server, memory=memory).call_sync()
         assert faults_of(server.requests[0]["messages"]) == []
 
     def test_tells_what_was_said(self, tmp_path: Any) -> None:
         memory = Memory(tmp_path / "talk.jsonl")
-        memory.append({"role": "user", "content": "half a pair: \ud83d"}, "s")
-        assert memory.records("s") == [{"role": "user", "content": "half a pair: \ud83d"}]
+        memory.append("s", [{"role": "user", "content": "half a pair: \ud83d"}], 0)
+        assert Memory(tmp_path / "talk.jsonl").load("s") == [{"role": "user", "content": "half a pair: \ud83d"}]
         assert memory.session_ids == ["s"]

@@ -142,7 +142,7 @@ class TestChat:
         with ScriptedServer("ok") as server:
             done = chat(server, tmp_path, "hi\n", "--session", "no/such/folder.jsonl")
         assert (done.returncode, done.stdout) == (1, "")
-        assert done.stderr.endswith("pegboard chat: no/such/folder.jsonl: No such file or directory\n")
+        assert done.stderr.endswith("no/such/folder.jsonl.lock: No such file or directory\n")
 
     @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
     @pytest.mark.parametrize(("answer", "told"), [("y", "paid"), ("n", "not approved")])

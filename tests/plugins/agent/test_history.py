@@ -14,7 +14,7 @@ from pegboard import Status, tool
 from pegboard_agent import Agent, AgentStoppedError, CallEnded, Memory
 from pegboard_agent._messages import to_send
 from pegboard_testing import Failing, Raw, ScriptedServer
-from tests.plugins.agent.desk import agent_on, events_of, faults_of, model_of
+from tests.plugins.agent.desk import agent_on, events_of, faults_of, keep, model_of
 
 BROKEN = [
     "",
@@ -98,8 +98,8 @@ class TestBrokenCalls:
         path = tmp_path / "talk.jsonl"
         call = {"id": "c1", "type": "function", "function": {"name": "add", "arguments": '{"a": 1, '}}
         memory = Memory(path)
-        memory.append({"role": "user", "content": "1 + 2?"})
-        memory.append({"role": "assistant", "content": None, "tool_calls": [call]})
+        keep(memory, {"role": "user", "content": "1 + 2?"})
+        keep(memory, {"role": "assistant", "content": None, "tool_calls": [call]})
         with ScriptedServer(strictly) as server:
             assert agent_on(server, memory=Memory(path)).call_sync().text == "ok"
 

@@ -195,6 +195,7 @@ class Conversation(RuleBasedStateMachine):
 
     @property
     def _said(self) -> list[dict[str, Any]]:
+        self._agent.owed()  # it reads the file
         return self._agent._conversation(None).messages
 
     @invariant()

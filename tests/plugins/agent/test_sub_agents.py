@@ -236,13 +236,14 @@ class TestWhoGoesOn:
     def test_not_with_a_conversation_that_the_program_named(self) -> None:
         asks = [("ask", {"message": "The PIN?", "session_id": name}) for name in ("alice", "nobody")]
         with ScriptedServer("I will remember.") as below, ScriptedServer(asks, "ok") as above:
-            helper = agent_on(below)
+            memory = Memory()
+            helper = agent_on(below, memory=memory)
             helper.call_sync("My PIN is 1234.", session_id="alice")
             boss_of(above, helper.as_tool(name="ask")).call_sync("go")
         of_alice, of_nobody = above.requests[1]["messages"][-2:]
         assert of_alice["content"] == of_nobody["content"] == UNKNOWN
         assert len(below.requests) == 1
-        assert helper.memory.session_ids == ["alice"]
+        assert memory.session_ids == ["alice"]
 
     def test_not_with_one_that_another_conversation_began(self) -> None:
         def reply(request: dict[str, Any]) -> Any:

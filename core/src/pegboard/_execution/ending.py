@@ -6,6 +6,7 @@ import sys
 import threading
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, final
+from weakref import WeakSet
 
 from pegboard._base.effects import cancellation, guarded, is_cancellation, is_interrupt
 from pegboard._base.redaction import Redaction
@@ -33,7 +34,7 @@ guarded(claims)
 class Ending:
     """Ends the calls of one toolkit, and knows those that are `suspended`."""
 
-    __slots__ = ("_live", "_results", "_stats", "log", "suspended")
+    __slots__ = ("_live", "_results", "_stats", "log", "shared", "suspended")
 
     def __init__(self, results: ResultFactory, stats: Stats, live: dict[Any, None]) -> None:
         self._results = results
@@ -41,6 +42,7 @@ class Ending:
         self._live = live
         self.log: Any = None  # once `logging` is loaded
         self.suspended: dict[int, ToolCall] = {}  # by identity: ids come from models, and come twice
+        self.shared: WeakSet[Any] = WeakSet()  # what other programs suspend and answer too
 
     def of(self, run: Run, result: ToolResult, *, bare: bool = False) -> ToolResult:
         """End a call that has begun with its result; a `bare` one has not got yet what the call's record gathered."""

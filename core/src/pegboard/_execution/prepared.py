@@ -211,8 +211,20 @@ class CallRunner(CallPath):
         bound = run.ready
         result = self.engine.results.success(call, value, bound.renderers, bound.max_output, run.session)
         result = finished(redacted(result, run.redact), perf_counter() - started)
+        if not self._is_first(call, result, run.session):
+            raise PegboardError(f"the call {call.id!r} was answered meanwhile, by another program")
         bound.stats.resumed()
         return self.ending.never(result, call)
+
+    def _is_first(self, call: ToolCall, result: ToolResult, session: CallerSession) -> bool:
+        """Whether no other program has answered a call; one whose answer cannot be kept stays suspended."""
+        if session.shared is None:
+            return True
+        try:
+            return bool(session.shared.answer(session, call, result))
+        except BaseException:
+            self.ending.suspended[id(call)] = call
+            raise
 
 
 @final

@@ -199,6 +199,7 @@ class CallerSession(Protocol):
     agent: Any
     subject: Any
     id: str | None
+    shared: Any  # where its suspended calls are kept for other programs too
 
     @property
     def toolkit(self) -> Any:

@@ -20,6 +20,7 @@ from pegboard._model.result import Status
 from pegboard._model.tool import Tool, ToolSchema
 from pegboard._toolkit.state import OFF_BOARD, ToolkitState, replaces
 from pegboard._tools.signature import shown_context
+from pegboard.extension import SuspendedCalls
 
 _refreshing: Final = threading.Lock()
 guarded(_refreshing)
@@ -51,6 +52,8 @@ class Catalog:
     It stands on the board of now and on what the session says of it; what costs more than a look is remembered until
     either changes.
     """
+
+    shared: SuspendedCalls | None = None  # where its suspended calls are kept for other programs too
 
     def __init__(
         self,
@@ -272,7 +275,10 @@ class Catalog:
     @property
     def pending(self) -> list[ToolCall]:
         """The suspended calls whose answers are owed: those of this session; the toolkit's own knows all."""
-        everything = list(self._core.runner.ending.suspended.values())
+        ending = self._core.runner.ending
+        for shared in list(ending.shared):
+            shared.refresh()
+        everything = list(ending.suspended.values())
         if self._overlay.parent is None:
             return everything
         return [call for call in everything if call._state.session is self]

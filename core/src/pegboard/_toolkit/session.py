@@ -22,7 +22,7 @@ from pegboard._model.result import ToolResult
 from pegboard._model.tool import Tool, ToolSchema
 from pegboard._toolkit.catalog import Catalog
 from pegboard._toolkit.state import replaces
-from pegboard.extension import BoundDialect
+from pegboard.extension import BoundDialect, SuspendedCalls
 
 if TYPE_CHECKING:
     from pegboard._base.names import Names, Rename
@@ -80,14 +80,8 @@ class Session(Catalog):
         if groups is not None:
             session.set_active_groups(groups)
         if shown is not None:
-            session._go_on_with(listed(shown))
+            session.shown = listed(shown)
         return session
-
-    def _go_on_with(self, names: tuple[str, ...]) -> None:
-        """Take over the order of reveal of an earlier session, and what it had found."""
-        self._overlay.go_on_with(names)
-        registered = (self._find(name) for name in names)
-        self._find_tools([tool for tool in registered if tool is not None and tool.options.defer])
 
     def view(
         self,
@@ -126,8 +120,18 @@ class Session(Catalog):
 
     @property
     def shown(self) -> tuple[str, ...]:
-        """The names of the tools in the order in which this session first listed them; those that are gone too."""
+        """The names of the tools in the order in which this session first listed them, removed ones too.
+
+        Set it to go on with the order of another session; deferred tools among the names count as found.
+        """
         return self._overlay.shown
+
+    @shown.setter
+    def shown(self, names: Iterable[str]) -> None:
+        self._overlay.go_on_with(names)
+        registered = (self._find(name) for name in self._overlay.shown)
+        self._find_tools([tool for tool in registered if tool is not None and tool.options.defer])
+        self._changed()
 
     @property
     def all_tools(self) -> list[Tool]:
@@ -428,14 +432,26 @@ class Session(Catalog):
     def resume(self, call_id: str | ToolCall, value: Any) -> ToolResult:
         """Complete a suspended call with its answer. `call_id` may be the call itself, as `pending` lists it.
 
-        Raises `PegboardError` for an id that no call waits under, naming those that are owed, and for one that two wait
-        under.
+        Raises `PegboardError` for an id that no call waits under, naming those that are owed, for one that two wait
+        under, and for a call that another thread or program has answered meanwhile.
         """
         return self._core.runner.resume(call_id, value, self.pending)
 
     def suspend(self, call: ToolCall, reason: str = "") -> ToolResult:
         """Owe the answer of a call that waited for it in an earlier program: it is suspended here and does not run."""
         return self._core.runner.suspend(self.prepare(call), reason)
+
+    def withdraw(self, call: ToolCall) -> None:
+        """Wait no longer for the answer of a suspended call: it was answered elsewhere, or the answer is not needed."""
+        self._core.runner.ending.suspended.pop(id(call), None)
+
+    def share_suspended(self, shared: SuspendedCalls) -> None:
+        """Let the suspended calls of this session be answered by other programs too.
+
+        `shared.refresh()` is asked before any `pending` is read, for as long as something else refers to `shared`.
+        """
+        self.shared = shared
+        self._core.runner.ending.shared.add(shared)
 
     def __repr__(self) -> str:
         return f"Session({len(self)} tools, groups={list(self.active_groups)}, agent={self.agent!r})"

@@ -28,18 +28,22 @@ if TYPE_CHECKING:
     )
     from pegboard_agent._gemini import GeminiChat
     from pegboard_agent._limits import Limits
-    from pegboard_agent._memory import Memory
     from pegboard_agent._messages import Message
     from pegboard_agent._model import RESTARTED, ChatModel, ModelError
     from pegboard_agent._openai import OpenAIChat
     from pegboard_agent._responses import OpenAIResponses
     from pegboard_agent._run import AgentStoppedError
+    from pegboard_agent._stores.memory import Memory
+    from pegboard_agent._stores.postgres import PostgresMemory
+    from pegboard_agent._stores.protocol import ConversationConflictError, ConversationStore, ConversationStoreError
+    from pegboard_agent._stores.trimming import estimated_tokens
     from pegboard_agent._usage import Usage
 
 __all__ = ["RESTARTED", "Agent", "AgentStoppedError", "ChatModel", "Limits", "Memory", "Message", "ModelError", "Usage"]
 __all__ += ["AnthropicChat", "GeminiChat", "OpenAIChat", "OpenAIResponses"]
 __all__ += ["ApprovalNeeded", "CallEnded", "CallStarted", "ChunkEvent", "Event", "Final", "Parked", "ReasoningDelta"]
-__all__ += ["Stopped", "TextDelta", "provide_commands"]
+__all__ += ["ConversationConflictError", "ConversationStore", "ConversationStoreError", "PostgresMemory"]
+__all__ += ["Stopped", "TextDelta", "estimated_tokens", "provide_commands"]
 
 _HOMES = {
     "_agent": "Agent",
@@ -47,12 +51,15 @@ _HOMES = {
     "_events": "ApprovalNeeded CallEnded CallStarted ChunkEvent Event Final Parked ReasoningDelta Stopped TextDelta",
     "_gemini": "GeminiChat",
     "_limits": "Limits",
-    "_memory": "Memory",
     "_messages": "Message",
     "_model": "RESTARTED ChatModel ModelError",
     "_openai": "OpenAIChat",
     "_responses": "OpenAIResponses",
     "_run": "AgentStoppedError",
+    "_stores.memory": "Memory",
+    "_stores.postgres": "PostgresMemory",
+    "_stores.protocol": "ConversationConflictError ConversationStore ConversationStoreError",
+    "_stores.trimming": "estimated_tokens",
     "_usage": "Usage",
 }
 _home_of = {name: home for home, names in _HOMES.items() for name in names.split()}

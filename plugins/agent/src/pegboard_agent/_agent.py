@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import threading
 from collections.abc import AsyncGenerator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, suppress
@@ -17,13 +16,15 @@ from pegboard import Emitter, ExecutionPolicy, Session, ToolCall, ToolError, Too
 from pegboard_agent._answer import Answer
 from pegboard_agent._approval import approver_of
 from pegboard_agent._conversation import Conversation, Emit
+from pegboard_agent._conversations import Conversations
 from pegboard_agent._events import Event
 from pegboard_agent._limits import Limits
-from pegboard_agent._memory import Memory
 from pegboard_agent._messages import Message
 from pegboard_agent._model import ChatModel
 from pegboard_agent._request import Choice
 from pegboard_agent._run import AgentStoppedError, Run
+from pegboard_agent._stores.memory import Memory
+from pegboard_agent._stores.protocol import ConversationStore
 from pegboard_agent._sub_agent import Begun, caller_of, report, tool_name
 
 __all__ = ["Agent", "AgentStoppedError"]
@@ -36,7 +37,7 @@ def _or_empty(toolkit: Toolkit | Session | None) -> Toolkit | Session:
     return Toolkit(plugins=()) if toolkit is None else toolkit
 
 
-def _or_own(memory: Memory | None) -> Memory:
+def _or_own(memory: ConversationStore | None) -> ConversationStore:
     return Memory() if memory is None else memory
 
 
@@ -82,11 +83,11 @@ class Agent:
     """Answers messages with a model that may call the tools of a toolkit, a session or a view.
 
     `max_iterations` is how often the model may ask for calls before it has to answer without. `context` and `approver`
-    are as in `toolkit.session`. `memory` keeps the conversations, `Memory(path)` in a file. With `output=`, a type, the
-    answer's `data` is of it. `tool_protocol="json_schema"` is for small models, and servers that know no tools.
-    `limits` end a run that takes too much. `system_prompt` may be a function of the session, asked once for each
-    conversation. `first_tool_choice` says what the first request after a message may call: `"auto"`, `"required"`,
-    `"none"`, a tool's name, or a list of names.
+    are as in `toolkit.session`. `memory` is a `ConversationStore`: `Memory()`, `Memory(path)`, `PostgresMemory(url)`.
+    With `output=`, a type, the answer's `data` is of it. `tool_protocol="json_schema"` is for small models, and servers
+    that know no tools. `limits` end a run that takes too much. `system_prompt` may be a function of the session, asked
+    once for each conversation. `first_tool_choice` says what the first request after a message may call: `"auto"`,
+    `"required"`, `"none"`, a tool's name, or a list of names.
 
     Raises `RegistrationError` for an output type without a mapping, ValueError for a
     protocol or a number that does not exist, TypeError for what is no model, toolkit or memory.
@@ -100,7 +101,9 @@ class Agent:
     system_prompt: str | Callable[[Session], Any] = field(default="", kw_only=True, validator=_prompt)
     max_iterations: int = field(default=10, kw_only=True, validator=_most)
     context: Any = field(default=(), kw_only=True)
-    memory: Memory = field(default=None, kw_only=True, converter=_or_own, validator=_is(Memory, "Memory(path)"))
+    memory: ConversationStore = field(
+        default=None, kw_only=True, converter=_or_own, validator=_is(ConversationStore, "Memory(path)")
+    )
     output: Any = field(default=None, kw_only=True)
     tool_protocol: Literal["native", "json_schema"] = field(default="native", kw_only=True, validator=_known)
     approver: Callable[..., Any] | None = field(default=None, kw_only=True)
@@ -111,30 +114,29 @@ class Agent:
     _answer: Answer | None = field(init=False)
     """What the model has to answer with, if it is more than any text."""
     _begun: Begun = field(init=False)
-    _conversations: dict[str | None, Conversation] = field(factory=dict, init=False)
-    _guard: threading.Lock = field(factory=threading.Lock, init=False)
+    _conversations: Conversations = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         toolkit = self.toolkit.toolkit
         output = str if self.output is None and self.tool_protocol == "json_schema" else self.output
         self._answer = None if output is None else Answer(output, toolkit.types)
         self._begun = Begun(self.name)
-        for session_id in self.memory.session_ids:
-            if any("parked" in record for record in self.memory.records(session_id)):
-                self._conversation(session_id)  # `toolkit.resume` takes its answers from now on
+        self._conversations = Conversations(self.memory, self._new_session)
+
+    def _new_session(self) -> Session:
+        return self.toolkit.session(context=self.context, approver=self.approver, agent=self)
 
     def _conversation(self, session_id: str | None) -> Conversation:
-        """The conversation of that id; a new one if there is none."""
-        with self._guard:
-            found = self._conversations.get(session_id)
-            if found is None:
-                session = self.toolkit.session(context=self.context, approver=self.approver, agent=self)
-                found = self._conversations[session_id] = Conversation(self.memory, session_id, session)
-            return found
+        return self._conversations[session_id]
 
     def owed(self, session_id: str | None = None) -> tuple[str, ...]:
-        """The ids of calls that have no answer yet: of those that wait for one, or because a program ended."""
-        return tuple(call.id for call in self._conversation(session_id).owed().values())
+        """The ids of calls that have no answer yet: of those that wait for one, or because a program ended.
+
+        It reads the store of the conversations, and raises what that raises.
+        """
+        conversation = self._conversation(session_id)
+        conversation.refresh()
+        return tuple(call.id for call in conversation.owed().values())
 
     # Asking ----------------------------------------------------------------------------------------------------
 

@@ -26,7 +26,7 @@ from pegboard_agent._events import (
     TextDelta,
 )
 from pegboard_agent._limits import Limits
-from pegboard_agent._memory import Memory
+from pegboard_agent._stores.memory import Memory
 
 __all__ = ["run"]
 

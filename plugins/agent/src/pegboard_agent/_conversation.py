@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
-import asyncio
+import logging
+import threading
 from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping
 from contextlib import aclosing, asynccontextmanager
-from functools import partial
 from typing import Any, Final, TypeAlias, cast, final
 
 from pegboard import Chunk, Fault, Session, Status, Suspend, ToolCall, ToolResult
 from pegboard_agent._events import CallEnded, CallStarted, ChunkEvent, Event
 from pegboard_agent._limits import Meter
-from pegboard_agent._memory import Memory
 from pegboard_agent._messages import CUT_OFF, to_send
 from pegboard_agent._request import dialect_of
+from pegboard_agent._stores.protocol import ConversationConflictError, ConversationStore, named, off_loop
+from pegboard_agent._stores.records import kind_of
+from pegboard_agent._stores.trimming import with_summary
 
 __all__ = ["Conversation", "Emit"]
 
 Emit: TypeAlias = Callable[[Event], None]
 
+_log: Final = logging.getLogger("pegboard.agent")
+
 CANCELLED: Final = "the call was cancelled"
 CUT: Final = "the message was cut off before its end, so none of its calls ran; make fewer or shorter ones"
+SENT_BACK: Final = "Error: "
+"""How messages begin that ask for another answer: no turn begins with one."""
 LOST: Final = "Error: the answer of this call was lost"
 MAY_HAVE_RUN: Final = "the program ended while this call may have been running; it was not run again"
 TOO_MANY: Final = "this call did not run: no more tool calls are allowed now"
@@ -36,51 +42,63 @@ class Conversation:
 
     Answers may come in any order: they are kept at once, and told to the model when all of a message's calls have
     theirs. Until then the message is `open`. `caller` is the conversation that waits for this one, if a call began it.
-    `begun` are the conversations that calls of this one began: the agent's name and the id of each.
+    `begun` are the conversations that calls of this one began: the agent's name and the id of each. `shown` are the
+    tools that it has listed, in their order.
+
+    What is added is in `messages` at once, and in the store when it is written: `perform`, `to_send` and the end of a
+    turn do so. What other programs have added by then is taken in, of which only answers can come while a turn runs.
     """
 
-    def __init__(self, memory: Memory, session_id: str | None, session: Session) -> None:
+    def __init__(self, store: ConversationStore, session_id: str | None, session: Session) -> None:
         self.id = session_id
-        self.messages: list[dict[str, Any]] = []  # as the model is sent them
-        self.begun: set[tuple[str, str]] = set()
-        self.open: dict[str, Any] | None = None
         self.caller: Conversation | None = None
         self.meter: Meter | None = None  # of the run that it is in, or of its last one
-        self.system_prompt: str | None = None  # if a function gave it
         self.session = session.session(context=self)
         self.dialect = dialect_of(self.session, "openai")
         self._own = session
-        self._keep = partial(memory.append, session_id=session_id)
+        self._store = store
+        self._seen: Counter[tuple[str, str]] = Counter()
+        self._came: list[ToolResult] = []  # answers that were given here since the last turn
+        self._runs = False
+        self._storing = threading.RLock()  # held while the store is spoken to, never on an event loop
+        self._changing = threading.RLock()  # held for an instant
+        self._unwritten: list[dict[str, Any]] = []
+        self._prepared: dict[int, ToolCall] = {}
+        self._begin()
+
+    def _begin(self) -> None:
+        """Nothing of the store is taken in yet."""
+        self.known = 0  # records of the store
+        self.messages: list[dict[str, Any]] = []  # as the model is sent them
+        self.begun: set[tuple[str, str]] = set()
+        self.shown: tuple[str, ...] = ()
+        self.system_prompt: str | None = None  # if a function gave it
+        self.open: dict[str, Any] | None = None
+        self._restored: dict[str, Any] | None = None  # an open message that another run may have been in the middle of
         self._answers: dict[int, list[dict[str, Any]]] = {}
         self._parked: dict[int, str] = {}
-        self._prepared: dict[int, ToolCall] = {}
-        self._seen: Counter[tuple[str, str]] = Counter()
-        self._turns: list[object] = []
-        for record in memory.records(session_id):
-            self._take(dict(record))
-        self._restored = self.open
-        if self._parked:
-            self.owed()  # `toolkit.resume` takes their answers from now on
+        self._turns: list[int] = []  # where each begins in `messages`
 
     @asynccontextmanager
     async def turn(self, caller: Conversation | None = None, approver: Any = None) -> AsyncIterator[Conversation]:
-        """One run at a time, in the order in which they came, on whatever event loops and threads they are.
+        """One run at a time, in the order in which they came, on whatever event loops, threads and processes they are.
+
+        It begins with what other programs have added. Raises what the store raises.
 
         An agent without an approver asks that of its caller, which stays: a call that waits for its approval is never
         decided by another one because the run that goes on is the program's.
         """
-        turn = object()
-        self._turns.append(turn)
-        try:
-            while self._turns[0] is not turn:  # noqa: ASYNC110 - no event reaches other loops, and few wait
-                await asyncio.sleep(0.01)
-            self.caller = caller
-            self._seen.clear()
-            if self._own.approver is None and approver is not None:
-                self.session.approver = approver
-            yield self
-        finally:
-            self._turns.remove(turn)
+        async with self._store.lock(self.id):
+            try:
+                await self._apart(self._start)
+                self.caller = caller
+                self._seen.clear()
+                if self._own.approver is None and approver is not None:
+                    self.session.approver = approver
+                yield self
+            finally:
+                self._runs = False
+                await self.write()
 
     @property
     def callers(self) -> list[Conversation]:
@@ -88,36 +106,201 @@ class Conversation:
         return [] if self.caller is None else [self.caller, *self.caller.callers]
 
     def __str__(self) -> str:
-        return "the conversation without a session_id" if self.id is None else f"the conversation {self.id!r}"
+        return named(self.id)
 
     @property
     def goes_on(self) -> bool:
         """Whether the model has something to answer: a message, or results of its calls."""
         return bool(self.messages) and (self.open is not None or self.messages[-1]["role"] != "assistant")
 
+    # The store -------------------------------------------------------------------------------------------------
+
+    async def _apart(self, function: Callable[[], None]) -> None:
+        """Let a function speak to the store, on another thread if the store may block."""
+        if getattr(self._store, "blocking", True):
+            await off_loop(function)
+        else:
+            function()
+
+    def _start(self) -> None:
+        with self._storing:
+            try:
+                self._take_new()
+            except ConversationConflictError as error:
+                _log.warning("%s; what this program has not written there is dropped", error)
+            if self.shown and self.shown != self.session.shown:
+                self.session.shown = self.shown  # as another program has listed them
+            self._runs = True
+
+    def refresh(self) -> None:
+        """Take in what other programs have added. While a turn runs here, that does so itself."""
+        with self._storing:
+            if not self._runs:
+                self._take_new()
+                if self._parked:
+                    self.owed()  # `toolkit.resume` takes their answers from now on
+
+    def _take_new(self) -> None:
+        """Raises `ConversationConflictError` where what is not written here has no place in what was added."""
+        new = self._store.load(self.id, self.known)
+        with self._changing:
+            own = self._unwritten
+            if new[: len(own)] == own or not new:  # they were written, although the store could not say so
+                self._unwritten = own if not new else []
+                self.known += len(new)
+                for record in new[len(own) :]:
+                    self._take(record, restored=True)
+                return
+        self._rebuild(new)
+
+    def _rebuild(self, new: list[dict[str, Any]]) -> None:
+        """Put what is not written here after what others have added, who may have answered the same calls."""
+        records = self._store.load(self.id)
+        with self._changing:
+            was, restored, prepared = self.open, self._restored, self._prepared
+            own, self._unwritten, self._prepared = self._unwritten, [], {}
+            self._begin()
+            for record in records:
+                self._take(record, restored=True)
+            self.known = len(records)
+            gone_on = any(kind_of(record) in ("message", "trimmed") for record in new)
+            if not gone_on:
+                self._unwritten = [record for record in own if self._take(record)]
+            if was is None or self.open != was:
+                self._withdraw(prepared)
+            else:
+                self.open, self._restored, self._prepared = was, restored, prepared
+                self._withdraw({number: call for number, call in prepared.items() if number in self._answers})
+            if gone_on:
+                raise ConversationConflictError(self.id, len(records) - len(new), len(records))
+
+    async def write(self) -> None:
+        """Write what was added to the store.
+
+        Raises `ConversationConflictError` where another program has gone on with the conversation meanwhile, and what
+        the store raises; then what was added here is written later.
+        """
+        if self._unwritten:
+            await self._apart(self._write)
+
+    def _write(self) -> None:
+        with self._storing:
+            while records := list(self._unwritten):
+                if self._appended(records):
+                    with self._changing:
+                        del self._unwritten[: len(records)]
+
+    def _appended(self, records: list[dict[str, Any]]) -> bool:
+        """Whether the store took records; else what is there instead is taken in. Raises what the store raises."""
+        try:
+            self._store.append(self.id, records, self.known)
+        except ConversationConflictError:
+            known = self.known
+            self._take_new()
+            if self.known == known:  # there is less than there was
+                raise
+            return False
+        self.known += len(records)
+        return True
+
+    def keep_answer(self, call: ToolCall, result: ToolResult) -> bool:
+        """Write the answer of a call that is parked; False where it has one by now. Raises what the store raises."""
+        if result.status is Status.SUSPENDED:  # again
+            return True
+        with self._storing:
+            self._write()
+            self._take_new()
+            record: dict[str, Any] = {}
+            while (number := self._number_of(call)) is not None:
+                record = record or {"answers": number, "messages": self._told(number, result)}
+                if self._appended([record]):
+                    with self._changing:
+                        gone_on = bool(self._unwritten)  # a turn has begun here meanwhile
+                        if not gone_on:
+                            self._take(record)
+                            self._came.append(result)
+                    if gone_on:
+                        self._rebuild([record])
+                    return True
+            return False
+
+    def _number_of(self, call: ToolCall) -> int | None:
+        with self._changing:
+            own = (number for number, prepared in self._prepared.items() if prepared is call)
+            return next((number for number in own if number not in self._answers), None)
+
     # Messages --------------------------------------------------------------------------------------------------
 
     def add(self, record: dict[str, Any]) -> None:
         """Add a message, or a record of a call of the open one. A message with calls is open then."""
-        self._keep(record)
-        self._take(record)
+        with self._changing:
+            if self._take(record):
+                self._unwritten.append(record)
 
-    def _take(self, record: dict[str, Any]) -> None:
-        if "role" in record:
+    def keep_shown(self) -> None:
+        """Keep the order in which the model was shown the tools, if there are new ones."""
+        if (shown := self.session.shown) != self.shown:
+            self.add({"shown": list(shown)})
+
+    async def to_send(self) -> list[dict[str, Any]]:
+        """The messages as the model is sent them, once all is written; of a long conversation the last turns."""
+        await self.write()
+        trimming = getattr(self._store, "trimming", None)
+        cut = None if trimming is None else await trimming.cut(self.messages, self._turns)
+        if cut is not None:
+            self.add(cut)
+            await self.write()
+        return self.messages
+
+    def _take(self, record: dict[str, Any], *, restored: bool = False) -> bool:
+        """Take in a record, `restored` if it comes from the store; False for an answer that its call has already."""
+        match kind_of(record):
+            case "message":
+                self._take_message(record, restored=restored)
+            case "begun":
+                self.begun.add((record["agent"], record["begun"]))
+            case "shown":
+                self.shown = tuple(record["shown"])
+            case "system_prompt":
+                self.system_prompt = record["system_prompt"]
+            case "trimmed":
+                self._trim(record["trimmed"], record.get("summary"))
+            case "parked":
+                self._parked[record["parked"]] = record.get("reason", "")
+            case _:
+                return self._take_answer(record["answers"], record["messages"])
+        return True
+
+    def _take_message(self, record: dict[str, Any], *, restored: bool) -> None:
+        self._close()
+        if record["role"] == "user" and not str(record["content"]).startswith(SENT_BACK):
+            self._turns.append(len(self.messages))
+        self.messages.append(to_send(record))
+        self.open = record if record.get("tool_calls") else None
+        self._restored = self.open if restored else None
+        self._withdraw(self._prepared)
+        self._answers, self._parked, self._prepared, self._came = {}, {}, {}, []
+
+    def _take_answer(self, number: int, messages: list[dict[str, Any]]) -> bool:
+        if self.open is None or number in self._answers or number >= len(self.open["tool_calls"]):
+            return False
+        self._answers[number] = messages
+        if number in self._prepared:
+            self._withdraw({number: self._prepared[number]})
+        if len(self._answers) == len(self.open["tool_calls"]):
             self._close()
-            self.messages.append(to_send(record))
-            self.open = record if record.get("tool_calls") else None
-            self._answers, self._parked, self._prepared = {}, {}, {}
-        elif "begun" in record:
-            self.begun.add((record["agent"], record["begun"]))
-        elif "system_prompt" in record:
-            self.system_prompt = record["system_prompt"]
-        elif "parked" in record:
-            self._parked[record["parked"]] = record.get("reason", "")
-        elif self.open is not None and record["answers"] < len(self.open["tool_calls"]):
-            self._answers[record["answers"]] = record["messages"]
-            if len(self._answers) == len(self.open["tool_calls"]):
-                self._close()
+        return True
+
+    def _withdraw(self, calls: Mapping[int, ToolCall]) -> None:
+        for call in calls.values():
+            self.session.withdraw(call)
+
+    def _trim(self, first: int, summary: str | None) -> None:
+        if first < len(self.messages):
+            self.messages = self.messages[first:]
+            self._turns = [turn - first for turn in self._turns if turn >= first]
+            if summary is not None:
+                self.messages[0] = with_summary(self.messages[0], summary)
 
     def _close(self) -> None:
         """Write the answers out; whatever a file has lost gets one too."""
@@ -136,6 +319,16 @@ class Conversation:
 
     # Calls -----------------------------------------------------------------------------------------------------
 
+    @property
+    def has_parked(self) -> bool:
+        """Whether a call of the open message was parked and has no answer here."""
+        return self.open is not None and bool(self._parked.keys() - self._answers.keys())
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether all calls that are parked are suspended here: their tools may be registered late."""
+        return not self.has_parked or self._parked.keys() <= self._prepared.keys() | self._answers.keys()
+
     def owed(self) -> dict[int, ToolCall]:
         """The calls that are owed an answer, prepared. One that was suspended in an earlier program is so again."""
         read = enumerate(() if self.open is None else self.dialect.calls(self.open))
@@ -153,17 +346,22 @@ class Conversation:
 
     async def perform(self, context: Any, emit: Emit, meter: Meter) -> tuple[str, ...]:
         """Run the calls that are owed an answer, as far as they may begin; the ids of those that wait for it still."""
+        came, self._came = self._came, []
         if self.open is not None and CUT_OFF in self.open:
-            for result in self.refuse(CUT):
-                emit(CallEnded(result))
+            came += self.refuse(CUT)
         owed = self.owed()
         if self.open is self._restored:
             self.refuse(MAY_HAVE_RUN, [number for number, call in owed.items() if self._may_not_run_twice(call)])
+        await self.write()
+        for result in came:
+            emit(CallEnded(result))
         waiting = {number for number, call in owed.items() if call.status is Status.SUSPENDED}
         running = {number: owed[number] for number in owed if number not in waiting and number not in self._answers}
         beginning = [number for number in running if number not in self._parked]
         admitted = meter.admit(len(beginning))
-        for result in self.refuse(TOO_MANY, beginning[admitted:], Status.DENIED):
+        denied = self.refuse(TOO_MANY, beginning[admitted:], Status.DENIED)
+        await self.write()
+        for result in denied:
             emit(CallEnded(result))
         for number in beginning[:admitted]:
             emit(CallStarted(running[number]))
@@ -178,15 +376,20 @@ class Conversation:
                     number = next(number for number, call in running.items() if call.result is event)
                     if self._parks(number, event):
                         waiting.add(number)
+                        await self.write()
                     else:
                         self._answer(number, event)
+                        await self.write()
                         emit(CallEnded(event))
         finally:  # cancelled: what has ended keeps its result
-            for number in sorted(running.keys() - waiting - self._answers.keys()):
-                result = running[number].result or _refused(running[number], CANCELLED, Status.CANCELLED)
+            ended = {
+                number: running[number].result or _refused(running[number], CANCELLED, Status.CANCELLED)
+                for number in sorted(running.keys() - waiting - self._answers.keys())
+            }
+            for number, result in ended.items():
                 self._answer(number, result)
                 emit(CallEnded(result))
-        return tuple(owed[number].id for number in sorted(waiting))
+        return tuple(owed[number].id for number in sorted(waiting - self._answers.keys()))
 
     def _parks(self, number: int, result: ToolResult) -> bool:
         """Whether a call waits: for its answer, or for an approver who cannot give one now."""
@@ -214,14 +417,19 @@ class Conversation:
         return list(refused.values())
 
     def _answer(self, number: int, result: ToolResult) -> None:
-        """Answer a call of the open message."""
-        messages = self.dialect.messages([result])
+        """Answer a call of the open message, unless it was answered elsewhere meanwhile."""
+        if self.open is not None and number not in self._answers:
+            self.add({"answers": number, "messages": self._told(number, result)})
+
+    def _told(self, number: int, result: ToolResult) -> list[dict[str, Any]]:
+        """What the model is told of a call of the open message."""
+        messages: list[dict[str, Any]] = self.dialect.messages([result])
         called = cast("dict[str, Any]", self.open)["tool_calls"][number]["function"]
         same = called["name"], called["arguments"]
         self._seen[same] += 1
         if self._seen[same] == 2:
             messages[0]["content"] += f"\n{REPEATED}"
-        self.add({"answers": number, "messages": messages})
+        return messages
 
 
 def _refused(call: ToolCall, why: str, status: Status = Status.ERROR) -> ToolResult:

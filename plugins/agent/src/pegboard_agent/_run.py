@@ -17,6 +17,7 @@ from pegboard_agent._json_schema import NO_STEP, step_in
 from pegboard_agent._limits import Limits, Meter
 from pegboard_agent._messages import CUT_OFF, Message
 from pegboard_agent._model import ChatModel, Reply, streamed, why_it_failed
+from pegboard_agent._provider import PROVIDER
 from pegboard_agent._request import Choice, Request, request_for, request_in_words
 from pegboard_agent._usage import reported
 
@@ -114,7 +115,9 @@ class Run:
 
     async def _ask(self, model: ChatModel, choice: Choice, *, last: bool = False) -> Reply:
         """One response of the model, to the conversation so far."""
-        request = self._request(model, choice, last=last)
+        messages = await self._conversation.to_send()
+        request = self._request(model, choice, messages, last=last)
+        self._conversation.keep_shown()
         reply = Reply()
         self._meter.count_request()
         try:
@@ -144,10 +147,10 @@ class Run:
             conversation.add({"system_prompt": text})
         return conversation.system_prompt or ""
 
-    def _request(self, model: ChatModel, choice: Choice, *, last: bool) -> Request:
+    def _request(self, model: ChatModel, choice: Choice, kept: list[dict[str, Any]], *, last: bool) -> Request:
         agent, session = self._agent, self._conversation.session
         system = {"role": "system", "content": self._prompt}
-        messages = [*([system] if self._prompt else []), *self._conversation.messages]
+        messages = [*([system] if self._prompt else []), *kept]
         answer, how = None, ""
         if agent._answer is not None:
             answer = agent._answer.tool_beside({tool.name for tool in session.all_tools})
@@ -177,11 +180,11 @@ class Run:
         answers = [n for n, call in enumerate(calls) if call["function"]["name"] == self._answer_name]
         is_cut = reply.cuts(calls)
         if answers and (last or (len(answers) == len(calls) and not is_cut)):
-            return self._answered(message, calls[answers[0]]["function"]["arguments"])
+            return await self._answered(message, calls[answers[0]]["function"]["arguments"])
         if last or not calls:
             said = message["content"] or (NO_ANSWER if last else "")
             words = {name: value for name, value in message.items() if name != "tool_calls"} | {"content": said}
-            return self._answered(words, said, in_words=True, is_cut_off=reply.is_at_its_limit)
+            return await self._answered(words, said, in_words=True, is_cut_off=reply.is_at_its_limit)
         self._has_called = True
         self._conversation.add({**message, **({CUT_OFF: True} if is_cut else {})})
         if answers and not is_cut:
@@ -212,7 +215,7 @@ class Run:
         usage = self._meter.usage
         return Message("assistant", "", self._agent.name, parked=waiting, stopped=reason, usage=usage)
 
-    def _answered(
+    async def _answered(
         self, message: dict[str, Any], said: str, *, in_words: bool = False, is_cut_off: bool = False
     ) -> Message | None:
         """The answer, unless it has to go back because it has not the type that was asked for."""
@@ -225,12 +228,14 @@ class Run:
                 return None
             if text and not (in_words and self._native):
                 self._emit(TextDelta(text))
-        reasoning = "reasoning_content"  # goes back with the whole turn, where that has calls
-        thought = {reasoning: message[reasoning]} if self._has_called and reasoning in message else {}
-        self._conversation.add({"role": "assistant", "content": text, **thought})
+        # Reasoning goes back with the whole turn, where that has calls; what belongs to the text, with that text alone.
+        members = [*(["reasoning_content"] if self._has_called else []), *([PROVIDER] if text == said else [])]
+        kept = {name: message[name] for name in members if name in message}
+        self._conversation.add({"role": "assistant", "content": text, **kept})
         data = None if self._agent.output is None else data
         name, usage = self._agent.name, self._meter.usage
         answer = Message("assistant", text, name, data=data, usage=usage, is_cut_off=is_cut_off)
+        await self._conversation.write()  # what is told as the answer is kept
         self._emit(FinalEvent(answer))
         return answer
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pegboard_testing._findings import Finding
     from pegboard_testing._scripted import ScriptedModel, Turn
     from pegboard_testing._scripted_server import Broken, Failing, Raw, ScriptedServer
+    from pegboard_testing._store_checks import assert_store_conforms, store_conformance
     from pegboard_testing._toolkits import isolated_toolkit
     from pegboard_testing._type_checks import check_types
 
@@ -29,11 +30,13 @@ __all__ = [
     "Turn",
     "assert_backend_conforms",
     "assert_conforms",
+    "assert_store_conforms",
     "backend_conformance",
     "check_types",
     "conformance",
     "fake_distribution",
     "isolated_toolkit",
+    "store_conformance",
 ]
 
 # Loaded on first use: pytest imports this package in every project of an environment, for its fixtures.
@@ -47,11 +50,13 @@ _HOMES = {
     "Turn": "_scripted",
     "assert_backend_conforms": "_backend_checks",
     "assert_conforms": "_conformance",
+    "assert_store_conforms": "_store_checks",
     "backend_conformance": "_backend_checks",
     "check_types": "_type_checks",
     "conformance": "_conformance",
     "fake_distribution": "_distributions",
     "isolated_toolkit": "_toolkits",
+    "store_conformance": "_store_checks",
 }
 
 
