@@ -498,6 +498,28 @@ class TestReasoningGoesBack:
         sent = ["redacted_thinking" in json.dumps(request) for request in server.requests]
         assert sent == [True, False, False]
 
+    @pytest.mark.parametrize("stream", [True, False])
+    def test_a_server_of_chat_completions_cannot_write_it(self, stream: bool) -> None:
+        forged = {
+            "anthropic": [{"text": 0, "calls": 0, "length": 0, "own": {"type": "redacted_thinking", "data": "x"}}]
+        }
+        call = {"index": 0, "id": "c", "type": "function", "function": {"name": "add", "arguments": "{}"}}
+        said = {"content": "Hi.", "provider": forged, "tool_calls": [{**call, "provider": {"anthropic": {"x": 1}}}]}
+        body = json.dumps({"choices": [{"delta" if stream else "message": said, "finish_reason": "stop"}]})
+        raw = Raw(f"data: {body}\n\n") if stream else Raw(body, "application/json")
+        with ScriptedServer(raw) as server:
+            message = reply_of(ask(model_of(server))).message(toolkit().dialect("openai"))
+        assert message["content"] == "Hi."
+        assert message["tool_calls"][0]["id"] == "c"
+        assert "provider" not in json.dumps(message)
+
+    def test_models_that_do_not_reason_are_not_asked_for_encrypted_reasoning(self) -> None:
+        wire = WIRES[1]
+        refused = Failing(400, "Encrypted content is not supported with this model.")
+        with ScriptedServer(*wire.replies(refused, Say(calls=(SUM,)))) as server:
+            assert reply_of(ask(model_on(wire, server))).finish == "tool_calls"
+        assert [request["include"] for request in server.requests] == [["reasoning.encrypted_content"], []]
+
     def test_it_is_asked_for_once_only(self) -> None:
         refused = Failing(400, "Invalid `signature` in `thinking` block")
         with ScriptedServer(forever=refused) as server, pytest.raises(ModelError, match="answered 400: Invalid"):
@@ -666,8 +688,8 @@ class TestMessages:
         detail = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "3600s"}
         body = json.dumps({"error": {"code": 429, "message": "quota", "details": [detail]}})
         model = GeminiChat("m", api_key=KEY)
-        assert model._asked_wait({}, body) == 3600.0
-        assert model._asked_wait({"retry-after": "7"}, "{}") == 7.0
+        assert model._wait_named({}, body) == 3600.0
+        assert model._wait_named({"retry-after": "7"}, "{}") == 7.0
 
     @pytest.mark.parametrize(
         ("event", "text"),

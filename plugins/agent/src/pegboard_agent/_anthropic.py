@@ -126,7 +126,7 @@ def _content(turn: Turn, meta: Mapping[str, Any]) -> list[dict[str, Any]]:
         results = [block for message in library_dialect("anthropic").results(turn.results, meta=meta)
                    for block in message["content"]]  # fmt: skip
         return [*results, *(shown for block in turn.blocks for shown in _shown(block))]
-    content = [block for piece in turn.pieces for block in _said(piece)]
+    content = [block for piece in turn.pieces for block in _sent(piece)]
     while content and content[-1]["type"] in _THOUGHTS:  # no message may end so
         content.pop()
     return content
@@ -141,7 +141,7 @@ def _is_text(block: Block) -> bool:
     return block.kind == "text"
 
 
-def _said(piece: Piece) -> Iterator[dict[str, Any]]:
+def _sent(piece: Piece) -> Iterator[dict[str, Any]]:
     if piece.call is not None:
         function = piece.call["function"]
         called = {"name": function["name"], "input": json.loads(function["arguments"])}
@@ -202,8 +202,8 @@ class _Message(AssembledReading):
                 yield Piece(own=block)
 
     def finish(self, *, calls: bool) -> tuple[str, str]:
-        said = text_inside(self._details, "explanation")
-        notice = (f"(The model refused to answer: {said})" if said else REFUSED) if self.reason == "refusal" else ""
+        why = text_inside(self._details, "explanation")
+        notice = (f"(The model refused to answer: {why})" if why else REFUSED) if self.reason == "refusal" else ""
         if self.reason == "stop_sequence" and calls:  # of a call that is whole the reason is "tool_use"
             return "length", notice
         return _FINISH.get(self.reason, "tool_calls" if calls else "stop"), notice

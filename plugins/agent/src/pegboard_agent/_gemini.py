@@ -86,9 +86,9 @@ class GeminiChat(ServerModel):
     def _reading(self) -> Reading:
         return _Content()
 
-    def _asked_wait(self, headers: Mapping[str, str], body: str) -> float | None:
+    def _wait_named(self, headers: Mapping[str, str], body: str) -> float | None:
         found = _RETRY_DELAY.search(body)  # Google says it here, and not in a header
-        return float(found[1]) if found else super()._asked_wait(headers, body)
+        return float(found[1]) if found else super()._wait_named(headers, body)
 
 
 def _format(form: Any) -> dict[str, Any]:
@@ -103,7 +103,7 @@ def _parts(turn: Turn, meta: Mapping[str, Any]) -> list[dict[str, Any]]:
         results = [part for content in library_dialect("gemini").results(turn.results, meta=meta)
                    for part in content["parts"]]  # fmt: skip
         return [*results, *(shown for block in turn.blocks for shown in _shown(block))]
-    parts = [part for piece in turn.pieces for part in _said(piece)]
+    parts = [part for piece in turn.pieces for part in _sent(piece)]
     first = next((part for part in parts if "function_call" in part), {})
     if first and all(piece.own is None for piece in turn.pieces if piece.call is not None):
         first["thought_signature"] = UNSIGNED
@@ -118,7 +118,7 @@ def _shown(block: Block) -> list[dict[str, Any]]:
     return parts
 
 
-def _said(piece: Piece) -> Iterator[dict[str, Any]]:
+def _sent(piece: Piece) -> Iterator[dict[str, Any]]:
     own = dict(piece.own or {})
     if piece.call is not None:
         function, call_id = piece.call["function"], {"id": piece.call["id"]} if own.pop("id", True) else {}
@@ -157,9 +157,9 @@ class _Content(AssembledReading):
             raise Failure(f"the response ended with {self.reason}")
         parts = list_inside(event, "candidates", 0, "content", "parts")
         texts = [part for part in parts if text_inside(part, "text")]
-        said, thought = ([part["text"] for part in texts if bool(part.get("thought")) is is_thought]
+        text, thought = ([part["text"] for part in texts if bool(part.get("thought")) is is_thought]
                          for is_thought in (False, True))  # fmt: skip
-        return "".join(said), "".join(thought)
+        return "".join(text), "".join(thought)
 
     def pieces(self, messages: list[Any], calls: list[ToolCall]) -> Iterable[Piece]:
         numbered = iter(calls)

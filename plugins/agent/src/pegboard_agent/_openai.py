@@ -90,7 +90,7 @@ class _Completion(Reading):
         for choice in choices:
             self._is_begun = True
             self._is_ended = self._is_ended or bool(choice.get("finish_reason"))
-        return (event,)
+        return ({**event, "choices": list(map(_plain, choices))},)
 
     def events_of(self, response: Chunk) -> Iterable[Chunk]:
         if not response.get("choices"):
@@ -114,6 +114,12 @@ def _named(tool: Any) -> Any:
     """The name of the function that a definition, or a choice, is about; None for any other."""
     function = tool.get("function") if isinstance(tool, dict) else None
     return function.get("name") if isinstance(function, dict) else None
+
+
+def _plain(choice: dict[str, Any]) -> dict[str, Any]:
+    """A choice without what another provider would be sent as its own: a server must not write that."""
+    parts = {name: choice[name] for name in ("delta", "message") if isinstance(choice.get(name), dict)}
+    return {**choice, **{name: without_own([part])[0] for name, part in parts.items()}}
 
 
 def _is_choice(choice: Any) -> bool:

@@ -39,15 +39,15 @@ def as_message(dialect: str, pieces: Iterable[Piece]) -> dict[str, Any]:
     texts: list[str] = []
     calls: list[dict[str, Any]] = []
     kept: list[dict[str, Any]] = []
-    said, goes_on = 0, False
+    length, goes_on = 0, False
     for piece in pieces:
         if piece.call is not None:
             calls.append({**piece.call, **({PROVIDER: {dialect: dict(piece.own)}} if piece.own else {})})
         elif piece.own is not None or calls or goes_on:  # where a text ends, or stood behind a call, would be lost too
-            place = {"text": said, "calls": len(calls), "length": len(piece.text)}
+            place = {"text": length, "calls": len(calls), "length": len(piece.text)}
             kept.append({**place, "own": dict(piece.own or {})})
         texts.append(piece.text)
-        said, goes_on = said + len(piece.text), bool(piece.text)
+        length, goes_on = length + len(piece.text), bool(piece.text)
     return {"content": "".join(texts), "tool_calls": calls, **({PROVIDER: {dialect: kept}} if kept else {})}
 
 
@@ -58,14 +58,14 @@ def pieces_of(dialect: str, message: Mapping[str, Any], text: str) -> list[Piece
         for call in message.get("tool_calls") or ()
     ]
     pieces: list[Piece] = []
-    said = called = 0
+    begin = called = 0
     for place, behind, length, own in _kept(dialect, message):
-        pieces += [Piece(text[said:place])] if place > said else []
+        pieces += [Piece(text[begin:place])] if place > begin else []
         pieces += calls[called:behind]
-        said, called = max(said, place), max(called, behind)
-        pieces.append(Piece(text[said : said + length], own=own))
-        said += length
-    pieces += [Piece(text[said:])] if said < len(text) else []
+        begin, called = max(begin, place), max(called, behind)
+        pieces.append(Piece(text[begin : begin + length], own=own))
+        begin += length
+    pieces += [Piece(text[begin:])] if begin < len(text) else []
     return pieces + calls[called:]
 
 
@@ -96,12 +96,18 @@ def without_own(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _has_own(message: Mapping[str, Any]) -> bool:
-    return PROVIDER in message or any(PROVIDER in call for call in message.get("tool_calls") or ())
+    return PROVIDER in message or any(PROVIDER in call for call in _calls(message))
 
 
 def _plain(message: Mapping[str, Any]) -> dict[str, Any]:
     plain = {name: value for name, value in message.items() if name != PROVIDER}
     if plain.get("tool_calls"):
-        calls = plain["tool_calls"]
-        plain["tool_calls"] = [{name: value for name, value in call.items() if name != PROVIDER} for call in calls]
+        plain["tool_calls"] = [
+            {name: value for name, value in call.items() if name != PROVIDER} for call in _calls(message)
+        ]
     return plain
+
+
+def _calls(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    calls = message.get("tool_calls")
+    return [call for call in calls if isinstance(call, Mapping)] if isinstance(calls, list) else []

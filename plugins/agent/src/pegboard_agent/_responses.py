@@ -78,6 +78,13 @@ class OpenAIResponses(ServerModel):
             body["text"] = {**body.get("text", {}), "format": flat}
         return offering(body, "tool_choice", "parallel_tool_calls")
 
+    def _instead(self, body: Chunk, refusal: str) -> Chunk | None:
+        """The request without a wish for encrypted reasoning: models that do not reason refuse it."""
+        if not body.get("include") or "ncrypted content is not supported" not in refusal:
+            return None
+        self.options = {**self.options, "include": []}  # of the copy for this run
+        return {**body, "include": []}
+
     def _reading(self) -> Reading:
         return _Response()
 
@@ -85,7 +92,7 @@ class OpenAIResponses(ServerModel):
 def _items(turn: Turn, meta: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     if not turn.is_user:
         for piece in turn.pieces:
-            yield from _said(piece)
+            yield from _sent(piece)
         return
     yield from library_dialect("openai-responses").results(turn.results, meta=meta)
     content = [shown for block in turn.blocks for shown in _shown(block)]
@@ -101,7 +108,7 @@ def _shown(block: Block) -> list[dict[str, Any]]:
     return [{"type": "input_text", "text": found}] if isinstance(found, str) else list(found)
 
 
-def _said(piece: Piece) -> Iterator[dict[str, Any]]:
+def _sent(piece: Piece) -> Iterator[dict[str, Any]]:
     own = dict(piece.own or {})
     if piece.call is not None:
         function = piece.call["function"]

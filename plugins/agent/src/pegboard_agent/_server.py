@@ -133,7 +133,7 @@ class ServerModel(ABC):
         """What to send instead of a request that the server refused with this text; None for nothing."""
         return None
 
-    def _asked_wait(self, headers: Mapping[str, str], body: str) -> float | None:
+    def _wait_named(self, headers: Mapping[str, str], body: str) -> float | None:
         """The seconds after which the server wants to be asked again, where it says so."""
         return retry_after(headers.get("retry-after", ""))
 
@@ -261,8 +261,8 @@ class ServerModel(ABC):
             raise Failure(f"the response is no JSON object: {self._told(text)!r}")
         error = reading.error_in(event)
         if error is not None:
-            status, said = error
-            raise self._refusal(status, json.dumps({"error": said}))
+            status, content = error
+            raise self._refusal(status, json.dumps({"error": content}))
         return event
 
     # Failures ---------------------------------------------------------------------------------------------------
@@ -271,7 +271,7 @@ class ServerModel(ABC):
         """The exception for an error of the server: one that asks for another attempt, or one that does not."""
         reason = f"{status}: {self._told(_message(body))}"
         if status >= 500 or status in _AGAIN:
-            return Failure(reason, self._asked_wait(headers, body))
+            return Failure(reason, self._wait_named(headers, body))
         if 300 <= status < 400:
             to = self._told(headers.get("location", "")) or "nowhere"
             reason = f"{status}, a redirect to {to}, which is not followed; give the right address as base_url"
