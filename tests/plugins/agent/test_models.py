@@ -34,7 +34,7 @@ from pegboard_agent import (
 from pegboard_agent._model import Reply
 from pegboard_testing import Failing, Raw, ScriptedServer
 from tests.plugins.agent.desk import KEY, Calculator, WeatherService, events_of, faults_of, model_of
-from tests.plugins.agent.wires import SIGNED, WIRES, InDialect, Say, Wire, model_on
+from tests.plugins.agent.wires import SIGNED, WIRES, InDialect, Say, Wire, model_on, request_of
 
 PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -649,7 +649,20 @@ class TestMessages:
         held = request["generation_config"] if wire.name == "gemini" else request
         assert (held["temperature"], held["top_p"]) == (0.5, 0.9)
 
-    @pytest.mark.parametrize("wire", WIRES, ids=lambda wire: wire.name)
+    @each_wire
+    @pytest.mark.parametrize("choice", ["auto", "required", "none", "add", ["add", "chart"]], ids=str)
+    def test_a_request_of_the_dialect_is_sent_whole(self, wire: Wire, choice: Any) -> None:
+        if wire.name == "anthropic" and isinstance(choice, list):
+            choice = "add"  # it has no words for a subset
+        tools, options = request_of(toolkit().dialect(wire.name), choice, parallel=False)
+        with ScriptedServer(*wire.replies(Say("ok"))) as server:
+            ask(model_on(wire, server), tools=tools, **options)
+        (request,) = server.requests
+        assert tools
+        assert request["tools"] == tools
+        assert options.items() <= request.items()
+
+    @each_wire
     def test_no_choice_among_no_tools(self, wire: Wire) -> None:
         board = toolkit()
         dialect = board.dialect(wire.name)

@@ -9,12 +9,12 @@ from typing import Any
 
 from attrs import field, frozen
 
-from pegboard import Toolkit
+from pegboard import BoundDialect, Toolkit
 from pegboard_agent import AnthropicChat, GeminiChat, OpenAIChat, OpenAIResponses
 from pegboard_testing import Raw, ScriptedServer
 from tests.plugins.agent.desk import AT_ONCE, KEY
 
-__all__ = ["WIRES", "InDialect", "Say", "Wire", "model_on"]
+__all__ = ["WIRES", "InDialect", "Say", "Wire", "model_on", "request_of"]
 
 Event = dict[str, Any]
 SIGNED = "c2lnbmVk"
@@ -289,16 +289,24 @@ def model_on(wire: Wire, server: ScriptedServer, **options: Any) -> Any:
     return wire.model("scripted", base_url=server.url, **{"api_key": KEY, "policy": AT_ONCE, **options})
 
 
+def request_of(dialect: BoundDialect, choice: Any = "auto", **options: Any) -> tuple[list[Any], dict[str, Any]]:
+    """What a request of the dialect holds, as a model takes it: the definitions of tools, and all else."""
+    found = dialect.request(choice, **options)
+    found |= found.pop("config", {})
+    return found.pop("tools", []), found
+
+
 class InDialect:
     """A model that is given definitions of tools as its dialect has them, whatever the agent hands over."""
 
     def __init__(self, model: Any, toolkit: Toolkit) -> None:
         self.model = model
-        self.dialect = model.dialect
-        self.tools = toolkit.dialect(model.dialect).tools
+        self.dialect, self.keeps = model.dialect, model.keeps
+        self.chat = toolkit.dialect(model.dialect)
 
     async def stream(self, messages: list[dict[str, Any]], tools: list[dict[str, Any]], **options: Any) -> Any:
-        async for chunk in self.model.stream(messages, self.tools() if tools else [], **options):
+        definitions, choice = request_of(self.chat, keep=self.keeps) if tools else ([], {})
+        async for chunk in self.model.stream(messages, definitions, **{**choice, **options}):
             yield chunk
 
 
