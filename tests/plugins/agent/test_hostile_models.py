@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pegboard import ExecutionPolicy, Toolkit
-from pegboard_agent import Agent, AgentStoppedError, ModelError
+from pegboard_agent import Agent, AgentStoppedError, ModelError, _response
 from pegboard_agent._model import Reply
 from pegboard_testing import Raw, ScriptedServer
 from tests.plugins.agent.desk import AT_ONCE, KEY
@@ -150,3 +150,18 @@ def test_text_that_was_streamed_stays_whatever_the_end_says() -> None:
     message = answered(wire, body)
     assert message is not None
     assert message["content"] == "Hello."
+
+
+@each_wire
+def test_a_line_that_is_too_long(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_response, "LONGEST_LINE", 1000)
+    for kind, what in (("text/event-stream", "a line"), ("application/json", "a body")):
+        with (
+            ScriptedServer(Raw("data: " + "x" * 100_000, kind)) as server,
+            pytest.raises(ModelError, match=f"sent {what} of more than 1,000 bytes"),
+        ):
+            asyncio.run(collected(model_on(wire, server)))
+
+
+async def collected(model: Any) -> list[Any]:
+    return [chunk async for chunk in model.stream(ASKED, [])]
