@@ -27,6 +27,7 @@ from pegboard_agent import (
     estimated_tokens,
 )
 from tests.plugins.agent.desk import events_of, faults_of
+from tests.support.board_tools import board
 from tests.support.waiting import begin, eventually
 
 ASK = Tool.external("ask_user", "Ask the user.", {"type": "object", "properties": {"question": {"type": "string"}}})
@@ -219,18 +220,20 @@ class TestWorkers:
         assert [m["content"] for m in sent_to(one)[-1]] == ["1?", "hello", "3?"]
 
     def test_the_order_of_what_was_shown_is_kept(self, memory: Callable[[], Memory]) -> None:
-        one, other = worker(memory()), worker(memory())
+        def program() -> tuple[Agent, Toolkit]:
+            toolkit = board("plain", g_off="late", h="more")
+            return Agent("Worker", Model(), toolkit, memory=memory()), toolkit
 
-        async def show(names: Sequence[str]) -> None:
-            async with one._conversation("a").turn() as conversation:
-                conversation.keep_shown(names)
-
-        asyncio.run(show(["b", "a"]))
-        asyncio.run(show(("b", "a")))
-        assert memory().load("a") == [{"shown": ["b", "a"]}]
-        asyncio.run(show(["b", "a", "c"]))
-        assert other.owed("a") == ()
-        assert other._conversation("a").shown == ("b", "a", "c")
+        (one, switched), (other, fresh) = program(), program()
+        one.call_sync("hi", session_id="a")
+        switched.update_groups("g_off", True)
+        one.call_sync("again", session_id="a")
+        kept = [record["shown"] for record in memory().load("a") if "shown" in record]
+        assert kept == [["plain", "more"], ["plain", "more", "late"]]
+        fresh.update_groups("g_off", True)
+        other.call_sync("still there?", session_id="a")
+        assert other._conversation("a").session.shown == ("plain", "more", "late")
+        assert [record for record in memory().load("a") if "shown" in record][2:] == []
 
 
 class Failing:

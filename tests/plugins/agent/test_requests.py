@@ -72,7 +72,7 @@ class TestSystemPrompt:
         agent = Agent("A", Scripted("Hello."), memory=memory, system_prompt=prompt)
         with pytest.raises(LookupError, match="who"):
             agent.call_sync("hi")
-        assert memory.records() == []
+        assert memory.load(None) == []
         agent.system_prompt = lambda _: "Now."
         assert agent.call_sync("hi").text == "Hello."
 
