@@ -285,7 +285,7 @@ class TestStoresThatFail:
         store.fails = ""
         assert agent.call_sync().text == "Thank you."
         assert ran == ["paid"]
-        assert [next(iter(record)) for record in store.load(None)] == ["role", "role", "answers", "role"]
+        assert [next(iter(record)) for record in store.load(None)] == ["role", "shown", "role", "answers", "role"]
         assert sent_to(agent)[-1][-1]["content"] == "paid"
 
     def test_a_call_whose_answer_cannot_be_kept_still_waits(self) -> None:

@@ -145,7 +145,7 @@ class TestNumbersThatAreNone:
         with ScriptedServer(("add", HUGE), "Sorry.", "Hello.") as server:
             agent_on(server, memory=Memory(path)).call_sync("1 + 2?")
             lines = path.read_text("utf-8").splitlines(keepends=True)
-            path.write_text("".join(lines[:2]), "utf-8")  # as if the program had ended there
+            path.write_text("".join(lines[:3]), "utf-8")  # as if the program had ended there
             agent = agent_on(server, memory=Memory(path))
             assert len(agent.owed()) == 1
             assert agent.call_sync("hi").text == "Hello."
@@ -205,7 +205,7 @@ class TestCutCalls:
         with ScriptedServer(cut, "ok", "ok again") as server:
             agent_on(server, wipe, memory=Memory(path)).call_sync("Tidy up.")
             lines = path.read_text("utf-8").splitlines(keepends=True)
-            path.write_text("".join(lines[:2]), "utf-8")  # as if the program had ended there
+            path.write_text("".join(lines[:3]), "utf-8")  # as if the program had ended there
             assert agent_on(server, wipe, memory=Memory(path)).call_sync().text == "ok again"
         assert ran == []
         assert "cut off" in server.requests[2]["messages"][-1]["content"]

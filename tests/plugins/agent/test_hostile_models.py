@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from pegboard import ExecutionPolicy, Toolkit
 from pegboard_agent import Agent, AgentStoppedError, ModelError, _response
-from pegboard_agent._model import Reply
+from pegboard_agent._models.model import Reply
 from pegboard_testing import Raw, ScriptedServer
 from tests.plugins.agent.desk import AT_ONCE, KEY
 from tests.plugins.agent.wires import WIRES, Say, Wire, model_on

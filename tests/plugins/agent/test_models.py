@@ -31,7 +31,7 @@ from pegboard_agent import (
     Stopped,
     TextDelta,
 )
-from pegboard_agent._model import Reply
+from pegboard_agent._models.model import Reply
 from pegboard_testing import Failing, Raw, ScriptedServer
 from tests.plugins.agent.desk import KEY, Calculator, WeatherService, events_of, faults_of, model_of
 from tests.plugins.agent.wires import SIGNED, WIRES, InDialect, Say, Wire, model_on, request_of

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pegboard_agent._provider import Piece, as_message, pieces_of, without_own
+from pegboard_agent._models.provider import Piece, as_message, pieces_of, without_own
 from tests.plugins.agent.conversations import Talk, talks
 from tests.plugins.agent.desk import KEY
 from tests.plugins.agent.wires import WIRES, Wire

@@ -13,7 +13,6 @@ from pegboard import Command, hookimpl
 
 if TYPE_CHECKING:
     from pegboard_agent._agent import Agent
-    from pegboard_agent._anthropic import AnthropicChat
     from pegboard_agent._events import (
         ApprovalNeeded,
         CallEnded,
@@ -26,12 +25,13 @@ if TYPE_CHECKING:
         Stopped,
         TextDelta,
     )
-    from pegboard_agent._gemini import GeminiChat
     from pegboard_agent._limits import Limits
     from pegboard_agent._messages import Message
-    from pegboard_agent._model import RESTARTED, ChatModel, ModelError
-    from pegboard_agent._openai import OpenAIChat
-    from pegboard_agent._responses import OpenAIResponses
+    from pegboard_agent._models.anthropic import AnthropicChat
+    from pegboard_agent._models.gemini import GeminiChat
+    from pegboard_agent._models.model import RESTARTED, ChatModel, ModelError
+    from pegboard_agent._models.openai import OpenAIChat
+    from pegboard_agent._models.responses import OpenAIResponses
     from pegboard_agent._run import AgentStoppedError
     from pegboard_agent._stores.memory import Memory
     from pegboard_agent._stores.postgres import PostgresMemory
@@ -47,14 +47,14 @@ __all__ += ["Stopped", "TextDelta", "estimated_tokens", "provide_commands"]
 
 _HOMES = {
     "_agent": "Agent",
-    "_anthropic": "AnthropicChat",
+    "_models.anthropic": "AnthropicChat",
     "_events": "ApprovalNeeded CallEnded CallStarted ChunkEvent Event Final Parked ReasoningDelta Stopped TextDelta",
-    "_gemini": "GeminiChat",
+    "_models.gemini": "GeminiChat",
     "_limits": "Limits",
     "_messages": "Message",
-    "_model": "RESTARTED ChatModel ModelError",
-    "_openai": "OpenAIChat",
-    "_responses": "OpenAIResponses",
+    "_models.model": "RESTARTED ChatModel ModelError",
+    "_models.openai": "OpenAIChat",
+    "_models.responses": "OpenAIResponses",
     "_run": "AgentStoppedError",
     "_stores.memory": "Memory",
     "_stores.postgres": "PostgresMemory",

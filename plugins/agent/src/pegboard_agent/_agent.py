@@ -20,7 +20,7 @@ from pegboard_agent._conversations import Conversations
 from pegboard_agent._events import Event
 from pegboard_agent._limits import Limits
 from pegboard_agent._messages import Message
-from pegboard_agent._model import ChatModel
+from pegboard_agent._models.model import ChatModel
 from pegboard_agent._request import Choice
 from pegboard_agent._run import AgentStoppedError, Run
 from pegboard_agent._stores.memory import Memory

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from pegboard_agent._model import new_id
+from pegboard_agent._models.model import new_id
 
 __all__ = ["NO_STEP", "in_words", "step_in"]
 

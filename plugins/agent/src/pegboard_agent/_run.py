@@ -16,8 +16,8 @@ from pegboard_agent._events import Final as FinalEvent
 from pegboard_agent._json_schema import NO_STEP, step_in
 from pegboard_agent._limits import Limits, Meter
 from pegboard_agent._messages import CUT_OFF, Message
-from pegboard_agent._model import ChatModel, Reply, streamed, why_it_failed
-from pegboard_agent._provider import PROVIDER
+from pegboard_agent._models.model import ChatModel, Reply, streamed, why_it_failed
+from pegboard_agent._models.provider import PROVIDER
 from pegboard_agent._request import Choice, Request, request_for, request_in_words
 from pegboard_agent._usage import reported
 

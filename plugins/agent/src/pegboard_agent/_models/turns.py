@@ -11,7 +11,7 @@ from attrs import define, field, frozen
 
 from pegboard import Block, ImageBlock, TextBlock, ToolResult
 from pegboard_agent._messages import to_send
-from pegboard_agent._provider import Piece, pieces_of
+from pegboard_agent._models.provider import Piece, pieces_of
 
 __all__ = ["History", "Turn", "history_of"]
 

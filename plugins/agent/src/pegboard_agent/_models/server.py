@@ -17,8 +17,8 @@ from typing import Any, ClassVar, Final, Self, TypeAlias
 import httpx2
 
 from pegboard import ExecutionPolicy, Redaction, Secret
-from pegboard_agent._model import RESTARTED, ModelError
-from pegboard_agent._response import HEADERS, beginning, lines, whole
+from pegboard_agent._models.model import RESTARTED, ModelError
+from pegboard_agent._models.response import HEADERS, beginning, lines, whole
 from pegboard_net import BodyError, open_client, retry_after
 
 __all__ = ["DEADLINE", "Chunk", "Failure", "Key", "Reading", "ServerModel", "offering", "status_of"]

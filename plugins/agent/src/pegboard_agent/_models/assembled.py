@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 
 from pegboard import Block, ToolCall, ToolResult
 from pegboard_agent._messages import library_dialect
-from pegboard_agent._model import new_id
-from pegboard_agent._provider import Piece, as_message
-from pegboard_agent._server import Chunk, Failure, Reading
+from pegboard_agent._models.model import new_id
+from pegboard_agent._models.provider import Piece, as_message
+from pegboard_agent._models.server import Chunk, Failure, Reading
 
 __all__ = ["AssembledReading", "as_call", "inside", "list_inside", "result_of", "text_inside", "usage_of"]
 

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Final, final
 
 from pegboard import Block, ExecutionPolicy, ToolCall
-from pegboard_agent._assembled import AssembledReading, as_call, inside, result_of, text_inside, usage_of
 from pegboard_agent._messages import library_dialect
-from pegboard_agent._model import ModelError
-from pegboard_agent._provider import Piece
-from pegboard_agent._server import DEADLINE, Chunk, Failure, Key, Reading, ServerModel, offering, status_of
-from pegboard_agent._turns import Turn, history_of
+from pegboard_agent._models.assembled import AssembledReading, as_call, inside, result_of, text_inside, usage_of
+from pegboard_agent._models.model import ModelError
+from pegboard_agent._models.provider import Piece
+from pegboard_agent._models.server import DEADLINE, Chunk, Failure, Key, Reading, ServerModel, offering, status_of
+from pegboard_agent._models.turns import Turn, history_of
 
 __all__ = ["AnthropicChat"]
 

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple, Protocol, final, runtime_checkable
 from uuid import uuid4
 
 from pegboard import BoundDialect, PegboardError, describe_exception
-from pegboard_agent._provider import PROVIDER, without_own
+from pegboard_agent._models.provider import PROVIDER, without_own
 
 __all__ = ["RESTARTED", "ChatModel", "ModelError", "Piece", "Reply", "new_id", "streamed", "why_it_failed"]
 

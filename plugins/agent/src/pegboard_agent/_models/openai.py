@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import Any, ClassVar, Final, final
 
 from pegboard import ExecutionPolicy
-from pegboard_agent._provider import without_own
-from pegboard_agent._server import DEADLINE, Chunk, Failure, Key, Reading, ServerModel, offering
+from pegboard_agent._models.provider import without_own
+from pegboard_agent._models.server import DEADLINE, Chunk, Failure, Key, Reading, ServerModel, offering
 
 __all__ = ["OPENAI", "OpenAIChat", "is_openai"]
 
