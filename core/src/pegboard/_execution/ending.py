@@ -42,15 +42,15 @@ class Ending:
         self.log: Any = None  # once `logging` is loaded
         self.suspended: dict[int, ToolCall] = {}  # by identity: ids come from models, and come twice
 
-    def of(self, run: Run, result: ToolResult, *, bare: bool = False) -> ToolResult:
-        """End a call that has begun with its result; a `bare` one has not got yet what the call's record gathered."""
+    def of(self, run: Run, result: ToolResult, gather: ToolCall | None = None) -> ToolResult:
+        """End a call that has begun with its result, which may still have to `gather` what was added to the call."""
         ready, seconds, status = run.ready, result.duration, result.status
         if not seconds:
             seconds = perf_counter() - run.started
             finished(result, seconds)
         call = run.call if status is _SUSPENDED else run.seen
-        if bare and call is not None and (call.notes or call.logs or call.attachments):
-            gathered(result, call)
+        if gather is not None and (gather.notes or gather.logs or gather.attachments):
+            gathered(result, gather)
         redact = ready.redact and run.redact
         if redact is not None:
             redacted(result, redact)

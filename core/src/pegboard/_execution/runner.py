@@ -107,7 +107,7 @@ class CallPath(Runner):
             return self._returned(run, value)
         result = filled(call_id, bound.name, _SUCCESS, known[0], value, None, perf_counter() - started)
         if run is not None:
-            return self.ending.of(run, result, bare=True)
+            return self.ending.of(run, result, run.seen)
         self._count(bound.stats, result)
         return result
 
@@ -256,7 +256,7 @@ class CallPath(Runner):
         elif known[1] and bound.max_output is None:  # as in `run`
             seconds = perf_counter() - run.started
             result = filled(run.call_id, bound.name, _SUCCESS, known[0], value, None, seconds)
-            return self.ending.of(run, result, bare=True)
+            return self.ending.of(run, result, run.seen)
         result = self.engine.results.success(run.called, value, bound.renderers, bound.max_output, run.session)
         return self.ending.of(run, result)
 
