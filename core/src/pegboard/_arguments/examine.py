@@ -29,7 +29,7 @@ from pegboard._schema.foreign import ForeignPlan, ForeignSchema, shape_of
 from pegboard._schema.problems import Problem, expected, got, join, mismatch, reason, settled, similar, spell
 from pegboard._schema.vet import TooMuchWorkError, UncheckedMismatch, budget
 from pegboard._types.codegen import structurer
-from pegboard._types.json_kinds import JSON_TYPES, choice_table, choose, kinds
+from pegboard._types.json_kinds import JSON_TYPES, choice_table, choose, kinds, trials
 
 Redact: TypeAlias = Callable[[str], str]
 # A number with the digits that it was sent with; None where that is not certain.
@@ -69,7 +69,8 @@ def examine(
     numbers. The walk stops after 1,000 problems.
     """
     walk = _Walk(redact, repair, own_digits(sent))
-    return walk.visit(plan, value, path), walk.problems, walk.notes
+    with trials():
+        return walk.visit(plan, value, path), walk.problems, walk.notes
 
 
 def refusal(plan: TypePlan, value: Any) -> BaseException | None:
@@ -103,10 +104,20 @@ class _Walk:
     wraps: bool = True
     problems: list[Problem] = field(factory=list)
     notes: list[Note] = field(factory=list)
+    # The attempts so far, with what they came to and were made of: unions inside unions would make each many times.
+    attempts: dict[tuple[int, int, str, bool], tuple[_Walk, Any, TypePlan, Any]] = field(factory=dict)
 
     def attempt(self, most: int = 1) -> _Walk:
         """A walk that may lead nowhere."""
-        return _Walk(self.redact, True, self.digits, most, self.wraps)
+        return _Walk(self.redact, True, self.digits, most, self.wraps, attempts=self.attempts)
+
+    def attempted(self, plan: TypePlan, value: Any, path: str) -> tuple[_Walk, Any]:
+        """Such a walk, which is over, and what it has made of `value`."""
+        key = id(plan), id(value), path, self.wraps
+        if key not in self.attempts:
+            attempt = self.attempt()
+            self.attempts[key] = attempt, attempt.visit(plan, value, path), plan, value
+        return self.attempts[key][:2]
 
     def visit(
         self,
@@ -181,8 +192,7 @@ class _Walk:
         """Repair by the alternative that needs the fewest repairs, else explain by the one that was probably meant."""
         found: list[tuple[int, Any, list[Note]]] = []
         for member in members if self.repair else ():
-            attempt = self.attempt()
-            repaired = attempt.visit(member, value, path)
+            attempt, repaired = self.attempted(member, value, path)
             if attempt.notes and not attempt.problems and refusal(plan, repaired) is None:
                 found.append((len(attempt.notes), repaired, attempt.notes))
         best = sorted(found, key=lambda each: each[0])[:2]

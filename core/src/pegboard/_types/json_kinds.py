@@ -6,9 +6,11 @@ where an integer is wanted, for a subclass of `str`, or to refuse.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from types import NoneType
-from typing import Any
+from typing import Any, Final, final
 
 from pegboard._base.errors import BareMismatch
 from pegboard._model.shapes import Choice, Deferred, Nullable, RepairedText, Scalar, Shape, TypePlan, Union
@@ -87,14 +89,60 @@ def choose(table: Mapping[Any, Any], value: Any) -> Any:
         raise BareMismatch from None
 
 
+@final
+class _Trials(threading.local):
+    """What became of arrays and objects inside unions: `(result, error, function, value)` of each.
+
+    By the identities of function and value, which are kept so that nothing else can have them meanwhile.
+    """
+
+    known: Any = None
+
+
+_trials: Final = _Trials()
+
+
+@contextmanager
+def trials() -> Iterator[None]:
+    """Within it each alternative of a union is asked once about an array or object, however often it is come to.
+
+    Otherwise unions inside unions would take twice as long for each level.
+    """
+    if _trials.known is not None:
+        yield
+        return
+    _trials.known = known = {}
+    try:
+        yield
+    finally:
+        _trials.known = None
+        known.clear()  # of errors, whose frames hold it
+
+
 def first_of(structures: Sequence[Callable[[Any], Any]], value: Any) -> Any:
     """The answer of the first function that accepts `value`; what the last one raises if none does."""
-    for structure in structures[:-1]:
+    with trials():
+        for structure in structures[:-1]:
+            try:
+                return _tried(structure, value)
+            except Exception:  # noqa: BLE001, S112 - any exception of a handler means that the value does not fit
+                continue
+        return _tried(structures[-1], value)
+
+
+def _tried(structure: Callable[[Any], Any], value: Any) -> Any:
+    if type(value) not in (list, dict):
+        return structure(value)
+    known, key = _trials.known, (id(structure), id(value))
+    if key not in known:
         try:
-            return structure(value)
-        except Exception:  # noqa: BLE001, S112 - any exception of a handler means that the value does not fit
-            continue
-    return structures[-1](value)
+            known[key] = structure(value), None, structure, value
+        except Exception as error:
+            known[key] = None, error, structure, value
+            raise
+    elif known[key][1] is not None:
+        raise known[key][1].with_traceback(None)
+    return known[key][0]
 
 
 def is_one_way(plan: TypePlan) -> bool:
