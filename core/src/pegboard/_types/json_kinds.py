@@ -111,7 +111,7 @@ def trials() -> Iterator[None]:
     if _trials.known is not None:
         yield
         return
-    _trials.known = known = {}
+    known = _trials.known = dict[tuple[int, int], tuple[Any, Any, Any, Any]]()
     try:
         yield
     finally:
