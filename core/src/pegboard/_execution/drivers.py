@@ -229,9 +229,9 @@ class OnLoop(Io):
         except BaseException as error:  # noqa: BLE001 - as above
             return self._come_to(None, error)
 
-    async def around(self, function: Callable[[Any, Any], Any], call: Any, inner: Stage, *, awaited: bool) -> Outcome:
+    async def around(self, function: Callable[[Any, Any], Any], call: Any, inner: Stage) -> Outcome:
         """Run middleware."""
-        if awaited:
+        if is_async(function):
             return await self.wait_for(lambda: function(call, lambda: self._drivers.run(inner)))
         try:
             return self._come_to(*await self._around_in_worker(function, call, inner))
@@ -334,10 +334,10 @@ class Here(Io):
             return None, asyncio.CancelledError(self._token.reason if self._token else "")
         return value, AttemptTimeoutError(seconds or 0.0) if isinstance(error, TimeoutError) else error
 
-    async def around(self, function: Callable[[Any, Any], Any], call: Any, inner: Stage, *, awaited: bool) -> Outcome:
+    async def around(self, function: Callable[[Any, Any], Any], call: Any, inner: Stage) -> Outcome:
         """Run middleware."""
         drivers, token = self._drivers, self._token
-        if awaited:
+        if is_async(function):
             return self._come_to(self._on_the_loop, partial(function, call, lambda: drivers.run(inner)), token)
         return self._come_to(function, call, lambda: drivers.run_sync(inner, token))
 

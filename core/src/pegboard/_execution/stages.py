@@ -245,8 +245,7 @@ async def _through(run: Run, index: int, io: Io) -> ToolResult:
     if index == len(run.ready.middleware):
         return redacted(await _attempts(run, io), run.redact)
     middleware, call = run.ready.middleware[index], run.call
-    awaited = is_async(middleware.around)
-    value, error = await io.around(middleware.around, call, partial(_through, run, index + 1), awaited=awaited)
+    value, error = await io.around(middleware.around, call, partial(_through, run, index + 1))
     if error is not None:
         return results.failure(call, error, run.redact)
     if isinstance(value, ToolResult):
