@@ -12,14 +12,13 @@ from pegboard._base.redaction import Redaction
 from pegboard._execution.run import Run
 from pegboard._execution.telemetry import INFO, Stats, log_call, logger
 from pegboard._model.call import ToolCall
-from pegboard._model.result import Status, ToolResult, filled
+from pegboard._model.result import SUCCESS, Status, ToolResult, filled
 from pegboard._results.factory import ResultFactory, finished, gathered, redacted
 
 if TYPE_CHECKING:
     from pegboard._execution.timers import TaskGuard
 
 _SUSPENDED: Final = Status.SUSPENDED  # a member of an enum is looked up slowly
-_SUCCESS: Final = Status.SUCCESS
 _ERROR: Final = Status.ERROR
 
 # Guards which thread runs a call: it is held for an instant, and a lock for each call would cost more.
@@ -64,7 +63,7 @@ class Ending:
         stats = ready.stats
         stats.open -= 1
         stats.calls += 1  # as `ToolStats.ended`, without its frame
-        if status is not _SUCCESS:
+        if status is not SUCCESS:
             stats.by_status[status] += 1
         stats.seconds += seconds
         stats.histogram[int(seconds * 1e6).bit_length()] += 1
