@@ -101,7 +101,7 @@ def fingerprint(tool: Tool) -> str:
     if is_own(tool):
         return ""
     try:
-        return str(tool._remember("fingerprint", lambda: digest(facts_of(tool) | {"approval": ""})))
+        return tool._remember("fingerprint", lambda: digest(facts_of(tool) | {"approval": ""}))
     except PegboardError:
         return ""
 
