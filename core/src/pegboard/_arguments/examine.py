@@ -26,12 +26,11 @@ from pegboard._model.shapes import TypePlan, identity
 from pegboard._model.subschemas import comparable, distinct
 from pegboard._schema import problems
 from pegboard._schema.foreign import ForeignPlan, ForeignSchema, shape_of
-from pegboard._schema.problems import Problem, expected, got, join, mismatch, reason, settled, similar, spell
+from pegboard._schema.problems import Problem, Redact, expected, got, join, mismatch, reason, settled, similar, spell
 from pegboard._schema.vet import TooMuchWorkError, UncheckedMismatch, budget
 from pegboard._types.codegen import structurer
 from pegboard._types.json_kinds import JSON_TYPES, choice_table, choose, kinds, trials
 
-Redact: TypeAlias = Callable[[str], str]
 # A number with the digits that it was sent with; None where that is not certain.
 Digits: TypeAlias = Callable[[float], Any]
 Container: TypeAlias = shapes.Record | shapes.Items | shapes.FixedItems | shapes.Mapped | shapes.Tagged
@@ -105,7 +104,7 @@ class _Walk:
     problems: list[Problem] = field(factory=list)
     notes: list[Note] = field(factory=list)
     # The attempts so far, with what they came to and were made of: unions inside unions would make each many times.
-    attempts: dict[tuple[int, int, str, bool], tuple[_Walk, Any, TypePlan, Any]] = field(factory=dict)
+    attempts: dict[Any, tuple[_Walk, Any, TypePlan, Any]] = field(factory=dict)
 
     def attempt(self, most: int = 1) -> _Walk:
         """A walk that may lead nowhere."""

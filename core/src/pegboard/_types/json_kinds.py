@@ -7,13 +7,13 @@ where an integer is wanted, for a subclass of `str`, or to refuse.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import NoneType
 from typing import Any, Final, final
 
 from pegboard._base.errors import BareMismatch
-from pegboard._model.shapes import Choice, Deferred, Nullable, RepairedText, Scalar, Shape, TypePlan, Union
+from pegboard._model.shapes import Choice, Convert, Deferred, Nullable, RepairedText, Scalar, Shape, TypePlan, Union
 from pegboard._model.subschemas import TYPE_NAMES, comparable
 from pegboard._schema.nodes import SchemaRef
 
@@ -27,7 +27,7 @@ def plain(value: Any) -> Any:
     kind = next((kind for kind in JSON_TYPES if isinstance(value, kind)), None)
     if kind is None or kind is type(value):
         raise BareMismatch
-    convert: Callable[[Any], Any] = {str: str.__str__, int: int.__int__, float: float.__float__}.get(kind, kind)
+    convert: Convert = {str: str.__str__, int: int.__int__, float: float.__float__}.get(kind, kind)
     return convert(value)
 
 
@@ -119,7 +119,7 @@ def trials() -> Iterator[None]:
         known.clear()  # of errors, whose frames hold it
 
 
-def first_of(structures: Sequence[Callable[[Any], Any]], value: Any) -> Any:
+def first_of(structures: Sequence[Convert], value: Any) -> Any:
     """The answer of the first function that accepts `value`; what the last one raises if none does."""
     with trials():
         for structure in structures[:-1]:
@@ -130,7 +130,7 @@ def first_of(structures: Sequence[Callable[[Any], Any]], value: Any) -> Any:
         return _tried(structures[-1], value)
 
 
-def _tried(structure: Callable[[Any], Any], value: Any) -> Any:
+def _tried(structure: Convert, value: Any) -> Any:
     if type(value) not in (list, dict):
         return structure(value)
     known, key = _trials.known, (id(structure), id(value))
