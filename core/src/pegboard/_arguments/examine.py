@@ -103,20 +103,12 @@ class _Walk:
     wraps: bool = True
     problems: list[Problem] = field(factory=list)
     notes: list[Note] = field(factory=list)
-    # The attempts so far, with what they came to and were made of: unions inside unions would make each many times.
+    # Each attempt with what it came to and was made of: unions inside unions would make it many times.
     attempts: dict[Any, tuple[_Walk, Any, TypePlan, Any]] = field(factory=dict)
 
     def attempt(self, most: int = 1) -> _Walk:
         """A walk that may lead nowhere."""
         return _Walk(self.redact, True, self.digits, most, self.wraps, attempts=self.attempts)
-
-    def attempted(self, plan: TypePlan, value: Any, path: str) -> tuple[_Walk, Any]:
-        """Such a walk, which is over, and what it has made of `value`."""
-        key = id(plan), id(value), path, self.wraps
-        if key not in self.attempts:
-            attempt = self.attempt()
-            self.attempts[key] = attempt, attempt.visit(plan, value, path), plan, value
-        return self.attempts[key][:2]
 
     def visit(
         self,
@@ -191,7 +183,11 @@ class _Walk:
         """Repair by the alternative that needs the fewest repairs, else explain by the one that was probably meant."""
         found: list[tuple[int, Any, list[Note]]] = []
         for member in members if self.repair else ():
-            attempt, repaired = self.attempted(member, value, path)
+            key = id(member), id(value), path, self.wraps
+            if key not in self.attempts:
+                attempt = self.attempt()
+                self.attempts[key] = attempt, attempt.visit(member, value, path), member, value
+            attempt, repaired, *_ = self.attempts[key]
             if attempt.notes and not attempt.problems and refusal(plan, repaired) is None:
                 found.append((len(attempt.notes), repaired, attempt.notes))
         best = sorted(found, key=lambda each: each[0])[:2]

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import NoneType
-from typing import Any, Final, final
+from typing import Any, Final
 
 from pegboard._base.errors import BareMismatch
 from pegboard._model.shapes import Choice, Convert, Deferred, Nullable, RepairedText, Scalar, Shape, TypePlan, Union
@@ -89,17 +89,9 @@ def choose(table: Mapping[Any, Any], value: Any) -> Any:
         raise BareMismatch from None
 
 
-@final
-class _Trials(threading.local):
-    """What became of arrays and objects inside unions: `(result, error, function, value)` of each.
-
-    By the identities of function and value, which are kept so that nothing else can have them meanwhile.
-    """
-
-    known: Any = None
-
-
-_trials: Final = _Trials()
+# In each thread, what became of arrays and objects inside unions: `(result, error, function, value)` of each, by the
+# identities of function and value, which are kept so that nothing else can have them meanwhile.
+_trials: Final = threading.local()
 
 
 @contextmanager
@@ -108,15 +100,14 @@ def trials() -> Iterator[None]:
 
     Otherwise unions inside unions would take twice as long for each level.
     """
-    if _trials.known is not None:
-        yield
-        return
-    known = _trials.known = dict[tuple[int, int], tuple[Any, Any, Any, Any]]()
+    before = getattr(_trials, "known", None)
+    _trials.known = known = {} if before is None else before
     try:
         yield
     finally:
-        _trials.known = None
-        known.clear()  # of errors, whose frames hold it
+        _trials.known = before
+        if before is None:
+            known.clear()  # of errors, whose frames hold it
 
 
 def first_of(structures: Sequence[Convert], value: Any) -> Any:
@@ -137,10 +128,9 @@ def _tried(structure: Convert, value: Any) -> Any:
     if key not in known:
         try:
             known[key] = structure(value), None, structure, value
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - as above
             known[key] = None, error, structure, value
-            raise
-    elif known[key][1] is not None:
+    if known[key][1] is not None:
         raise known[key][1].with_traceback(None)
     return known[key][0]
 
