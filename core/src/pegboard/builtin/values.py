@@ -43,9 +43,8 @@ def toolkit(invocation: Invocation) -> Any:
 @hookimpl
 def provide_injectors() -> Iterable[Injector]:
     """The specials."""
-    own = {Emitter: emitter, Agent: agent, CancelToken: token, Session: session, Toolkit: toolkit}
-    resolvers = {ToolCall: call_of, **own}
-    return [Injector(cls, resolve) for cls, resolve in resolvers.items()]
+    own = {Emitter: emitter, Agent: agent, ToolCall: call_of, CancelToken: token, Session: session, Toolkit: toolkit}
+    return [Injector(cls, resolve) for cls, resolve in own.items()]
 
 
 # Magic numbers: the WHATWG MIME Sniffing Standard, section 6.
