@@ -238,7 +238,7 @@ class TypeTable:
 
         Raises `RegistrationError` for a type that no handler maps, naming it and the remedy.
         """
-        key = structural_key(annotation)
+        key = id(annotation) if type(annotation) is type else structural_key(annotation)
         found = self._plans.get(key)
         if found is not None and not self._open:
             return found[1]
@@ -265,7 +265,7 @@ class TypeTable:
 
         Raises as `plan` does, and `RegistrationError` where something stands inside that the program provides.
         """
-        key = structural_key(annotation)
+        key = id(annotation) if type(annotation) is type else structural_key(annotation)
         with self._lock:
             plan = self.plan(annotation)
             if key not in self._inside:
