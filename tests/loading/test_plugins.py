@@ -802,7 +802,7 @@ class TestSettingsOfPlugins:
         site.add("weather", self.SOURCE)
         plugins = site.load(settings={"weather": {"unit": "kelvin"}}, builtin=[types])
         assert plugins.tools()[0].value() == "kelvin"
-        assert [(item.key, item.value, item.source) for item in plugins.settings.effective("weather")] == [
+        assert [(item.key, item.value, item.source) for item in plugins.settings.effective()] == [
             ("unit", "kelvin", "the settings= argument"),
             ("key", "***", "default"),
         ]

@@ -97,7 +97,7 @@ class TestSources:
         environ = {"PEGBOARD__DEMO__DAYS": "8", "PEGBOARD__DEMO__FACTOR": "3"}
         settings = Settings.read({"demo": {"factor": 4.0}}, file, environ)
         assert settings.structure("demo", Pack, provide_types()) == Pack(unit="kelvin", days=8, factor=4.0)
-        assert {item.key: item.source for item in settings.effective("demo")} | {
+        assert {item.key: item.source for item in settings.effective()} | {
             "unit": str(file),
             "days": "environment variable PEGBOARD__DEMO__DAYS",
             "factor": "the settings= argument",
@@ -223,27 +223,27 @@ class TestValues:
     @pytest.mark.parametrize(
         ("key", "given", "words"),
         [
-            ("days", "4", "demo.days takes int, got text"),
-            ("days", 4.5, "takes int, got a number"),
-            ("days", True, "takes int, got a boolean"),
-            ("factor", True, "takes float, got a boolean"),
-            ("factor", "1.5", "takes float, got text"),
-            ("quiet", 1, "takes bool, got an integer"),
-            ("quiet", "no", "takes bool, got text"),
-            ("unit", 3, "takes str, got an integer"),
-            ("base", 3, "takes Path, got an integer"),
-            ("tags", "abc", "takes list[str], got text"),
-            ("tags", [1], "takes list[str], got an array"),
-            ("tags", {"a": 1}, "takes list[str], got a table"),
-            ("pair", [1], "takes tuple[int, str], got an array"),
-            ("table", ["a"], "takes dict[str, int], got an array"),
-            ("table", {"a": "1"}, "takes dict[str, int], got a table"),
-            ("limits", {"sizes": 1}, "takes Limits, got a table"),
-            ("limits", {"size": "1"}, "takes Limits, got a table"),
-            ("maybe", "3", "takes int | None, got text"),
-            ("either", 1.5, "takes int | str, got a number"),
-            ("scale", "huge", "takes Literal['small', 'large'], got text"),
-            ("mood", "angry", "takes Mood, got text"),
+            ("days", "4", "demo.days takes int, got string"),
+            ("days", 4.5, "takes int, got number"),
+            ("days", True, "takes int, got boolean"),
+            ("factor", True, "takes float, got boolean"),
+            ("factor", "1.5", "takes float, got string"),
+            ("quiet", 1, "takes bool, got integer"),
+            ("quiet", "no", "takes bool, got string"),
+            ("unit", 3, "takes str, got integer"),
+            ("base", 3, "takes Path, got integer"),
+            ("tags", "abc", "takes list[str], got string"),
+            ("tags", [1], "takes list[str], got array"),
+            ("tags", {"a": 1}, "takes list[str], got object"),
+            ("pair", [1], "takes tuple[int, str], got array"),
+            ("table", ["a"], "takes dict[str, int], got array"),
+            ("table", {"a": "1"}, "takes dict[str, int], got object"),
+            ("limits", {"sizes": 1}, "takes Limits, got object"),
+            ("limits", {"size": "1"}, "takes Limits, got object"),
+            ("maybe", "3", "takes int | None, got string"),
+            ("either", 1.5, "takes int | str, got number"),
+            ("scale", "huge", "takes Literal['small', 'large'], got string"),
+            ("mood", "angry", "takes Mood, got string"),
             ("day", dt.datetime(2020, 1, 1), "takes date, got datetime"),  # noqa: DTZ001
         ],
     )
@@ -254,9 +254,9 @@ class TestValues:
 
     def test_what_is_wrong_in_a_table_is_named_but_never_shown(self) -> None:
         assert refused({"limits": {"sise": "hunter2"}}).endswith(
-            "takes Limits, got a table; what is wrong is unknown key 'sise'. Did you mean 'size'?"
+            "takes Limits, got object; what is wrong is unknown key 'sise'. Did you mean 'size'?"
         )
-        assert refused({"limits": {"size": "hunter2", "names": []}}).endswith("got a table; what is wrong is size")
+        assert refused({"limits": {"size": "hunter2", "names": []}}).endswith("got object; what is wrong is size")
 
     @pytest.mark.parametrize(
         ("annotation", "given"),

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from pegboard._arguments.examine import Redact, examine
+from pegboard._arguments.examine import examine
 from pegboard._model.result import Note
 from pegboard._model.shapes import TypePlan
-from pegboard._schema.problems import Problem
+from pegboard._schema.problems import Problem, Redact
 
 
 def explain(plan: TypePlan, value: Any, path: str = "", *, redact: Redact | None = None) -> list[Problem]:

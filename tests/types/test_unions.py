@@ -152,3 +152,81 @@ def test_text_that_a_check_of_the_author_may_refuse_leaves_the_rest_to_others() 
     assert structure("2024-05-06") == dt.date(2024, 5, 6)
     with pytest.raises(RegistrationError, match="can never win"):
         type_table().plan(str | dt.date)
+
+
+@dataclasses.dataclass
+class Counted:
+    """A node of a list whose nodes nothing but their last member tells apart."""
+
+    next: "Node | None"
+    tag: int
+
+
+@dataclasses.dataclass
+class Named:
+    """The other kind of node."""
+
+    next: "Node | None"
+    tag: str
+
+
+Node = Counted | Named
+DEPTH = 60
+
+
+def chain(tags: Sequence[Any]) -> Any:
+    """Nodes inside one another, the last tag outside."""
+    node = None
+    for tag in tags:
+        node = {"next": node, "tag": tag}
+    return node
+
+
+def tags_of(node: Node | None) -> list[Any]:
+    """The tags of a chain, from outside to inside."""
+    return [] if node is None else [node.tag, *tags_of(node.next)]
+
+
+@pytest.fixture
+def reading() -> Toolkit:
+    """A toolkit with the tool `read(node)`, which gives the tags of a chain."""
+    toolkit = Toolkit(plugins=[pegboard_dataclasses])
+
+    @toolkit.tool
+    def read(node: Node) -> list[int | str]:
+        return tags_of(node)
+
+    return toolkit
+
+
+@pytest.mark.parametrize("inside", [["x"], [1], [1, "x"], ["x", "x", 1]])
+def test_alternatives_inside_alternatives_are_each_read_once(reading: Toolkit, inside: list[Any]) -> None:
+    """Each level that tried both kinds again would take twice as long as the one inside."""
+    tags = (inside * DEPTH)[:DEPTH]
+    assert reading.call_sync("read", {"node": chain(tags)}).value == tags[::-1]
+
+
+@pytest.mark.parametrize("wrong", [1.5, True, None, []])
+def test_what_is_wrong_inside_alternatives_is_found_as_soon(reading: Toolkit, wrong: Any) -> None:
+    result = reading.call_sync("read", {"node": chain([wrong, *["x"] * (DEPTH - 1)])})
+    assert result.status == "invalid"
+    assert result.error is not None
+    assert "node" + ".next" * (DEPTH - 1) + ".tag: expected integer" in result.error.details["problems"][0]
+
+
+def test_what_can_be_repaired_inside_alternatives_is_found_as_soon(reading: Toolkit) -> None:
+    node = chain(["x"] * DEPTH)
+    result = reading.call_sync(
+        "read", {"node": {**node, "next": str(node["next"]).replace("'", '"').replace("None", "null")}}
+    )
+    assert result.value == ["x"] * DEPTH
+    assert len(result.notes) == 1
+
+
+def test_the_same_object_twice_arrives_twice(reading: Toolkit) -> None:
+    @reading.tool
+    def apart(nodes: list[Node]) -> bool:
+        return nodes[0] is not nodes[1]
+
+    node = chain([1, "x"])
+    assert reading.call_sync("apart", {"nodes": [node, node]}).value is True

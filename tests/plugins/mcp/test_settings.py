@@ -150,7 +150,7 @@ def test_no_secret_shows() -> None:
         shown = [
             *toolkit.problems,
             repr(toolkit.sources),
-            repr(plugins_of(toolkit).settings.effective("mcp")),
+            repr(plugins_of(toolkit).settings.effective()),
             repr(pegboard_mcp.Settings(servers={"a": entry})),
             toolkit.call_sync("a__echo").text,
         ]

@@ -26,12 +26,11 @@ from pegboard._model.shapes import TypePlan, identity
 from pegboard._model.subschemas import comparable, distinct
 from pegboard._schema import problems
 from pegboard._schema.foreign import ForeignPlan, ForeignSchema, shape_of
-from pegboard._schema.problems import Problem, expected, got, join, mismatch, reason, settled, similar, spell
+from pegboard._schema.problems import Problem, Redact, expected, got, join, mismatch, reason, settled, similar, spell
 from pegboard._schema.vet import TooMuchWorkError, UncheckedMismatch, budget
 from pegboard._types.codegen import structurer
-from pegboard._types.json_kinds import JSON_TYPES, choice_table, choose, kinds
+from pegboard._types.json_kinds import JSON_TYPES, choice_table, choose, kinds, trials
 
-Redact: TypeAlias = Callable[[str], str]
 # A number with the digits that it was sent with; None where that is not certain.
 Digits: TypeAlias = Callable[[float], Any]
 Container: TypeAlias = shapes.Record | shapes.Items | shapes.FixedItems | shapes.Mapped | shapes.Tagged
@@ -69,7 +68,8 @@ def examine(
     numbers. The walk stops after 1,000 problems.
     """
     walk = _Walk(redact, repair, own_digits(sent))
-    return walk.visit(plan, value, path), walk.problems, walk.notes
+    with trials():
+        return walk.visit(plan, value, path), walk.problems, walk.notes
 
 
 def refusal(plan: TypePlan, value: Any) -> BaseException | None:
@@ -103,10 +103,12 @@ class _Walk:
     wraps: bool = True
     problems: list[Problem] = field(factory=list)
     notes: list[Note] = field(factory=list)
+    # Each attempt with what it came to and was made of: unions inside unions would make it many times.
+    attempts: dict[Any, tuple[_Walk, Any, TypePlan, Any]] = field(factory=dict)
 
     def attempt(self, most: int = 1) -> _Walk:
         """A walk that may lead nowhere."""
-        return _Walk(self.redact, True, self.digits, most, self.wraps)
+        return _Walk(self.redact, True, self.digits, most, self.wraps, attempts=self.attempts)
 
     def visit(
         self,
@@ -181,8 +183,11 @@ class _Walk:
         """Repair by the alternative that needs the fewest repairs, else explain by the one that was probably meant."""
         found: list[tuple[int, Any, list[Note]]] = []
         for member in members if self.repair else ():
-            attempt = self.attempt()
-            repaired = attempt.visit(member, value, path)
+            key = id(member), id(value), path, self.wraps
+            if key not in self.attempts:
+                attempt = self.attempt()
+                self.attempts[key] = attempt, attempt.visit(member, value, path), member, value
+            attempt, repaired, *_ = self.attempts[key]
             if attempt.notes and not attempt.problems and refusal(plan, repaired) is None:
                 found.append((len(attempt.notes), repaired, attempt.notes))
         best = sorted(found, key=lambda each: each[0])[:2]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 from attrs import field, frozen
@@ -11,7 +11,7 @@ from pegboard._arguments.decode import DecodeError, decode_wrapped, read, repair
 from pegboard._base.effects import tried
 from pegboard._model.result import Note
 from pegboard._model.tool import CallPlan
-from pegboard._schema.problems import Problem, message
+from pegboard._schema.problems import Problem, Redact, message
 
 RepairMode: TypeAlias = Literal["off", "safe", "max"]
 
@@ -34,7 +34,7 @@ def admit(
     *,
     mode: RepairMode = "safe",
     read_only: bool = False,
-    redact: Callable[[str], str] | None = None,
+    redact: Redact | None = None,
     refused: dict[str, Any] | None = None,
 ) -> Validation:
     """Decode strictly, drop what the model may not set, structure, repair, explain. Never raises for what was sent.
@@ -90,7 +90,7 @@ def _without_hidden(plan: CallPlan, arguments: Mapping[str, Any], notes: list[No
 
 
 def _examined(
-    plan: CallPlan, arguments: dict[str, Any], repair: bool, redact: Callable[[str], str] | None, sent: Any
+    plan: CallPlan, arguments: dict[str, Any], repair: bool, redact: Redact | None, sent: Any
 ) -> tuple[dict[str, Any], list[Problem], list[Note]]:
     from pegboard._arguments.examine import examine  # for the first call that needs it
 

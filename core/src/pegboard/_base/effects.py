@@ -56,7 +56,7 @@ class Io(Protocol):
     async def turn(self, future: Future[None], seconds: float | None) -> Outcome:
         """Wait for the turn of a call at its limits, for at most `seconds`."""
 
-    async def around(self, function: Callable[[Any, Any], Any], call: Any, inner: Stage, *, awaited: bool) -> Outcome:
+    async def around(self, function: Callable[[Any, Any], Any], call: Any, inner: Stage) -> Outcome:
         """Run middleware: `function(call, proceed)`, where `proceed()` goes on with the stage `inner`."""
 
 

@@ -39,7 +39,8 @@ class Guards:
         """What holds for a tool by its name on the board; the reason is that of the strictest guard."""
         if not self._guards:
             return _SILENT
-        return max((verdict for _, _, verdict in self.verdicts(tool)), key=_weight)
+        said = (verdict for _, _, verdict in self.verdicts(tool))
+        return max(said, key=lambda each: (not each.offered, _ORDER.index(each.permission)))
 
     def _asked(self, guard: Guard, origin: Origin, tool: Tool) -> tuple[str, Verdict]:
         label = f"the guard {guard.name!r} of {origin}" if guard.name else f"the guard of {origin}"
@@ -81,10 +82,6 @@ class Guards:
         return any(kept)
 
 
-def _weight(verdict: Verdict) -> tuple[bool, int]:
-    return not verdict.offered, _ORDER.index(verdict.permission)
-
-
 def facts_of(tool: Tool) -> dict[str, Any]:
     """What a person who allows a tool goes by, JSON-able. Raises `PegboardError` for one that cannot be read."""
     requires = tool.options.requires_approval
@@ -101,7 +98,7 @@ def fingerprint(tool: Tool) -> str:
     if is_own(tool):
         return ""
     try:
-        return str(tool._remember("fingerprint", lambda: digest(facts_of(tool) | {"approval": ""})))
+        return tool._remember("fingerprint", lambda: digest(facts_of(tool) | {"approval": ""}))
     except PegboardError:
         return ""
 

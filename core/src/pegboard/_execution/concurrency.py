@@ -106,10 +106,8 @@ def standing_still(loop: Any) -> Iterator[None]:
 
 def permit_above() -> Permit | None:
     """The permit of the nearest call above that holds one."""
-    permit = _above.get()
-    while permit is not None and not permit.held:
-        permit = permit.above
-    return permit
+    above = _above.get()
+    return None if above is None else next((permit for permit in above.upwards() if permit.held), None)
 
 
 @final

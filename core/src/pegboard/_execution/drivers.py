@@ -26,7 +26,17 @@ from pegboard._base.effects import (
 from pegboard._base.errors import PegboardError
 from pegboard._execution.concurrency import standing_still
 from pegboard._execution.loop_thread import LoopThread, to_the_end
-from pegboard._execution.threads import CLOSED, BackendPool, Pool, Ticket, WorkerPool, lending, local, performed
+from pegboard._execution.threads import (
+    CLOSED,
+    BackendPool,
+    Pool,
+    Ticket,
+    WorkerPool,
+    lending,
+    local,
+    performed,
+    performed_later,
+)
 from pegboard._execution.timers import AbandonedTasks, JobWait, TaskGuard, bounded, resumed, timers_of
 from pegboard._model.call import CancelToken
 
@@ -175,10 +185,7 @@ class OnLoop(Io):
 
     async def wait_for(self, start: Callable[[], Any], seconds: float | None = None) -> Outcome:
         """Await something that `start()` gives, for at most `seconds`."""
-        try:
-            return self._come_to(await bounded(start(), seconds, self.guard))
-        except BaseException as error:  # noqa: BLE001 - the stages decide what an exception means
-            return self._come_to(None, error)
+        return self._come_to(*await performed_later(lambda: bounded(start(), seconds, self.guard)))
 
     async def work(
         self, job: Callable[[], Any], backend: Any, seconds: float | None = None, *, interruptible: bool = False
@@ -195,10 +202,7 @@ class OnLoop(Io):
     async def finish(self, close: Callable[[], Any]) -> Outcome:
         """Close what was opened, to its end even if the caller is cancelled meanwhile."""
         if is_async(close):
-            try:
-                return self._come_to(await close())
-            except BaseException as error:  # noqa: BLE001 - as above
-                return self._come_to(None, error)
+            return self._come_to(*await performed_later(close))
         ended: Future[Outcome] = Future()
         ticket = Ticket(self._drivers.pool, close, ended.set_result)
         try:
@@ -213,11 +217,7 @@ class OnLoop(Io):
 
     async def sleep(self, seconds: float) -> Outcome:
         """Wait, or less when the task is cancelled."""
-        try:
-            await asyncio.sleep(seconds)
-            return self._come_to(None)
-        except BaseException as error:  # noqa: BLE001 - as above
-            return self._come_to(None, error)
+        return self._come_to(*await performed_later(lambda: asyncio.sleep(seconds)))
 
     async def turn(self, future: Future[None], seconds: float | None) -> Outcome:
         """Wait for the turn of a call at its limits."""
@@ -229,13 +229,11 @@ class OnLoop(Io):
         except BaseException as error:  # noqa: BLE001 - as above
             return self._come_to(None, error)
 
-    async def around(self, function: Callable[[Any, Any], Any], call: Any, inner: Stage, *, awaited: bool) -> Outcome:
+    async def around(self, function: Callable[[Any, Any], Any], call: Any, inner: Stage) -> Outcome:
         """Run middleware."""
-        drivers = self._drivers
+        if is_async(function):
+            return await self.wait_for(lambda: function(call, lambda: self._drivers.run(inner)))
         try:
-            if awaited:
-                around = function(call, lambda: drivers.run(inner))
-                return self._come_to(await bounded(around, None, self.guard))
             return self._come_to(*await self._around_in_worker(function, call, inner))
         except BaseException as error:  # noqa: BLE001 - as above
             return self._come_to(None, error)
@@ -336,10 +334,10 @@ class Here(Io):
             return None, asyncio.CancelledError(self._token.reason if self._token else "")
         return value, AttemptTimeoutError(seconds or 0.0) if isinstance(error, TimeoutError) else error
 
-    async def around(self, function: Callable[[Any, Any], Any], call: Any, inner: Stage, *, awaited: bool) -> Outcome:
+    async def around(self, function: Callable[[Any, Any], Any], call: Any, inner: Stage) -> Outcome:
         """Run middleware."""
         drivers, token = self._drivers, self._token
-        if awaited:
+        if is_async(function):
             return self._come_to(self._on_the_loop, partial(function, call, lambda: drivers.run(inner)), token)
         return self._come_to(function, call, lambda: drivers.run_sync(inner, token))
 

@@ -13,14 +13,13 @@ from pegboard._base.redaction import Redaction
 from pegboard._execution.run import Run
 from pegboard._execution.telemetry import INFO, Stats, log_call, logger
 from pegboard._model.call import ToolCall
-from pegboard._model.result import Status, ToolResult, filled
+from pegboard._model.result import SUCCESS, Status, ToolResult, filled
 from pegboard._results.factory import ResultFactory, finished, gathered, redacted
 
 if TYPE_CHECKING:
     from pegboard._execution.timers import TaskGuard
 
 _SUSPENDED: Final = Status.SUSPENDED  # a member of an enum is looked up slowly
-_SUCCESS: Final = Status.SUCCESS
 _ERROR: Final = Status.ERROR
 
 # Guards which thread runs a call: it is held for an instant, and a lock for each call would cost more.
@@ -44,15 +43,15 @@ class Ending:
         self.suspended: dict[int, ToolCall] = {}  # by identity: ids come from models, and come twice
         self.shared: WeakSet[Any] = WeakSet()  # what other programs suspend and answer too
 
-    def of(self, run: Run, result: ToolResult, *, bare: bool = False) -> ToolResult:
-        """End a call that has begun with its result; a `bare` one has not got yet what the call's record gathered."""
+    def of(self, run: Run, result: ToolResult, gather: ToolCall | None = None) -> ToolResult:
+        """End a call that has begun with its result, which may still have to `gather` what was added to the call."""
         ready, seconds, status = run.ready, result.duration, result.status
         if not seconds:
             seconds = perf_counter() - run.started
             finished(result, seconds)
         call = run.call if status is _SUSPENDED else run.seen
-        if bare and call is not None and (call.notes or call.logs or call.attachments):
-            gathered(result, call)
+        if gather is not None and (gather.notes or gather.logs or gather.attachments):
+            gathered(result, gather)
         redact = ready.redact and run.redact
         if redact is not None:
             redacted(result, redact)
@@ -66,7 +65,7 @@ class Ending:
         stats = ready.stats
         stats.open -= 1
         stats.calls += 1  # as `ToolStats.ended`, without its frame
-        if status is not _SUCCESS:
+        if status is not SUCCESS:
             stats.by_status[status] += 1
         stats.seconds += seconds
         stats.histogram[int(seconds * 1e6).bit_length()] += 1

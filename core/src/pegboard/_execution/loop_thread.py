@@ -12,6 +12,7 @@ from typing import Any, Final, TypeVar, cast, final
 from attrs import define, field
 
 from pegboard._base.effects import ClosedError, Outcome, after_fork
+from pegboard._execution.threads import performed_later
 from pegboard._execution.timers import AbandonedTasks, TaskGuard, bounded
 from pegboard._model.call import CancelToken
 
@@ -165,10 +166,7 @@ class _Run:
     async def _outcome(self) -> Outcome:
         # A SystemExit that left a task would end the loop that all calls share.
         self._stoppable = guard = TaskGuard(self._abandoned)
-        try:
-            return await self._start(guard), None
-        except BaseException as error:  # noqa: BLE001 - carried to the caller
-            return None, error
+        return await performed_later(lambda: self._start(guard))
 
     def _done(self, task: asyncio.Task[Outcome]) -> None:
         # One that is cancelled was so before it began.

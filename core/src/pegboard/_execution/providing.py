@@ -15,6 +15,7 @@ from typing import Any, final
 from pegboard._base.effects import AttemptTimeoutError, Io, Outcome
 from pegboard._base.markers import MISSING
 from pegboard._execution.loop_thread import to_the_end
+from pegboard._execution.threads import performed
 from pegboard._injection.injectors import Provider
 from pegboard._injection.invocation import Invocation
 
@@ -97,7 +98,7 @@ class Providing:
         if provider.kind == "sync" or any(needed.blocking for needed in provider.needs.values()):
             value, error = await self.work(start)
         else:
-            value, error = _performed(start)
+            value, error = performed(start)
         if error is not None:
             return None, error
         if inspect.isasyncgen(value):
@@ -192,10 +193,3 @@ def _adopt(context: contextvars.Context) -> None:
     for variable, value in context.items():
         if variable.get(MISSING) is not value:
             variable.set(value)
-
-
-def _performed(start: Callable[[], Any]) -> Outcome:
-    try:
-        return start(), None
-    except BaseException as error:  # noqa: BLE001 - the stages decide what an exception means
-        return None, error

@@ -26,14 +26,13 @@ from pegboard._injection.context import Scope
 from pegboard._model.call import CallerSession, Given, Runner, Unseen, new_call_id
 from pegboard._model.call import call_ids as _ids
 from pegboard._model.policy import ExecutionPolicy, Permission
-from pegboard._model.result import Status, ToolResult, filled
+from pegboard._model.result import SUCCESS, Status, ToolResult, filled
 from pegboard._model.subschemas import SCALARS
 from pegboard._results.factory import is_short
 
 if TYPE_CHECKING:
     from pegboard._execution.timers import TaskGuard
 
-_SUCCESS: Final = Status.SUCCESS  # a member of an enum is looked up slowly
 
 # What a call is given that brings nothing of its own.
 NOTHING_GIVEN: Final[Given] = ((), None, None, None)
@@ -105,9 +104,9 @@ class CallPath(Runner):
         if known is None or not known[1] or (bound.max_output is not None and not is_short(value, bound.max_output)):
             run = run or Run(session, bound, call_id, decoded, values, self, started, on_loop)
             return self._returned(run, value)
-        result = filled(call_id, bound.name, _SUCCESS, known[0], value, None, perf_counter() - started)
+        result = filled(call_id, bound.name, SUCCESS, known[0], value, None, perf_counter() - started)
         if run is not None:
-            return self.ending.of(run, result, bare=True)
+            return self.ending.of(run, result, run.seen)
         self._count(bound.stats, result)
         return result
 
@@ -255,8 +254,8 @@ class CallPath(Runner):
                 return self._late(run, value)
         elif known[1] and bound.max_output is None:  # as in `run`
             seconds = perf_counter() - run.started
-            result = filled(run.call_id, bound.name, _SUCCESS, known[0], value, None, seconds)
-            return self.ending.of(run, result, bare=True)
+            result = filled(run.call_id, bound.name, SUCCESS, known[0], value, None, seconds)
+            return self.ending.of(run, result, run.seen)
         result = self.engine.results.success(run.called, value, bound.renderers, bound.max_output, run.session)
         return self.ending.of(run, result)
 

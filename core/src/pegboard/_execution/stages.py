@@ -10,7 +10,7 @@ import math
 import time
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from copy import copy
-from functools import cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from pegboard._base import effects
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from pegboard._execution.concurrency import Permit
-    from pegboard._model.program import ApprovalRequest
 
 
 MAX_REPORTED: Final = 1_000
@@ -161,7 +160,9 @@ async def _approve(run: Run, io: Io, reason: str, *, private: bool = False) -> T
         return _denied(run, f"it needs approval{shown_reason} and nobody is there to give it; go on without it", remedy)
     if run.seen is not None:
         run.seen.status = Status.AWAITING_APPROVAL
-    ask = partial(approver, _approval_request()(ready.tool, run.call_id, owned(run.arguments), reason))
+    from pegboard._model.program import ApprovalRequest
+
+    ask = partial(approver, ApprovalRequest(ready.tool, run.call_id, owned(run.arguments), reason))
     if is_async(approver):
         answer, error = await _idle(run, io.wait_for(ask))
     else:
@@ -244,8 +245,7 @@ async def _through(run: Run, index: int, io: Io) -> ToolResult:
     if index == len(run.ready.middleware):
         return redacted(await _attempts(run, io), run.redact)
     middleware, call = run.ready.middleware[index], run.call
-    awaited = is_async(middleware.around)
-    value, error = await io.around(middleware.around, call, partial(_through, run, index + 1), awaited=awaited)
+    value, error = await io.around(middleware.around, call, partial(_through, run, index + 1))
     if error is not None:
         return results.failure(call, error, run.redact)
     if isinstance(value, ToolResult):
@@ -465,13 +465,6 @@ def _may_retry(run: Run, error: BaseException, attempt: int) -> bool:
     own = run.ready.tool.options.policy
     asked = own is not None and "max_attempts" in own.given
     return asked or not (hints.idempotent is False or hints.destructive is True)
-
-
-@cache
-def _approval_request() -> type[ApprovalRequest]:
-    from pegboard._model.program import ApprovalRequest
-
-    return ApprovalRequest
 
 
 def _asked_for(error: BaseException) -> float:

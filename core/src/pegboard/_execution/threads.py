@@ -8,7 +8,7 @@ import queue
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import Any, Final, TypeAlias, final
 
@@ -325,4 +325,12 @@ def performed(run: Callable[..., Any], *arguments: Any) -> Outcome:
     try:
         return run(*arguments), None
     except BaseException as error:  # noqa: BLE001 - the stages decide what an exception means
+        return None, error
+
+
+async def performed_later(start: Callable[[], Awaitable[Any]]) -> Outcome:
+    """The same of a function whose answer has to be awaited."""
+    try:
+        return await start(), None
+    except BaseException as error:  # noqa: BLE001 - as above
         return None, error

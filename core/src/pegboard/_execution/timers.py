@@ -270,10 +270,9 @@ _local = threading.local()
 def timers_of(loop: asyncio.AbstractEventLoop) -> Timers:
     """The timers of a loop."""
     # A thread runs one loop for a long time, and looking into a weak dictionary is slow.
-    known = getattr(_local, "known", None)
+    known: tuple[Any, Timers] | None = getattr(_local, "known", None)
     if known is not None and known[0]() is loop:
-        mine: Timers = known[1]
-        return mine
+        return known[1]
     found = _by_loop.get(loop)
     if found is None:
         found = _by_loop[loop] = Timers()

@@ -33,8 +33,6 @@ class Invocation(CancelToken):
     listener: Listener | None = None
     channel: Any = None  # to a listener on an event loop
     driver: Any = None  # the thread that drives the call, once it has begun
-    seen: ToolCall | None = None  # the call, if it was asked for
-    waiter: Future[Any] | None = None  # the future of its result, made by the first who waits for a call that runs
     computed_for: Any = None  # the `ready` whose presets were computed
     _emitter: Emitter | None = None
     _token: CancelToken | None = None
@@ -60,6 +58,8 @@ class Invocation(CancelToken):
         self.name: str = ready.name
         self.policy: ExecutionPolicy = ready.policy  # if the call brings none of its own
         self.presets: dict[str, Any] = ready.fresh_presets() if ready.fresh else ready.presets
+        self.seen: ToolCall | None = None  # the call, if it was asked for
+        self.waiter: Future[Any] | None = None  # of the result, made by the first who waits for a call that runs
         self.started = started
         self.on_loop = on_loop
 
@@ -71,15 +71,7 @@ class Invocation(CancelToken):
     @property
     def call(self) -> ToolCall:
         """The call as a tool or an injector sees it."""
-        call = self.seen
-        if call is None:
-            self.seen = call = ToolCall(self.call_id, self.name, owned(self.arguments))
-            call.status = _RUNNING
-            call._runner = self.runner
-            call._state = self
-            if self.driver is None:
-                self.driver = get_ident()
-        return call
+        return call_of(self)
 
     def compute(self) -> None:
         """Ask for the presets that are computed for each call. Raises whatever they do."""
@@ -145,3 +137,15 @@ class Invocation(CancelToken):
             self._callbacks = None
             if self._token is not None:
                 self._token._callbacks = None
+
+
+def call_of(invocation: Invocation) -> ToolCall:
+    """The call as a tool or an injector sees it: what tools ask for by type, without a property's frame."""
+    call = invocation.seen
+    if call is None:
+        invocation.seen = call = ToolCall(invocation.call_id, invocation.name, owned(invocation.arguments))
+        call.status = _RUNNING
+        call._runner = invocation.runner
+        call._state = invocation
+        invocation.driver = get_ident()
+    return call

@@ -91,6 +91,9 @@ class Status(StrEnum):
     SUSPENDED = "suspended"
 
 
+SUCCESS: Final = Status.SUCCESS  # what each call looks at; a member of an enum is looked up slowly
+
+
 class Note(str):
     """A remark for the program about how a call went: a repair, or a dropped attempt to set a locked parameter.
 

@@ -16,6 +16,8 @@ from pegboard._base.markers import MISSING
 from pegboard._base.records import Compared, Shown
 
 JsonSchema: TypeAlias = dict[str, Any]
+# Reads a value, or writes one: of a type, or of one part of it.
+Convert: TypeAlias = Callable[[Any], Any]
 
 
 def identity(value: Any) -> Any:
@@ -35,8 +37,8 @@ class TypePlan(Shown):
     """
 
     schema: JsonSchema
-    structure: Callable[[Any], Any] = field(repr=False)
-    unstructure: Callable[[Any], Any] = field(default=identity, repr=False)
+    structure: Convert = field(repr=False)
+    unstructure: Convert = field(default=identity, repr=False)
     shape: Shape | None = field(default=None, repr=False)
     one_way: bool = field(default=False, repr=False, kw_only=True)
 

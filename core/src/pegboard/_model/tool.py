@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 C = TypeVar("C", bound=type)
+T = TypeVar("T")
 
 # Where a parameter's value comes from.
 Source = Literal["model", "preset", "context", "injected"]
@@ -306,8 +307,7 @@ class Tool:
     def description(self) -> str:
         """The text for the model; may be empty."""
         shown = self.definition if self.face is None else self.face
-        description: str = self._remember("description", lambda: shown.description)
-        return description
+        return self._remember("description", lambda: shown.description)
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -322,8 +322,7 @@ class Tool:
     @property
     def params(self) -> tuple[Parameter, ...]:
         """Every parameter of the function and where its value comes from."""
-        params: tuple[Parameter, ...] = self._remember("params", lambda: self.definition.parameters(self.hidden))
-        return params
+        return self._remember("params", lambda: self.definition.parameters(self.hidden))
 
     @property
     def function(self) -> Callable[..., Any] | None:
@@ -354,7 +353,7 @@ class Tool:
     @property
     def schema_hash(self) -> str:
         """SHA-256 (hex) over the canonical JSON of name, description and parameters: of what a model is shown."""
-        return cast("str", self._remember("hash", lambda: digest(self.schema().to_dict())))
+        return self._remember("hash", lambda: digest(self.schema().to_dict()))
 
     @property
     def plan(self) -> CallPlan:
@@ -397,10 +396,11 @@ class Tool:
         self._memo[request] = packed(rendered)
         return rendered
 
-    def _remember(self, key: Any, compute: Callable[[], Any]) -> Any:
+    def _remember(self, key: Any, compute: Callable[[], T]) -> T:
         if key not in self._memo:
             self._memo[key] = compute()
-        return self._memo[key]
+        found: T = self._memo[key]
+        return found
 
     def __repr__(self) -> str:
         return f"Tool({self.name!r}, from {self.origin})"

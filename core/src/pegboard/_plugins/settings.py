@@ -200,10 +200,9 @@ class Settings:
         for given in self._merged(section).values():
             raise SettingsError(f"{given.source}: the plugin {section!r} has no settings; remove its section")
 
-    def effective(self, section: str | None = None) -> tuple[Setting, ...]:
+    def effective(self) -> tuple[Setting, ...]:
         """What was structured so far, by section and in the order of the class's fields."""
-        sections = sorted(self._effective) if section is None else [section]
-        return tuple(setting for name in sections for setting in self._effective.get(name, ()))
+        return tuple(setting for _, settings in sorted(self._effective.items()) for setting in settings)
 
     @property
     def redact(self) -> Redaction:

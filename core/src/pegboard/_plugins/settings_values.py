@@ -18,6 +18,7 @@ from cattrs.gen import make_dict_structure_fn, make_hetero_tuple_structure_fn
 
 from pegboard._base.errors import Mismatch, suggestion
 from pegboard._base.records import Compared
+from pegboard._model.subschemas import TYPE_NAMES
 from pegboard._model.tool import Origin
 from pegboard._types.annotations import is_union
 from pegboard._types.table import TypeTable
@@ -44,16 +45,7 @@ class OwnSettings:
 
 
 _BOOLEANS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
-_KINDS = {
-    bool: "a boolean",
-    bytes: "bytes",
-    dict: "a table",
-    float: "a number",
-    int: "an integer",
-    list: "an array",
-    str: "text",
-    type(None): "null",
-}
+_KINDS = {**TYPE_NAMES, bytes: "bytes"}
 _MOMENTS = (dt.date, dt.datetime, dt.time)
 
 

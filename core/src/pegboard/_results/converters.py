@@ -15,14 +15,13 @@ from pegboard._base.markers import MISSING
 from pegboard._base.redaction import Redaction
 from pegboard._model.call import CancelToken, Emitter
 from pegboard._model.result import Block, DataBlock, Rendering, TextBlock, ToolOutput, ToolResult, Unrendered, rendered
-from pegboard._model.shapes import FixedItems, Items, Nullable, Record, TypePlan, Union
+from pegboard._model.shapes import Convert, FixedItems, Items, Nullable, Record, TypePlan, Union
 from pegboard._model.tool import Origin
 from pegboard._types.annotations import qualified_name
 from pegboard._types.table import Ranking, Remembered
 from pegboard.extension import Converter
 
 Renderer: TypeAlias = Callable[[Any], Rendering | Unrendered]
-Convert: TypeAlias = Callable[[Any], Any]
 
 
 def is_content(plan: TypePlan) -> bool:
@@ -38,17 +37,13 @@ def is_content(plan: TypePlan) -> bool:
 class ConverterTable(Ranking):
     """The converters of one toolkit: program > plugins > built-in, then priority, then the nearest class."""
 
-    def find(self, cls: type) -> Convert | None:
+    def meet(self, cls: type) -> Convert | None:
         """The converter for values of `cls`, or None."""
         known = self._known.get(cls, MISSING)  # once: another thread may empty the table between two looks
         if known is MISSING:
             best = self.best(partial(self._nearness, cls), "convert", cls)
             known = self._known[cls] = None if best is None else best.convert
         return cast("Convert | None", known)
-
-    def meet(self, cls: type) -> Convert | None:
-        """As `find`."""
-        return self.find(cls)
 
     def _nearness(self, cls: type, converter: Converter, origin: Origin) -> int | None:
         """How well one fits: 0 for the class itself, less for a base, least for a predicate; None if not at all."""
@@ -102,7 +97,7 @@ class Renderers:
         return self.of(cls) if cls in IMMUTABLE else None
 
     def _choose(self, cls: type) -> tuple[Renderer, bool]:
-        convert = self._convert or self._table.find(cls)
+        convert = self._convert or self._table.meet(cls)
         if convert is not None:
             return (lambda value: self._render_any(convert(value))), False
         if issubclass(cls, Block):

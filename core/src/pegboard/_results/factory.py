@@ -17,9 +17,6 @@ from pegboard._model.call import Called, CallerSession, ToolCall
 from pegboard._model.result import Block, Note, Rendering, Status, TextBlock, ToolOutput, ToolResult, Unread, filled
 from pegboard._results.converters import Renderers, guarded, joined, shown
 
-_SUCCESS: Final = Status.SUCCESS  # a member of an enum is looked up slowly
-
-
 ExposeErrors: TypeAlias = Literal["message", "redacted", "traceback"]
 Overflow: TypeAlias = Literal["truncate", "spill"]
 
@@ -27,6 +24,7 @@ Overflow: TypeAlias = Literal["truncate", "spill"]
 SPILL_PAGE: Final = 20_000
 
 MAX_ERROR_TEXT: Final = 20_000
+_put: Final = object.__setattr__  # into a result, which is closed for all others
 PARTIAL: Final = "Its output until then:"
 # What is raised to say more than that the tool failed.
 _MEANINGFUL: Final = (Suspend, ToolError, AttemptTimeoutError, errors.MissingContextError, errors.TransferError)
@@ -63,7 +61,7 @@ class ResultFactory:
     ) -> ToolResult:
         """The result of a call that returned, in a `session` that may read on in what is too long."""
         if isinstance(value, ToolResult):
-            clean = value if value.status is _SUCCESS else redacted(value, renderers.redact)
+            clean = value if value.status is results.SUCCESS else redacted(value, renderers.redact)
             return self._adopted(call, clean, max_output or self.max_output, session)
         if isinstance(value, BaseException):
             return self.failure(call, value, renderers.redact)
@@ -80,7 +78,7 @@ class ResultFactory:
             message += self.because(error, renderers.redact)
             return self.refusal(call, Status.ERROR, "conversion", message, None, error, attempts=1)
         said = tuple(call.notes), tuple(call.logs), (*call.attachments, *attachments)
-        return filled(call.id, call.name, _SUCCESS, found, value, None, 0.0, 1, *said, metadata)
+        return filled(call.id, call.name, results.SUCCESS, found, value, None, 0.0, 1, *said, metadata)
 
     def _rendered(
         self, value: Any, renderers: Renderers, limit: int | None, session: CallerSession | None
@@ -186,8 +184,8 @@ class ResultFactory:
         # The value's own methods may raise: the program has it, the model has the error.
         bounded = self._bounded(tried(shown, value) or (), limit or self.max_output, session)
         said = (TextBlock(f"{result.text}\n{PARTIAL}"),) if bounded else result.content
-        object.__setattr__(result, "_rendered", ((*said, *bounded), result.data))
-        object.__setattr__(result, "metadata", {**result.metadata, "partial": value})
+        _put(result, "_rendered", ((*said, *bounded), result.data))
+        _put(result, "metadata", {**result.metadata, "partial": value})
         return result
 
     def refusal(
@@ -233,20 +231,20 @@ def finished(
     result: ToolResult, duration: float, attempts: int | None = None, retries: Iterable[Mapping[str, Any]] = ()
 ) -> ToolResult:
     """The same result with its duration (seconds), its number of attempts and what is told of those that failed."""
-    object.__setattr__(result, "duration", duration)
+    _put(result, "duration", duration)
     if attempts is not None:
-        object.__setattr__(result, "attempts", attempts)
+        _put(result, "attempts", attempts)
     if retries:
         # Metadata of that name is the tool's own affair.
-        object.__setattr__(result, "metadata", {"retries": list(retries), **result.metadata})
+        _put(result, "metadata", {"retries": list(retries), **result.metadata})
     return result
 
 
 def gathered(result: ToolResult, call: ToolCall) -> None:
     """Give a result what was noted, logged and attached to its call."""
-    object.__setattr__(result, "_notes", tuple(call.notes))
-    object.__setattr__(result, "logs", tuple(call.logs))
-    object.__setattr__(result, "attachments", tuple(call.attachments))
+    _put(result, "_notes", tuple(call.notes))
+    _put(result, "logs", tuple(call.logs))
+    _put(result, "attachments", tuple(call.attachments))
 
 
 def redacted(result: ToolResult, redact: Redaction | None) -> ToolResult:
@@ -256,19 +254,19 @@ def redacted(result: ToolResult, redact: Redaction | None) -> ToolResult:
     """
     if redact is None:
         return result
-    object.__setattr__(result, "logs", redact.deep(result.logs))
+    _put(result, "logs", redact.deep(result.logs))
     notes = tuple(Note(redact(note), kind=note.kind, path=note.path) for note in result.notes)
-    object.__setattr__(result, "_notes", notes)
+    _put(result, "_notes", notes)
     if result.status is Status.SUCCESS:
-        object.__setattr__(result, "_rendered", partial(guarded, result._rendered, redact))
+        _put(result, "_rendered", partial(guarded, result._rendered, redact))
         return result
     for name in ("attachments", "metadata", "value"):
-        object.__setattr__(result, name, redact.deep(getattr(result, name)))
-    object.__setattr__(result, "_rendered", redact.deep((result.content, result.data)))
+        _put(result, name, redact.deep(getattr(result, name)))
+    _put(result, "_rendered", redact.deep((result.content, result.data)))
     error = result.error
     if error is not None:
         fault = Fault(error.kind, redact(error.message), redact.deep(error.details), error.exception)
-        object.__setattr__(result, "_fault", fault)
+        _put(result, "_fault", fault)
     return result
 
 

@@ -16,11 +16,10 @@ from pegboard._model.shapes import Choice, Items, JsonSchema, Member, Nullable, 
 from pegboard._model.subschemas import TYPE_NAMES, measured
 from pegboard._schema import problems
 from pegboard._schema.nodes import render
-from pegboard._schema.problems import Problem, expectation, got, join, mismatch, missing, one_of, similar, spell
+from pegboard._schema.problems import Problem, Redact, expectation, got, join, mismatch, missing, one_of, similar, spell
 from pegboard._schema.vet import Judge, UncheckedMismatch, bounded, budget, dialect, follow, spend, vet
 
 T = TypeVar("T")
-Redact: TypeAlias = Callable[[str], str]
 Predicate: TypeAlias = Callable[[Any], bool]
 Quick: TypeAlias = Callable[[JsonSchema], Predicate | None]
 

@@ -159,7 +159,7 @@ def embed(schema: Mapping[str, Any], name: str = "Schema") -> JsonSchema:
         for key, body in schema.get(section, {}).items()
     }
     own = {keyword: value for keyword, value in schema.items() if keyword not in ("$defs", "definitions")}
-    targets: dict[str, Any] = {}
+    targets: dict[str, JsonSchema] = {}
 
     def convert(node: Any) -> Any:
         if not isinstance(node, Mapping) or isinstance(node, SchemaRef):
@@ -175,8 +175,7 @@ def embed(schema: Mapping[str, Any], name: str = "Schema") -> JsonSchema:
 
     targets.update({reference: convert(body) for reference, (_, body) in bodies.items()})
     targets["#"] = convert(own)
-    embedded: JsonSchema = targets["#"]
-    return embedded
+    return targets["#"]
 
 
 class _Renderer:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from json.encoder import encode_basestring
-from typing import Any
+from typing import Any, TypeAlias
 
 from attrs import field, frozen
 
@@ -15,6 +15,9 @@ from pegboard._schema.nodes import SchemaRef
 
 # A model needs no more: walks stop here, so that a hostile value cannot make a report of unbounded size.
 MOST_PROBLEMS = 1000
+
+# Takes out of a text what no message may show.
+Redact: TypeAlias = Callable[[str], str]
 
 _LINE = 200
 
@@ -34,9 +37,7 @@ class Problem:
         return f"{self.path}: {self.message}" if self.path else self.message
 
 
-def mismatch(
-    path: str, wanted: str, value: Any, detail: str = "", redact: Callable[[str], str] | None = None
-) -> Problem:
+def mismatch(path: str, wanted: str, value: Any, detail: str = "", redact: Redact | None = None) -> Problem:
     """A value that is not what was expected."""
     return Problem(path, f"expected {wanted}, got {got(value, redact)}{detail}")
 
@@ -78,7 +79,7 @@ def join(path: str, key: str | int) -> str:
     return f"{path}.{key}" if path else key
 
 
-def got(value: Any, redact: Callable[[str], str] | None = None) -> str:
+def got(value: Any, redact: Redact | None = None) -> str:
     """The value for a message: its type and its JSON text, shortened to about 60 characters.
 
     Of what is not JSON, the Python class.
@@ -143,7 +144,7 @@ def one_of(choices: Iterable[Any]) -> str:
     return f"one of {', '.join(texts)}"
 
 
-def similar(value: Any, known: Iterable[Any], spelled: Callable[[str], str] = spell) -> str:
+def similar(value: Any, known: Iterable[Any], spelled: Redact = spell) -> str:
     """The question that follows a wrong name: `, did you mean "F"?`, or nothing where no name is near."""
     if not isinstance(value, str) or len(value) > 100:  # comparing is quadratic
         return ""
@@ -243,7 +244,7 @@ def _target(schema: Any) -> Any:
     return schema.target if isinstance(schema, SchemaRef) else schema
 
 
-def reason(error: BaseException, redact: Callable[[str], str] | None = None) -> str:
+def reason(error: BaseException, redact: Redact | None = None) -> str:
     """What an exception says; nothing for a bare mismatch, which only repeats what a problem says anyway."""
     if isinstance(error, BaseExceptionGroup):
         text = "; ".join(dict.fromkeys(map(_said, _leaves(error))))

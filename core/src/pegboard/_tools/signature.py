@@ -16,7 +16,7 @@ from pegboard._base.jsonable import carried_data
 from pegboard._base.markers import MISSING, Param
 from pegboard._base.names import check_name
 from pegboard._injection.injectors import InjectorTable, Provider, unwrap
-from pegboard._model.shapes import JsonSchema, Mapped, Member, Record, TypePlan
+from pegboard._model.shapes import Convert, JsonSchema, Mapped, Member, Record, TypePlan
 from pegboard._model.subschemas import copied
 from pegboard._model.tool import ToolOptions, declared_namespace
 from pegboard._results.converters import ConverterTable
@@ -88,18 +88,18 @@ class TypeTables:
         """What is to be said of handlers, injectors and converters."""
         return [*self.types.problems, *self.injectors.problems, *self.converters.problems]
 
-    def unstructure(self, cls: type) -> Callable[[Any], Any] | None:
+    def unstructure(self, cls: type) -> Convert | None:
         """The function that turns values of `cls` into JSON-able data, or None where no handler maps it."""
         if cls not in self._writers:
             plan = tried(self.types.passing_plan, cls)
             self._writers[cls] = plan and plan.unstructure
-        return cast("Callable[[Any], Any] | None", self._writers[cls])
+        return cast("Convert | None", self._writers[cls])
 
     def converts(self, annotation: Any) -> bool:
         """Whether a converter takes values of this type, or of one of its alternatives: they end as what it makes."""
         alternatives = get_args(annotation) if is_union(annotation) else (annotation,)
         classes = filter(None, map(runtime_class, alternatives))
-        return any(map(self.converters.find, classes))
+        return any(map(self.converters.meet, classes))
 
 
 class Reading(NamedTuple):

@@ -17,6 +17,7 @@ from typing import Any
 
 from pegboard._base.errors import BareMismatch
 from pegboard._model import shapes
+from pegboard._model.shapes import Convert
 from pegboard._model.subschemas import TYPE_NAMES, distinct
 from pegboard._types import json_kinds
 
@@ -104,13 +105,13 @@ class Writer:
         return function
 
 
-def structurer(shape: shapes.Shape) -> Callable[[Any], Any]:
+def structurer(shape: shapes.Shape) -> Convert:
     """The strict structuring function of a shape, compiled when it is first called.
 
     It takes a decoded JSON value, and raises `Mismatch`, or what a parser or class of the user's raises, if the value
     does not fit.
     """
-    compiled: Callable[[Any], Any] | None = None
+    compiled: Convert | None = None
 
     def structure(value: Any) -> Any:
         nonlocal compiled
@@ -133,7 +134,7 @@ def emit(writer: Writer, plan: shapes.TypePlan, source: str, target: str) -> Non
         _EMITTERS[type(plan.shape)](writer, plan.shape, source, target)
 
 
-def _compiled(shape: shapes.Shape) -> Callable[[Any], Any]:
+def _compiled(shape: shapes.Shape) -> Convert:
     if isinstance(shape, shapes.Deferred):
         return _through(shape)
     writer = Writer()
@@ -145,7 +146,7 @@ def _compiled(shape: shapes.Shape) -> Callable[[Any], Any]:
     return writer.build(label, f"pegboard {label}")
 
 
-def _through(shape: shapes.Deferred) -> Callable[[Any], Any]:
+def _through(shape: shapes.Deferred) -> Convert:
     structure = shape.resolve().structure
 
     def structure_nested(value: Any) -> Any:
@@ -432,7 +433,7 @@ def _emit_deferred(writer: Writer, shape: shapes.Deferred, source: str, target: 
 
 
 _KEY = shapes.TypePlan({"type": "string"}, json_kinds.to_text, shape=shapes.Scalar(str))
-_FALLBACKS: dict[type, Callable[[Any], Any]] = {
+_FALLBACKS: dict[type, Convert] = {
     str: json_kinds.to_text,
     int: json_kinds.to_integer,
     float: json_kinds.to_number,

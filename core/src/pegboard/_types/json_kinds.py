@@ -6,12 +6,14 @@ where an integer is wanted, for a subclass of `str`, or to refuse.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from types import NoneType
-from typing import Any
+from typing import Any, Final
 
 from pegboard._base.errors import BareMismatch
-from pegboard._model.shapes import Choice, Deferred, Nullable, RepairedText, Scalar, Shape, TypePlan, Union
+from pegboard._model.shapes import Choice, Convert, Deferred, Nullable, RepairedText, Scalar, Shape, TypePlan, Union
 from pegboard._model.subschemas import TYPE_NAMES, comparable
 from pegboard._schema.nodes import SchemaRef
 
@@ -25,7 +27,7 @@ def plain(value: Any) -> Any:
     kind = next((kind for kind in JSON_TYPES if isinstance(value, kind)), None)
     if kind is None or kind is type(value):
         raise BareMismatch
-    convert: Callable[[Any], Any] = {str: str.__str__, int: int.__int__, float: float.__float__}.get(kind, kind)
+    convert: Convert = {str: str.__str__, int: int.__int__, float: float.__float__}.get(kind, kind)
     return convert(value)
 
 
@@ -87,14 +89,50 @@ def choose(table: Mapping[Any, Any], value: Any) -> Any:
         raise BareMismatch from None
 
 
-def first_of(structures: Sequence[Callable[[Any], Any]], value: Any) -> Any:
+# In each thread, what became of arrays and objects inside unions: `(result, error, function, value)` of each, by the
+# identities of function and value, which are kept so that nothing else can have them meanwhile.
+_trials: Final = threading.local()
+
+
+@contextmanager
+def trials() -> Iterator[None]:
+    """Within it each alternative of a union is asked once about an array or object, however often it is come to.
+
+    Otherwise unions inside unions would take twice as long for each level.
+    """
+    before = getattr(_trials, "known", None)
+    _trials.known = known = {} if before is None else before
+    try:
+        yield
+    finally:
+        _trials.known = before
+        if before is None:
+            known.clear()  # of errors, whose frames hold it
+
+
+def first_of(structures: Sequence[Convert], value: Any) -> Any:
     """The answer of the first function that accepts `value`; what the last one raises if none does."""
-    for structure in structures[:-1]:
+    with trials():
+        for structure in structures[:-1]:
+            try:
+                return _tried(structure, value)
+            except Exception:  # noqa: BLE001, S112 - any exception of a handler means that the value does not fit
+                continue
+        return _tried(structures[-1], value)
+
+
+def _tried(structure: Convert, value: Any) -> Any:
+    if type(value) not in (list, dict):
+        return structure(value)
+    known, key = _trials.known, (id(structure), id(value))
+    if key not in known:
         try:
-            return structure(value)
-        except Exception:  # noqa: BLE001, S112 - any exception of a handler means that the value does not fit
-            continue
-    return structures[-1](value)
+            known[key] = structure(value), None, structure, value
+        except Exception as error:  # noqa: BLE001 - as above
+            known[key] = None, error, structure, value
+    if known[key][1] is not None:
+        raise known[key][1].with_traceback(None)
+    return known[key][0]
 
 
 def is_one_way(plan: TypePlan) -> bool:

@@ -12,6 +12,7 @@ from attrs import evolve
 from pegboard._base.errors import BareMismatch, RegistrationError
 from pegboard._base.markers import MISSING
 from pegboard._model import shapes
+from pegboard._model.shapes import Convert
 from pegboard._model.subschemas import distinct
 from pegboard._schema.nodes import SchemaNode, SchemaRef, extend, object_schema
 from pegboard._types.annotations import Metadata, qualified_name, read_metadata, runtime_class, split
@@ -25,9 +26,7 @@ ANNOTATIONS: Final = frozenset(
 )
 
 
-def shaped(
-    schema: shapes.JsonSchema, shape: shapes.Shape, unstructure: Callable[[Any], Any] = shapes.identity
-) -> shapes.TypePlan:
+def shaped(schema: shapes.JsonSchema, shape: shapes.Shape, unstructure: Convert = shapes.identity) -> shapes.TypePlan:
     """A plan whose `structure` is compiled from its shape on first use."""
     return shapes.TypePlan(schema, structurer(shape), unstructure, shape)
 
@@ -35,7 +34,7 @@ def shaped(
 def record_plan(
     annotation: Any,
     shape: shapes.Record,
-    unstructure: Callable[[Any], Any],
+    unstructure: Convert,
     *,
     description: str | None = None,
 ) -> shapes.TypePlan:

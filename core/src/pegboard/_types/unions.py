@@ -11,6 +11,7 @@ from attrs import evolve
 
 from pegboard._base.errors import RegistrationError
 from pegboard._model import shapes
+from pegboard._model.shapes import Convert
 from pegboard._schema.nodes import SchemaRef
 from pegboard._types.annotations import qualified_name, runtime_class, split
 from pegboard._types.json_kinds import accepts_all, first_of, kinds
@@ -44,7 +45,7 @@ def _nullable(inner: shapes.TypePlan) -> shapes.TypePlan:
     return shaped(schema, shapes.Nullable(inner), lambda value: None if value is None else write(value))
 
 
-def _combined(plans: list[shapes.TypePlan], unstructure: Callable[[Any], Any]) -> shapes.TypePlan:
+def _combined(plans: list[shapes.TypePlan], unstructure: Convert) -> shapes.TypePlan:
     tag = _tag(plans)
     if tag is None:
         return shaped(alternatives([plan.schema for plan in plans]), shapes.Union(tuple(plans)), unstructure)
@@ -87,7 +88,7 @@ def _refuse_unreachable(annotations: Sequence[Any], plans: list[shapes.TypePlan]
         raise RegistrationError(f"in {whole}, {name} can never win: {why}; {remedy}")
 
 
-def _unstructurer(annotations: Sequence[Any], plans: list[shapes.TypePlan]) -> Callable[[Any], Any]:
+def _unstructurer(annotations: Sequence[Any], plans: list[shapes.TypePlan]) -> Convert:
     """Writes a value by the first alternative that it is an instance of."""
     if all(plan.unstructure is shapes.identity for plan in plans):
         return shapes.identity

@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, LiteralString, get_args, get_origin
 
 from pegboard._base.errors import Mismatch, RegistrationError
 from pegboard._model import shapes
-from pegboard._model.shapes import JsonSchema, TypePlan, identity
+from pegboard._model.shapes import Convert, JsonSchema, TypePlan, identity
 from pegboard._model.subschemas import TYPE_NAMES, distinct
 from pegboard._schema.nodes import SchemaNode
 from pegboard._types.annotations import is_union, qualified_name, refuse_unknown
@@ -163,7 +163,7 @@ def _array(item: TypePlan, build: Callable[[list[Any]], Any], *, unique: bool = 
     return shaped(schema, shapes.Items(item, build, unique=unique), _array_writer(item, build, unique))
 
 
-def _array_writer(item: TypePlan, build: Callable[[list[Any]], Any], unique: bool) -> Callable[[Any], Any]:
+def _array_writer(item: TypePlan, build: Callable[[list[Any]], Any], unique: bool) -> Convert:
     write = item.unstructure
     if build is list and write is identity:
         return list
@@ -219,7 +219,7 @@ def _tuple(annotation: Any, types: Types) -> TypePlan:
     return shaped(schema, shapes.FixedItems(items), _tuple_writer([item.unstructure for item in items]))
 
 
-def _tuple_writer(writers: list[Callable[[Any], Any]]) -> Callable[[Any], Any]:
+def _tuple_writer(writers: list[Convert]) -> Convert:
     return lambda value: [write(inner) for write, inner in zip(writers, value, strict=True)]
 
 
@@ -237,7 +237,7 @@ def _mapping(annotation: Any, types: Types) -> TypePlan:
     return shaped(schema, shapes.Mapped(key, value), _mapping_writer(key, value))
 
 
-def _mapping_writer(key: TypePlan | None, value: TypePlan) -> Callable[[Any], Any]:
+def _mapping_writer(key: TypePlan | None, value: TypePlan) -> Convert:
     write = value.unstructure
     if key is None:
         return dict if write is identity else (lambda mapping: {name: write(inner) for name, inner in mapping.items()})

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from pegboard import Session, Toolkit
 from pegboard._base.markers import MISSING
-from pegboard._injection.invocation import Invocation
+from pegboard._injection.invocation import Invocation, call_of
 from pegboard._model.call import Agent, CancelToken, Emitter, ToolCall
 from pegboard._model.result import Block
 from pegboard.extension import Converter, Injector
@@ -23,11 +23,6 @@ def agent(invocation: Invocation) -> Any:
     """The object passed as `agent=` to the call, else to the session."""
     found = invocation.session.agent if invocation.agent is None else invocation.agent
     return MISSING if found is None else found
-
-
-def call(invocation: Invocation) -> ToolCall:
-    """The running call."""
-    return invocation.call
 
 
 def token(invocation: Invocation) -> CancelToken:
@@ -48,8 +43,8 @@ def toolkit(invocation: Invocation) -> Any:
 @hookimpl
 def provide_injectors() -> Iterable[Injector]:
     """The specials."""
-    resolvers = {Emitter: emitter, Agent: agent, ToolCall: call, CancelToken: token, Session: session, Toolkit: toolkit}
-    return [Injector(cls, resolve) for cls, resolve in resolvers.items()]
+    own = {Emitter: emitter, Agent: agent, ToolCall: call_of, CancelToken: token, Session: session, Toolkit: toolkit}
+    return [Injector(cls, resolve) for cls, resolve in own.items()]
 
 
 # Magic numbers: the WHATWG MIME Sniffing Standard, section 6.
