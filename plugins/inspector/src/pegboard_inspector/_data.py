@@ -13,7 +13,7 @@ from pegboard.inspection import board_of, is_loaded, plugins_of
 from pegboard_inspector._json import dumps, pretty
 from pegboard_inspector._secrecy import PRIVATE_NAMES, Secrecy
 
-__all__ = ["board_data", "board_marks", "dialect_data", "tool_data"]
+__all__ = ["board_data", "board_marks", "dialect_data", "tokens_of", "tool_data"]
 
 CHARACTERS: Final = 4
 """Characters of JSON that make a token, about: an estimate, for models differ."""
@@ -131,14 +131,15 @@ def _for_model(session: Session, dialect: str, name: str) -> dict[str, Any]:
     except Exception as error:  # noqa: BLE001 - a pack's dialect may raise anything
         return {"dialect": dialect, "problem": f"{type(error).__name__}: {error}"}
     text = "\n".join(map(pretty, definitions))
-    return {"dialect": dialect, "text": text, "tokens": sum(map(_tokens, definitions)), "losses": losses}
+    tokens = sum(tokens_of(dumps(each)) for each in definitions)
+    return {"dialect": dialect, "text": text, "tokens": tokens, "losses": losses}
 
 
 def dialect_data(session: Session, name: str) -> dict[str, Any]:
     """The list of tools as a model gets it in one dialect. Raises `PegboardError` for a dialect that there is not."""
     bound = session.dialect(name)
     definitions = bound.tools()
-    tokens = list(map(_tokens, definitions))
+    tokens = [tokens_of(dumps(each)) for each in definitions]
     return {
         "dialect": name,
         "tokens": sum(tokens),
@@ -147,5 +148,6 @@ def dialect_data(session: Session, name: str) -> dict[str, Any]:
     }
 
 
-def _tokens(definition: Any) -> int:
-    return math.ceil(len(dumps(definition)) / CHARACTERS)
+def tokens_of(text: str) -> int:
+    """How many tokens a definition is, about."""
+    return math.ceil(len(text) / CHARACTERS)

@@ -18,6 +18,7 @@ from typing import Any, Final, final
 
 from pegboard import Approval, ApprovalRequest, PegboardError, Status, Toolkit, ToolResult, UnknownNameError
 from pegboard_inspector._calls import Made
+from pegboard_inspector._costs import Costs
 from pegboard_inspector._data import board_data, board_marks
 from pegboard_inspector._secrecy import unmasked
 
@@ -75,6 +76,7 @@ class Desk:
         self._counting = threading.Lock()
         self._news: set[Callable[[], None]] = set()
         self._board: tuple[int, Any] = (0, None)
+        self._costs = Costs(self.session)
         self._probed: float | None = None
         self._holder: dict[str, str] | None = None
         self._running: set[Future[ToolResult]] = set()
@@ -165,6 +167,11 @@ class Desk:
         """The tools, groups and packs as they are now."""
         return {"revision": self._look(), "target": self.target, **board_data(self.session)}
 
+    def cost(self, dialect: str) -> dict[str, Any] | None:
+        """What the last change of the tools cost in one dialect; None before the first change."""
+        self._look()
+        return self._costs.of(dialect)
+
     def renew(self) -> tuple[list[str], list[str]]:
         """Make a new toolkit, with the packs that are installed now. Returns the names of new and of removed tools.
 
@@ -177,6 +184,7 @@ class Desk:
         before, fresh = self.toolkit, self._make()
         names = [{tool.name for tool in toolkit.all_tools} for toolkit in (before, fresh)]
         self.toolkit, self.session = fresh, fresh.session(approver=self._ask)
+        self._costs = Costs(self.session)
         if fresh is not before:
             before.close()
         self.touch()
@@ -189,6 +197,7 @@ class Desk:
         if before is None or marks != before:
             revision += 1
             self._board = revision, marks
+            self._costs.look()
             with self._counting:
                 self._version += 1
         holder = self._holder_now()

@@ -37,6 +37,7 @@ def application(desk: Desk) -> Starlette:
         "stats": lambda _: desk.toolkit.stats,
         "tools/{name}": lambda name: tool_data(desk.session, name),
         "dialects/{name}": lambda name: dialect_data(desk.session, name),
+        "costs/{name}": desk.cost,
         "calls/{name}": desk.details,
     }
 

@@ -44,6 +44,9 @@ def states(page: Any) -> Iterator[str]:
         page.goto(f"{base}#/{view}")
         page.get_by_role("heading", level=1).wait_for()
         yield view
+    page.get_by_label("archive").check()
+    page.get_by_role("heading", name="Cost of the last change").wait_for()
+    yield "cost"
 
 
 @pytest.mark.parametrize(

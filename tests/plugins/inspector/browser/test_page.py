@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import pytest
 
-from pegboard import ImageBlock, Param, Tool, Toolkit
+from pegboard import ImageBlock, Param, Tool, Toolkit, tool
 from tests.plugins.inspector.program import board
 from tests.plugins.inspector.served import Client
 from tests.support.plugin_site import Site, fresh_site
@@ -381,6 +381,45 @@ class TestBoard:
         page.get_by_role("link", name="Board", exact=True).click()
         page.get_by_label("archive").check()
         page.locator('#tools [data-name="find_letter"]:not(.withheld)').wait_for()
+
+    def test_what_the_last_change_cost_is_shown_for_each_provider(self, page: Any) -> None:
+        page.get_by_role("link", name="Board", exact=True).click()
+        page.get_by_label("archive").wait_for()
+        cost = page.get_by_role("region", name="Cost of the last change")
+        assert cost.count() == 0  # nothing has changed yet
+        page.get_by_label("archive").check()
+        cost.get_by_text("added find_letter: group 'archive' is active").wait_for()
+        page.get_by_label("archive").uncheck()
+        cost.get_by_text("removed find_letter: group 'archive' is not active").wait_for()
+        numbers = r"(\d+) of (\d+) definitions, (\d\.\d) kB of (\d\.\d) kB, about (\d,?\d+) of (\d,?\d+) tokens"
+        found = {}
+        for dialect in ("anthropic", "openai"):
+            cost.get_by_label("Dialect").select_option(dialect)
+            kept = 11 if dialect == "anthropic" else 12
+            cost.get_by_text(re.compile(rf"^{kept} of 12 definitions")).wait_for()
+            shown = re.search(numbers, cost.inner_text())
+            assert shown is not None
+            found[dialect] = [float(each.replace(",", "")) for each in shown.groups()]
+        assert found["openai"][::2] == found["openai"][1::2]
+        assert found["anthropic"][0] == found["anthropic"][1] - 1
+        assert found["anthropic"][4] < found["anthropic"][5]
+        page.get_by_role("link", name="Calls", exact=True).click()
+        page.get_by_role("link", name="Board", exact=True).click()
+        cost.get_by_text("12 of 12 definitions").wait_for()
+        assert cost.get_by_label("Dialect").input_value() == "openai"
+
+    def test_a_long_list_of_changes_is_cut(
+        self, open_page: Callable[..., Any], inspected: Callable[[Toolkit], Client]
+    ) -> None:
+        pytest.importorskip("pegboard_dialects")
+        toolkit = Toolkit(plugins=["dialects"])
+        toolkit.register(lambda: 1, name="first")
+        page = open_page(inspected(toolkit))
+        page.get_by_role("link", name="Board", exact=True).click()
+        toolkit.register(*(tool(name=f"tool_{number}")(lambda: 1) for number in range(25)))
+        cost = page.get_by_role("region", name="Cost of the last change")
+        cost.get_by_text("and 5 more").wait_for()
+        assert cost.get_by_role("listitem").count() == 21
 
     def test_packs_are_reloaded_and_problems_shown(
         self, open_page: Callable[..., Any], inspected: Callable[[Any], Client], tmp_path: Path,

@@ -3,6 +3,7 @@
 import { get, listen, on, post, state } from "./api.js";
 import { sidebar } from "./board.js";
 import { approvals, attempt, cards } from "./calls.js";
+import { cost } from "./cost.js";
 import { button, code, disclosure, fill, h } from "./dom.js";
 import { print } from "./json.js";
 import { tool } from "./tool.js";
@@ -98,7 +99,8 @@ async function board(signal) {
     const said = [...changes.added.map((each) => `+ ${each}`), ...changes.removed.map((each) => `− ${each}`)];
     fill(trouble, h("p", { class: "note", role: "status" }, said.length ? said.join(", ") : "Nothing has changed."));
   }, trouble))), trouble, place, stats);
-  const draw = () => state.board && fill(place, ...boardParts(trouble));
+  const costs = cost(signal);
+  const draw = () => state.board && fill(place, ...boardParts(trouble, costs));
   draw();
   on("board", draw, signal);
   const count = async () => {
@@ -109,7 +111,7 @@ async function board(signal) {
   await count();
 }
 
-function boardParts(trouble) {
+function boardParts(trouble, costs) {
   const { groups, packs, problems, sources } = state.board;
   const flip = (group) => (event) => attempt(() => post("groups", { name: group.name, active: event.target.checked }), trouble);
   const withheld = packs.flatMap((pack) => pack.not_offered.map((each) => [pack.name, each.names.join(", "), each.reason]));
@@ -118,6 +120,7 @@ function boardParts(trouble) {
     groups.length ? h("h2", {}, "Groups") : "",
     groups.length ? h("ul", { class: "groups" }, groups.map((group) => h("li", {}, h("label", {}, h("input", { type: "checkbox", checked: group.active, onchange: flip(group) }), group.name), h("span", { class: "hint" }, group.description)))) : "",
     groups.length ? h("p", { class: "hint" }, "They are switched for this page alone.") : "",
+    costs,
     h("h2", {}, "Packs"), grid(["Pack", "From", "State", "Tools", "Reason"], [...packs].sort((a, b) => (b.state === "active") - (a.state === "active")).map((each) => [each.name, each.origin, each.state, each.tools, each.reason])),
     withheld.length ? h("h2", {}, "Tools that packs do not offer here") : "",
     withheld.length ? grid(["Pack", "Tools", "Reason"], withheld) : "",
