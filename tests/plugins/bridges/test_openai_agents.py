@@ -15,11 +15,12 @@ pytest.importorskip("agents")
 from agents import Agent, Model, ModelResponse, RunConfig, Runner, Usage, function_tool
 from agents.testing import assistant_message, function_call
 
-from pegboard import Approval, Session, ToolCall, Toolkit
+from pegboard import Approval, Session, ToolCall, Toolkit, tool
 from pegboard_bridges.openai_agents import from_openai_agents, to_openai_agents
 from tests.plugins.bridges import frameworks
 from tests.plugins.bridges.desk import board, call_of
 from tests.plugins.bridges.frameworks import Answer, FrameworkTests, Run, Shown
+from tests.support.board_tools import named
 
 QUIET = RunConfig(tracing_disabled=True)
 
@@ -111,6 +112,23 @@ def test_tools_come_and_go_with_their_group() -> None:
             asyncio.run(Runner.run(Agent(name="agent", model=model, tools=tools), "go", run_config=QUIET))
             seen.append("extra" in [each.name for each in model.shown])
     assert seen == [False, True]
+
+
+def test_what_is_enabled_later_follows_and_the_search_is_there() -> None:
+    with Toolkit(plugins=(), defer_threshold=0) as toolkit:
+        toolkit.create_group("extra", active=False)
+        toolkit.register(named("early"), group="extra")
+        toolkit.register(named("plain"), tool(defer=True)(named("rare")))
+        tools = to_openai_agents(toolkit)
+        seen = []
+        for active in (False, True):
+            toolkit.update_groups("extra", active)
+            model = Scripted([call_of(0, ("search_tools", {"query": "rare"}))])
+            asyncio.run(Runner.run(Agent(name="agent", model=model, tools=tools), "go", run_config=QUIET))
+            seen.append([each.name for each in model.shown])
+    assert seen[0][:2] == ["plain", "search_tools"]
+    assert set(seen[1]) == {"plain", "search_tools", "early", "rare"}
+    assert seen[1][:2] == seen[0][:2]
 
 
 @pytest.mark.parametrize(("text", "said"), [("", "1"), ("{", "arguments are not valid JSON")])

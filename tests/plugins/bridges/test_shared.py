@@ -16,6 +16,7 @@ from pegboard_bridges import FRAMEWORKS, NotNativeError
 from pegboard_bridges._frameworks import bridge_of
 from pegboard_bridges._inwards import ExternalTool, ExternalTools, approved, denied, external, failed, finished
 from pegboard_bridges._outwards import OfferedTools, data_url, parts, text_of, text_or_parts
+from tests.support.board_tools import named
 
 FOLDER = Path(pegboard_bridges.__file__).parent
 
@@ -77,6 +78,23 @@ class TestOutwards:
             session.update_groups("extra", active=True)
             assert seen.offers("more")
             assert not OfferedTools(toolkit).offers("more")
+
+    def test_gives_tools_in_order_of_reveal(self) -> None:
+        toolkit = Toolkit(plugins=())
+        toolkit.create_group("extra", active=False)
+        toolkit.register(named("first"), group="extra")
+        toolkit.register(named("one"), named("two"))
+        session = toolkit.session()
+        offered = OfferedTools(session)
+
+        def natives() -> list[str]:
+            return offered.natives(lambda tool: tool.name)
+
+        assert natives() == ["one", "two"]
+        session.update_groups("extra", active=True)
+        assert natives() == [tool.name for tool in offered.tools] == ["one", "two", "first"]
+        toolkit.register(named("new"))
+        assert natives() == [tool.name for tool in offered.tools] == ["one", "two", "first", "new"]
 
     def test_nothing_but_a_board_goes_out(self) -> None:
         with pytest.raises(TypeError, match="takes a toolkit, a session or a view; got int"):

@@ -190,10 +190,10 @@ class TestShow:
 
 class TestSchema:
     def test_is_what_a_model_sees(self, board: Site, run: Run) -> None:
-        draw, roll = run("schema", "--json").data
-        assert [draw["name"], roll["name"]] == ["draw", "roll"]
+        roll, draw = run("schema", "--json").data  # in the order that a model gets
+        assert [roll["name"], draw["name"]] == ["roll", "draw"]
         assert roll["parameters"]["required"] == ["text"]
-        assert run("schema").data == [draw, roll]
+        assert run("schema").data == [roll, draw]
 
     def test_of_named_tools(self, board: Site, run: Run) -> None:
         assert [each["name"] for each in run("schema", "roll", "--json").data] == ["roll"]

@@ -102,6 +102,22 @@ class TestSessions:
 
         run(scenario, verify_token=lambda token: token)
 
+    @pytest.mark.parametrize("token", [None, "ada"])
+    def test_what_comes_later_is_listed_last(self, mode: str, token: str | None) -> None:
+        async def listed(client: Client) -> list[str]:
+            return [each.name for each in (await client.list_tools(cache_mode="bypass")).tools]
+
+        async def scenario(url: str, toolkit: Toolkit) -> None:
+            async with client(url, mode, token) as one:
+                before = ["whoami", "secret", "asks", "reset_equipped_tools"]
+                assert await listed(one) == before
+                toolkit.update_groups("spare", True)  # before the last one in board order
+                assert await listed(one) == [*before, "spared"]
+                toolkit.register(lambda: 1, name="new", description="New.")
+                assert await listed(one) == [*before, "spared", "new"]
+
+        run(scenario, verify_token=(lambda given: given) if token else None)
+
     def test_the_program_says_which(self, mode: str) -> None:
         toolkit_of: list[Toolkit] = []
 

@@ -411,6 +411,29 @@ class TestCalls:
         run(scenario, mode, toolkit, all_tools=True, message_handler=hear)
 
 
+@both_eras
+def test_tools_are_listed_in_order_of_reveal(mode: str) -> None:
+    toolkit = Toolkit(plugins=())
+    toolkit.create_group("spare", active=False)
+    toolkit.register(erase, group="spare")
+    toolkit.register(count, hello)
+    toolkit.register_meta_tool()
+
+    async def scenario(client: Client) -> None:
+        async def equipped(*groups: str) -> list[str]:
+            await client.call_tool("reset_equipped_tools", {"to_activate": list(groups)})
+            return [each.name for each in (await client.list_tools(cache_mode="bypass")).tools]
+
+        before = await names(client)
+        assert before == ["count", "hello", "reset_equipped_tools"]
+        assert await equipped("spare") == [*before, "erase"]  # the first one in board order
+        toolkit.register(work)
+        assert await equipped() == [*before, "work"]
+        assert await equipped("spare") == [*before, "erase", "work"]
+
+    run(scenario, mode, toolkit, all_tools=True)
+
+
 def test_changes_are_told_to_a_subscriber() -> None:
     toolkit = board()
 

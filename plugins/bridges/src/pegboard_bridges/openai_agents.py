@@ -28,7 +28,9 @@ def to_openai_agents(source: Toolkit | Session, *, strict: bool = False) -> list
     required, those with a default too.
     """
     offered = OfferedTools(source)
-    return [_tool(offered, tool, strict) for tool in offered.source.all_tools]
+    # The SDK keeps the order of this list: what is offered now comes first, so that what is enabled later follows.
+    tools = {tool.name: tool for tool in (*offered.tools, *source.all_tools)}
+    return [_tool(offered, tool, strict) for tool in tools.values()]
 
 
 def _tool(offered: OfferedTools, tool: Tool, strict: bool) -> FunctionTool:
@@ -47,7 +49,7 @@ def _tool(offered: OfferedTools, tool: Tool, strict: bool) -> FunctionTool:
             return False
         # If a tool may need approval, the SDK asks even for arguments that are not JSON. For all other tools Pegboard
         # reports those.
-        asks = tool.options.requires_approval or offered.source.permissions[tool.name] is Permission.PROMPT
+        asks = tool.options.requires_approval or offered.source.permissions.get(tool.name) is Permission.PROMPT
         made.needs_approval = needs_approval if asks else False
         return True
 

@@ -43,4 +43,4 @@ def _chosen(toolkit: Toolkit, names: tuple[str, ...]) -> Toolkit | Session:
 def _schemas(board: Toolkit | Session, dialect: str | None) -> list[Any]:
     if dialect is not None:
         return board.schemas(dialect)
-    return [schema.to_dict() for schema in sorted(board.schemas(), key=lambda schema: schema.name)]
+    return [schema.to_dict() for schema in board.schemas()]
