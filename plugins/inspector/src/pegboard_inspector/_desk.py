@@ -196,8 +196,8 @@ class Desk:
         revision, before = self._board
         if before is None or marks != before:
             revision += 1
+            self._costs.look()  # first: to another thread that finds the same marks, the cost is known
             self._board = revision, marks
-            self._costs.look()
             with self._counting:
                 self._version += 1
         holder = self._holder_now()
