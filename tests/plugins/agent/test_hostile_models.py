@@ -15,7 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pegboard import ExecutionPolicy, Toolkit
-from pegboard_agent import Agent, AgentStoppedError, ModelError, _response
+from pegboard_agent import Agent, AgentStoppedError, ModelError
+from pegboard_agent._models import response
 from pegboard_agent._models.model import Reply
 from pegboard_testing import Raw, ScriptedServer
 from tests.plugins.agent.desk import AT_ONCE, KEY
@@ -154,7 +155,7 @@ def test_text_that_was_streamed_stays_whatever_the_end_says() -> None:
 
 @each_wire
 def test_a_line_that_is_too_long(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_response, "LONGEST_LINE", 1000)
+    monkeypatch.setattr(response, "LONGEST_LINE", 1000)
     for kind, what in (("text/event-stream", "a line"), ("application/json", "a body")):
         with (
             ScriptedServer(Raw("data: " + "x" * 100_000, kind)) as server,

@@ -18,7 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pegboard import ExecutionPolicy
-from pegboard_agent import Agent, AgentStoppedError, ModelError, OpenAIChat, _response
+from pegboard_agent import Agent, AgentStoppedError, ModelError, OpenAIChat
+from pegboard_agent._models import response
 from pegboard_testing import Failing, Raw, ScriptedServer
 from tests.plugins.agent.desk import AT_ONCE, KEY, model_of
 
@@ -121,7 +122,7 @@ class TestSizes:
         assert KEY[:4] not in str(caught.value)
 
     def test_comments_without_end(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(_response, "LONGEST_STREAM", 1 << 20)
+        monkeypatch.setattr(response, "LONGEST_STREAM", 1 << 20)
         with (
             sending(repeat(b": still here\n\n" * 1000)) as model,
             pytest.raises(ModelError, match="sent a body of more than 1,048,576 bytes"),
@@ -206,7 +207,7 @@ class TestLines:
                     yield piece
 
             response = httpx2.Response(200, content=body())
-            return [line async for come in _response.lines(response) for line in come]
+            return [line async for come in response.lines(response) for line in come]
 
         whole = b"".join(pieces).decode("utf-8", "replace").split("\n")
         assert asyncio.run(read()) == (whole if whole[-1] else whole[:-1])

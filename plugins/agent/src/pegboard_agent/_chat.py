@@ -32,10 +32,10 @@ __all__ = ["run"]
 
 LONGEST_LINE = 500
 MODELS = {
-    "anthropic": "_anthropic.AnthropicChat",
-    "gemini": "_gemini.GeminiChat",
-    "openai": "_openai.OpenAIChat",
-    "responses": "_responses.OpenAIResponses",
+    "anthropic": "AnthropicChat",
+    "gemini": "GeminiChat",
+    "openai": "OpenAIChat",
+    "responses": "OpenAIResponses",
 }
 
 
@@ -82,12 +82,12 @@ def _talk(options: Namespace, toolkit: Toolkit, out: TextIO) -> bool:
         _say(f"pegboard chat: {problem}")
     _activate(toolkit, [name.strip() for names in options.group for name in names.split(",") if name.strip()])
     server = {} if options.base_url is None else {"base_url": options.base_url}
-    module, name = MODELS[options.provider].split(".")
-    model = getattr(import_module(f"{__package__}.{module}"), name)(options.model, **server)
+    face: Any = import_module("pegboard_agent")  # which loads the module of this one class
+    model = getattr(face, MODELS[options.provider])(options.model, **server)
     prompt, approver = ("> ", _approve) if sys.stdin.isatty() else ("", None)
     limits = Limits(requests=options.max_requests, tokens=options.max_tokens)
-    agent = Agent("chat", model, toolkit, memory=Memory(options.session), approver=approver, limits=limits)
-    agent.system_prompt = options.system
+    memory, system = Memory(options.session), options.system
+    agent = Agent("chat", model, toolkit, system_prompt=system, memory=memory, approver=approver, limits=limits)
     answered = not agent.owed() or asyncio.run(_answer(agent, None, out))  # the last program ended in the middle
     while answered and (line := _read(prompt)):
         answered = not line.strip() or asyncio.run(_answer(agent, line.strip(), out))
