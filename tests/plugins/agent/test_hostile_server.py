@@ -206,8 +206,8 @@ class TestLines:
                 for piece in pieces:
                     yield piece
 
-            response = httpx2.Response(200, content=body())
-            return [line async for come in response.lines(response) for line in come]
+            sent = httpx2.Response(200, content=body())
+            return [line async for come in response.lines(sent) for line in come]
 
         whole = b"".join(pieces).decode("utf-8", "replace").split("\n")
         assert asyncio.run(read()) == (whole if whole[-1] else whole[:-1])

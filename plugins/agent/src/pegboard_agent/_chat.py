@@ -32,10 +32,10 @@ __all__ = ["run"]
 
 LONGEST_LINE = 500
 MODELS = {
-    "anthropic": "AnthropicChat",
-    "gemini": "GeminiChat",
-    "openai": "OpenAIChat",
-    "responses": "OpenAIResponses",
+    "anthropic": "_models.anthropic.AnthropicChat",
+    "gemini": "_models.gemini.GeminiChat",
+    "openai": "_models.openai.OpenAIChat",
+    "responses": "_models.responses.OpenAIResponses",
 }
 
 
@@ -82,8 +82,8 @@ def _talk(options: Namespace, toolkit: Toolkit, out: TextIO) -> bool:
         _say(f"pegboard chat: {problem}")
     _activate(toolkit, [name.strip() for names in options.group for name in names.split(",") if name.strip()])
     server = {} if options.base_url is None else {"base_url": options.base_url}
-    face: Any = import_module("pegboard_agent")  # which loads the module of this one class
-    model = getattr(face, MODELS[options.provider])(options.model, **server)
+    module, _, name = MODELS[options.provider].rpartition(".")
+    model = getattr(import_module(f"{__package__}.{module}"), name)(options.model, **server)
     prompt, approver = ("> ", _approve) if sys.stdin.isatty() else ("", None)
     limits = Limits(requests=options.max_requests, tokens=options.max_tokens)
     memory, system = Memory(options.session), options.system
