@@ -14,6 +14,7 @@ from pegboard import Command, Offer, hookimpl
 
 if TYPE_CHECKING:
     from pegboard_mcp._auth.callers import Caller
+    from pegboard_mcp._auth.oauth import OAuth
     from pegboard_mcp._client.server import McpServer
     from pegboard_mcp._server.questions import Answers
     from pegboard_mcp._server.serving import mcp_server, serve_mcp, serve_mcp_async
@@ -23,6 +24,7 @@ __all__ = [
     "Answers",
     "Caller",
     "McpServer",
+    "OAuth",
     "Settings",
     "load_mcp_config",
     "mcp_server",
@@ -37,6 +39,7 @@ _HOMES = {
     "Answers": "_server.questions",
     "Caller": "_auth.callers",
     "McpServer": "_client.server",
+    "OAuth": "_auth.oauth",
     "Settings": "_settings",
     "load_mcp_config": "_settings",
     "mcp_server": "_server.serving",

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Settings", "load_mcp_config", "offers"]
 
-_REACHED: Final = frozenset({"args", "auth", "command", "cwd", "env", "headers", "timeout", "transport", "type", "url"})
+_REACHED: Final = frozenset(
+    {"args", "auth", "command", "cwd", "env", "headers", "scopes", "timeout", "transport", "type", "url"}
+)
 _HOW: Final = frozenset({"connect_timeout", "mode"})
 _TERMS: Final = frozenset({"disable", "disabled", "enable", "group", "prefix", "presets", "rename", "secrets"})
 _KEYS: Final = _REACHED | _HOW | _TERMS
@@ -205,7 +207,9 @@ def _made(where: str, name: str, entry: Any, **options: Any) -> McpServer:
         raise SettingsError(f'{where}.type is {kind!r}; it can be "stdio", "http" or "sse"')
     if entry.get("auth") not in (None, "oauth"):
         raise SettingsError(f'{where}.auth is {entry["auth"]!r}; it can be "oauth"')
-    return McpServer.http(url, headers=headers, auth=entry.get("auth"), **options)
+    scopes = entry.get("scopes", [])
+    scopes = scopes if isinstance(scopes, str) else _texts_of(where, "scopes", scopes)
+    return McpServer.http(url, headers=headers, auth=entry.get("auth"), scopes=scopes, **options)
 
 
 def _flag(entry: Any, key: str) -> bool:

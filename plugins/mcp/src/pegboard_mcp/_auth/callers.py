@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from fnmatch import fnmatchcase
@@ -14,7 +15,7 @@ from pegboard import Session
 from pegboard_mcp._arguments import scopes
 from pegboard_mcp._wire.protocol import connection_of
 
-__all__ = ["LIFETIME", "Caller", "Callers", "Scopes", "SessionFor"]
+__all__ = ["LIFETIME", "Caller", "Callers", "Scopes", "SessionFor", "caller_of", "checked_scopes"]
 
 LIFETIME: Final = 1_800.0
 """Seconds for which the session of a caller who sends nothing more is kept."""
@@ -76,8 +77,7 @@ class Callers:
         if request is None:
             return Caller()
         headers = {name: request.headers[name] for name in self._headers if name in request.headers}
-        verified = getattr(getattr(request.scope.get("user"), "access_token", None), "caller", None)
-        return Caller(headers=headers) if verified is None else evolve(verified, headers=headers)
+        return evolve(caller_of(request.scope) or Caller(), headers=headers)
 
     def lasting(self, context: Any) -> Session | None:
         """The session that outlives the request and that its sender may change; None if there is none."""
@@ -107,17 +107,41 @@ class Callers:
         return self.base if self._session_for is None else self._session_for(caller)
 
 
+def caller_of(scope: Mapping[str, Any]) -> Caller | None:
+    """Whom the token of a request over HTTP stands for; None for a request without one."""
+    token = getattr(scope.get("user"), "access_token", None)
+    if token is None:
+        return None
+    verified: Caller | None = getattr(token, "caller", None)  # there is none where the program verifies by the SDK
+    return verified or Caller(token.subject, token.client_id, token.scopes, claims=token.claims or {})
+
+
 @final
 class Scopes:
-    """What a caller's token must have for a tool, by names and patterns."""
+    """What a caller's token must have for a tool, by names and patterns. Raises ValueError for what is no scope."""
 
     def __init__(self, needed: Mapping[str, str | Iterable[str]]) -> None:
-        self._needed = {pattern: scopes(f"scopes[{pattern!r}]", given) for pattern, given in needed.items()}
+        self._needed = {pattern: checked_scopes(f"scopes[{pattern!r}]", given) for pattern, given in needed.items()}
+        self.all = tuple(dict.fromkeys(scope for each in self._needed.values() for scope in each))
+        """The scopes of all tools."""
 
-    def missing(self, name: str, caller: Caller) -> str:
-        """A scope that the caller does not have and the tool needs; nothing where there is none."""
-        needed = (scope for pattern, scopes in self._needed.items() if fnmatchcase(name, pattern) for scope in scopes)
-        return next((scope for scope in needed if scope not in caller.scopes), "")
+    def needed(self, name: str) -> tuple[str, ...]:
+        """The scopes that a tool needs."""
+        named = (given for pattern, given in self._needed.items() if fnmatchcase(name, pattern))
+        return tuple(dict.fromkeys(scope for each in named for scope in each))
+
+    def missing(self, name: str, caller: Caller) -> tuple[str, ...]:
+        """Those of them that the caller does not have."""
+        return tuple(scope for scope in self.needed(name) if scope not in caller.scopes)
+
+
+def checked_scopes(what: str, given: str | Iterable[str]) -> tuple[str, ...]:
+    """Scopes that a header can name (RFC 6749, 3.3). Raises ValueError for any other."""
+    found = scopes(what, given)
+    for scope in found:
+        if not re.fullmatch(r"[!#-\[\]-~]+", scope):
+            raise ValueError(f"{what} holds {scope!r}, which is no scope: those are made of ASCII without blanks")
+    return found
 
 
 def _connection_state(context: Any) -> dict[str, Any] | None:

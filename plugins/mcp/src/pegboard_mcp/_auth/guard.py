@@ -6,17 +6,31 @@ import asyncio
 import hmac
 import inspect
 import ipaddress
+import json
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from functools import cache
-from typing import Any, TypeAlias, final
+from functools import cache, partial
+from typing import Any, Final, TypeAlias, final
 
 from pegboard import PegboardError
-from pegboard_mcp._auth.callers import Caller
+from pegboard_mcp._auth.callers import Caller, Scopes, caller_of, checked_scopes
 
-__all__ = ["VerifyToken", "answered", "check_address", "cross_origin", "guards", "parse_address", "security"]
+__all__ = [
+    "VerifyToken",
+    "answered",
+    "app_with_scopes",
+    "check_address",
+    "cross_origin",
+    "guards",
+    "parse_address",
+    "security",
+]
 
 Verdict: TypeAlias = "Caller | str | bool | None"
+Receive: TypeAlias = Callable[[], Awaitable[Any]]
+Send: TypeAlias = Callable[[Any], Awaitable[None]]
+MOST: Final = 4 * 1024 * 1024
+"""Bytes of a request that are looked into; the SDK takes no more."""
 VerifyToken: TypeAlias = Callable[[str], "Verdict | Awaitable[Verdict]"]
 
 
@@ -156,3 +170,126 @@ def _verified() -> Any:
         caller: Any
 
     return Verified
+
+
+def app_with_scopes(make: Callable[..., Any], scopes: Scopes, name_of: Callable[[str], str], **options: Any) -> Any:
+    """The SDK's application, `make(**options)`, whose refusals name scopes: those of all requests, and of tools.
+
+    `name_of` gives the name of the tool that a client calls by another one. Raises ValueError for what is no scope.
+    """
+    from starlette.middleware import Middleware
+
+    app, auth = make(**options), options.get("auth")
+    required = checked_scopes("required_scopes", (auth.required_scopes if auth is not None else None) or ())
+    resource, metadata = None if auth is None else auth.resource_server_url, None
+    if auth is not None and resource is not None:
+        from mcp.server.auth.routes import build_resource_metadata_url, create_protected_resource_routes
+
+        metadata = str(build_resource_metadata_url(resource))
+        # Before the SDK's own, which names only the scopes that every request needs.
+        app.router.routes[:0] = create_protected_resource_routes(
+            resource_url=resource,
+            authorization_servers=[auth.issuer_url],
+            scopes_supported=list(dict.fromkeys((*required, *scopes.all))) or None,
+        )
+    path = options.get("streamable_http_path", "/mcp")
+    # The innermost one: whom the token stands for is known there.
+    app.user_middleware.append(
+        Middleware(_Challenges, path=path, required=required, scopes=scopes, name_of=name_of, metadata=metadata)
+    )
+    return app
+
+
+@final
+class _Challenges:
+    """Refuses calls of tools whose scopes the caller lacks, and says in every refusal which scopes are needed."""
+
+    def __init__(
+        self,
+        app: Any,
+        *,
+        path: str,
+        required: tuple[str, ...],
+        scopes: Scopes,
+        name_of: Callable[[str], str],
+        metadata: str | None,
+    ) -> None:
+        self._app = app
+        self._path = path
+        self._required = required
+        self._scopes = scopes
+        self._name_of = name_of
+        self._metadata = metadata
+
+    async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
+        """As ASGI has it."""
+        if scope["type"] != "http" or scope["path"] != self._path:
+            await self._app(scope, receive, send)
+            return
+        caller, needed, name, number = caller_of(scope), self._required, "", None
+        is_unknown = caller is None and "user" in scope  # the SDK answers: there is no good token
+        if scope["method"] == "POST" and self._scopes.all and not is_unknown:
+            receive, number, name = await _called(receive)
+            of_tool = self._scopes.needed(self._name_of(name)) if name else ()
+            needed = tuple(dict.fromkeys((*needed, *of_tool)))
+        missing = [each for each in needed if each not in (caller or Caller()).scopes]
+        if missing and len(needed) > len(self._required):
+            await self._refuse(send, number, name, missing, needed)
+        else:
+            await self._app(scope, receive, partial(_named, send, needed))
+
+    async def _refuse(self, send: Send, number: Any, name: str, missing: list[str], needed: tuple[str, ...]) -> None:
+        message = f"{name} needs the scope {' '.join(missing)!r}, which the caller's token does not have"
+        fields = {
+            "error": "insufficient_scope",
+            "scope": " ".join(needed),
+            "error_description": "the token does not have the scope that the tool needs",
+            "resource_metadata": self._metadata,
+        }
+        challenge = ", ".join(f'{name}="{value}"' for name, value in fields.items() if value)
+        error = {"code": -32_600, "message": message, "data": {"error": "insufficient_scope", "scope": list(needed)}}
+        body = json.dumps({"jsonrpc": "2.0", "id": number, "error": error}).encode()
+        headers = [
+            (b"content-type", b"application/json"),
+            (b"content-length", str(len(body)).encode()),
+            (b"www-authenticate", f"Bearer {challenge}".encode()),
+        ]
+        await send({"type": "http.response.start", "status": 403, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
+
+
+async def _called(receive: Receive) -> tuple[Receive, Any, str]:
+    """What receives a request once more, with its number and the name of the tool, if that is what it calls."""
+    messages, body = [], b""
+    while len(body) <= MOST:
+        message = await receive()
+        messages.append(message)
+        body += message.get("body", b"")
+        if not message.get("more_body"):
+            break
+    left = iter(messages)
+
+    async def again() -> Any:
+        return next(left, None) or await receive()
+
+    try:
+        found = json.loads(body) if len(body) <= MOST else None
+    except ValueError:  # which the SDK says
+        found = None
+    if not isinstance(found, dict) or found.get("method") != "tools/call":
+        return again, None, ""
+    parameters = found.get("params")
+    name = parameters.get("name") if isinstance(parameters, dict) else None
+    return again, found.get("id"), name if isinstance(name, str) else ""
+
+
+async def _named(send: Send, needed: tuple[str, ...], message: Any) -> None:
+    """Send a message of the application; where it is a refusal of the SDK, with the scopes that are needed."""
+    if message["type"] == "http.response.start" and message["status"] in (401, 403) and needed:
+        scope = f', scope="{" ".join(needed)}"'.encode()
+        headers = [
+            (name, value + scope if name.lower() == b"www-authenticate" and b"scope=" not in value else value)
+            for name, value in message["headers"]
+        ]
+        message = {**message, "headers": headers}
+    await send(message)

@@ -1,184 +1,311 @@
-"""OAuth for `auth="oauth"`: a browser asks the user once, and the tokens are kept in a file of the user."""
+"""OAuth: what a program says of it, the file of a server's tokens, and the browser that asks the user."""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
+import inspect
 import json
 import os
-import socket
-import weakref
+import threading
+import time
 import webbrowser
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
 from tempfile import mkstemp
 from typing import Any, Final, final
 from urllib.parse import parse_qs, urlsplit
 
+from attrs import evolve, field, frozen
+
 from pegboard.inspection import spelled_out
+from pegboard_mcp._arguments import function, scopes
 from pegboard_mcp._wire.reasons import ConsentError
 from pegboard_mcp._wire.terminal import say
 
-__all__ = ["authorization", "token_file"]
+__all__ = ["PATIENCE", "Consent", "Door", "OAuth", "TokenFile", "authorization", "oauth", "token_file"]
 
 PATIENCE: Final = 300.0
 """Seconds that the user has to consent."""
+_PAUSE: Final = 0.05
+"""Seconds between two looks at whether the lock of a token file is free."""
 _PAGE: Final = (
     b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\nconnection: close\r\n\r\nDone. You can close this page.\n"
 )
 
 
-def authorization(url: str) -> Any:
-    """The SDK's OAuth for a server, with this machine's browser and a file for the tokens."""
-    from mcp.client.auth import OAuthClientProvider
-    from mcp.shared.auth import OAuthClientMetadata
-    from pydantic import AnyUrl
+def _function(given: Any) -> Any:
+    return function("open", given)
 
-    storage = _TokenFile(token_file(url))
-    door = _Door(storage.port)
-    metadata = OAuthClientMetadata(client_name="pegboard", redirect_uris=[AnyUrl(door.address)])
-    return OAuthClientProvider(url, metadata, storage, door.send_there, door.back)
+
+def _scopes(given: str | Iterable[str]) -> tuple[str, ...]:
+    return scopes("scopes", given)
+
+
+@final
+@frozen
+class OAuth:
+    """How the user gives access to a server: `auth=OAuth(...)`; `auth="oauth"` is the same without options.
+
+    `open(url)` shows the user the page that asks for consent, instead of this machine's browser. It may be async, and
+    may return the address that the user's browser was sent to afterwards, where that browser does not reach this
+    machine. `scopes` are asked for, beside those that the server says it needs. Raises ValueError for an option of
+    another kind.
+    """
+
+    open: Callable[[str], Any] | None = field(default=None, converter=_function, kw_only=True)
+    scopes: tuple[str, ...] = field(default=(), converter=_scopes, kw_only=True)
+
+
+def oauth(auth: Any, wanted: str | Iterable[str]) -> Any:
+    """`auth` with the scopes wanted besides. Raises ValueError for scopes that nothing would ask for."""
+    named = _scopes(wanted)
+    if isinstance(auth, OAuth) or auth == "oauth":
+        known = auth if isinstance(auth, OAuth) else OAuth()
+        return evolve(known, scopes=dict.fromkeys((*known.scopes, *named)))
+    if named:
+        raise ValueError('scopes= are asked for by OAuth: say auth="oauth", or auth=OAuth(...)')
+    return auth
+
+
+def authorization(url: str, wanted: OAuth, patience: float, note: Callable[[str], object]) -> Any:
+    """An `httpx2.Auth` for a server; each secret that it learns is given to `note`."""
+    from pegboard_mcp._auth.access import Access
+
+    return Access(url, wanted, patience, note)
 
 
 def token_file(url: str) -> Path:
-    """The file with the tokens for a server. Other users cannot read it."""
+    """Where the tokens for a server are kept; other users may not read it."""
     base = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
     return base / "pegboard" / "mcp" / f"{hashlib.sha256(url.encode()).hexdigest()[:32]}.json"
 
 
 @final
-class _TokenFile:
-    """What the SDK keeps between two programs, in a file of mode 600 that several programs may use at once.
+@frozen
+class Consent:
+    """What the user was asked last: when that ended, for which scopes, and why there is no access, if so."""
 
-    Tokens belong to the client that they were given to, so both are replaced together, in one step: there is nothing to
-    merge, and no program reads half of a file, or the tokens of one client and the name of another. Programs that begin
-    at once register a client each, with a port of its own for the browser to come back to; the last one is kept.
+    at: float
+    scopes: frozenset[str]
+    refused: str
+
+    def covers(self, scopes: Iterable[str], since: float) -> bool:
+        """Whether the user was asked for these scopes after that time."""
+        return self.at >= since and self.scopes.issuperset(scopes)
+
+
+@final
+class TokenFile:
+    """The tokens for a server and the client that they belong to, in a file of mode 600 that several programs share.
+
+    It is replaced as a whole, so that no program reads half of it. A program that refreshes tokens or asks the user
+    holds the lock, a file beside it that also says how the user answered last. The lock ends with its program.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._client: Any = self._read().get("client")
+        self._lock = path.with_suffix(".lock")
 
-    def _read(self) -> dict[str, Any]:
+    def read(self) -> dict[str, Any]:
+        """What is kept; nothing where there is no file, or a broken one: the user is asked again."""
+        return _object(self._path)
+
+    def replace(self, content: Mapping[str, Any]) -> None:
+        """Keep that instead. Raises OSError where the file cannot be written."""
+        self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        descriptor, beside = mkstemp(dir=self._path.parent, prefix=f".{self._path.stem}.")
         try:
-            found = json.loads(self._path.read_text("utf-8"))
-        except (OSError, ValueError):  # none yet, or broken: the user is asked again
-            return {}
-        return found if isinstance(found, dict) else {}
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                json.dump(content, file)
+            os.replace(beside, self._path)  # noqa: PTH105 - it is no Path
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(beside)  # noqa: PTH108 - the same
+            raise
 
-    @property
-    def port(self) -> int:
-        """The port that this client was registered with; 0 for one that is not."""
-        client = _valid("OAuthClientInformationFull", self._client)
-        addresses = client.redirect_uris if client is not None else None
-        return (urlsplit(str(addresses[0])).port or 0) if addresses else 0
+    @asynccontextmanager
+    async def alone(self, patience: float, waiting: Callable[[], AbstractContextManager[Any]]) -> AsyncIterator[None]:
+        """Hold the lock, in which others wait; `waiting()` is entered while this one does.
 
-    async def get_tokens(self) -> Any:
-        """The tokens of an earlier time, or of another program, given to this client."""
-        found = self._read()
-        return _valid("OAuthToken", found.get("tokens")) if found.get("client") == self._client else None
+        Raises `ConsentError` where it is not free within `patience` seconds.
+        """
+        self._lock.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        # A descriptor of its own: so the lock keeps threads of one program apart as well.
+        descriptor = os.open(self._lock, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            with waiting():
+                deadline = time.monotonic() + patience
+                while not _locked(descriptor):
+                    if time.monotonic() > deadline:
+                        raise ConsentError(self._taken(patience))
+                    await asyncio.sleep(_PAUSE)
+            self._note(process=os.getpid())
+            yield
+        finally:
+            _unlock(descriptor)
+            os.close(descriptor)
 
-    async def set_tokens(self, tokens: Any) -> None:
-        """Keep tokens, and the client that they were given to."""
-        content = {"client": self._client, "tokens": _dumped(tokens)}
-        await asyncio.to_thread(_replace, self._path, json.dumps(content))
+    def _taken(self, patience: float) -> str:
+        process = _object(self._lock).get("process")
+        who = f"process {process}" if isinstance(process, int) else "another program"
+        return (
+            f"{who} has been asking the user for access to the same server for {patience:g} seconds; answer in the "
+            "browser window that it opened, or end that process, and try again"
+        )
 
-    async def get_client_info(self) -> Any:
-        """What this client was registered as."""
-        return _valid("OAuthClientInformationFull", self._client)
+    def asked(self, scopes: Iterable[str], refused: str = "") -> None:
+        """Note how the user has just answered, for those that wait for the lock."""
+        self._note(at=time.time(), scopes=list(scopes), refused=refused)
 
-    async def set_client_info(self, client_info: Any) -> None:
-        """Keep what this client is registered as, until there are tokens: another program would use its port."""
-        self._client = _dumped(client_info)
-
-
-def _dumped(value: Any) -> Any:
-    return value.model_dump(mode="json", exclude_none=True)
-
-
-def _valid(name: str, value: Any) -> Any:
-    """A record of the SDK; None if it is invalid: the user is asked again."""
-    from mcp.shared import auth
-    from pydantic import ValidationError
-
-    try:
-        return None if value is None else getattr(auth, name).model_validate(value)
-    except ValidationError:
+    def consent(self) -> Consent | None:
+        """How the user answered last; None where that is not known."""
+        found = _object(self._lock)
+        at, named, refused = found.get("at"), found.get("scopes"), found.get("refused")
+        if isinstance(at, int | float) and isinstance(named, list) and isinstance(refused, str):
+            return Consent(at, frozenset(map(str, named)), refused)
         return None
 
+    def _note(self, **changes: Any) -> None:
+        self._lock.write_text(json.dumps({**_object(self._lock), **changes}), "utf-8")
 
-def _replace(path: Path, text: str) -> None:
-    """Replace a file in one step, by one of mode 600 that no other program writes."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    descriptor, beside = mkstemp(dir=path.parent, prefix=f".{path.stem}.")
+
+def _object(path: Path) -> dict[str, Any]:
     try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.replace(beside, path)  # noqa: PTH105 - it is no Path
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(beside)  # noqa: PTH108 - the same
-        raise
+        found = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _locked(descriptor: int) -> bool:
+    """Whether the lock was free, and is held now. Without POSIX locks programs are not kept apart."""
+    try:
+        import fcntl
+    except ImportError:
+        return True
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _unlock(descriptor: int) -> None:
+    with suppress(ImportError, OSError):
+        import fcntl
+
+        # Closing alone would not release it where a forked process has the descriptor as well.
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
 
 
 @final
-class _Door:
-    """Where the browser comes back to: a port of this machine, open while a human is asked."""
+class Door:
+    """Where the browser comes back to: a port of this machine, open while the user is asked."""
 
-    def __init__(self, port: int) -> None:
-        self._taken: socket.socket | None = None
-        if not port:
-            # Kept until the browser is sent there: clients register with an address before anything listens at it, and
-            # another program that begins at the same moment must not be given the same one.
-            self._taken = socket.socket()
-            weakref.finalize(self, self._taken.close)  # unless the browser is sent there
-            self._taken.bind(("127.0.0.1", 0))
-            port = self._taken.getsockname()[1]
-            # Only now, or it could be given a port that another one keeps: the next server there needs no pause.
-            self._taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        self._port = port
-        self.address = f"http://127.0.0.1:{self._port}/callback"
-        self._came: asyncio.Future[dict[str, list[str]]] | None = None
+    def __init__(self, show: Callable[[str], Any] | None) -> None:
+        self._show = show
+        self._came: asyncio.Future[dict[str, list[str]]] = asyncio.get_running_loop().create_future()
         self._server: asyncio.Server | None = None
+        self._showing: asyncio.Task[None] | None = None
 
-    async def send_there(self, address: str) -> None:
-        """Open the page that asks the human."""
-        self._came = asyncio.get_running_loop().create_future()
+    async def listen(self, port: int) -> int:
+        """Listen at that port, or at any where that is 0 or taken. Returns the port."""
         try:
-            taken, self._taken = self._taken, None
-            where: dict[str, Any] = {"sock": taken} if taken else {"host": "127.0.0.1", "port": self._port}
-            self._server = await asyncio.start_server(self._answer, **where)
-        except OSError as error:
-            raise ConsentError(
-                f"port {self._port} of this machine, to which the browser comes back, is taken: another program may "
-                "be asking the user at this moment; try again when it has its answer"
-            ) from error
-        say(f"pegboard: to let it in, open {address}")
-        await asyncio.to_thread(webbrowser.open, address)
+            self._server = await asyncio.start_server(self._answer, "127.0.0.1", port)
+        except OSError:
+            self._server = await asyncio.start_server(self._answer, "127.0.0.1", 0)
+        found: int = self._server.sockets[0].getsockname()[1]
+        return found
+
+    async def send(self, url: str) -> None:
+        """Show the page that asks the user."""
+        if self._show is None:
+            say(f"pegboard: to let it in, open {url}")
+        self._showing = asyncio.create_task(self._shown(url))
+
+    async def _shown(self, url: str) -> None:
+        show = self._show or webbrowser.open
+        try:
+            answer = show(url) if inspect.iscoroutinefunction(show) else await _in_thread(partial(show, url))
+            answer = await answer if inspect.isawaitable(answer) else answer
+        except Exception as error:  # noqa: BLE001 - the program's own function: whatever it raises ends the asking
+            # Its text may quote the address.
+            self._refuse(f"the function open= of OAuth failed with {type(error).__name__}")
+            return
+        if isinstance(answer, str) and not self._arrived(answer.strip()):
+            self._refuse(
+                "the function open= of OAuth returned a text without code= and error=: it may return the whole address "
+                "that the user's browser was sent to, or None"
+            )
+
+    def _refuse(self, why: str) -> None:
+        if not self._came.done():
+            self._came.set_exception(ConsentError(why))
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         line = (await reader.readline()).decode("latin-1").split()
         writer.write(_PAGE)
         writer.close()
-        answer = parse_qs(urlsplit(line[1]).query) if len(line) > 1 else {}
-        if self._came is not None and not self._came.done() and ("code" in answer or "error" in answer):
-            self._came.set_result(answer)
+        if len(line) > 1:
+            self._arrived(line[1])
 
-    async def back(self) -> Any:
+    def _arrived(self, url: str) -> bool:
+        """Whether that is how the browser comes back."""
+        answer = parse_qs(urlsplit(url).query)
+        if "code" not in answer and "error" not in answer:
+            return False
+        if not self._came.done():
+            self._came.set_result(answer)
+        return True
+
+    async def back(self, patience: float) -> Any:
         """What the browser comes back with. Raises `ConsentError` where that is no consent."""
         from mcp.client.auth import AuthorizationCodeResult
 
-        assert self._came is not None  # noqa: S101 - a browser comes back only after it was sent there
-        assert self._server is not None  # noqa: S101 - the same
         try:
-            answer = await asyncio.wait_for(self._came, PATIENCE)
+            answer = await asyncio.wait_for(self._came, patience)
         except TimeoutError as error:
-            raise ConsentError(f"the user did not answer within {PATIENCE:g} seconds") from error
-        finally:
-            self._server.close()
+            raise ConsentError(f"the user did not answer within {patience:g} seconds") from error
         if "code" not in answer:
             code = answer["error"][0]
             who = "the user said no" if code == "access_denied" else "the authorization server refused"
             # RFC 6749, 4.1.2.1: printable ASCII. Anything may come to this port.
             raise ConsentError(f"{who}: {spelled_out(' '.join(code[:100].split()))}")
         return AuthorizationCodeResult(**{name: answer[name][0] for name in ("code", "state", "iss") if name in answer})
+
+    def close(self) -> None:
+        """Listen no longer, and wait for nothing."""
+        if self._server is not None:
+            self._server.close()
+        if self._showing is not None:
+            self._showing.cancel()
+        if self._came.done() and not self._came.cancelled():
+            self._came.exception()  # looked at, which asyncio would complain about otherwise
+
+
+async def _in_thread(work: Callable[[], Any]) -> Any:
+    """The outcome of work that may never end, such as waiting for a line of stdin: no program waits for its thread."""
+    loop = asyncio.get_running_loop()
+    outcome: asyncio.Future[tuple[Any, Exception | None]] = loop.create_future()
+
+    def settle(result: Any, error: Exception | None) -> None:
+        if not outcome.done():
+            outcome.set_result((result, error))
+
+    def run() -> None:
+        result, error = None, None
+        try:
+            result = work()
+        except Exception as raised:  # noqa: BLE001 - raised again where it is waited for
+            error = raised
+        with suppress(RuntimeError):  # the loop has ended meanwhile
+            loop.call_soon_threadsafe(settle, result, error)
+
+    threading.Thread(target=run, name="pegboard-mcp-consent", daemon=True).start()
+    result, error = await outcome
+    if error is not None:
+        raise error
+    return result

@@ -23,7 +23,7 @@ from pegboard import (
 from pegboard_mcp._client.asking import Asking
 from pegboard_mcp._client.incoming import failure, redacted, result_of
 from pegboard_mcp._wire.protocol import WRAPPED
-from pegboard_mcp._wire.reasons import UnreachableError, reason
+from pegboard_mcp._wire.reasons import NO_ACCESS, UnreachableError, reason
 from pegboard_schemas import judged
 
 __all__ = ["UNTRUSTED", "Link", "RemoteTool", "counted", "remote_of", "remote_tool"]
@@ -113,6 +113,8 @@ class RemoteTool:
         if code == CONNECTION_CLOSED:
             message = f"the connection to {server} ended during the call; it may have run, and is not repeated"
             return self._failed("connection_lost", message)
+        if code == NO_ACCESS:
+            return self._failed("no_access", f"there is no access to {server}: {error}")
         return self._failed("protocol", f"{server} answered with an error: {reason(error)}")
 
     def _failed(self, kind: str, message: str, status: Status = Status.ERROR) -> ToolResult:

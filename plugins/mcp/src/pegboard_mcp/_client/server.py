@@ -14,6 +14,7 @@ from weakref import WeakSet
 from pegboard import Block, Redaction, Toolkit
 from pegboard.inspection import spelled_out
 from pegboard_mcp._arguments import count, http_url, seconds, text, texts, texts_by_name
+from pegboard_mcp._auth.oauth import OAuth, oauth
 from pegboard_mcp._client.asking import Asking, answer
 from pegboard_mcp._client.connection import Connection, Terms, close_all
 from pegboard_mcp._client.listing import MOST_TOOLS, Listing
@@ -29,7 +30,9 @@ __all__ = ["McpServer"]
 Mode: TypeAlias = Literal["auto", "legacy", "2026-07-28"]
 CONNECT_TIMEOUT: Final = 30.0
 CALL_TIMEOUT: Final = 120.0
-OAUTH_TIMEOUT: Final = 300.0
+OAUTH_TIMEOUT: Final = 305.0
+ASKED_SOONER: Final = 5.0
+"""Seconds by which the user has less time than a connection: so the message says what the user did not do."""
 LONGEST_PAUSE: Final = 30.0
 MOST_PROBLEMS: Final = 20
 """Problems of one list that are reported one by one."""
@@ -118,6 +121,7 @@ class McpServer:
         *,
         headers: Mapping[str, str] | None = None,
         auth: Any = None,
+        scopes: str | Iterable[str] = (),
         name: str | None = None,
         call_timeout: float | None = CALL_TIMEOUT,
         max_message: int = LONGEST,
@@ -125,12 +129,13 @@ class McpServer:
     ) -> Self:
         """A server at a URL, over streamable HTTP; `auth` is an `httpx2.Auth`, such as the SDK's OAuth providers.
 
-        With `auth="oauth"` a browser asks the human, who has five minutes; the tokens are kept in a file of the user.
+        With `auth="oauth"`, or an `OAuth`, a browser asks the user, who has five minutes unless `connect_timeout` is
+        given; the tokens are kept in a file of the user. `scopes` are asked for, beside what the server needs.
         """
-        if auth == "oauth":
-            options.setdefault("connect_timeout", OAUTH_TIMEOUT)
+        auth, patience = _asking(auth, scopes, options)
         known = texts_by_name("headers", headers, headers=True)
-        transport = Http(http_url(url), known, auth, call_timeout, longest=count("max_message", max_message))
+        longest = count("max_message", max_message)
+        transport = Http(http_url(url), known, auth, call_timeout, longest=longest, patience=patience)
         return cls(transport, name=transport.label if name is None else name, call_timeout=call_timeout, **options)
 
     @classmethod
@@ -146,8 +151,10 @@ class McpServer:
         **options: Any,
     ) -> Self:
         """A server at a URL, over HTTP with server-sent events, which only the older protocol knows."""
+        auth, patience = _asking(auth, (), options)
         known = texts_by_name("headers", headers, headers=True)
-        transport = Sse(http_url(url), known, auth, longest=count("max_message", max_message))
+        longest = count("max_message", max_message)
+        transport = Sse(http_url(url), known, auth, longest=longest, patience=patience)
         return cls(transport, name=transport.label if name is None else name, mode=mode, **options)
 
     @classmethod
@@ -385,3 +392,12 @@ class McpServer:
     def __repr__(self) -> str:
         state = "unavailable" if self._failure else "open" if self._connection else "closed"
         return f"McpServer({self.name!r}, {len(self._tools)} tools, {state})"
+
+
+def _asking(auth: Any, scopes: str | Iterable[str], options: dict[str, Any]) -> tuple[Any, float]:
+    """`auth` as transports take it, and the seconds that the user has: a little less than the connection."""
+    auth = oauth(auth, scopes)
+    if isinstance(auth, OAuth):
+        options.setdefault("connect_timeout", OAUTH_TIMEOUT)
+    whole = seconds("connect_timeout", options.get("connect_timeout", OAUTH_TIMEOUT)) or OAUTH_TIMEOUT
+    return auth, whole - min(ASKED_SOONER, whole / 10)

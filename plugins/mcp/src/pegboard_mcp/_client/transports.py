@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, TypeAlias, fin
 
 from attrs import field, frozen
 
-from pegboard_mcp._auth.oauth import authorization
+from pegboard_mcp._auth.oauth import PATIENCE, OAuth, authorization
 from pegboard_mcp._client.secrets import expanded, expanded_all, without_login
 from pegboard_mcp._wire.protocol import known_options
 from pegboard_mcp._wire.reasons import not_started
@@ -99,7 +99,7 @@ async def _started(process: Any, command: str) -> Any:
 
 @frozen
 class _AtUrl:
-    """A server at a URL. `auth` is an `httpx2.Auth`, such as the SDK's OAuth providers."""
+    """A server at a URL. `auth` is `OAuth`, or an `httpx2.Auth`, such as the SDK's OAuth providers."""
 
     quoted: ClassVar[str] = "it answered"
 
@@ -107,8 +107,10 @@ class _AtUrl:
     headers: Mapping[str, str] | None = field(default=None, repr=False)
     auth: Any = field(default=None, repr=False)
     longest: int = field(default=LONGEST, kw_only=True)
+    patience: float = field(default=PATIENCE, kw_only=True)
+    """Seconds in which the user has to agree, for OAuth."""
     authorizations: set[str] = field(factory=set, init=False, repr=False, eq=False)
-    """What was sent as authorization so far."""
+    """What was sent as authorization so far, and tokens."""
 
     @property
     def label(self) -> str:
@@ -119,7 +121,7 @@ class _AtUrl:
 @final
 @frozen
 class Http(_AtUrl):
-    """A server at a URL, over streamable HTTP. `auth` is an `httpx2.Auth`, such as the SDK's OAuth providers."""
+    """A server at a URL, over streamable HTTP."""
 
     timeout: float | None = 120.0
 
@@ -166,7 +168,9 @@ def _reached(transport: _AtUrl, tail: Tail) -> tuple[str, Any]:
     from pegboard_mcp._wire.http import client
 
     url, login = without_login(expanded(transport.url))
-    auth = authorization(url) if transport.auth == "oauth" else transport.auth
+    auth = transport.auth
+    if isinstance(auth, OAuth):
+        auth = authorization(url, auth, transport.patience, transport.authorizations.add)
     auth = httpx2.BasicAuth(*login) if login is not None and auth is None else auth
     headers = expanded_all(transport.headers)
 

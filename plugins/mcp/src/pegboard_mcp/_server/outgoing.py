@@ -20,17 +20,26 @@ from pegboard import (
 )
 from pegboard_mcp._client.remote_tool import remote_of
 from pegboard_mcp._server.promise import Promise
-from pegboard_mcp._wire.protocol import BLOCK
+from pegboard_mcp._wire.protocol import BLOCK, SCOPES
 
 __all__ = ["answer_of", "described", "error_of"]
 
 
-def described(tool: Tool, promise: Promise, version: str) -> Any:
-    """A tool in the form of that version of the protocol. Raises `PegboardError` for a tool that cannot be read."""
+def described(tool: Tool, promise: Promise, version: str, scopes: Sequence[str] = ()) -> Any:
+    """A tool in the form of that version of the protocol, with the scopes that a call of it needs.
+
+    Raises `PegboardError` for a tool that cannot be read.
+    """
     from mcp_types import Tool as Described
 
     remote = remote_of(tool)
     extra = {} if remote is None else dict(remote.extra)
+    # What a far server says of scopes is about its own callers: here that is this board.
+    meta = {key: value for key, value in extra.pop("_meta", {}).items() if key != SCOPES}
+    if scopes:
+        meta[SCOPES] = list(scopes)
+    if meta:
+        extra["_meta"] = meta
     return Described(
         name=tool.name,
         description=tool.description,

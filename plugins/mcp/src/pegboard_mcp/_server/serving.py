@@ -35,10 +35,11 @@ class Served(TypedDict, total=False):
 
     Served are the tools that say `read_only=True`; or `tools` by name or pattern and those of `groups`; or with
     `all_tools` all that are offered. `session_for(caller)` gives the session of a caller: groups, presets and
-    permissions. `scopes` are what a token must have for a tool, by name or pattern; callers without them do not see the
-    tool. `headers` are the request's that tools may read in their `Caller`. `state_keys` are the same in all workers
-    behind a balancer, 32 characters at least: the first seals what a client brings back with an answer. `read_link(uri,
-    caller)` says what a link leads to that a tool of the program gave out: text, bytes, or None. It may be async.
+    permissions. `scopes` are what a token must have for a tool, by name or pattern: a call without them is refused, and
+    the refusal says which. `headers` are the request's that tools may read in their `Caller`. `state_keys` are the same
+    in all workers behind a balancer, 32 characters at least: the first seals what a client brings back with an answer.
+    `read_link(uri, caller)` says what a link leads to that a tool of the program gave out: text, bytes, or None. It may
+    be async.
     """
 
     tools: Iterable[str] | None

@@ -13,6 +13,7 @@ from attrs import define
 from pegboard import ApprovalRequest, PegboardError, Session, Status, Tool, ToolCall
 from pegboard import ToolResult as Result
 from pegboard_mcp._auth.callers import Caller, Callers, Scopes, SessionFor
+from pegboard_mcp._auth.guard import app_with_scopes
 from pegboard_mcp._client.asking import Human, human_of_this_call
 from pegboard_mcp._client.remote_tool import remote_of
 from pegboard_mcp._server.links import Given, Links, ReadLink, not_found
@@ -77,6 +78,7 @@ class ToolServer:
             on_subscriptions_listen=ListenHandler(self._bus),
         )
         _declare(server, connections=connections)
+        server.streamable_http_app = partial(app_with_scopes, server.streamable_http_app, self._scopes, self._name_of)
         server.middleware.append(_sealing(list(state_keys), name))
         self.server = server
 
@@ -115,19 +117,23 @@ class ToolServer:
             return self._callers.base[name].parameters
         return None
 
+    def _name_of(self, name: str) -> str:
+        """The name of the tool that has this one as an alias."""
+        with suppress(PegboardError):
+            return self._callers.base[name].name
+        return name
+
     async def _list(self, context: Any, parameters: Any) -> Any:
         from mcp_types import ListToolsResult
 
-        caller = self._callers.caller(context)
-        session = self._callers.lasting(context) or self._callers.shown(caller)
+        session = self._callers.lasting(context) or self._callers.shown(self._callers.caller(context))
         offered = session.tools
         self._remember_peer(context, session, offered)
         tools = []
         for tool in offered:
-            if self._scopes.missing(tool.name, caller):
-                continue
             with suppress(PegboardError):  # its pack is broken: the other tools are served
-                tools.append(described(tool, self._promises.of(tool), context.protocol_version))
+                needed = self._scopes.needed(tool.name)
+                tools.append(described(tool, self._promises.of(tool), context.protocol_version, needed))
         return ListToolsResult(tools=tools)
 
     # Links -----------------------------------------------------------------------------------------------------
@@ -202,7 +208,9 @@ class ToolServer:
             text = "" if call.result is None else call.result.text
             raise MCPError(code=INVALID_PARAMS, message=text or f"no tool {parameters.name!r}")
         if missing := self._scopes.missing(call.name, caller):
-            return error_of(f"{call.name} needs the scope {missing!r}, which the caller's token does not have")
+            # Over HTTP it has been refused before: this is for other transports, and other names of a session's tools.
+            scope = " ".join(missing)
+            return error_of(f"{call.name} needs the scope {scope!r}, which the caller's token does not have")
         desk = Desk(context, parameters, self._used)
         progress = Progress(context, asyncio.get_running_loop())
         try:

@@ -8,10 +8,12 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final
 
-__all__ = ["BLOCK", "WRAPPED", "connection_of", "is_newer", "known_options", "own_version"]
+__all__ = ["BLOCK", "SCOPES", "WRAPPED", "connection_of", "is_newer", "known_options", "own_version"]
 
 BLOCK: Final = "pegboard/block"
 """In `_meta` of content: the kind, the name and the media type of the block that it is here, for another board."""
+SCOPES: Final = "pegboard/scopes"
+"""In `_meta` of a tool: the list of scopes that a token must have to call it."""
 WRAPPED: Final = "x-fastmcp-wrap-result"
 """In an output schema: the value is the member `result` of an object, since older clients take nothing but objects."""
 

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-__all__ = ["ConsentError", "UnreachableError", "innermost", "is_forgotten", "not_started", "reason"]
+from typing import Final
+
+__all__ = ["NO_ACCESS", "ConsentError", "UnreachableError", "innermost", "is_forgotten", "not_started", "reason"]
+
+
+NO_ACCESS: Final = -32_791
+"""The code of an error of this client: the user gives no access to what a request needs."""
 
 
 class UnreachableError(Exception):
