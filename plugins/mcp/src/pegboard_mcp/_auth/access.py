@@ -95,13 +95,13 @@ class Access(OAuthClientProvider):
             if attempt.response is not None or (self._can_refresh() and not self.context.is_token_valid()):
                 try:
                     async with (
-                        self._file.alone(self._patience, _waiting),
+                        self._file.alone(self._patience, self._left(method), _waiting),
                         aclosing(self._renewed(request, attempt)) as steps,
                     ):
                         outgoing = await _next(steps)
                         while outgoing is not None:
                             outgoing = await _next(steps, (yield outgoing))
-                except (UnreachableError, OAuthFlowError) as error:
+                except (UnreachableError, OAuthFlowError, OSError) as error:
                     if method in _OPENING:
                         raise
                     failure = reason(error)
@@ -114,6 +114,10 @@ class Access(OAuthClientProvider):
             if failure or attempt.has_asked:
                 return
 
+    def _left(self, method: Any) -> float:
+        """The seconds that the user has still; less where a connection opens, which waits no longer."""
+        return max(0.0, self._patience - (time.time() - self._opened if method in _OPENING else 0.0))
+
     def _can_refresh(self) -> bool:
         """Whether there is a refresh token, and it is known where it came from: no other place may see it."""
         return self._token_endpoint is not None and self.context.can_refresh_token()
@@ -125,6 +129,10 @@ class Access(OAuthClientProvider):
             return ""
         self._add_auth_header(request)
         return self.context.current_tokens.access_token
+
+    def _needed(self, attempt: _Attempt) -> list[str]:
+        """The scopes without which the user has to be asked."""
+        return [*self._wanted.scopes, *attempt.needed()]
 
     async def _renewed(self, request: httpx2.Request, attempt: _Attempt) -> Requests:
         """The requests after which there may be a better token. Under the lock."""
@@ -143,7 +151,7 @@ class Access(OAuthClientProvider):
             return
         attempt.has_asked = True
         last = self._file.consent()
-        if last is not None and last.covers(attempt.needed(), attempt.since):
+        if last is not None and last.covers(self._needed(attempt), attempt.since):
             if last.refused:
                 raise ConsentError(last.refused)
             return
@@ -154,17 +162,21 @@ class Access(OAuthClientProvider):
 
     async def _signed_in(self, request: httpx2.Request, attempt: _Attempt) -> Requests:
         """The requests of asking the user. Raises `ConsentError` where the user gives no access."""
-        self._door = Door(self._wanted.open)
+        self._door = Door(self._wanted.open, self._patience, self._left(_message(request).get("method")))
         try:
             challenge = await self._challenge(self._door, attempt)
             async with aclosing(super().async_auth_flow(request)) as steps:
                 await anext(steps)  # the request itself, whose refusal is known
                 outgoing = await _next(steps, challenge)
                 while outgoing is not None and outgoing is not request:
-                    outgoing = await _next(steps, (yield outgoing))
-            self._file.asked([*self._asked, *attempt.needed()])
+                    wider = self._wider(outgoing)
+                    response = yield wider or outgoing
+                    if wider is not None and response.status_code >= 400:
+                        response = yield outgoing
+                    outgoing = await _next(steps, response)
+            self._file.asked([*self._asked, *self._needed(attempt)])
         except ConsentError as error:
-            self._file.asked(attempt.needed(), str(error))
+            self._file.asked(self._needed(attempt), str(error))
             raise
         except OAuthFlowError as error:
             if isinstance(error.__cause__, ValueError):  # which quotes what was sent, tokens and all
@@ -173,13 +185,21 @@ class Access(OAuthClientProvider):
         finally:
             self._door.close()
 
+    def _wider(self, request: httpx2.Request) -> httpx2.Request | None:
+        """A registration for all scopes of the server, so that the client may ask for more later; None for no such."""
+        resource, body = self.context.protected_resource_metadata, _message(request)
+        if resource is None or not resource.scopes_supported or "redirect_uris" not in body:
+            return None
+        scopes = dict.fromkeys((*str(body.get("scope") or "").split(), *resource.scopes_supported))
+        return httpx2.Request("POST", request.url, json={**body, "scope": " ".join(scopes)})
+
     async def _challenge(self, door: Door, attempt: _Attempt) -> httpx2.Response:
         """The refusal as the SDK reads it, with all scopes to ask for, after what is kept was made to fit them."""
         assert attempt.response is not None  # noqa: S101 - the user is asked after a refusal
         context, refused = self.context, attempt.response
         kept = self._asked if attempt.steps_up or not self._is_asked() else []
         granted = context.current_tokens.scope if attempt.steps_up and context.current_tokens else None
-        asked = list(dict.fromkeys((*self._wanted.scopes, *kept, *(granted or "").split(), *attempt.needed())))
+        asked = list(dict.fromkeys((*kept, *(granted or "").split(), *self._needed(attempt))))
         if attempt.steps_up:
             context.token_expiry_time = None  # the server knows the token, whatever the clock says
         else:
@@ -207,7 +227,7 @@ class Access(OAuthClientProvider):
 
     async def _back(self) -> Any:
         assert self._door is not None  # noqa: S101 - the same
-        return await self._door.back(self._patience)
+        return await self._door.back()
 
     # What the SDK does with tokens -----------------------------------------------------------------------------
 

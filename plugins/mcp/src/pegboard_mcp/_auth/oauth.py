@@ -127,17 +127,19 @@ class TokenFile:
             raise
 
     @asynccontextmanager
-    async def alone(self, patience: float, waiting: Callable[[], AbstractContextManager[Any]]) -> AsyncIterator[None]:
-        """Hold the lock, in which others wait; `waiting()` is entered while this one does.
+    async def alone(
+        self, patience: float, left: float, waiting: Callable[[], AbstractContextManager[Any]]
+    ) -> AsyncIterator[None]:
+        """Hold the lock, so that others wait; `waiting()` is entered while this one does.
 
-        Raises `ConsentError` where it is not free within `patience` seconds.
+        Raises `ConsentError` where it is not free within the seconds that are `left` of `patience`.
         """
         self._lock.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         # A descriptor of its own: so the lock keeps threads of one program apart as well.
         descriptor = os.open(self._lock, os.O_RDWR | os.O_CREAT, 0o600)
         try:
             with waiting():
-                deadline = time.monotonic() + patience
+                deadline = time.monotonic() + left
                 while not _locked(descriptor):
                     if time.monotonic() > deadline:
                         raise ConsentError(self._taken(patience))
@@ -205,8 +207,10 @@ def _unlock(descriptor: int) -> None:
 class Door:
     """Where the browser comes back to: a port of this machine, open while the user is asked."""
 
-    def __init__(self, show: Callable[[str], Any] | None) -> None:
+    def __init__(self, show: Callable[[str], Any] | None, patience: float, left: float) -> None:
         self._show = show
+        self._patience = patience
+        self._left = left
         self._came: asyncio.Future[dict[str, list[str]]] = asyncio.get_running_loop().create_future()
         self._server: asyncio.Server | None = None
         self._showing: asyncio.Task[None] | None = None
@@ -261,14 +265,14 @@ class Door:
             self._came.set_result(answer)
         return True
 
-    async def back(self, patience: float) -> Any:
+    async def back(self) -> Any:
         """What the browser comes back with. Raises `ConsentError` where that is no consent."""
         from mcp.client.auth import AuthorizationCodeResult
 
         try:
-            answer = await asyncio.wait_for(self._came, patience)
+            answer = await asyncio.wait_for(self._came, self._left)
         except TimeoutError as error:
-            raise ConsentError(f"the user did not answer within {patience:g} seconds") from error
+            raise ConsentError(f"the user did not answer within {self._patience:g} seconds") from error
         if "code" not in answer:
             code = answer["error"][0]
             who = "the user said no" if code == "access_denied" else "the authorization server refused"
