@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import re
 import weakref
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -10,11 +11,11 @@ from typing import Any
 import httpx2
 import mcp_types as types
 import pytest
-from mcp import Client
+from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
 
 from pegboard import Injected, Session, Suspend, Toolkit, tool
-from pegboard_mcp import Answers, Caller
+from pegboard_mcp import Answers, Caller, mcp_server
 from tests.plugins.mcp.over_http import serving
 from tests.support.waiting import PATIENCE
 
@@ -74,6 +75,16 @@ async def client(url: str, mode: str, token: str | None = None, **more: Any) -> 
 
 async def names(client: Client) -> set[str]:
     return {each.name for each in (await client.list_tools(cache_mode="bypass")).tools}
+
+
+def call(name: str) -> dict[str, Any]:
+    """The message that calls a tool."""
+    return {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": name, "arguments": {}}}
+
+
+def challenge(response: httpx2.Response) -> dict[str, str]:
+    """What a refusal says of tokens."""
+    return dict(re.findall(r'\b(error|scope)="([^"]*)"', response.headers["www-authenticate"]))
 
 
 async def text(client: Client, name: str, **arguments: Any) -> str:
@@ -162,17 +173,33 @@ class TestTokens:
         run(scenario)
 
     def test_scopes_of_a_tool(self, mode: str) -> None:
+        """It is listed for every caller, with its scopes; the call of one without them is refused."""
+
         def verify(token: str) -> Caller:
-            return Caller(token, scopes=["secrets"] if token == "ada" else [])
+            return Caller(token, scopes=["secrets", "more"] if token == "ada" else ["more"])
 
         async def scenario(url: str, toolkit: Toolkit) -> None:
             async with client(url, mode, "ada") as one, client(url, mode, "bob") as other:
-                assert "secret" in await names(one)
-                assert "secret" not in await names(other)
+                for each in (one, other):
+                    tools = {tool.name: tool.meta for tool in (await each.list_tools()).tools}
+                    assert tools["secret"] == {"pegboard/scopes": ["secrets", "more"]}
+                    assert tools["whoami"] is None
                 assert await text(one, "secret") == "seen"
-                assert "needs the scope 'secrets'" in await text(other, "secret")
+                with pytest.raises(MCPError, match="secret needs the scope 'secrets'") as refused:
+                    await other.call_tool("secret", {})
+                assert refused.value.error.data == {"error": "insufficient_scope", "scope": ["secrets", "more"]}
+                assert await text(other, "whoami") == '["bob", "more"]'
 
-        run(scenario, verify_token=verify, scopes={"secr*": "secrets"})
+        run(scenario, verify_token=verify, scopes={"secr*": "secrets", "secret": ["more"]})
+
+    def test_over_a_transport_without_http(self, mode: str) -> None:
+        async def main() -> None:
+            async with Client(mcp_server(toolkit, all_tools=True, scopes={"secret": "secrets"}), mode=mode) as each:
+                assert "secret" in await names(each)
+                assert "secret needs the scope 'secrets'" in await text(each, "secret")
+
+        with board() as toolkit:
+            asyncio.run(asyncio.wait_for(main(), PATIENCE))
 
 
 class TestRequests:
@@ -197,9 +224,65 @@ class TestRequests:
             async with httpx2.AsyncClient() as http:
                 refused = await http.post(url, json={}, headers={**ACCEPT, "Authorization": "Bearer x"})
                 assert refused.status_code == 403
-                assert "insufficient_scope" in refused.headers["www-authenticate"]
+                assert challenge(refused) == {"error": "insufficient_scope", "scope": "tools"}
+                refused = await http.post(url, json={}, headers=ACCEPT)
+                assert refused.status_code == 401
+                assert challenge(refused) == {"error": "invalid_token", "scope": "tools"}
 
-        run(scenario, verify_token=lambda token: token, required_scopes=["tools"])
+        run(scenario, verify_token=lambda token: token, required_scopes=["tools"], scopes={"secret": "secrets"})
+
+    @pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
+    def test_a_call_is_refused_with_all_scopes_that_it_needs(self, version: str) -> None:
+        async def scenario(url: str, toolkit: Toolkit) -> None:
+            headers = {**ACCEPT, "Authorization": "Bearer x", "MCP-Protocol-Version": version}
+            async with httpx2.AsyncClient(headers=headers) as http:
+                refused = await http.post(url, json=call("secret"))
+                assert refused.status_code == 403
+                assert refused.headers["www-authenticate"].startswith('Bearer error="insufficient_scope", ')
+                assert challenge(refused) == {"error": "insufficient_scope", "scope": "tools read secrets"}
+                assert refused.json()["id"] == 7
+                (where,) = [part for part in refused.headers["www-authenticate"].split('"') if "well-known" in part]
+                metadata = (await http.get(where)).json()
+                assert metadata["resource"] == url
+                assert metadata["scopes_supported"] == ["tools", "read", "secrets"]
+
+        options: dict[str, Any] = {"authorization_server": "https://login.example.com", "required_scopes": ["tools"]}
+        verify = lambda token: Caller(token, scopes=["tools", "read"])  # noqa: E731 - it is short
+        run(scenario, verify_token=verify, scopes={"secret": "read secrets"}, **options)
+
+    def test_no_other_message_is_a_call(self) -> None:
+        """A pattern that fits every tool fits no request but calls; whatever else is sent reaches the SDK."""
+
+        async def scenario(url: str, toolkit: Toolkit) -> None:
+            headers = {**ACCEPT, "Authorization": "Bearer x", "Content-Type": "application/json"}
+            async with httpx2.AsyncClient(headers=headers) as http:
+                bodies = [
+                    b"",
+                    b"{",
+                    b"[]",
+                    b"7",
+                    b'{"method": "tools/call"}',
+                    b'{"method": 1, "params": {"name": "a"}}',
+                ]
+                for body in [*bodies, b'{"method": "tools/call", "params": {"name": 7}}', b"\xff", b"[" * 100_000]:
+                    assert (await http.post(url, content=body)).status_code == 400
+                assert (await http.post(url, content=b" " * 5_000_000)).status_code == 413
+                assert (await http.post(url, json={"jsonrpc": "2.0", "id": 1, "method": "ping"})).status_code != 403
+
+        run(scenario, verify_token=lambda token: token, scopes={"*": "secrets"})
+
+    def test_a_call_without_any_token(self) -> None:
+        async def scenario(url: str, toolkit: Toolkit) -> None:
+            async with httpx2.AsyncClient(headers=ACCEPT) as http:
+                refused = await http.post(url, json=call("secret"))
+                assert (refused.status_code, challenge(refused)["scope"]) == (403, "secrets")
+
+        run(scenario, scopes={"secret": "secrets"})
+
+    @pytest.mark.parametrize("scope", ['a"b', "ä", "a\\b"])
+    def test_what_is_no_scope(self, scope: str) -> None:
+        with board() as toolkit, pytest.raises(ValueError, match="which is no scope"):
+            mcp_server(toolkit, scopes={"secret": [scope]})
 
     @pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER"])
     def test_the_scheme_in_any_case(self, scheme: str) -> None:

@@ -9,8 +9,8 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
@@ -158,7 +158,7 @@ class TestConsent:
         with pytest.raises(ValueError, match='say auth="oauth"'):
             McpServer.http("https://example.com/mcp", scopes=["pay"])
         with pytest.raises(ValueError, match="open must be a function"):
-            OAuth(open="firefox")  # type: ignore[arg-type]
+            OAuth(open="firefox")
 
 
 class TestRefresh:
@@ -248,6 +248,17 @@ class TestStepUp:
             assert toolkit.call_sync("pay", {"amount": 5}).data == 5
         assert len(opened) == 3
 
+    def test_the_time_of_the_user_is_not_the_call_s(
+        self, mode: str, guarded: str, opened: list[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def slow(url: str) -> None:
+            time.sleep(2.5)
+            httpx2.get(url, follow_redirects=True)
+
+        options: dict[str, Any] = {"mode": mode, "call_timeout": 2, "auth": OAuth(open=slow)}
+        with board_of(guarded, mode=mode), board_of(guarded, **options) as toolkit:
+            assert toolkit.call_sync("pay", {"amount": 5}).data == 5
+
     def test_a_user_who_grants_less_is_asked_once(
         self, mode: str, guarded: str, authority: Authority, opened: list[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -314,7 +325,7 @@ class TestOpen:
 
 
 PROGRAM = """
-import sys, webbrowser, httpx2
+import sys, webbrowser, httpx2, mcp
 from pegboard import Toolkit
 from pegboard_mcp import McpServer
 
@@ -325,6 +336,7 @@ def browse(address):
     return httpx2.get(address, follow_redirects=True).status_code == 200
 
 webbrowser.open = browse
+print("ready", flush=True)
 sys.stdin.readline()
 with Toolkit(plugins=()) as toolkit:
     toolkit.register(McpServer.http(sys.argv[1], auth="oauth", name="far"))
@@ -336,9 +348,8 @@ several = pytest.mark.parametrize("count", [4, pytest.param(20, marks=pytest.mar
 class TestPrograms:
     @several
     def test_one_window_for_all(self, count: int, guarded: str, authority: Authority, opened: list[str]) -> None:
-        programs = [started(PROGRAM, guarded, "1") for _ in range(count)]
-        outputs = [each.result() for each in [begin(partial(ended, each)) for each in programs]]
-        assert outputs == ["[] [3]\n"] * count
+        programs = started(PROGRAM, [(guarded, "1")] * count)
+        assert [each.result() for each in programs] == ["[] [3]\n"] * count
         assert len(authority.asked) == len(authority.clients) == 1
         assert consistent(token_file(guarded))
         with board_of(guarded) as toolkit:
@@ -359,16 +370,15 @@ class TestPrograms:
             ["the MCP server 'far' cannot be reached: the user said no: access_denied"]
         ] * 4
         assert len(opened) == 1
-        for each in servers:
-            each.close()
+        for server in servers:
+            server.close()
 
     def test_refresh_tokens_that_rotate_are_used_once(
         self, guarded: str, authority: Authority, opened: list[str]
     ) -> None:
-        authority.lasts = 1
-        programs = [started(PROGRAM, guarded, "200") for _ in range(4)]
-        outputs = [each.result() for each in [begin(partial(ended, each)) for each in programs]]
-        assert outputs == [f"[] {[3] * 200}\n"] * 4
+        authority.lasts = 2
+        programs = started(PROGRAM, [(guarded, "200")] * 4)
+        assert [each.result() for each in programs] == [f"[] {[3] * 200}\n"] * 4
         assert authority.refreshed > 0
         assert authority.used_again == 0
         assert len(authority.asked) == 1
@@ -401,6 +411,7 @@ import sys
 from pathlib import Path
 from pegboard_mcp._auth.oauth import TokenFile
 
+print("ready", flush=True)
 sys.stdin.readline()
 for number in range(100):
     file, own = TokenFile(Path(sys.argv[1])), f"{sys.argv[2]}-{number}"
@@ -413,11 +424,10 @@ print("done")
 
 def test_programs_that_write_at_once_keep_what_belongs_together(tmp_path: Path) -> None:
     path = tmp_path / "state" / "far.json"
-    programs = [started(WRITER, str(path), f"p{number}") for number in range(4)]
-    outputs = [begin(partial(ended, each)) for each in programs]
-    while not all(each.done() for each in outputs):
+    programs = started(WRITER, [(str(path), f"p{number}") for number in range(4)])
+    while not all(each.done() for each in programs):
         assert consistent(path)
-    assert [each.result() for each in outputs] == ["done\n"] * 4
+    assert [each.result() for each in programs] == ["done\n"] * 4
     assert sorted(each.name for each in path.parent.iterdir()) == ["far.json"]
 
 
@@ -474,15 +484,22 @@ def lock_held(url: str) -> Iterator[Callable[[], None]]:
         loop.close()
 
 
-def started(script: str, *arguments: str) -> subprocess.Popen[str]:
-    """A program that has loaded what it needs, and waits to go on."""
-    command = [sys.executable, "-c", script, *arguments]
-    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+def started(script: str, arguments: Sequence[tuple[str, ...]]) -> list[Future[str]]:
+    """What programs print that begin at once, after each has loaded what it needs."""
+    pipe = subprocess.PIPE
+    programs = [
+        subprocess.Popen([sys.executable, "-c", script, *each], stdin=pipe, stdout=pipe, stderr=pipe, text=True)
+        for each in arguments
+    ]
+    for program in programs:
+        assert program.stdout is not None
+        assert program.stdout.readline() == "ready\n"
+    return [begin(partial(ended, program)) for program in programs]
 
 
 def ended(program: subprocess.Popen[str]) -> str:
     """What a program prints from now on."""
-    out, err = program.communicate("go\n", timeout=PATIENCE)
+    out, err = program.communicate("go\n", timeout=2 * PATIENCE)
     assert program.returncode == 0, err
     return out
 

@@ -36,6 +36,10 @@ _CALLS: Final = frozenset({"initialize", "prompts/get", "resources/read", "serve
 """Requests that a caller waits for. For others the user is asked once in a connection."""
 
 
+REFRESHES: Final = 2
+"""How often a token is refreshed for one request: on a slow connection one may end before it arrives."""
+
+
 @define
 class _Attempt:
     """What was tried for one request."""
@@ -46,7 +50,7 @@ class _Attempt:
     """The access token that it was sent with."""
     response: httpx2.Response | None = None
     """How it was refused."""
-    has_refreshed: bool = False
+    refreshed: int = 0
     has_asked: bool = False
 
     @property
@@ -141,8 +145,8 @@ class Access(OAuthClientProvider):
         tokens = self.context.current_tokens
         if tokens is not None and tokens.access_token != attempt.sent and self.context.is_token_valid():
             return  # another call, or another program, has got it meanwhile
-        if not attempt.steps_up and not attempt.has_refreshed and self._can_refresh():
-            attempt.has_refreshed = True
+        if not attempt.steps_up and attempt.refreshed < REFRESHES and self._can_refresh():
+            attempt.refreshed += 1
             answer = yield await self._refresh_token()
             if await self._handle_refresh_response(answer):
                 return

@@ -274,7 +274,7 @@ async def _called(receive: Receive) -> tuple[Receive, Any, str]:
 
     try:
         found = json.loads(body) if len(body) <= MOST else None
-    except ValueError:  # which the SDK says
+    except (RecursionError, ValueError):  # which the SDK says
         found = None
     if not isinstance(found, dict) or found.get("method") != "tools/call":
         return again, None, ""
