@@ -248,9 +248,7 @@ class TestStepUp:
             assert toolkit.call_sync("pay", {"amount": 5}).data == 5
         assert len(opened) == 3
 
-    def test_the_time_of_the_user_is_not_the_call_s(
-        self, mode: str, guarded: str, opened: list[str], monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_the_time_of_the_user_is_not_the_call_s(self, mode: str, guarded: str, opened: list[str]) -> None:
         def slow(url: str) -> None:
             time.sleep(2.5)
             httpx2.get(url, follow_redirects=True)

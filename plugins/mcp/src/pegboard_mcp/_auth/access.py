@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias, TypeVar, final
 from urllib.parse import urlsplit
 
 import httpx2
-from attrs import define
+from attrs import define, field
 from mcp.client.auth import OAuthClientProvider, OAuthFlowError, oauth2
 from mcp.client.auth.utils import (
     extract_field_from_www_auth,
@@ -46,7 +46,7 @@ class _Attempt:
 
     since: float
     """An answer of the user after that time counts for it."""
-    sent: str = ""
+    sent: str = field(default="", repr=False)
     """The access token that it was sent with."""
     response: httpx2.Response | None = None
     """How it was refused."""
@@ -120,7 +120,8 @@ class Access(OAuthClientProvider):
 
     def _left(self, method: Any) -> float:
         """The seconds that the user has still; less where a connection opens, which waits no longer."""
-        return max(0.0, self._patience - (time.time() - self._opened if method in _OPENING else 0.0))
+        is_opening = method is not None and method in _OPENING  # a stream opens later, too
+        return max(0.0, self._patience - (time.time() - self._opened if is_opening else 0.0))
 
     def _can_refresh(self) -> bool:
         """Whether there is a refresh token, and it is known where it came from: no other place may see it."""

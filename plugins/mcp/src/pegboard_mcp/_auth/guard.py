@@ -223,7 +223,7 @@ class _Challenges:
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
         """As ASGI has it."""
-        if scope["type"] != "http" or scope["path"] != self._path:
+        if scope["type"] != "http" or scope["path"].removeprefix(scope.get("root_path", "")) != self._path:
             await self._app(scope, receive, send)
             return
         caller, needed, name, number = caller_of(scope), self._required, "", None
