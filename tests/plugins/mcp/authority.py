@@ -20,6 +20,7 @@ from mcp.server.auth.provider import (
 from mcp.server.auth.settings import AuthSettings, ClientRegistrationOptions
 from mcp.shared.auth import OAuthToken
 from pydantic import AnyHttpUrl
+from starlette.responses import PlainTextResponse
 
 from pegboard import Toolkit, tool
 from pegboard_mcp import mcp_server
@@ -79,8 +80,6 @@ class Authority:
         return self._issued(client.client_id, code.scopes)
 
     async def load_refresh_token(self, client: Any, refresh_token: str) -> RefreshToken | None:
-        if self.is_broken:
-            raise RuntimeError("broken")
         known = self.refresh_tokens.get(refresh_token)
         self.used_again += known is None and refresh_token in self.given
         return known
@@ -103,7 +102,7 @@ class Authority:
 
 
 @contextmanager
-def guarded_board(authority: Any, **options: Any) -> Iterator[str]:
+def guarded_board(authority: Any) -> Iterator[str]:
     """The URL of a board with `add`, and with `pay` and `refund`, which need the scopes of their names."""
 
     @tool(read_only=True)
@@ -131,13 +130,18 @@ def guarded_board(authority: Any, **options: Any) -> Iterator[str]:
             required_scopes=["basic"],
             validate_token_resource=False,
         )
-        app = mcp_server(
-            toolkit, all_tools=True, scopes={"pay": "pay", "refund": "refund"}, **options
-        ).streamable_http_app(
+        app = mcp_server(toolkit, all_tools=True, scopes={"pay": "pay", "refund": "refund"}).streamable_http_app(
             auth=settings, auth_server_provider=authority, token_verifier=ProviderTokenVerifier(authority)
         )
+
+        async def served(scope: Any, receive: Any, send: Any) -> None:
+            if authority.is_broken and scope.get("path") == "/token":
+                await PlainTextResponse("broken", 503)(scope, receive, send)
+            else:
+                await app(scope, receive, send)
+
         # Another loop than asyncio's would become the policy of all tests after this one, in older releases.
-        config = uvicorn.Config(app, log_level="critical", lifespan="on", ws="none", loop="asyncio")
+        config = uvicorn.Config(served, log_level="critical", lifespan="on", ws="none", loop="asyncio")
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()

@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 
 import httpx2
 import pytest
+from mcp.client.auth import oauth2
 
 from pegboard import SettingsError, Toolkit
 from pegboard_mcp import McpServer, OAuth
@@ -133,7 +134,7 @@ class TestConsent:
     def test_scopes_are_asked_for(self, guarded: str, authority: Authority, opened: list[str]) -> None:
         with board_of(guarded, scopes=["pay"]) as toolkit:
             assert toolkit.call_sync("pay", {"amount": 5}).data == 5
-        with board_of(guarded, auth=OAuth(scopes="refund")) as toolkit:  # nobody was asked for this one yet
+        with board_of(guarded, auth=OAuth(scopes="refund")) as toolkit:  # the user was not asked for this one yet
             assert toolkit.call_sync("refund", {"amount": 5}).data == -5
         with board_of(guarded, auth=OAuth(scopes="refund"), scopes="pay") as toolkit:
             assert add(toolkit) == 3
@@ -204,7 +205,7 @@ class TestRefresh:
             authority.tokens.clear()
             authority.is_broken = True
             message = toolkit.call_sync("add", {"a": 1, "b": 2}).text
-            assert "the token could not be refreshed: HTTP 500; try again later" in message
+            assert "the token could not be refreshed: HTTP 503; try again later" in message
             authority.is_broken = False
             assert add(toolkit) == 3
         assert len(opened) == 1
@@ -248,6 +249,7 @@ class TestStepUp:
             assert toolkit.call_sync("pay", {"amount": 5}).data == 5
         assert len(opened) == 3
 
+    @pytest.mark.skipif(not hasattr(oauth2, "waiting_on_a_person"), reason="this release of the SDK stops no clock")
     def test_the_time_of_the_user_is_not_the_call_s(self, mode: str, guarded: str, opened: list[str]) -> None:
         def slow(url: str) -> None:
             time.sleep(2.5)

@@ -25,7 +25,7 @@ from pegboard_mcp._arguments import function, scopes
 from pegboard_mcp._wire.reasons import ConsentError
 from pegboard_mcp._wire.terminal import say
 
-__all__ = ["PATIENCE", "Consent", "Door", "OAuth", "TokenFile", "authorization", "oauth", "token_file"]
+__all__ = ["PATIENCE", "Consent", "Door", "OAuth", "TokenFile", "oauth", "token_file"]
 
 PATIENCE: Final = 300.0
 """Seconds that the user has to consent."""
@@ -68,13 +68,6 @@ def oauth(auth: Any, wanted: str | Iterable[str]) -> Any:
     if named:
         raise ValueError('scopes= are asked for by OAuth: say auth="oauth", or auth=OAuth(...)')
     return auth
-
-
-def authorization(url: str, wanted: OAuth, patience: float, note: Callable[[str], object]) -> Any:
-    """An `httpx2.Auth` for a server; each secret that it learns is given to `note`."""
-    from pegboard_mcp._auth.access import Access
-
-    return Access(url, wanted, patience, note)
 
 
 def token_file(url: str) -> Path:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, TypeAlias, fin
 
 from attrs import field, frozen
 
-from pegboard_mcp._auth.oauth import PATIENCE, OAuth, authorization
+from pegboard_mcp._auth.oauth import PATIENCE, OAuth
 from pegboard_mcp._client.secrets import expanded, expanded_all, without_login
 from pegboard_mcp._wire.protocol import known_options
 from pegboard_mcp._wire.reasons import not_started
@@ -170,7 +170,9 @@ def _reached(transport: _AtUrl, tail: Tail) -> tuple[str, Any]:
     url, login = without_login(expanded(transport.url))
     auth = transport.auth
     if isinstance(auth, OAuth):
-        auth = authorization(url, auth, transport.patience, transport.authorizations.add)
+        from pegboard_mcp._auth.access import Access
+
+        auth = Access(url, auth, transport.patience, transport.authorizations.add)
     auth = httpx2.BasicAuth(*login) if login is not None and auth is None else auth
     headers = expanded_all(transport.headers)
 
