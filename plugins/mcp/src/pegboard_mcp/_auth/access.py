@@ -80,7 +80,7 @@ class Access(OAuthClientProvider):
         self._patience = patience
         self._note = note
         self._opened = time.time()
-        self._asked: list[str] = []
+        self._requested: list[str] = []
         self._token_endpoint: str | None = None
         self._door: Door | None = None
 
@@ -179,9 +179,9 @@ class Access(OAuthClientProvider):
                     if wider is not None and response.status_code >= 400:
                         response = yield outgoing
                     outgoing = await _next(steps, response)
-            self._file.asked([*self._asked, *self._needed(attempt)])
+            self._file.note_answer([*self._requested, *self._needed(attempt)])
         except ConsentError as error:
-            self._file.asked(self._needed(attempt), str(error))
+            self._file.note_answer(self._needed(attempt), str(error))
             raise
         except OAuthFlowError as error:
             if isinstance(error.__cause__, ValueError):  # which quotes what was sent, tokens and all
@@ -202,9 +202,9 @@ class Access(OAuthClientProvider):
         """The refusal as the SDK reads it, with all scopes to ask for, after what is kept was made to fit them."""
         assert attempt.response is not None  # noqa: S101 - the user is asked after a refusal
         context, refused = self.context, attempt.response
-        kept = self._asked if attempt.steps_up or not self._is_asked() else []
+        kept = self._requested if attempt.steps_up or not self._covers_wanted() else []
         granted = context.current_tokens.scope if attempt.steps_up and context.current_tokens else None
-        asked = list(dict.fromkeys((*kept, *(granted or "").split(), *self._needed(attempt))))
+        requested = list(dict.fromkeys((*kept, *(granted or "").split(), *self._needed(attempt))))
         if attempt.steps_up:
             context.token_expiry_time = None  # the server knows the token, whatever the clock says
         else:
@@ -213,12 +213,12 @@ class Access(OAuthClientProvider):
         known = client.redirect_uris if client is not None else None
         port = (urlsplit(str(known[0])).port or 0) if known else 0
         found = await door.listen(port)
-        if client is not None and (found != port or not _is_registered(client, asked)):
+        if client is not None and (found != port or not _is_registered(client, requested)):
             context.client_info = None  # it is registered anew
         context.client_metadata.redirect_uris = [AnyUrl(f"http://127.0.0.1:{found}/callback")]
         fields = {
             "error": "insufficient_scope" if attempt.steps_up else None,
-            "scope": " ".join(asked),
+            "scope": " ".join(requested),
             "resource_metadata": extract_resource_metadata_from_www_auth(refused),
         }
         challenge = ", ".join(f'{name}="{value}"' for name, value in fields.items() if value)
@@ -227,7 +227,7 @@ class Access(OAuthClientProvider):
 
     async def _send(self, url: str) -> None:
         assert self._door is not None  # noqa: S101 - the user is asked at an open door
-        self._asked = (self.context.client_metadata.scope or "").split()
+        self._requested = (self.context.client_metadata.scope or "").split()
         await self._door.send(url)
 
     async def _back(self) -> Any:
@@ -241,19 +241,19 @@ class Access(OAuthClientProvider):
         found, context = self._file.read(), self.context
         context.client_info = _valid(OAuthClientInformationFull, found.get("client"))
         context.current_tokens = tokens = _valid(OAuthToken, found.get("tokens"))
-        ends, endpoint, asked = found.get("expires_at"), found.get("token_endpoint"), found.get("scopes")
+        ends, endpoint, scopes = found.get("expires_at"), found.get("token_endpoint"), found.get("scopes")
         context.token_expiry_time = float(ends) if isinstance(ends, int | float) else None
         self._token_endpoint = endpoint if isinstance(endpoint, str) else None
         granted = (tokens.scope or "").split() if tokens is not None else []
-        self._asked = [each for each in asked if isinstance(each, str)] if isinstance(asked, list) else granted
+        self._requested = [each for each in scopes if isinstance(each, str)] if isinstance(scopes, list) else granted
         self._noted(found.get("client"), found.get("tokens"))
-        if not self._is_asked():
+        if not self._covers_wanted():
             context.clear_tokens()
         self._initialized = True
 
-    def _is_asked(self) -> bool:
+    def _covers_wanted(self) -> bool:
         """Whether the user was asked for all scopes that are wanted."""
-        return set(self._asked).issuperset(self._wanted.scopes)
+        return set(self._requested).issuperset(self._wanted.scopes)
 
     async def _refresh_token(self) -> httpx2.Request:
         """The request of the SDK, sent to where the tokens came from: that is known before anything is discovered."""
@@ -315,7 +315,7 @@ class Access(OAuthClientProvider):
             "tokens": _dumped(tokens),
             "expires_at": self.context.token_expiry_time,
             "token_endpoint": self._token_endpoint,
-            "scopes": self._asked,
+            "scopes": self._requested,
         }
         await asyncio.to_thread(self._file.replace, content)
 

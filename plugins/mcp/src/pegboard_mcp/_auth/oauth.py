@@ -151,7 +151,7 @@ class TokenFile:
             "browser window that it opened, or end that process, and try again"
         )
 
-    def asked(self, scopes: Iterable[str], refused: str = "") -> None:
+    def note_answer(self, scopes: Iterable[str], refused: str = "") -> None:
         """Note how the user has just answered, for those that wait for the lock."""
         self._note(at=time.time(), scopes=list(scopes), refused=refused)
 
