@@ -1,4 +1,4 @@
-"""The formats of model providers, as plain functions over dicts: definitions, calls, results. No SDK is imported."""
+"""The formats of model providers as plain functions over dicts: definitions, calls, results. No SDK is imported."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ __all__ = ["Loss", "provide_dialects", "write_schema"]
 
 
 def write_schema(schema: Mapping[str, Any], dialect: str) -> dict[str, Any]:
-    """A JSON Schema in another dialect of schemas: `tool.json_schema(dialect="openapi-3.0")`.
+    """A JSON Schema in another dialect of schemas, for `tool.json_schema(dialect="openapi-3.0")`.
 
-    Its `$defs` become `components`, which belong to the root of the document that the schema is put into.
+    Its `$defs` become `components`, which belong at the root of the document that takes the schema.
 
     Raises ValueError for another dialect than `openapi-3.0`, which is the only one.
     """

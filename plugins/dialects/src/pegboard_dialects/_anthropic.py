@@ -55,7 +55,7 @@ SEARCH: Final = {"type": "tool_search_tool_bm25_20251119", "name": "tool_search_
 
 
 def tools(tools: Iterable[Tool], *, strict: bool = False) -> list[dict[str, Any]]:
-    """Tool definitions. Deferred ones come with Anthropic's own search for them, unless one of the board found them."""
+    """Tool definitions. Anthropic's search comes with deferred ones, unless Pegboard's own search is offered."""
     return _listed(PROVIDER.definitions(tools, strict))
 
 
@@ -63,7 +63,7 @@ def _listed(definitions: Sequence[Definition]) -> list[dict[str, Any]]:
     deferring = not searches(each.tool for each in definitions)
     found = [_definition(each, deferring) for each in definitions]
     first = next((place for place, each in enumerate(found) if "defer_loading" in each), None)
-    # The search stands behind the first of them, where what comes later does not move it.
+    # The search follows the first of them: there it keeps its place when definitions are added.
     return found if first is None else [*found[: first + 1], dict(SEARCH), *found[first + 1 :]]
 
 
@@ -81,7 +81,7 @@ def _definition(each: Definition, deferring: bool) -> dict[str, Any]:
 
 
 def lint(tools: Iterable[Tool], *, strict: bool = False) -> list[Loss]:
-    """What the definitions do not carry."""
+    """The losses: what the definitions do not carry."""
     return PROVIDER.lint(tools, strict=strict)
 
 
@@ -95,7 +95,7 @@ class Content:
         self._reason = UNFINISHED
 
     def add(self, event: Mapping[str, Any]) -> None:
-        """Take in an event."""
+        """Add an event."""
         kind, index = event.get("type"), number_in(event, "index")
         if kind == "content_block_start":
             self._blocks[index] = dict(object_in(event, "content_block"))
@@ -118,12 +118,12 @@ class Content:
 
     @property
     def response(self) -> dict[str, Any]:
-        """The message so far; input that is no JSON object is text."""
+        """The message so far; input that is not a JSON object is text."""
         return {"role": "assistant", "content": self._content, "stop_reason": self._reason}
 
     @property
     def messages(self) -> list[dict[str, Any]]:
-        """The message, to append to the conversation; none if there is nothing in it."""
+        """The message, to append to the conversation; an empty list if the message is empty."""
         content = [_sent_back(block) for block in self._content if not _is_blank(block)]
         return [{"role": "assistant", "content": content}] if content else []
 
@@ -132,7 +132,7 @@ class Content:
         return [{**block, **self._input(index, block)} for index, block in sorted(self._blocks.items())]
 
     def _input(self, index: int, block: Mapping[str, Any]) -> dict[str, Any]:
-        """The input that came in pieces; of a call that goes on as text, though nothing of it may be there yet."""
+        """The input that came in pieces. That of an unfinished call is text, which may be empty."""
         text = self._inputs.get(index, "")
         if index not in self._ended and block.get("type") == "tool_use" and not block.get("input"):
             value = decoded(text)
@@ -152,18 +152,18 @@ def collector(read: Callable[[Any], list[ToolCall]]) -> Collector:
 
 
 def _is_blank(block: Mapping[str, Any]) -> bool:
-    """Whether it is a text of nothing, which no request may hold."""
+    """Whether the block is an empty text, which a request may not hold."""
     return block.get("type") == "text" and not text_in(block, "text").strip()
 
 
 def _sent_back(block: Mapping[str, Any]) -> dict[str, Any]:
-    """A block as a request takes it: the input of a call has to be an object."""
+    """A block as a request takes it: the input of a call must be an object."""
     kept = {name: value for name, value in block.items() if value is not None}
     return {**kept, "input": {"INVALID_JSON": kept["input"]}} if isinstance(kept.get("input"), str) else kept
 
 
 def calls(response: Any, *, tools: Sequence[Tool] = ()) -> list[ToolCall]:
-    """The calls among the blocks of a message; those of server tools are the provider's own."""
+    """The calls among the blocks of a message. The provider runs those of server tools: they are left out."""
     blocks, reason = _blocks_of(response)
     found = [block for block in blocks if block.get("type") == "tool_use"]
     return [
@@ -179,7 +179,7 @@ def _meta(block: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _blocks_of(response: Any) -> tuple[list[Mapping[str, Any]], str]:
-    """The blocks in whatever was handed over, and why the message ended, where that is known."""
+    """The blocks of a response in any form, and why the message ended; an empty text if that is not known."""
     found = several(response)
     plain: Any = as_plain(response) if found is None else None
     if found is None and not (isinstance(plain, Mapping) and plain.keys() & {"content", "type"}):
@@ -193,7 +193,7 @@ def _blocks_of(response: Any) -> tuple[list[Mapping[str, Any]], str]:
 
 
 def results(results: Iterable[ToolResult], *, meta: Mapping[str, Mapping[str, Any]] | None = None) -> list[Any]:
-    """One message of the user's with a block for each result; none for no results."""
+    """One message of the user with a block for each result; an empty list if there are no results."""
     blocks = [
         {
             "type": "tool_result",
@@ -236,7 +236,7 @@ def _source(block: Media) -> dict[str, Any]:
 
 
 def tool_choice(choice: str | Sequence[str], *, tools: Sequence[Tool] = ()) -> Any:
-    """The choice as a request holds it. Raises `PegboardError` for some of the tools: the provider has no form."""
+    """The choice as a request holds it. Raises `PegboardError` for a subset of the tools: the provider has no form."""
     return _written(wanted(choice, [tool.name for tool in tools]))
 
 
@@ -257,9 +257,9 @@ def request(
     parallel: bool | None = None,
     cache: bool = True,
 ) -> dict[str, Any]:
-    """Definitions and choice, which says too that one call is made at a time.
+    """Definitions and choice. The choice also limits the model to one call at a time.
 
-    Two marks for the cache: behind what was listed first, which seldom changes, and behind all.
+    There are two marks for the cache: after the definitions that were listed first, which seldom change, and after all.
     """
     listed = _listed(PROVIDER.definitions(tools, strict))
     chosen = _written(wanted(choice, [each["name"] for each in listed]))

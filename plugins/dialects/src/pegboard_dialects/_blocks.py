@@ -1,4 +1,4 @@
-"""Content blocks as providers take them, and the text that stands for what one does not take."""
+"""Content blocks as providers take them, and the text that replaces a block that a provider does not take."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ __all__ = [
 ]
 
 Media: TypeAlias = ImageBlock | AudioBlock | VideoBlock | FileBlock
-"""Blocks that carry bytes, or a URL of them."""
+"""Blocks that hold bytes, or their URL."""
 
 PICTURES: Final = frozenset({"image/gif", "image/jpeg", "image/png", "image/webp"})
-"""The images that every provider that takes images takes."""
+"""Types of images that all providers with image input take."""
 
 NOTHING: Final = "(no output)"
 LONGEST_TEXT: Final = 100_000
-"""Characters of base64 that a text file may have to be told as text."""
+"""Characters of base64 up to which a text file is sent as text."""
 _TEXT: Final = re.compile(r"text/.+|application/(json|xml|yaml|toml)")
 UNKNOWN: Final = "application/octet-stream"
 _MAGIC: Final = (
@@ -46,14 +46,14 @@ _USUAL: Final = {ImageBlock: "image/png", AudioBlock: "audio/wav", VideoBlock: "
 
 
 def content_of(result: ToolResult) -> list[Block]:
-    """The blocks that the model is to see, without empty text."""
+    """The blocks for the model, without empty texts."""
     return [block for block in result.content if not isinstance(block, TextBlock) or block.text]
 
 
 def media_type_of(block: Media) -> str:
-    """The media type that a block says, else what its URL or its first bytes say, else the usual one of its kind.
+    """The media type that a block names, else that of its URL or its first bytes, else the usual one of its kind.
 
-    The bytes of an image are believed rather than its block: providers refuse the whole conversation over a false type.
+    For an image the bytes count, not the block: providers refuse the whole conversation because of a wrong type.
     """
     shown = _by_its_bytes(block)
     if isinstance(block, ImageBlock) and shown in PICTURES:
@@ -72,19 +72,19 @@ def _by_its_bytes(block: Media) -> str | None:
 
 
 def is_picture(block: Block, types: Container[str] = PICTURES) -> TypeGuard[ImageBlock]:
-    """Whether a block is an image of one of these types, or one behind a URL, of whatever type it says it is."""
+    """Whether a block is an image of one of these types, or an image with a URL, of any type."""
     if not isinstance(block, ImageBlock):
         return False
     return media_type_of(block) in types or (block.data is None and not block.media_type)
 
 
 def data_url(block: Media) -> str:
-    """Where a block's bytes are: its URL, or its data in one."""
+    """The URL of a block, or a `data:` URL with its bytes."""
     return block.url or f"data:{media_type_of(block)};base64,{block.data}"
 
 
 def as_text(block: Block, unless: str = "") -> str:
-    """A block in words: its text or data, else what it is and where, and why it is not shown (`unless`)."""
+    """A block as text: its text or data, else its kind, its place, and why it is not shown (`unless`)."""
     if isinstance(block, DataBlock):
         return json.dumps(block.data, ensure_ascii=False)
     if isinstance(block, LinkBlock):
@@ -96,7 +96,7 @@ def as_text(block: Block, unless: str = "") -> str:
 
 
 def file_text(block: Media) -> str | None:
-    """What a text file says; None for any other, and for one that is too long to be told."""
+    """The content of a text file; None for any other file, and for one that is too long to send."""
     if not isinstance(block, FileBlock) or block.data is None or not _TEXT.fullmatch(media_type_of(block)):
         return None
     try:
@@ -106,7 +106,7 @@ def file_text(block: Media) -> str | None:
 
 
 def _stated(block: Media, reason: str) -> str:
-    """What would otherwise be lost without a word."""
+    """A sentence about a block that is left out."""
     named = f" {block.name}" if isinstance(block, FileBlock) and block.name else ""
     if block.url is not None:
         return f"[{block.kind}{named}: {block.url}]"
@@ -115,5 +115,5 @@ def _stated(block: Media, reason: str) -> str:
 
 
 def text_of(result: ToolResult, unless: str) -> str:
-    """A result for a provider that takes text alone; never empty."""
+    """A result for a provider that takes only text; never empty."""
     return "\n".join(as_text(block, unless) for block in content_of(result)) or NOTHING

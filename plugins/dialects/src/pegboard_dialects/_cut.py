@@ -1,7 +1,7 @@
-"""Calls that were cut: the response ended before they were whole, and nothing in them says so.
+"""Calls that were cut: the response ended before they were complete, and the calls do not show it.
 
-Models write one call after the other, so that it is the last one that an early end cuts. Servers send what there was of
-it as an empty object, as text that ends somewhere, or as an object that they have closed themselves.
+Models write one call after the other, so an early end cuts the last one. Servers send the part that they have as an
+empty object, as text that breaks off, or as an object that they have closed themselves.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pegboard import Fault, Status, ToolCall, ToolResult
 __all__ = ["BROKEN_OFF", "LENGTH", "STOPPED", "UNFINISHED", "refuse", "why_cut"]
 
 UNFINISHED: Final = "unfinished"
-"""Stands for the reason why a stream ended whose end has not come."""
+"""The reason for a stream whose end has not come."""
 
 LENGTH: Final = "the response reached its limit of tokens before this call was complete"
 STOPPED: Final = "the provider ended the response before this call was complete"
@@ -23,9 +23,9 @@ BROKEN_OFF: Final = "the response broke off before this call was complete"
 
 
 def why_cut(reason: str, reasons: Mapping[str, str], arguments: Any, *, last: bool) -> str:
-    """Why a call is not whole, for the model; empty for one that is.
+    """Why a call is not complete, as a text for the model; empty for a complete call.
 
-    `reason` is why the provider ended the response, `reasons` are those that cut its `last` call, with what they mean.
+    `reason` is why the provider ended the response. `reasons` are those that cut its `last` call, with their meaning.
     """
     if last and reason in reasons:
         return reasons[reason]
@@ -33,7 +33,7 @@ def why_cut(reason: str, reasons: Mapping[str, str], arguments: Any, *, last: bo
 
 
 def _is_open(arguments: Any) -> bool:
-    """Whether this is the beginning of arguments, as text: JSON says by itself where an object ends."""
+    """Whether this is only the beginning of arguments, as text: the end of a JSON object can be read from the text."""
     if not isinstance(arguments, str):
         return arguments is None
     try:

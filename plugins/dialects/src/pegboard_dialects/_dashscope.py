@@ -1,4 +1,4 @@
-"""DashScope: Qwen's models by Alibaba's own protocol. Its compatible mode speaks `openai`."""
+"""DashScope: Qwen's models by Alibaba's own protocol. For its compatible mode there is `openai`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def tools(tools: Iterable[Any]) -> list[dict[str, Any]]:
 
 
 def _choice_of(chunk: Mapping[str, Any]) -> Choice:
-    """What a chunk adds: here it is called a message, and of a multimodal model its content are parts."""
+    """What a chunk adds. DashScope calls it a message; the content of a multimodal model consists of parts."""
     choice = first_object(object_in(chunk, "output"), "choices")
     added, reason = object_in(choice, "message"), text_in(choice, "finish_reason")
     if isinstance(added.get("content"), list):
@@ -46,8 +46,8 @@ def _choice_of(chunk: Mapping[str, Any]) -> Choice:
 _GOES_ON: Final = "null"  # as text
 
 
-class _Said(Message):
-    """The same, with a content that is always text."""
+class _TextMessage(Message):
+    """A message whose content is always text."""
 
     @property
     def messages(self) -> list[dict[str, Any]]:
@@ -56,14 +56,14 @@ class _Said(Message):
 
 def collector(read: Callable[[Any], list[ToolCall]]) -> Collector:
     """Collects the chunks of a streamed generation, made with `incremental_output=True`."""
-    return Collector(read, _Said(_choice_of))
+    return Collector(read, _TextMessage(_choice_of))
 
 
 def calls(response: Any, *, tools: Sequence[Any] = ()) -> list[ToolCall]:
     """The calls in a response, a message or chunks."""
     found = several(response)
     if found is not None and any("output" in each for each in found):
-        return _openai.calls(assembled(found, _Said(_choice_of)), tools=tools)
+        return _openai.calls(assembled(found, _TextMessage(_choice_of)), tools=tools)
     plain = as_plain(response) if found is None else found
     if isinstance(plain, Mapping) and isinstance(plain.get("output"), Mapping):
         message, reason = _choice_of(plain)
@@ -91,7 +91,7 @@ def results(results: Iterable[ToolResult]) -> list[dict[str, Any]]:
 
 
 def tool_choice(choice: str | Sequence[str], *, tools: Sequence[Any] = ()) -> Any:
-    """The choice as a request holds it. Raises `PegboardError` for some of the tools: the provider has no form."""
+    """The choice as a request holds it. Raises `PegboardError` for a subset of the tools: the provider has no form."""
     read = wanted(choice, [tool.name for tool in tools])
     if read.names is not None and read.mode != "tool":
         refuse_subset("dashscope", read.names)

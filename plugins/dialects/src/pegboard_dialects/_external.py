@@ -1,4 +1,4 @@
-"""Providers' own definitions of tools, registered as they are: they run elsewhere."""
+"""Definitions of tools in a provider's form, registered as external tools: Pegboard does not run them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["External", "external"]
 
 @attrs.frozen
 class ExternalTool:
-    """A hand-written tool that is not run here: its calls are `suspended` until the program resumes them."""
+    """A tool that Pegboard does not run: its calls are `suspended` until the program resumes them."""
 
     name: str
     description: str
@@ -33,7 +33,7 @@ class ExternalTool:
 
 @attrs.frozen
 class External:
-    """The tools that some definitions describe: a source of tools for `register`."""
+    """The tools of some definitions: a source of tools for `register`."""
 
     definitions: tuple[ExternalTool, ...]
 
@@ -43,7 +43,7 @@ class External:
 
 
 def external(definitions: Any) -> External:
-    """Read definitions in any provider's form. Raises `PegboardError` for what is none."""
+    """Read definitions in the form of any provider. Raises `PegboardError` for anything else."""
     plain = as_plain(definitions)
     return External(tuple(_read(plain if isinstance(plain, list) else [plain])))
 
@@ -62,12 +62,12 @@ def _read(definitions: Iterable[Any]) -> Iterator[ExternalTool]:
 
 
 _HOLDERS: Final = ("function_declarations", "functionDeclarations", "tools", "function")
-"""What definitions stand in: Gemini's tools, namespaces and answers to `tools/list`, OpenAI's functions."""
+"""Members that hold definitions: of Gemini's tools, of namespaces and answers to `tools/list`, of OpenAI's tools."""
 _RUN_THERE: Final = words(
     "codeexecution computeruse enterprisewebsearch filesearch googlemaps googlesearch googlesearchretrieval mcpservers "
     "retrieval urlcontext"
 )
-"""Gemini's own tools, which have no name but that of the member that they are in."""
+"""Gemini's own tools. Such a tool has no name except that of the member that holds it."""
 _SCHEMAS: Final = ("parameters", "input_schema", "inputSchema", "parameters_json_schema", "parametersJsonSchema")
 _RETURNS: Final = ("output_schema", "outputSchema")
 _HINTS: Final = {
@@ -79,7 +79,7 @@ _HINTS: Final = {
 
 
 def _schema(definition: Mapping[str, Any]) -> Any:
-    """The schema of the parameters; None for a tool of the provider's, which runs there."""
+    """The schema of the parameters; None for a tool that the provider runs."""
     found = next((definition[name] for name in _SCHEMAS if definition.get(name) is not None), None)
     return (
         {"type": "object", "properties": {}}
@@ -89,7 +89,7 @@ def _schema(definition: Mapping[str, Any]) -> Any:
 
 
 def _answer(definition: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The schema of what is returned, in the schema of a function response."""
+    """The schema of the returned value, which is inside the schema of a function response."""
     response = definition.get("response_json_schema") or definition.get("responseJsonSchema") or {}
     returns = (response.get("properties") or {}).get("output")
     return {**returns, "$defs": response["$defs"]} if returns and "$defs" in response else returns
@@ -107,5 +107,5 @@ def _one(definition: Mapping[str, Any], schema: Mapping[str, Any]) -> ExternalTo
         returns,
         strict=definition.get("strict") or None,
         defer=definition.get("defer_loading") is True,
-        **{ours: hints.get(theirs) for ours, theirs in _HINTS.items()},
+        **{name: hints.get(mcp_name) for name, mcp_name in _HINTS.items()},
     )

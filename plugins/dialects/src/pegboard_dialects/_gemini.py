@@ -51,7 +51,7 @@ _MEDIA: Final = re.compile(r"image/(png|jpeg|webp|heic|heif)|audio/.*|video/.*|a
 
 
 def tools(tools: Iterable[Tool], *, strict: bool = False) -> list[dict[str, Any]]:
-    """One tool that holds all function declarations; none for no tools."""
+    """One tool that holds all function declarations; an empty list if there are no tools."""
     return _listed(PROVIDER.definitions(tools, strict))
 
 
@@ -72,19 +72,19 @@ def _declaration(each: Definition) -> dict[str, Any]:
 
 
 def _answer(returns: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema of what a function response holds: the value is its `output`."""
+    """The schema of a function response: the value is its member `output`."""
     inner = {keyword: value for keyword, value in returns.items() if keyword not in ("$defs", "definitions")}
     shared = {keyword: returns[keyword] for keyword in ("$defs", "definitions") if keyword in returns}
     return {"type": "object", "properties": {"output": inner}, **shared}
 
 
 def lint(tools: Iterable[Tool], *, strict: bool = False) -> list[Loss]:
-    """What the declarations do not carry."""
+    """The losses: what the declarations do not carry."""
     return PROVIDER.lint(tools, strict=strict)
 
 
 def _of(part: Mapping[str, Any], name: str) -> Any:
-    """A member by its name in Python, which has another one in JSON."""
+    """A member by its name in Python; in JSON it is written in camel case."""
     head, *rest = name.split("_")
     return part.get(name, part.get(head + "".join(map(str.capitalize, rest))))
 
@@ -95,7 +95,7 @@ def _call_in(part: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 
 class Content:
-    """The parts of what the model said, put together from chunks."""
+    """The parts of the model's response, put together from chunks."""
 
     def __init__(self) -> None:
         self._parts: list[dict[str, Any]] = []
@@ -103,7 +103,7 @@ class Content:
         self._reason = ""
 
     def add(self, chunk: Mapping[str, Any]) -> None:
-        """Take in a chunk."""
+        """Add a chunk."""
         self._reason = reason_of(chunk) or self._reason
         for part in parts_of(chunk):
             call = _call_in(part)
@@ -113,7 +113,7 @@ class Content:
                 self._parts.append(dict(part))
 
     def _continues(self, part: Mapping[str, Any]) -> bool:
-        """Whether it was the rest of a text; a signature stands on a part of its own."""
+        """Add the rest of a text; whether it was one. A signature has a part of its own."""
         last = self._parts[-1] if self._parts else {}
         if not (_is_text(last) and _is_text(part)) or bool(last.get("thought")) != bool(part.get("thought")):
             return False
@@ -121,7 +121,7 @@ class Content:
         return True
 
     def _add_call(self, part: Mapping[str, Any], call: Mapping[str, Any]) -> None:
-        """A call is whole, or begins, goes on with pieces of its arguments, and ends."""
+        """Add a whole call, or the beginning of one, a piece of its arguments, or its end."""
         if self._open is None or call.get("name"):
             self._open = {"name": text_in(call, "name"), "args": call.get("args") or {}}
             self._open |= {"id": call["id"]} if text_in(call, "id") else {}
@@ -136,13 +136,13 @@ class Content:
 
     @property
     def response(self) -> dict[str, Any]:
-        """The response so far; a call whose end has not come has not ended it."""
+        """The response so far. It has not ended while a call is unfinished."""
         reason = self._reason if self._open is None else self._reason or UNFINISHED
         return {"candidates": [{"content": self._content, "finish_reason": reason}]}
 
     @property
     def messages(self) -> list[dict[str, Any]]:
-        """The content, to append to the others."""
+        """The content, to append to the contents of the conversation."""
         return [self._content]
 
     @property
@@ -158,7 +158,7 @@ _STEP: Final = re.compile(r"\[(\d+)\]|\.?\[?['\"]?([^.\[\]'\"$]+)['\"]?\]?")
 
 
 def _put(arguments: dict[str, Any], piece: Mapping[str, Any]) -> None:
-    """Put a piece of an argument where its path says: `$.filter.tags[0]`; text is added to the text that is there."""
+    """Put a piece of an argument at its path, such as `$.filter.tags[0]`. Text is appended to existing text."""
     path = [int(index) if index else name for index, name in _STEP.findall(str(_of(piece, "json_path") or ""))]
     place: Any = arguments
     for step, after in pairwise(path):
@@ -172,14 +172,14 @@ def _put(arguments: dict[str, Any], piece: Mapping[str, Any]) -> None:
 
 
 def _has_room(place: Any, step: int | str) -> bool:
-    """Whether a step leads to a member that is there, or to the next one; a number must not make a list huge."""
+    """Whether a step leads to an existing member, or to the next one: a large number must not make a huge list."""
     if isinstance(step, int):
         return isinstance(place, list) and step <= len(place)
     return isinstance(place, dict)
 
 
 def _at(place: Any, step: int | str, fresh: Any) -> Any:
-    """What is at a place, where `fresh` is put if there is nothing yet; None where nothing can be."""
+    """The member at a step. An absent one becomes `fresh`; None if there can be no such member."""
     if not _has_room(place, step):
         return None
     if isinstance(place, list):
@@ -204,14 +204,14 @@ def parts_of(response: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def reason_of(response: Mapping[str, Any]) -> str:
-    """Why a response or a candidate ended; empty where that is not known."""
+    """Why a response or a candidate ended; empty if that is not known."""
     candidate = first_object(response, "candidates") if "candidates" in response else response
     reason = _of(candidate, "finish_reason")
     return reason if isinstance(reason, str) else ""
 
 
 def calls(response: Any, *, tools: Sequence[Tool] = ()) -> list[ToolCall]:
-    """The function calls in a response; what the provider runs itself is its own. A blocked prompt has none."""
+    """The function calls in a response, without those that the provider runs. A blocked prompt has none."""
     parts, reason = _parts_read(response)
     found = [(part, call) for part in parts if (call := _call_in(part)) is not None]
     return [
@@ -222,7 +222,7 @@ def calls(response: Any, *, tools: Sequence[Tool] = ()) -> list[ToolCall]:
 
 
 def _parts_read(response: Any) -> tuple[list[Mapping[str, Any]], str]:
-    """The parts in whatever was handed over, and why the response ended, where that is known."""
+    """The parts of a response in any form, and why it ended; an empty text if that is not known."""
     found = several(response)
     if found is None:
         plain = as_plain(response)
@@ -236,18 +236,18 @@ def _parts_read(response: Any) -> tuple[list[Mapping[str, Any]], str]:
 
 
 _MEMBERS: Final = frozenset({"candidates", "content", "parts", "promptFeedback", "prompt_feedback"})
-"""By which a response, a candidate and a content are known; one whose prompt was blocked has no candidates."""
+"""Members that mark a response, a candidate or a content. The response to a blocked prompt has no candidates."""
 
 
 def _meta(part: Mapping[str, Any], call: Mapping[str, Any]) -> dict[str, Any]:
-    """The thought behind a call; and that the provider gave it no id, so that none goes back."""
+    """The thought signature of a call, and whether the provider gave it no id: then no id is sent back."""
     signature = _of(part, "thought_signature")
     extra = {} if signature is None else {"thought_signature": signature}
     return extra if text_in(call, "id") else {**extra, "id": ""}
 
 
 def results(results: Iterable[ToolResult], *, meta: Mapping[str, Mapping[str, Any]] | None = None) -> list[Any]:
-    """One content of the user's with a function response for each result; none for no results."""
+    """One content of the user with a function response for each result; an empty list if there are no results."""
     parts = [
         {
             "function_response": {
@@ -277,7 +277,7 @@ def _response(result: ToolResult) -> dict[str, Any]:
 
 
 def _data(result: ToolResult, text: str) -> Any:
-    """The data behind the text, where the text is all of it; a text that was cut stays as it is."""
+    """The data of a result if the text is all of it. A text that was shortened stays a text."""
     data = result.data
     if result.is_error or isinstance(data, str) or data is None:
         return text
@@ -301,7 +301,7 @@ def tool_choice(choice: str | Sequence[str], *, tools: Sequence[Tool] = ()) -> A
 
 
 def _written(choice: Wanted) -> dict[str, Any]:
-    # A subset that leaves the model free to write text has a mode of its own.
+    # A subset has a mode of its own if the model may also write text.
     free = "AUTO" if choice.names is None else "VALIDATED"
     mode = {"auto": free, "required": "ANY", "tool": "ANY", "none": "NONE"}[choice.mode]
     allowed = {"allowed_function_names": list(choice.names)} if choice.names else {}
@@ -311,13 +311,13 @@ def _written(choice: Wanted) -> dict[str, Any]:
 def request(
     tools: Sequence[Tool], *, kept: Sequence[Tool], choice: str | Sequence[str] = "auto", strict: bool = False
 ) -> dict[str, Any]:
-    """The `config` with declarations and choice; the provider has no word for calls in parallel."""
+    """The `config` with declarations and choice. The provider has no option for parallel calls."""
     definitions = PROVIDER.definitions(kept, strict)
     if not definitions:
         return {}
     config = _written(chosen(choice, tools, kept, definitions))
-    said = {} if config["function_calling_config"] == {"mode": "AUTO"} else {"tool_config": config}
-    return {"config": {"tools": _listed(definitions), **said}}
+    tool_config = {} if config["function_calling_config"] == {"mode": "AUTO"} else {"tool_config": config}
+    return {"config": {"tools": _listed(definitions), **tool_config}}
 
 
 DIALECT: Final = Dialect("gemini", tools, calls, results, tool_choice, lint, collector, external, request)

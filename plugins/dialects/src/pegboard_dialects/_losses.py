@@ -1,4 +1,4 @@
-"""What a rendering does not carry."""
+"""Losses: what the definitions for a provider do not carry."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ Severity: TypeAlias = Literal["info", "warning", "error"]
 
 
 class Loss(NamedTuple):
-    """Something that a provider is not told, or is told in other words.
+    """A part of a tool that its definition for a provider leaves out, or holds only in a description.
 
-    `info`: in words, in a description. `warning`: the provider accepts more, or other, than the tool does, or does not
-    hold the model to it; calls are checked all the same. `error`: the tool cannot be used like this.
+    `info`: the description holds it. `warning`: the provider accepts more than the tool, or other values, or does not
+    hold the model to it; Pegboard still checks the calls. `error`: the tool cannot be used like this.
     """
 
     tool: str
     path: str
-    """Where in the parameters: `days`, `filter.tags[]`; empty for the tool itself."""
+    """The place in the parameters: `days`, `filter.tags[]`; empty for the tool itself."""
     keyword: str
     what: str
     severity: Severity

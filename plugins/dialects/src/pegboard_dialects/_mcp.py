@@ -28,7 +28,7 @@ __all__ = ["DIALECT"]
 EXPECTED: Final = "a tools/call request or its params"
 PROVIDER: Final = Provider()
 WRAPPED: Final = "x-fastmcp-wrap-result"
-"""In an output schema: the value is the member `result` of an object, for clients take nothing but objects."""
+"""Marks an output schema whose value is the member `result` of an object: clients take only objects."""
 _HINTS: Final = {
     "read_only": "readOnlyHint",
     "destructive": "destructiveHint",
@@ -38,11 +38,11 @@ _HINTS: Final = {
 
 
 def tools(tools: Iterable[Tool]) -> list[dict[str, Any]]:
-    """The tools as an answer to `tools/list` holds them."""
+    """The definitions that an answer to `tools/list` holds."""
     found = []
     for each in PROVIDER.definitions(tools, strict=False):
         hints = each.tool.hints
-        said = {theirs: getattr(hints, ours) for ours, theirs in _HINTS.items() if getattr(hints, ours) is not None}
+        annotations = {hint: value for name, hint in _HINTS.items() if (value := getattr(hints, name)) is not None}
         returns = each.tool.returns
         found.append(
             {
@@ -50,7 +50,7 @@ def tools(tools: Iterable[Tool]) -> list[dict[str, Any]]:
                 **each.described,
                 "inputSchema": each.parameters,
                 **({} if returns is None else {"outputSchema": _of_an_object(returns)}),
-                **({"annotations": said} if said else {}),
+                **({"annotations": annotations} if annotations else {}),
             }
         )
     return found
@@ -65,7 +65,7 @@ def _of_an_object(returns: dict[str, Any]) -> dict[str, Any]:
 
 
 def calls(response: Any, *, tools: Sequence[Tool] = ()) -> list[ToolCall]:
-    """The call that a request asks for; several for a list of requests."""
+    """The call in a request; several for a list of requests."""
     requests = several(response)
     return [_call(each, tools) for each in ([as_plain(response)] if requests is None else requests)]
 
@@ -75,11 +75,12 @@ def _call(request: Any, tools: Sequence[Tool]) -> ToolCall:
     method = request.get("method", "tools/call") if isinstance(request, Mapping) else None
     if not isinstance(params, Mapping) or "name" not in params or method != "tools/call":
         raise unknown_response("mcp", EXPECTED, request)
-    asked = request.get("id") if request is not params else None
+    request_id = request.get("id") if request is not params else None
     meta = {"_meta": params.get("_meta", params.get("meta"))}
-    if asked is not None and not isinstance(asked, str):
-        meta["id"] = asked
-    return call_of(None if asked is None else str(asked), params["name"], params.get("arguments"), meta, tools)
+    if request_id is not None and not isinstance(request_id, str):
+        meta["id"] = request_id
+    call_id = None if request_id is None else str(request_id)
+    return call_of(call_id, params["name"], params.get("arguments"), meta, tools)
 
 
 def results(results: Iterable[ToolResult], *, tools: Sequence[Tool] = ()) -> list[dict[str, Any]]:
@@ -90,7 +91,7 @@ def results(results: Iterable[ToolResult], *, tools: Sequence[Tool] = ()) -> lis
 
 def _result(result: ToolResult, tool: Tool | None) -> dict[str, Any]:
     content = [_content(block) for block in (*result.content, *result.attachments)]
-    # A suspended call has no value: what its client gets is the reason, and that it came to nothing.
+    # A suspended call has no value: the client gets the reason, as an error.
     succeeded = result.status is Status.SUCCESS
     answer: dict[str, Any] = {
         "content": content or [{"type": "text", "text": NOTHING}],
@@ -122,8 +123,8 @@ def _resource(block: Media) -> dict[str, Any]:
 
 
 def _link(url: str, title: str | None, description: str | None, media_type: str | None) -> dict[str, Any]:
-    said = {"title": title, "description": description, "mimeType": media_type}
-    return {"type": "resource_link", "uri": url, "name": title or url} | {k: v for k, v in said.items() if v}
+    members = {"title": title, "description": description, "mimeType": media_type}
+    return {"type": "resource_link", "uri": url, "name": title or url} | {k: v for k, v in members.items() if v}
 
 
 DIALECT: Final = Dialect("mcp", tools, calls, results, lint=PROVIDER.lint, external=external)

@@ -1,4 +1,4 @@
-"""Nulls that say "left out": models held to a strict schema send one for each parameter that they do not use."""
+"""Nulls for omitted parameters: under a strict schema models send one for each parameter that they do not use."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _DEEPEST = 64
 
 
 def without_nulls(value: Any, schema: Any, root: Mapping[str, Any], depth: int = 0) -> Any:
-    """`value` without each null that stands for an optional member whose own schema takes none."""
+    """`value` without the nulls of optional members whose own schemas do not allow null."""
     if not isinstance(value, (dict, list)) or depth > _DEEPEST:
         return value
     schema = resolved(schema, root)
@@ -47,7 +47,7 @@ def _members(values: dict[str, Any], schema: Mapping[str, Any], root: Mapping[st
 
 
 def may_be(value: Any, schema: Any, root: Mapping[str, Any], depth: int = 0) -> bool:
-    """Whether a value fits at a glance: its type, its constants and the names of its members."""
+    """Whether a value may fit a schema: only its type, its constants and the names of its members are compared."""
     schema = resolved(schema, root)
     if depth > _DEEPEST or "not" in schema:
         return depth <= _DEEPEST
@@ -83,7 +83,7 @@ def _is_of(value: Any, types: Any) -> bool:
     if not names:
         return True
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    facts = {
+    fits = {
         "null": value is None,
         "boolean": isinstance(value, bool),
         "integer": number and value == value // 1,
@@ -92,4 +92,4 @@ def _is_of(value: Any, types: Any) -> bool:
         "array": isinstance(value, list),
         "object": isinstance(value, dict),
     }
-    return any(facts.get(name, True) for name in names)
+    return any(fits.get(name, True) for name in names)

@@ -37,7 +37,7 @@ CUTTING: Final = {
 
 
 def _stays(keyword: str, value: Any) -> bool:
-    """Patterns that look around are refused."""
+    """Whether a keyword may stay: the provider refuses patterns with look-around."""
     return not (keyword == "pattern" and any(look in value for look in ("(?=", "(?!", "(?<=", "(?<!")))
 
 
@@ -66,7 +66,7 @@ def tools(tools: Iterable[Tool], *, strict: bool = False) -> list[dict[str, Any]
 
 
 def functions(definitions: Iterable[Definition]) -> list[dict[str, Any]]:
-    """Definitions in the form that OpenAI's chat completions brought into the world."""
+    """Definitions in the form of OpenAI's chat completions."""
     return [
         {
             "type": "function",
@@ -82,19 +82,19 @@ def functions(definitions: Iterable[Definition]) -> list[dict[str, Any]]:
 
 
 def lint(tools: Iterable[Tool], *, strict: bool = False) -> list[Loss]:
-    """What the definitions do not carry."""
+    """The losses: what the definitions do not carry."""
     return PROVIDER.lint(tools, strict=strict)
 
 
 class Choice(NamedTuple):
-    """A message, or what a chunk adds to it, and why it ended (`finish_reason`)."""
+    """A message, or the part that a chunk adds to it, and why it ended (`finish_reason`)."""
 
     message: Mapping[str, Any]
     reason: str = ""
 
 
 class Message:
-    """A model's message, put together from chunks. `choice_of` finds in a chunk what it adds and why it ends."""
+    """A model's message, put together from chunks. `choice_of` reads from a chunk what it adds and why it ends."""
 
     def __init__(self, choice_of: Callable[[Mapping[str, Any]], Choice]) -> None:
         self._choice_of = choice_of
@@ -102,10 +102,10 @@ class Message:
         self._content: dict[str, Any] = {"role": "assistant", "content": None}
         self._calls: list[tuple[int, dict[str, Any]]] = []
         self._open: dict[int, dict[str, Any]] = {}
-        self._ids: dict[int, str] = {}  # of calls that have none: the same for the call and in the message
+        self._ids: dict[int, str] = {}  # for calls without one: the call and the message have the same
 
     def add(self, chunk: Mapping[str, Any]) -> None:
-        """Take in a chunk."""
+        """Add a chunk."""
         delta, reason = self._choice_of(chunk)
         self._reason = reason or self._reason
         for fragment in objects_in(delta, "tool_calls"):
@@ -118,7 +118,7 @@ class Message:
         index, call_id = number_in(fragment, "index"), text_in(fragment, "id")
         call = self._open.get(index)
         if call is None or (call_id and call["id"] and call_id != call["id"]):
-            # Some servers number all calls alike: another id is another call.
+            # Some servers give all calls the same number: another id is another call.
             call = {"id": "", "type": "function", "function": {"name": "", "arguments": ""}}
             self._open[index] = call
             self._calls.append((index, call))
@@ -126,11 +126,12 @@ class Message:
         name, arguments = text_in(sent, "name"), text_in(sent, "arguments")
         if isinstance(sent.get("arguments"), Mapping):  # some servers do not write them as text
             arguments = json.dumps(sent["arguments"], ensure_ascii=False)
-        # Who says the id and the name again in each chunk says all arguments again too.
+        # A server that repeats the id and the name in each chunk repeats all arguments too.
         again = bool(call_id) and call["id"] == call_id and name == function["name"]
         call["id"] = call["id"] or call_id
         function["name"] += "" if again else name
-        text, function["arguments"] = function["arguments"], ""  # a text that nothing else holds grows in its place
+        # Python extends a text in place if nothing else refers to it.
+        text, function["arguments"] = function["arguments"], ""
         whole = again and arguments.startswith(text)
         text += "" if whole else arguments
         function["arguments"] = arguments if whole else text
@@ -160,7 +161,7 @@ _CALL: Final = frozenset({"id", "index", "type", "function"})
 
 
 def choice_of(chunk: Mapping[str, Any]) -> Choice:
-    """What a chunk adds to the first choice."""
+    """The first choice of a chunk: what it adds, and why it ends."""
     choices = (each for each in objects_in(chunk, "choices") if not each.get("index"))
     choice = next(choices, {})
     return Choice(object_in(choice, "delta"), text_in(choice, "finish_reason"))
@@ -172,7 +173,7 @@ def collector(read: Callable[[Any], list[ToolCall]]) -> Collector:
 
 
 def calls(response: Any, *, tools: Sequence[Tool] = ()) -> list[ToolCall]:
-    """The calls in a completion, a message or chunks; custom tools are the provider's own."""
+    """The calls in a completion, a message or chunks, without those of custom tools."""
     message, reason = _choice_in(response)
     found = [call for call in objects_in(message, "tool_calls") if isinstance(call.get("function"), Mapping)]
     return [
@@ -189,7 +190,7 @@ def _meta(call: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _choice_in(response: Any) -> Choice:
-    """The message in whatever was handed over, as plain data, and why it ended, where that is known."""
+    """The message of a response in any form, as plain data, and why it ended; empty if that is not known."""
     found = several(response)
     if found is not None:
         if all("function" in each for each in found):
@@ -208,7 +209,7 @@ def _choice_in(response: Any) -> Choice:
 
 
 def results(results: Iterable[ToolResult]) -> list[dict[str, Any]]:
-    """A tool message for each result, and after all of them one message of the user's with their images."""
+    """A tool message for each result, and after them one message of the user with their images."""
     messages: list[dict[str, Any]] = []
     pictures: list[dict[str, Any]] = []
     for result in results:
@@ -247,13 +248,13 @@ def request(
     strict: bool = False,
     parallel: bool | None = None,
 ) -> dict[str, Any]:
-    """Definitions, choice and parallel calls; tools that are only kept are not among those that are allowed."""
+    """Definitions, choice and parallel calls. Tools that are only kept are not among the allowed ones."""
     definitions = PROVIDER.definitions(kept, strict)
     return arguments(functions(definitions), _written(chosen(choice, tools, kept, definitions)), parallel)
 
 
 def arguments(tools: list[dict[str, Any]], choice: Any, parallel: bool | None) -> dict[str, Any]:
-    """The keyword arguments of OpenAI's calls, without its defaults; servers refuse a choice where there is no tool."""
+    """The keyword arguments of OpenAI's client, without its defaults. Servers refuse a choice without tools."""
     if not tools:
         return {}
     chosen = {} if choice == "auto" else {"tool_choice": choice}

@@ -1,4 +1,4 @@
-"""JSON Schema 2020-12 as OpenAPI 3.0 writes it."""
+"""JSON Schema 2020-12 in the form of OpenAPI 3.0."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ __all__ = ["to_openapi"]
 
 JsonSchema = dict[str, Any]
 
-# Keywords without a counterpart. A discriminator needs references, which a schema on its own has nowhere to put.
+# Keywords without a counterpart. A discriminator needs references, for which a single schema has no place.
 _UNKNOWN: Final = (
     "$schema", "$id", "$comment", "$anchor", "$defs", "additionalItems", "definitions", "dependencies",
     "propertyNames", "contains", "minContains", "maxContains", "if", "then", "else", "dependentRequired",
     "dependentSchemas", "unevaluatedItems", "unevaluatedProperties", "contentMediaType", "contentSchema",
     "discriminator",
 )  # fmt: skip
-# Where further schemas stand in what is left.
+# The remaining keywords that hold schemas.
 _ONE: Final = ("additionalProperties", "items", "not")
 _SEVERAL: Final = ("allOf", "anyOf", "oneOf", "prefixItems")
 _NAMED: Final = ("patternProperties", "properties")
@@ -28,7 +28,7 @@ def to_openapi(schema: Any) -> JsonSchema:
     """`schema` in OpenAPI 3.0, with its definitions as the `components` that it refers to.
 
     Null becomes `nullable`, `const` an enum of one, exclusive bounds their boolean form, and positional items the union
-    of their types. What OpenAPI 3.0 cannot say is left out, so the result may accept more than the original.
+    of their types. Keywords that OpenAPI 3.0 does not have are left out: the result may accept more than the original.
     """
     converted = _object(schema)
     named = schema.get("$defs") if isinstance(schema, dict) else None
@@ -38,7 +38,7 @@ def to_openapi(schema: Any) -> JsonSchema:
 
 
 def _object(schema: Any) -> JsonSchema:
-    """One schema, whose definitions stand elsewhere."""
+    """One schema, without its definitions."""
     if isinstance(schema, bool):
         return {} if schema else {"not": {}}
     converted = {keyword: _inside(keyword, value) for keyword, value in schema.items() if keyword not in _UNKNOWN}
@@ -65,7 +65,7 @@ def _reference(schema: JsonSchema) -> JsonSchema:
     if "$ref" not in schema:
         return schema
     reference = {"$ref": schema.pop("$ref").replace("#/$defs/", "#/components/schemas/", 1)}
-    # What stands beside a reference is ignored.
+    # Keywords beside a reference are ignored.
     return {"allOf": [reference], **schema} if schema else reference
 
 
@@ -91,11 +91,11 @@ def _alternatives(schema: JsonSchema) -> JsonSchema:
             continue
         rest = [member for member in members if member != _NULL]
         if any(map(_is_reference, rest)):
-            continue  # `nullable` beside a reference says nothing
+            continue  # `nullable` beside a reference has no effect
         kept = {key: value for key, value in schema.items() if key != keyword}
         if len(rest) == 1:
             return _nullable({**rest[0], **kept})
-        # `nullable` speaks for the type beside it, so one alternative with a type has to carry it.
+        # `nullable` applies to the type beside it, so it must be in an alternative that has a type.
         carrier = next((member for member in rest if "type" in member), rest[0])
         return {keyword: [_nullable(member) if member is carrier else member for member in rest], **kept}
     return schema

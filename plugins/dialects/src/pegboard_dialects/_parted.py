@@ -1,4 +1,4 @@
-"""A schema apart from the null that it admits: providers say in different ways that a value may be null."""
+"""A schema without the null that it allows: providers write in different ways that a value may be null."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NOTES: Final = frozenset(("title", "description"))
 
 
 class Parted(NamedTuple):
-    """A schema without its null: the one alternative that is `only` left stands apart from the `rest`."""
+    """A schema without its null. If one alternative remains, it is `only`, and `rest` are the other keywords."""
 
     rest: dict[str, Any]
     nullable: bool = False
@@ -33,24 +33,26 @@ def without_null(schema: dict[str, Any]) -> Parted:
         if not isinstance(members, list):
             continue
         rest = {key: value for key, value in schema.items() if key != keyword}
-        left = [member for member in members if not is_null(member)]
-        if len(left) == 1:
-            return Parted(rest, len(left) < len(members), left[0])
-        return Parted({**rest, keyword: left} if left else {"type": "null"}, len(left) < len(members) and bool(left))
+        remaining = [member for member in members if not is_null(member)]
+        if len(remaining) == 1:
+            return Parted(rest, len(remaining) < len(members), remaining[0])
+        if not remaining:
+            return Parted({"type": "null"})
+        return Parted({**rest, keyword: remaining}, len(remaining) < len(members))
     return Parted(schema)
 
 
 def _choice_without_null(schema: dict[str, Any], choices: list[Any]) -> Parted:
     kinds = [kind for kind in listed(schema.get("type")) if kind != "null"]
-    left = [each for each in choices if each is not None]
-    if not left:
+    remaining = [each for each in choices if each is not None]
+    if not remaining:
         return Parted({**only(schema, NOTES), "type": "null"})
     found = {key: value for key, value in schema.items() if key not in ("type", "enum", "const")}
-    found |= {"const": left[0]} if "const" in schema else {"enum": left}
+    found |= {"const": remaining[0]} if "const" in schema else {"enum": remaining}
     if len(kinds) == 1:
         found["type"] = kinds[0]
     admitted = not schema.get("type") or "null" in listed(schema["type"])
-    return Parted(found, len(left) < len(choices) and admitted)
+    return Parted(found, len(remaining) < len(choices) and admitted)
 
 
 def only(schema: Mapping[str, Any], keywords: Collection[str]) -> dict[str, Any]:

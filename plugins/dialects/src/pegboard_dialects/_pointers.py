@@ -9,7 +9,7 @@ __all__ = ["recursive", "references", "resolved", "target"]
 
 
 def target(reference: str, root: Mapping[str, Any]) -> Any:
-    """What a local reference names; an empty schema where it leads nowhere."""
+    """The schema that a local reference names; an empty one if there is none."""
     found: Any = root
     for part in reference.lstrip("#").split("/")[1:]:
         key = part.replace("~1", "/").replace("~0", "~")
@@ -21,11 +21,11 @@ def target(reference: str, root: Mapping[str, Any]) -> Any:
 
 
 def resolved(schema: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A schema without a reference at its top; what stands beside a reference stays."""
+    """A schema without a reference at its top. Keywords beside a reference stay."""
     beside: dict[str, Any] = {}
-    seen: set[str] = set()
-    while isinstance(schema, Mapping) and isinstance(reference := schema.get("$ref"), str) and reference not in seen:
-        seen.add(reference)
+    past: set[str] = set()
+    while isinstance(schema, Mapping) and isinstance(reference := schema.get("$ref"), str) and reference not in past:
+        past.add(reference)
         beside = {**{key: value for key, value in schema.items() if key != "$ref"}, **beside}
         schema = target(reference, root)
     if not isinstance(schema, Mapping):
@@ -46,7 +46,7 @@ def references(schema: Any) -> Iterator[str]:
 
 
 def recursive(root: Mapping[str, Any]) -> frozenset[str]:
-    """The references that lead, sooner or later, to themselves."""
+    """The references that lead back to themselves, directly or through others."""
     leads: dict[str, set[str]] = {}
     waiting = list(references(root))
     while waiting:

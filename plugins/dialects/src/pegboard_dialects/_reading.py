@@ -1,6 +1,6 @@
-"""What comes from a provider, whatever form it has: SDK objects, dicts, whole or in chunks, arguments as text.
+"""Reading responses of providers in any form: SDK objects or dicts, whole or in chunks, arguments as text.
 
-A server may send anything: what is not of the kind that is asked for is read as if it were not there.
+A server may send anything: a member of the wrong kind is read as if it were absent.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ __all__ = [
 ]
 
 DEEPEST: Final = 100
-"""How many levels of what was handed over are made plain; what is deeper stays as it is."""
+"""How many levels of a response are made plain; deeper values stay as they are."""
 _ATOMS: Final = (str, bytes, int, float, bool, type(None))
 _EXACTLY: Final = frozenset(_ATOMS)
 
 
 def as_plain(value: Any, depth: int = 0) -> Any:
-    """`value` as dicts, lists and atoms: what `model_dump()` gives, else the members of a mapping, else attributes."""
+    """`value` as dicts, lists and atoms, from its `model_dump()`, else its members, else its attributes."""
     kind = type(value)
-    if kind in _EXACTLY or depth > DEEPEST:  # as nearly all are: to ask an abstract class takes ten times as long
+    if kind in _EXACTLY or depth > DEEPEST:  # the usual case: a check against an abstract class takes ten times as long
         return value
     if kind is dict:
         return {key: as_plain(inner, depth + 1) for key, inner in value.items()}
@@ -50,7 +50,7 @@ def as_plain(value: Any, depth: int = 0) -> Any:
         return [as_plain(inner, depth + 1) for inner in value]
     dump = getattr(value, "model_dump", None)
     if callable(dump):
-        # What the server sent, and that without warnings where it is in another form than the SDK expects.
+        # The data that the server sent, without warnings if its form is not what the SDK expects.
         exactly = {"exclude_unset": True, "warnings": False} if hasattr(type(value), "model_fields") else {}
         return as_plain(dump(**exactly), depth + 1)
     members = dict(_attributes(value))
@@ -58,7 +58,7 @@ def as_plain(value: Any, depth: int = 0) -> Any:
 
 
 def _attributes(value: Any) -> Iterator[tuple[str, Any]]:
-    """Public attributes, of the object, of its slots and of its class; no property is asked."""
+    """Public attributes of the object, of its slots and of its class; properties are not read."""
     for cls in reversed(type(value).__mro__[:-1]):
         slots = vars(cls).get("__slots__", ())
         names = [slots] if isinstance(slots, str) else [*slots, *vars(cls).get("_fields", ())]
@@ -77,7 +77,7 @@ def several(response: Any) -> list[Any] | None:
 
 
 def text_in(data: Mapping[str, Any], name: str) -> str:
-    """A member that is text, else an empty one."""
+    """A member that is text, else an empty text."""
     found = data.get(name)
     return found if isinstance(found, str) else ""
 
@@ -89,7 +89,7 @@ def number_in(data: Mapping[str, Any], name: str) -> int:
 
 
 def object_in(data: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """A member that is an object, else an empty one."""
+    """A member that is an object, else an empty object."""
     found = data.get(name)
     return found if isinstance(found, Mapping) else {}
 
@@ -101,12 +101,12 @@ def objects_in(data: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
 
 
 def first_object(data: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """The first of them; an empty one where there are none."""
+    """The first object in a member that is a list; an empty one if there is none."""
     return next(iter(objects_in(data, name)), {})
 
 
 def unknown_response(provider: str, expected: str, got: Any) -> PegboardError:
-    """The error for what cannot be a response of that provider."""
+    """The error for a value that cannot be a response of the provider."""
     shown = f"a dict with {', '.join(map(repr, got))}" if isinstance(got, Mapping) and got else type(got).__name__
     return PegboardError(f"{provider}: calls are read from {expected}; got {shown}")
 
@@ -119,11 +119,11 @@ class Assembly(Protocol):
 
     @property
     def response(self) -> Any:
-        """What was put together, as `calls` reads a response that came whole: also why it ended."""
+        """The response so far, in the form that `calls` reads, with the reason for its end."""
 
     @property
     def messages(self) -> list[Any]:
-        """The same as a request holds it."""
+        """The messages of the response, as a request holds them."""
 
 
 class Collector:
@@ -137,34 +137,34 @@ class Collector:
         """Take in a chunk."""
         plain = as_plain(chunk)
         if isinstance(plain, Mapping):
-            self._assembly.add(plain)  # no response yet, which would read all arguments again for each chunk
+            self._assembly.add(plain)  # a response for each chunk would read all arguments each time
 
     def calls(self) -> list[ToolCall]:
-        """The calls that were collected."""
+        """The calls in the chunks so far."""
         return self._read(self._assembly.response)
 
     def messages(self) -> list[Any]:
-        """What the model said, to append to the conversation."""
+        """The model's messages, to append to the conversation."""
         return self._assembly.messages
 
 
 def assembled(chunks: Iterable[Any], assembly: Assembly) -> Any:
-    """The response that some chunks are."""
+    """The response that the chunks make up."""
     for chunk in chunks:
         if isinstance(chunk, Mapping):
             assembly.add(chunk)
     return assembly.response
 
 
-class _NotTheSame(ValueError):  # noqa: N818 - says what is the matter, and is never seen outside
-    """The text holds something that its Python values do not tell."""
+class _NotTheSame(ValueError):  # noqa: N818 - a name for the reason; it does not leave this module
+    """The text holds something that Python values would lose."""
 
 
 def decoded(arguments: Any) -> Any:
-    """The arguments of a call: JSON text of an object as a dict, nothing as an empty one, all else as it came.
+    """The arguments of a call: JSON text of an object as a dict, no arguments as an empty one, all else unchanged.
 
-    What is no JSON object, names a member twice, or has numbers that a float would change, stays text: the toolkit
-    knows how to read, repair and refuse that.
+    Text stays text if it is not a JSON object, names a member twice, or has numbers that a float would change: the
+    toolkit reads, repairs or refuses it.
     """
     if arguments is None or arguments == "":
         return {}

@@ -38,13 +38,13 @@ CUTTING: Final = {
 PROVIDER: Final = Provider(strict=STRICT, takes=frozenset({"defer"}))
 _DOCUMENT: Final = re.compile(r"text/.*|application/(pdf|json|xml|msword|vnd\.(openxmlformats|ms-).*)")
 _OWN: Final = frozenset({"type", "id", "call_id", "name", "arguments", "status", "parsed_arguments"})
-"""Members of a call that are told elsewhere; whatever else comes with it belongs to its answer."""
+"""Members of a call that are read elsewhere; all other members go back with its answer."""
 
 
 def tools(tools: Iterable[Tool], *, strict: bool = False, groups: Sequence[Group] = ()) -> list[dict[str, Any]]:
-    """Function definitions, those of a group in a namespace; a tool of it that comes later is in one of its own.
+    """Function definitions, those of a group in a namespace. A tool that joins the group later gets another namespace.
 
-    Deferred tools come with OpenAI's own search for them, unless a search of the board found them.
+    OpenAI's search comes with deferred tools, unless Pegboard's own search is offered.
     """
     return _items(PROVIDER.definitions(tools, strict), groups)
 
@@ -63,7 +63,7 @@ def _items(definitions: Sequence[Definition], groups: Iterable[Group]) -> list[d
             about = described.get(group) or group
             functions = [{"type": "namespace", "name": name, "description": about, "tools": functions}]
         found += functions
-        # Behind the first of them, where what comes later does not move it.
+        # After the first of them: there it keeps its place when definitions are added.
         if deferring and any(each.tool.options.defer for each in members):
             at = next(place for place, each in enumerate(members) if each.tool.options.defer) if group is None else 0
             found.insert(len(found) - len(functions) + at + 1, {"type": "tool_search"})
@@ -89,14 +89,14 @@ def _function(each: Definition, deferring: bool) -> dict[str, Any]:
 
 
 def _namespace(group: str, taken: Container[str]) -> str:
-    """A group's name as a namespace can be called, unlike those that are there."""
+    """A legal name for a group's namespace that is not among those `taken`."""
     name = re.sub(r"[^A-Za-z0-9_-]", "_", group)[:60]
     numbered = (f"{name}_{number}" for number in count(2))
     return name if name not in taken else next(each for each in numbered if each not in taken)
 
 
 def lint(tools: Iterable[Tool], *, strict: bool = False) -> list[Loss]:
-    """What the definitions do not carry."""
+    """The losses: what the definitions do not carry."""
     return PROVIDER.lint(tools, strict=strict)
 
 
@@ -108,7 +108,7 @@ class Output:
         self._end: dict[str, Any] = {"status": UNFINISHED}
 
     def add(self, event: Mapping[str, Any]) -> None:
-        """Take in an event."""
+        """Add an event."""
         kind, index = event.get("type"), number_in(event, "output_index")
         if kind in ("response.output_item.added", "response.output_item.done"):
             self._items[index] = dict(object_in(event, "item"))
@@ -142,7 +142,7 @@ def collector(read: Callable[[Any], list[ToolCall]]) -> Collector:
 
 
 def _sent_back(item: Mapping[str, Any]) -> dict[str, Any]:
-    """An item as a request takes it: without what the SDK adds, and what it renames."""
+    """An item as a request takes it: without the members that the SDK adds or renames."""
     return {
         "async" if name == "async_" else name: value
         for name, value in item.items()
@@ -151,7 +151,7 @@ def _sent_back(item: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def calls(response: Any, *, tools: Sequence[Tool] = ()) -> list[ToolCall]:
-    """The function calls among the items of a response; all other calls are the provider's own."""
+    """The function calls among the items of a response. The provider runs all other calls: they are left out."""
     items, reason = _items_of(response)
     found = [item for item in items if item.get("type") == "function_call"]
     return [
@@ -162,7 +162,7 @@ def calls(response: Any, *, tools: Sequence[Tool] = ()) -> list[ToolCall]:
 
 
 def _why_cut(item: Mapping[str, Any], reason: str, *, last: bool) -> str:
-    """Why a call is not whole. It has a status of its own, which servers may leave out."""
+    """Why a call is not complete. A call has a status of its own, which servers may leave out."""
     status = text_in(item, "status")
     if status == "incomplete":
         return CUTTING.get(reason, STOPPED)
@@ -176,7 +176,7 @@ def _meta(item: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _items_of(response: Any) -> tuple[list[Mapping[str, Any]], str]:
-    """The items in whatever was handed over, and why the response is not complete, or its status."""
+    """The items of a response in any form, and why the response is not complete, else its status."""
     found = several(response)
     plain: Any = as_plain(response) if found is None else None
     if found is None and not (isinstance(plain, Mapping) and ("type" in plain or _is_whole(plain))):
@@ -195,7 +195,7 @@ def _is_whole(plain: Mapping[str, Any]) -> bool:
 
 
 def results(results: Iterable[ToolResult], *, meta: Mapping[str, Mapping[str, Any]] | None = None) -> list[Any]:
-    """An output item for each result; who called, and in which namespace, is said again."""
+    """An output item for each result, with the caller and the namespace of its call."""
     return [
         {
             "type": "function_call_output",
@@ -246,7 +246,7 @@ def request(
     parallel: bool | None = None,
     groups: Sequence[Group] = (),
 ) -> dict[str, Any]:
-    """Definitions, choice and parallel calls; tools that are only kept are not among those that are allowed."""
+    """Definitions, choice and parallel calls. Tools that are only kept are not among the allowed ones."""
     definitions = PROVIDER.definitions(kept, strict)
     return arguments(_items(definitions, groups), _written(chosen(choice, tools, kept, definitions)), parallel)
 

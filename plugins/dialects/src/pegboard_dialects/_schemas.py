@@ -1,4 +1,4 @@
-"""Schemas as a provider takes them: what it does not know is said in words, and every loss is named."""
+"""Schemas as a provider takes them: unsupported keywords go into the description, and every loss is recorded."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def words(text: str) -> frozenset[str]:
 
 
 BUDGET: Final = 5_000
-"""How many schemas a tool's may become by writing out references; what comes then stays a reference."""
+"""How many schemas references may be written out to for one tool; further ones stay references."""
 LONGEST_NOTE: Final = 400
-"""Characters of a keyword's value in a description."""
+"""The most characters of a keyword's value that a description holds."""
 
 _NOT_AT_THE_ROOT: Final = ("anyOf", "oneOf", "allOf", "not", "enum")
 _OF_NUMBERS: Final = "exclusiveMaximum exclusiveMinimum maximum minimum multipleOf"
@@ -40,32 +40,32 @@ _SHARED: Final = frozenset().union(*_OF_TYPE.values())
 _WORTH_SAYING: Final = (_SHARED - words("properties required")) | words(
     "const default deprecated else enum examples if not oneOf readOnly then writeOnly"
 )
-"""Keywords that a model should be told of; others that a provider does not support can be dropped."""
+"""Keywords that the model should read; other unsupported ones can be dropped."""
 _REMARKS: Final = frozenset({"default", "deprecated", "examples", "readOnly", "writeOnly"})
-"""Those that forbid nothing."""
+"""Keywords that forbid nothing."""
 
 
 class Rules(NamedTuple):
-    """What a provider's schemas may hold."""
+    """The rules for a provider's schemas."""
 
     keywords: frozenset[str] = frozenset()
-    """Those that stay; none at all for every one."""
+    """The keywords that stay; empty for all."""
     formats: frozenset[str] | None = None
     """The formats that stay; None for all."""
     enum_types: tuple[type, ...] = (str, int, float, bool, type(None))
-    """What an enum may hold."""
+    """The types of values that an enum may hold."""
     stays: Callable[[str, Any], bool] = lambda keyword, value: True
-    """Whether a keyword that may stay may do so with this value."""
+    """Whether a keyword of `keywords` may stay with this value."""
     closed: bool = False
-    """Objects have the members that are named, and no others."""
+    """Objects have only the members that are named."""
     all_required: bool = False
-    """Every member is required; one that was optional may be null."""
+    """Every member is required; an optional one becomes one that may be null."""
     typed: bool = False
-    """Every schema has a type, or alternatives; an enum beside it too, but with `bare_choices`."""
+    """Every schema has a type or alternatives; with an enum too, unless `bare_choices` holds."""
     bare_choices: bool = False
     """There is no type beside an enum."""
     null_as_type: bool = False
-    """`{"type": ["string", "null"]}` where that is possible, not an alternative."""
+    """Null is written as `{"type": ["string", "null"]}` if possible, not as an alternative."""
     loose_cycles: bool = False
     """Types may contain themselves only in members that are not required."""
     most_members: int = 1_000_000
@@ -79,7 +79,7 @@ AS_WRITTEN: Final = Rules()
 
 
 class Rendered(NamedTuple):
-    """A schema as the provider takes it; `parameters` of None if its rules cannot hold it: the last loss says why."""
+    """A schema as the provider takes it. `parameters` is None if the rules cannot hold it: the last loss is why."""
 
     parameters: dict[str, Any] | None
     losses: list[Loss]
@@ -98,7 +98,7 @@ def rendered(tool: str, schema: Mapping[str, Any], rules: Rules) -> Rendered:
 
 
 def _object_alone(tool: str, schema: Mapping[str, Any]) -> tuple[dict[str, Any], list[Loss]]:
-    """The root as the schema of an object and nothing else: no provider takes alternatives there."""
+    """The root as the schema of a plain object: no provider takes alternatives there."""
     root = {"type": "object", **resolved(schema, schema)}
     root |= {keyword: schema[keyword] for keyword in _DEFINITIONS if keyword in schema}
     outside: dict[str, Any] = {keyword: root.pop(keyword) for keyword in _NOT_AT_THE_ROOT if keyword in root}
@@ -202,25 +202,25 @@ class _Writer:
                 schema = self._merged(found.rest, found.only, path)
 
     def _merged(self, schema: dict[str, Any], part: Any, path: str) -> dict[str, Any]:
-        """A schema and another that holds too: of what both say otherwise the first counts."""
+        """Two schemas that both apply, as one: where they differ, the first counts."""
         if not isinstance(part, Mapping):
             return schema
         merged = {**part, **schema}
         for keyword in schema.keys() & part.keys():
-            ours, theirs = schema[keyword], part[keyword]
-            if ours == theirs or keyword in ("title", "default", "examples"):
+            first, second = schema[keyword], part[keyword]
+            if first == second or keyword in ("title", "default", "examples"):
                 continue
             if keyword == "description":
-                merged[keyword] = f"{ours} ({theirs})"
+                merged[keyword] = f"{first} ({second})"
             elif keyword == "properties":
-                merged[keyword] = {**theirs, **ours}
+                merged[keyword] = {**second, **first}
             elif keyword == "required":
-                merged[keyword] = list(dict.fromkeys([*ours, *theirs]))
+                merged[keyword] = list(dict.fromkeys([*first, *second]))
             elif keyword == "$ref":
-                merged = self._merged({k: v for k, v in schema.items() if k != "$ref"}, target(ours, self._root), path)
+                merged = self._merged({k: v for k, v in schema.items() if k != "$ref"}, target(first, self._root), path)
                 return self._merged(merged, part, path)
             else:
-                self._lose(path, keyword, f"two of them hold, {_shown(ours)} and {_shown(theirs)}; the first is told")
+                self._lose(path, keyword, f"two of them hold, {_shown(first)} and {_shown(second)}; the first is told")
         return merged
 
     def _alternatives(self, schema: dict[str, Any], path: str, notes: dict[str, Any]) -> dict[str, Any] | None:
@@ -237,7 +237,7 @@ class _Writer:
         if members is None:
             return None
         beside = schema.keys() & {"properties", "required"}
-        if beside:  # what holds for all of them
+        if beside:  # these apply to all alternatives
             common = only(schema, {"type", *beside})
             members = [{"allOf": [member, common]} for member in members]
         taken = {*ALTERNATIVES, *beside, "type", "enum"}
@@ -277,7 +277,7 @@ class _Writer:
             notes[keyword] = value
 
     def _choices(self, schema: dict[str, Any], written: dict[str, Any], path: str, notes: dict[str, Any]) -> None:
-        """What a value may be, one by one."""
+        """Write the values of an enum or a const."""
         rules = self._rules
         choices = [schema["const"]] if "const" in schema else schema.get("enum")
         if not isinstance(choices, list):
@@ -298,8 +298,8 @@ class _Writer:
         rules, properties = self._rules, schema.get("properties") or {}
         others = schema.get("additionalProperties", True)
         if rules.closed:
-            said = "additionalProperties" in schema or not properties
-            if "patternProperties" in schema or (said and others is not False):
+            stated = "additionalProperties" in schema or not properties
+            if "patternProperties" in schema or (stated and others is not False):
                 raise self._cannot(path, "additionalProperties", "objects with members of any name")
             written["additionalProperties"] = False
         elif "additionalProperties" in schema:
@@ -332,7 +332,7 @@ class _Writer:
         rest = [items] if isinstance(items, Mapping) else []
         if first and "prefixItems" in rules.keywords:
             written["prefixItems"] = [self._node(member, below) for member in first]
-        elif first:  # which may stand where is lost
+        elif first:  # their positions are lost
             notes["prefixItems"] = first
             members = distinct([self._node(member, below) for member in [*first, *rest]])
             rest = [members[0] if len(members) == 1 else {"anyOf": members}]
@@ -342,7 +342,7 @@ class _Writer:
             raise self._cannot(path, "items", "items of any type")
 
     def _nullable(self, written: dict[str, Any]) -> dict[str, Any]:
-        """The same, or null."""
+        """A schema for the same values and null."""
         null = {"type": "null"}
         if written == null or not written:
             return written
@@ -350,7 +350,7 @@ class _Writer:
             return written if null in written["anyOf"] else {**written, "anyOf": [*written["anyOf"], null]}
         kind, rules = written.get("type"), self._rules
         if isinstance(kind, list):
-            return written  # a null is in there already
+            return written  # it allows null already
         choices = [written["const"]] if "const" in written else written.get("enum")
         if rules.null_as_type and isinstance(kind, str) and (choices is None or type(None) in rules.enum_types):
             kept = {keyword: value for keyword, value in written.items() if keyword not in ("const", "enum")}
@@ -361,7 +361,7 @@ class _Writer:
     # Definitions, limits ---------------------------------------------------------------------------------------
 
     def _definition(self, reference: str, path: str) -> str:
-        """The name of what a reference leads to; it is written when it is first met."""
+        """The name of the definition that a reference leads to. The first reference to it writes it."""
         if reference not in self._names:
             name = _unused(reference, self._names.values())
             self._names[reference] = name
@@ -392,7 +392,7 @@ class _Size:
         self.members = self.depth = self.choices = self.length = 0
 
     def add(self, schema: Any, level: int) -> None:
-        """Count a schema that stands on some level."""
+        """Count a schema at a level."""
         if not isinstance(schema, dict):
             return
         self.depth = max(self.depth, level)
@@ -410,12 +410,12 @@ class _Size:
 
 _DEFINITIONS: Final = ("$defs", "definitions")
 _DONE: Final = words("additionalProperties const description enum items prefixItems properties required title type")
-"""What is written otherwise than one by one."""
+"""Keywords that are not written one by one."""
 _INCLUSIVE: Final[dict[str, Any]] = {"exclusiveMinimum": ("minimum", 1, max), "exclusiveMaximum": ("maximum", -1, min)}
 
 
 def _implied(schema: Mapping[str, Any]) -> str | None:
-    """The type that keywords speak of where none is said."""
+    """The type that a schema's keywords apply to, for a schema without a type."""
     if schema.keys() & {"properties", "required", "additionalProperties"}:
         return "object"
     return "array" if schema.keys() & {"items", "prefixItems"} else None
@@ -427,7 +427,7 @@ def _type_name(value: Any) -> str:
 
 
 def _by_type(choices: list[Any]) -> list[dict[str, Any]]:
-    """Choices of several types, those of one type together."""
+    """Choices of several types, grouped by type."""
     kinds = dict.fromkeys(map(_type_name, choices))
     return [{"type": kind, "enum": [each for each in choices if _type_name(each) == kind]} for kind in kinds]
 
@@ -437,7 +437,7 @@ def distinct(schemas: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _unused(reference: str, taken: Collection[str]) -> str:
-    """A name for a definition, made from what refers to it."""
+    """A name for a definition, made from a reference to it."""
     last = re.sub(r"[^A-Za-z0-9_.-]", "_", reference.rpartition("/")[2].lstrip("#")) or "Root"
     number, name = 1, last
     while name in taken:
@@ -454,8 +454,8 @@ def _with_notes(schema: dict[str, Any], notes: Mapping[str, Any]) -> dict[str, A
     """The schema with keywords in its description: `Forecast days {minimum: 1, default: 3}`."""
     if not notes:
         return schema
-    said = ", ".join(f"{keyword}: {_shown(value)}" for keyword, value in notes.items())
-    return {**schema, "description": f"{schema.get('description', '')} {{{said}}}".lstrip()}
+    keywords = ", ".join(f"{keyword}: {_shown(value)}" for keyword, value in notes.items())
+    return {**schema, "description": f"{schema.get('description', '')} {{{keywords}}}".lstrip()}
 
 
 def _shown(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""What every dialect does with the tools that are offered: render each, and say what was lost."""
+"""The part that all dialects share: rendering the tools that are offered, and recording the losses."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _JSON: Final = ("object", "array", "integer", "number", "boolean")
 
 
 class Definition(NamedTuple):
-    """A tool as a provider is told of it."""
+    """A tool as it is described to a provider."""
 
     tool: Tool
     parameters: dict[str, Any]
@@ -29,7 +29,7 @@ class Definition(NamedTuple):
 
     @property
     def promised(self) -> dict[str, Any] | None:
-        """The schema of the JSON that results are; None for tools that answer in words, or promise nothing."""
+        """The schema of results that are JSON; None for tools that return text, or have no schema for results."""
         returns = self.tool.returns
         return None if returns is None or returns.get("type") not in _JSON else returns
 
@@ -40,28 +40,28 @@ class Definition(NamedTuple):
 
 
 class Provider(NamedTuple):
-    """The rules of a provider: for every schema, for those that it holds a model to, and what else it takes."""
+    """The rules of a provider: for all schemas, for strict ones, and for the other parts of a tool."""
 
     plain: Rules = AS_WRITTEN
     strict: Rules | None = None
     takes: frozenset[str] = frozenset()
-    """Of what tools declare: `defer`, `examples`."""
+    """The further parts of a tool that the provider takes: `defer`, `examples`."""
     members: str = ".*"
-    """What the names of parameters look like."""
+    """A pattern for the names of parameters."""
 
     def definitions(self, tools: Iterable[Tool], strict: bool) -> list[Definition]:
-        """Each tool that can be read, strictly where that is wanted and possible."""
+        """Each tool that can be read; strict if that is wanted and possible."""
         found = (self._definition(tool, strict) for tool in tools)
         return [each for each in found if each is not None]
 
     def lint(self, tools: Iterable[Tool], *, strict: bool = False) -> list[Loss]:
-        """What the definitions do not carry."""
+        """The losses: what the definitions do not carry."""
         return [loss for each in self.definitions(tools, strict) for loss in each.losses]
 
     def _definition(self, tool: Tool, strict: bool) -> Definition | None:
         try:
             options, schema = tool.options, tool.parameters
-        except PegboardError:  # its pack turns out to be broken on first use: it is not offered
+        except PegboardError:  # its pack proves to be broken on first use: the tool is not offered
             return None
         losses = [
             Loss(tool.name, "", name, "the provider has no place for it", "info")
@@ -89,7 +89,7 @@ SEARCH: Final = "pegboard__search_tools"
 
 
 def searches(tools: Iterable[Tool]) -> bool:
-    """Whether the board's own search is offered: then the deferred tools beside it were found, and are to be seen."""
+    """Whether Pegboard's own search is offered. Then it has found the deferred tools, and the model shall see them."""
     return any(
         tool.replaces == SEARCH or (tool.origin.plugin == "pegboard" and tool.name.endswith("search_tools"))
         for tool in tools
@@ -99,9 +99,9 @@ def searches(tools: Iterable[Tool]) -> bool:
 def call_of(
     call_id: Any, name: Any, arguments: Any, meta: dict[str, Any], tools: Sequence[Tool], *, cut: str = ""
 ) -> ToolCall:
-    """A call that was read. A null that says "left out" is left out; what is unreadable stays for the toolkit.
+    """A call as the toolkit takes it. Nulls for omitted parameters are removed; unreadable arguments stay as they are.
 
-    One that was `cut` has its result already.
+    A call that was `cut` has its result already.
     """
     name = name if isinstance(name, str) else ""
     values = decoded(arguments)
@@ -126,16 +126,16 @@ def _has_null(value: Any, depth: int = 0) -> bool:
 
 
 class Wanted(NamedTuple):
-    """A choice as it was read: what the model has to do, and which tools it may call; None for all that are listed."""
+    """A choice: what the model has to do, and which tools it may call (None: all that are listed)."""
 
     mode: Literal["auto", "required", "none", "tool"]
     names: tuple[str, ...] | None = None
 
 
 def wanted(choice: Any, offered: Sequence[str], listed: int | None = None) -> Wanted:
-    """Read a choice among the tools that are `offered`, where so many are `listed`, those that are only kept too.
+    """Read a choice among the tools that are `offered`. `listed` is the number of tools listed, kept ones included.
 
-    Raises `UnknownNameError` for what is no choice, and for a tool that is not offered.
+    Raises `UnknownNameError` for an invalid choice, and for a tool that is not offered.
     """
     several = isinstance(choice, (list, tuple, set, frozenset))
     given = list(choice) if several else [choice]
@@ -156,7 +156,7 @@ def wanted(choice: Any, offered: Sequence[str], listed: int | None = None) -> Wa
 
 
 def chosen(choice: Any, tools: Sequence[Tool], kept: Sequence[Tool], definitions: Iterable[Definition]) -> Wanted:
-    """The choice among the tools that are offered and could be written, where others may be kept."""
+    """The choice among the tools that are offered and have a definition; other definitions may be kept."""
     if choice == "auto" and kept is tools:
         return Wanted("auto")
     listed = {each.tool.name for each in definitions}
@@ -164,7 +164,7 @@ def chosen(choice: Any, tools: Sequence[Tool], kept: Sequence[Tool], definitions
 
 
 def refuse_subset(provider: str, names: Sequence[str]) -> NoReturn:
-    """Raise what says how a program narrows the choice where the provider cannot."""
+    """Raise an error that names another way to narrow the choice, for a provider that has none."""
     include = ", ".join(map(repr, names))
     raise PegboardError(
         f"{provider} takes one tool as a choice, or all of them, but not some; offer only these: "

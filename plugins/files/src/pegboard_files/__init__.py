@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import attrs
 
-import pegboard
+from pegboard import hookimpl
 from pegboard_files._confined import ConfinedFolder
 from pegboard_files._errors import (
     ChangedError,
@@ -39,13 +39,13 @@ __all__ = [
 ]
 
 
-@pegboard.hookimpl
+@hookimpl
 def settings_type() -> type[Settings]:
     """The pack's settings."""
     return Settings
 
 
-@pegboard.hookimpl
+@hookimpl
 def provide_tools(settings: Settings) -> Iterable[FileTools]:
-    """File tools for the configured directory, by default the current one of the moment of assembly."""
+    """File tools for the configured directory; the default is the current one when the toolkit is made."""
     return [FileTools(**attrs.asdict(settings))]

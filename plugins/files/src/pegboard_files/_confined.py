@@ -1,4 +1,4 @@
-"""The confinement for other packs: whole files of a directory, read and written in the name of a model."""
+"""The confinement for other packs: reading and writing whole files of a directory for a model."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ __all__ = ["ConfinedFolder"]
 class ConfinedFolder:
     """A directory that paths of a model cannot leave, for packs whose tools take or make files.
 
-    As for `FileTools`, the directory is opened once and held, no path is checked first and opened later, and what
-    `deny` means is neither read nor written. Raises OSError if the directory cannot be opened, ValueError for a pattern
-    that means nothing.
+    As with `FileTools`, the directory is opened once and held open, no path is checked first and opened later, and
+    paths that match `deny` are neither read nor written. Raises OSError if the directory cannot be opened, ValueError
+    for a pattern that no path can match.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class ConfinedFolder:
 
     @property
     def base_dir(self) -> str:
-        """The absolute path of the directory as it was when it was opened."""
+        """The absolute path of the directory when it was opened."""
         return self._root.path
 
     def read(self, path: str) -> bytes:
@@ -48,7 +48,7 @@ class ConfinedFolder:
         return content
 
     def write(self, path: str, content: bytes) -> None:
-        """Make a file, or all of its content another; missing directories are made. Raises `FileToolError`."""
+        """Make a file, or replace all of its content; missing directories are made. Raises `FileToolError`."""
         with (
             refusals(path, "write", listed=False),
             self._root.writing,

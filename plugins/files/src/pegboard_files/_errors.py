@@ -1,4 +1,4 @@
-"""What goes wrong: as types, and in words that the model reads, with the next act and without a path of the host."""
+"""Errors of the file tools: their types, and messages for the model with the next act and without paths of the host."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = [
 
 
 class FileToolError(ToolError):
-    """The base of all refusals of the file tools. No message holds an absolute path of the host."""
+    """The base class of all errors of the file tools. No message holds an absolute path of the host."""
 
 
 class OutsideError(FileToolError):
@@ -38,7 +38,7 @@ class OutsideError(FileToolError):
 
 
 class DeniedError(FileToolError):
-    """The settings do not allow it: a denied path, a hard link, a tool that only reads."""
+    """The settings do not allow the call: a denied path, a hard link, a write with `read_only`."""
 
 
 class MissingError(FileToolError):
@@ -46,22 +46,22 @@ class MissingError(FileToolError):
 
 
 class UnsuitableError(FileToolError):
-    """There is something, or the path names something, that these tools do not handle: a FIFO, binary data, a loop."""
+    """The file or the path is of a kind that the tools do not handle: a FIFO, binary data, a loop of links."""
 
 
 class RangeError(FileToolError):
-    """The lines, or the text to be replaced, are not there, or not as often as expected."""
+    """The lines do not exist, or the text to be replaced does not occur as often as expected."""
 
 
 class ChangedError(FileToolError):
-    """Another program changed the file meanwhile."""
+    """Another program has changed the file."""
 
 
 class StorageError(FileToolError):
-    """The system refuses: no permission, no space, a read-only file system."""
+    """The system refuses the call: no permission, no space, a read-only file system."""
 
 
-# Refusals of our own, beside the numbers of the system.
+# Error numbers of this pack, beside those of the system.
 DENIED, HARD_LINKED, PROTECTED, ODD_NAME = -1, -2, -3, -4
 
 _LOOK = " list_directory shows what is there."
@@ -95,7 +95,7 @@ _REASONS: dict[int, tuple[type[FileToolError], str]] = {
 def refusals(path: str, act: str = "open", *, listed: bool = True) -> Iterator[None]:
     """Turn errors of the system about a path into `FileToolError`s: "Cannot open <path>: <reason and next act>".
 
-    Where nothing is `listed`, no tool is named that the model may not have.
+    With `listed=False` no tool is named: the model may not have it.
     """
     try:
         yield
@@ -109,7 +109,7 @@ def refusals(path: str, act: str = "open", *, listed: bool = True) -> Iterator[N
 def shown(name: str, limit: int = 200) -> str:
     """A name as one line of printable text, shortened in the middle.
 
-    A line feed in a file's name could forge an entry of a listing; bytes that are no UTF-8 have no text at all.
+    A line feed in a file's name could forge an entry of a listing, and bytes that are not UTF-8 cannot be printed.
     """
     printable = "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in name)
     if len(printable) > limit:
@@ -123,5 +123,5 @@ def counted(number: int, noun: str, plural: str = "") -> str:
 
 
 def os_error(number: int) -> OSError:
-    """An error of the system, or one of our own, without a path."""
+    """An error by its number, of the system or of this pack, without a path."""
     return OSError(number, os.strerror(number) if number > 0 else "refused")

@@ -34,7 +34,7 @@ DEFAULT_DENY = (
     "pegboard.toml",
     "pegboard.lock",
 )
-"""What no tool touches unless the settings say otherwise: history, secrets, keys and the board's own settings."""
+"""Paths that no tool reads or writes by default: history, secrets, keys and Pegboard's own settings."""
 
 
 def _positive(_: Any, attribute: Any, value: int) -> None:
@@ -48,14 +48,14 @@ def _readable(_: Any, __: Any, value: tuple[str, ...]) -> None:
 
 @attrs.frozen(kw_only=True)
 class Settings:
-    """What can be set; each key is also an argument of `FileTools`.
+    """The settings of the pack; each key is also an argument of `FileTools`.
 
-    `base_dir` is the directory, None the current one of the moment of assembly. `read_only` keeps the tools that write
-    off the board; None means: unless a `base_dir` is set. `deny` are globs of paths that no tool touches.
+    `base_dir` is the directory; None is the current one when the toolkit is made. `read_only` leaves out the tools that
+    write; None means: only if no `base_dir` is set. `deny` are globs of paths that no tool reads or writes.
     `max_bytes` is the largest amount of text that one call shows or writes, `max_depth` the number of names that a
-    path may have. `hardlinks` says whether files with several names are files like any other. `durability` says
-    whether a write waits until the disk has it (`"fsync"`), or survives the end of the process but perhaps not that of
-    the power (`"rename"`); whole it is in both cases.
+    path may have. `hardlinks` is whether files with several names are allowed (`"allow"`) or refused (`"deny"`). With
+    `durability="fsync"` a write waits until the content is on the disk; with `"rename"` it survives the end of the
+    process, but perhaps not a power failure. A file is never partly written in either case.
     """
 
     base_dir: str | None = None
@@ -72,5 +72,5 @@ class Settings:
 
     @property
     def only_reads(self) -> bool:
-        """Whether the tools that write stay off the board."""
+        """Whether the tools that write are left out."""
         return self.base_dir is None if self.read_only is None else self.read_only

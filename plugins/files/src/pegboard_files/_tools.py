@@ -1,4 +1,4 @@
-"""The tools."""
+"""The file tools."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ __all__ = ["FileTools"]
 class FileTools:
     """File tools confined to `base_dir`; the other arguments are those of `Settings`.
 
-    The directory is opened once and held: a relative `base_dir` means the current directory of that moment, and later
-    renames do not move the confinement. `read_only` keeps tools that write off the board: by default where no
-    `base_dir` is given. Raises OSError if the directory cannot be opened.
+    The directory is opened once and held open: a relative `base_dir` is relative to the current directory of that
+    moment, and later renames do not change the confinement. `read_only` leaves out the tools that write; by default
+    they are left out if no `base_dir` is given. Raises OSError if the directory cannot be opened.
     """
 
     def __new__(
         cls, base_dir: str | os.PathLike[str] | None = None, *, read_only: bool | None = None, **_: Any
     ) -> FileTools:
-        """An instance of a class without the tools that write, where these are not wanted."""
+        """Make an instance; with `read_only`, of a class without the tools that write."""
         made: FileTools = _bare_tools(cls, base_dir is None if read_only is None else read_only)
         return made
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Copies are of the same kind, whatever the class of the tools that only read is called."""
+        """Make copies of the same class, with or without the tools that write."""
         return _bare_tools, (_plain_kind(self), self.read_only), self.__dict__
 
     def __init__(
@@ -72,12 +72,12 @@ class FileTools:
 
     @property
     def base_dir(self) -> str:
-        """The absolute path of the directory as it was when it was opened."""
+        """The absolute path of the directory when it was opened."""
         return self._root.path
 
     @property
     def read_only(self) -> bool:
-        """Whether the tools that write are not there."""
+        """Whether the tools that write are left out."""
         return self.settings.only_reads
 
     def __repr__(self) -> str:
@@ -217,14 +217,14 @@ def _cut_short(more: bool, reason: str, budget: Budget) -> str:
     return f"; the search ended early because {reason}: narrow it" if reason else ""
 
 
-# Tools that only read: the same class without the marks of those that write ---------------------------------------
+# Read-only tools: the same class, in which the methods that write are not marked as tools --------------------------
 
 
 class _ReadOnly:
     """A base in front of a class of file tools: these methods are not marked as tools, so they are not registered."""
 
     def write_text_file(self, *_: Any, **__: Any) -> NoReturn:
-        """Refuses."""
+        """Refuse the call."""
         raise DeniedError("These file tools are read-only.")
 
     insert_text_file = edit_text_file = write_text_file

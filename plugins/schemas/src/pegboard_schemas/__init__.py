@@ -1,4 +1,4 @@
-"""JSON Schemas and patterns that third parties wrote, judged in bounded time. A library: nothing is registered."""
+"""JSON Schemas and patterns of third parties, judged in bounded time. It is a library and registers nothing."""
 
 from pegboard_schemas._judged import Judged, judged
 from pegboard_schemas._patterns import PatternError, as_re2, compiled_pattern

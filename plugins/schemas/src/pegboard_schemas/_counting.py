@@ -1,4 +1,4 @@
-"""What is done for each keyword of a third party's schema: patterns by RE2, and every check counts its steps."""
+"""The check of each keyword of a third-party schema: RE2 matches the patterns, and every check counts its steps."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ Checks: TypeAlias = Mapping[str, Any]
 Weight: TypeAlias = Callable[[Any, Any, Any], int]
 
 UNBOUNDED: Final = ("$dynamicRef", "$recursiveRef", "unevaluatedItems", "unevaluatedProperties")
-"""What looks at the same value again for each of the schemas inside."""
+"""Keywords that check the same value once for each schema inside them."""
 NEGATIVE: Final = ("contains", "disallow", "if", "not")
-"""What refuses more where a schema inside accepts more."""
+"""Keywords that refuse more values if a schema inside them accepts more."""
 _PATTERNED: Final = ("additionalProperties", "pattern", "patternProperties")
 _CHARACTERS: Final = 512
-"""A step is as long as it takes to write so many characters."""
+"""Characters of a message that count as one step."""
 
 
 def checked(checks: Checks, formats: Container[str]) -> Checks:
-    """What is done for each keyword, made from what jsonschema does."""
+    """The check of each keyword, made from those of jsonschema."""
     kept = {word: check for word, check in checks.items() if word not in UNBOUNDED}
     kept |= {
         "additionalProperties": _additional_properties,
@@ -36,20 +36,20 @@ def checked(checks: Checks, formats: Container[str]) -> Checks:
 
 
 def weakly_checked(checks: Checks, formats: Container[str]) -> Checks:
-    """The same where something cannot be checked: whatever the schema accepts is accepted, and more."""
+    """The same for a schema with unchecked parts: it accepts all values that the schema accepts, and more."""
     kept = {word: check for word, check in checked(checks, formats).items() if word not in NEGATIVE}
     return {**kept, "oneOf": kept["anyOf"]} if "anyOf" in kept else kept
 
 
 def unpatterned(checks: Checks, formats: Container[str]) -> Checks:
-    """The same where there are too many patterns to compile."""
+    """The same for a schema with too many patterns to compile."""
     return {word: check for word, check in weakly_checked(checks, formats).items() if word not in _PATTERNED}
 
 
 def _counted(check: Callable[..., Any], weight: Weight, validator: Any, *args: Any) -> Iterator[Any]:
     spend(weight(*args))
     for error in check(validator, *args) or ():
-        spend(1 + len(error.message) // _CHARACTERS)  # which has the value in it
+        spend(1 + len(error.message) // _CHARACTERS)  # the message holds the value
         yield error
 
 
@@ -82,7 +82,7 @@ def _additional_properties(validator: Any, limit: Any, value: Any, schema: Any) 
         if key not in known and all(matches(pattern, key) is False for pattern in patterns)
     }
     if limit is False and surplus:
-        # The patterns need not be looked for again.
+        # The patterns have been matched already.
         yield ValidationError("has members that are not known", instance=surplus, schema={"properties": known})
     for key, member in surplus.items() if isinstance(limit, dict) else ():
         yield from validator.descend(member, limit, path=key)
@@ -92,7 +92,7 @@ def _additional_properties(validator: Any, limit: Any, value: Any, schema: Any) 
 
 
 def _weight(limit: Any, value: Any, schema: Any) -> int:
-    """What one keyword takes, beside what it hands on to others."""
+    """The steps of one keyword, without those of the schemas inside it."""
     return 1 + (_length(limit) + _length(value)) // 8
 
 
@@ -101,9 +101,9 @@ def _length(value: Any) -> int:
 
 
 def _parts(value: Any) -> int:
-    """How many values a value is made of."""
+    """The number of values in a value, itself included."""
     waiting, parts = [value], 0
-    for each in waiting:  # which grows meanwhile
+    for each in waiting:  # the list grows in the loop
         parts += 1
         if isinstance(each, dict):
             waiting += each.values()
@@ -113,7 +113,7 @@ def _parts(value: Any) -> int:
 
 
 def _format_weight(known: Container[str], limit: Any, value: Any, schema: Any) -> int:
-    """Some formats are patterns of their own, or compile one."""
+    """The steps of a format: some formats are patterns, or compile one."""
     return 1 + len(value) // 2 if isinstance(value, str) and limit in known else 1
 
 
@@ -122,7 +122,7 @@ def _pattern_weight(pattern: str, value: Any, schema: Any) -> int:
 
 
 def _names_weight(limit: Any, value: Any, schema: Any) -> int:
-    """Each name is looked for in all patterns."""
+    """The steps of matching each name against all patterns."""
     if not isinstance(value, dict):
         return 1
     patterns = schema.get("patternProperties", {})

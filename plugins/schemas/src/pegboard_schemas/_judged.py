@@ -1,4 +1,4 @@
-"""A schema of a third party, judged: what checks values against it, and what of it is not checked."""
+"""A judged third-party schema: the check of values against it, and the parts that are not checked."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from pegboard_schemas._survey import survey
 
 __all__ = ["Judged", "judged"]
 
-_MOST_SAID: Final = 3
-"""Parts of one schema that are not checked, and named one by one."""
-# What is not checked may be anything, so then only the parts are checked of which it is sure that they refuse nothing
-# that the whole schema accepts.
+_MOST_NAMED: Final = 3
+"""Unchecked parts of one schema that are named; further ones are only counted."""
+# An unchecked part might accept any value. So only those parts are checked that cannot refuse a value that the whole
+# schema accepts.
 _WHOLE, _WEAK, _UNPATTERNED = (Judge(survey, keywords) for keywords in (checked, weakly_checked, unpatterned))
 
 
 @attrs.frozen
 class Judged:
-    """A schema of a third party: `check` checks values, in bounded steps.
+    """A third-party schema: `check` checks values, in bounded steps.
 
-    A tool hands `judge` on, beside its schema, so that its arguments are checked as `check` would. `unchecked` has a
-    phrase for each part that is not checked: a pattern that RE2 cannot read, a keyword that takes work without bounds.
+    A tool has `judge` as an attribute beside its schema: then its arguments are checked as by `check`. `unchecked` has
+    a phrase for each part that is not checked: a pattern that RE2 cannot read, a keyword that takes unbounded work.
     """
 
     check: ForeignSchema
@@ -37,12 +37,12 @@ class Judged:
 def judged(
     schema: Mapping[str, Any], where: str = "the schema", *, is_whole: bool = True, refuses_many: bool = True
 ) -> Judged:
-    """Judge a schema; `where` says in errors whose it is.
+    """Judge a schema; `where` names its source in errors.
 
-    One that is not the `is_whole` truth about a value refuses nothing that the rest might accept. One with more than 50
-    patterns is refused, or its patterns are not checked, as `refuses_many` says. Raises `RegistrationError` for a
-    schema that cannot be used: invalid, too large or too deep, with references that lead elsewhere or back without end,
-    with too many alternatives for one value.
+    With `is_whole=False` the schema is not the whole truth about a value, and refuses no value that might be good. A
+    schema with more than 50 patterns is refused with `refuses_many`, else its patterns are not checked. Raises
+    `RegistrationError` for a schema that cannot be used: invalid, too large or too deep, with references to other
+    documents or references that lead back to themselves without end, with too many alternatives for one value.
     """
     found = ForeignSchema(schema, where, judge=_WHOLE)
     demanding = list(_demanding(schema, "#"))
@@ -56,14 +56,14 @@ def judged(
     unchecked = [*dict.fromkeys(filter(None, (_why_unchecked(*each) for each in demanding)))]
     if is_whole and not unchecked:
         return Judged(found, _WHOLE)
-    named = unchecked[:_MOST_SAID]
+    named = unchecked[:_MOST_NAMED]
     if len(unchecked) > len(named):
         named.append(f"{len(unchecked) - len(named)} parts more")
     return Judged(ForeignSchema(schema, where, judge=_WEAK), _WEAK, tuple(named))
 
 
 def _why_unchecked(keyword: str, pattern: str | None, path: str) -> str:
-    """A phrase for a part that cannot be checked; empty for one that can."""
+    """A phrase for a part that cannot be checked; an empty text for one that can."""
     place = f"{keyword} at {_shortened(path)}"
     if pattern is None:
         return f"{place}, which takes work without bounds"
@@ -72,7 +72,7 @@ def _why_unchecked(keyword: str, pattern: str | None, path: str) -> str:
 
 
 def _demanding(schema: Any, path: str) -> Iterator[tuple[str, str | None, str]]:
-    """Patterns, and keywords that are not bounded: also those that stand in data, which does no harm."""
+    """Patterns, and keywords without bounds. Those in data, such as a default, are included, which does no harm."""
     if isinstance(schema, Mapping):
         for keyword, value in schema.items():
             if keyword == "pattern" and isinstance(value, str):

@@ -1,6 +1,6 @@
-"""Patterns of third parties: matched by RE2, which takes time in proportion to the text, whatever the pattern.
+"""Patterns of third parties, matched by RE2: its time is proportional to the text, whatever the pattern is.
 
-What it cannot read (it knows no look-around and no back-references) is not checked.
+A pattern that RE2 cannot read is not checked: it has no look-around and no back-references.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ __all__ = [
 ]
 
 MOST_PATTERNS: Final = 50
-"""Of one schema: they are compiled when it comes."""
+"""The most patterns of one schema: they are compiled when the schema is judged."""
 MOST_CLASSES: Final = 50
-r"""How many `\p` they may have: each is a table of some hundred ranges."""
+r"""The most `\p` classes in the patterns of one schema: each is a table of some hundred ranges."""
 LONGEST_PATTERN: Final = 1_000
 MEMORY: Final = 1 << 18
-"""In bytes, of a compiled pattern; about 11,000 states."""
+"""Bytes of a compiled pattern; about 11,000 states."""
 STATES_A_STEP: Final = 512
-"""How many states of a pattern a text may meet while one step of a check is counted."""
+"""The states of a pattern that count as one step of a check."""
 
 
 class PatternError(ValueError):
-    """A pattern that RE2 cannot take. The message says why."""
+    """RE2 cannot take a pattern. The message says why."""
 
 
 @lru_cache(maxsize=1024)
 def compiled_pattern(pattern: str) -> Any:
-    """What RE2 makes of a pattern of ECMA-262; a text that says why, for one that it cannot take."""
+    """RE2's compiled form of a pattern of ECMA-262; a text with the reason if RE2 cannot take it."""
     if len(pattern) > LONGEST_PATTERN:
         return f"longer than {LONGEST_PATTERN} characters"
     if _NOT_SPACE.search(pattern):
@@ -52,10 +52,10 @@ def compiled_pattern(pattern: str) -> Any:
 
 
 def engine(spelled: str, memory: int, **options: bool) -> Any:
-    """RE2 for a pattern as it spells it, with its options by name. Raises PatternError."""
+    """RE2 for a pattern in RE2's spelling, with its options by name. Raises PatternError."""
     try:
         import re2
-    except ImportError:  # no wheel for this platform, and installed without what this library declares
+    except ImportError:  # no wheel for this platform, so it was installed without this library's dependency
         raise PatternError("RE2 is not installed here; install google-re2") from None
     chosen = re2.Options()
     for name, value in {"max_mem": memory, "never_capture": True, "log_errors": False, **options}.items():
@@ -72,13 +72,13 @@ _TOKEN: Final = re.compile(
     r"\\u(?:([0-9A-Fa-f]{4})|\{([0-9A-Fa-f]{1,6})\})|\\c([A-Za-z])|\\.|\[\^?\]|[\[\]]", re.DOTALL
 )
 _SPACE: Final = r"\s\x{b}\x{feff}\p{Z}"
-r"""What `\s` is in ECMA-262, in brackets: RE2 has less of it."""
+r"""The characters of `\s` in ECMA-262, for brackets: RE2's own `\s` has fewer."""
 _NOT_SPACE: Final = re.compile(r"\[\^[^\]]*\\S")
-r"""White space that RE2 does not know as such would be among the characters that are left out."""
+r"""Brackets in which RE2's `\S` would also exclude the white space that RE2 does not know."""
 
 
 def as_re2(pattern: str) -> str:
-    """A regular expression of ECMA-262, which JSON Schema uses, as RE2 spells it."""
+    """A regular expression of ECMA-262, which JSON Schema uses, in RE2's spelling."""
     inside = False
 
     def spelled(match: re.Match[str]) -> str:
@@ -93,7 +93,7 @@ def as_re2(pattern: str) -> str:
             return f"[^{_SPACE}]"
         if part[0] == "\\":
             return part
-        if inside:  # an opening bracket is a plain character there
+        if inside:  # an opening bracket is a plain character here
             inside = not part.endswith("]")
             return part if part == "]" else f"\\{part}"
         inside = part == "["
@@ -103,17 +103,17 @@ def as_re2(pattern: str) -> str:
 
 
 def classes(pattern: str) -> int:
-    r"""How many `\p` a pattern may have."""
+    r"""An upper bound for the number of `\p` classes in a pattern."""
     return pattern.lower().count(r"\p")
 
 
 def matches(pattern: str, text: str) -> bool | None:
-    """Whether a pattern is found in a text; None where it cannot be told."""
+    """Whether a pattern is found in a text; None if RE2 cannot take the pattern."""
     compiled = compiled_pattern(pattern)
     return None if isinstance(compiled, str) else compiled.search(text.encode("utf-8", "replace")) is not None
 
 
 def steps(patterns: Iterable[str], characters: int) -> int:
-    """How many steps it takes to look for patterns in so many characters."""
+    """The steps of a search for patterns in a text of this many characters."""
     sizes = [getattr(compiled_pattern(pattern), "programsize", 0) for pattern in patterns]
     return sum(1 + size * characters // STATES_A_STEP for size in sizes)

@@ -1,4 +1,4 @@
-"""Searching the lines of a text for a pattern that a model or a third party wrote, in Python's syntax, by RE2."""
+"""Searching the lines of a text with RE2, for a pattern in Python's syntax that a model or a third party wrote."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from pegboard_schemas._patterns import LONGEST_PATTERN, PatternError, engine
 __all__ = ["LineSearch", "compiled_search"]
 
 MEMORY: Final = 1 << 19
-r"""In bytes, of what is compiled and what a search remembers: about 22,000 states, of which a `\w` has 1,350."""
+r"""Bytes of a compiled pattern and of the memory of its search: about 22,000 states, of which a `\w` has 1,350."""
 _WORK: Final = 1 << 27
-"""States times bytes that are searched at once: about a second where RE2 has to follow every state by itself."""
+"""States times bytes of one search: about a second if RE2 has to follow every state separately."""
 _LEAST_PIECE: Final = 1 << 13
 _LARGEST_PIECE: Final = 1 << 20
 
 
 @frozen
 class LineSearch:
-    """Finds the lines in which a pattern is found. Threads may share it; the interpreter's lock is free meanwhile.
+    """Finds the lines that match a pattern. Threads may share it; a search releases the interpreter's lock.
 
-    A caller that keeps to a time hands over at most `piece` bytes at once: they take about a second at most, whatever
-    the pattern is and whatever is in them.
+    A caller with a time limit searches at most `piece` bytes at once: they take about a second at most, whatever the
+    pattern is and whatever they hold.
     """
 
     piece: int
     _compiled: Any = field(repr=False)
 
     def lines(self, text: bytes) -> Iterator[tuple[int, int]]:
-        """Where the lines begin and end that hold the pattern, in order, without their line feeds.
+        """The offsets at which the matching lines begin and end, in order, without their line feeds.
 
         Only a line feed ends a line. A byte that is not UTF-8 counts as a character that is no letter, digit or space.
         """
@@ -40,7 +40,7 @@ class LineSearch:
         while start < len(text) and (found := self._compiled.search(readable, start)) is not None:
             begin = text.rfind(b"\n", start, found.start()) + 1 or start
             if begin == len(text):
-                return  # behind the last line feed begins no line
+                return  # no line begins after the last line feed
             end = text.find(b"\n", begin)
             end = len(text) if end < 0 else end
             yield begin, end
@@ -48,10 +48,10 @@ class LineSearch:
 
 
 def compiled_search(pattern: str, *, ignore_case: bool = False) -> LineSearch:
-    r"""What finds the lines that hold a pattern, in time that grows with the text alone and in 512 kB.
+    r"""A search for the lines that match a pattern. Its time depends on the text alone, and it takes up to 512 kB.
 
-    `\w`, `\d` and `\s` mean what they mean in Python, for all of Unicode; the words of `\b` are those of ASCII.
-    Raises PatternError, which names the part that cannot be used and says what to write instead.
+    `\w`, `\d` and `\s` mean the same as in Python, for all of Unicode; `\b` knows only words of ASCII. Raises
+    PatternError, which names the part that cannot be used and what to write instead.
     """
     if len(pattern) > LONGEST_PATTERN:
         raise PatternError(f"it is longer than {LONGEST_PATTERN} characters; shorten it")
@@ -80,7 +80,7 @@ _TOKEN: Final = re.compile(
     r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|.)|\[:\^?\w+:\]|\[\^?\]?|\]|\{,(?=[0-9]+\})|[$^\n]", re.DOTALL
 )
 _BEGIN, _END = "(?m:^)", "(?m:$)"
-# In brackets: what RE2 has of its own is ASCII.
+# For brackets: RE2's own classes are ASCII.
 _CLASSES: Final = {
     r"\d": r"\p{Nd}",
     r"\D": r"\P{Nd}",
@@ -88,7 +88,7 @@ _CLASSES: Final = {
     r"\S": r"\x{0}-\x{8}\x{e}-\x{1b}\x{21}-\x{84}\x{86}-\x{9f}\x{a1}-\x{167f}\x{1681}-\x{1fff}\x{200b}-\x{2027}"
     r"\x{202a}-\x{202e}\x{2030}-\x{205e}\x{2060}-\x{2fff}\x{3001}-\x{10ffff}",
     r"\w": r"\p{L}_\p{N}",  # a hyphen before it or behind it makes no range with the underscore
-    # What is neither a letter nor a digit has no name: these are all other categories, without the underscore.
+    # There is no class for all but letters and digits: these are the other categories, without the underscore.
     r"\W": r"\p{M}\p{Pd}\p{Ps}\p{Pe}\p{Pi}\p{Pf}\p{Po}\x{203f}\x{2040}\x{2054}\x{fe33}\x{fe34}\x{fe4d}-\x{fe4f}"
     r"\x{ff3f}\p{S}\p{Z}\p{C}",
 }
@@ -101,7 +101,7 @@ _REFUSED: Final = {
 
 
 def _spelled(pattern: str) -> str:
-    """A regular expression of Python as RE2 spells it, for texts of several lines."""
+    """A regular expression of Python in RE2's spelling, for texts of several lines."""
     inside = False
 
     def spelled(match: re.Match[str]) -> str:
@@ -113,7 +113,7 @@ def _spelled(pattern: str) -> str:
             inside = part != "]"
             return _CLASSES.get(part, part)
         if part[0] == "[":
-            inside = part[1:2] != ":"  # in no brackets, [:a:] is a class of these characters
+            inside = part[1:2] != ":"  # outside of brackets, [:a:] is a class of these characters
             return part
         if part in _REFUSED:
             raise PatternError(_REFUSED[part])
@@ -131,7 +131,7 @@ _NOT_UTF_8: Final = re.compile("[\udc80-\udcff]")
 
 
 def _readable(text: bytes) -> bytes:
-    """A text in UTF-8 of the same length: RE2 has no class that takes another byte, not even the point."""
+    """A UTF-8 text of the same length: no class of RE2 takes a byte that is not UTF-8, not even `.`."""
     if text.isascii():
         return text
     try:

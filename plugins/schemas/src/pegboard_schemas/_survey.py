@@ -1,4 +1,4 @@
-"""Schemas are refused that loop, double, or change the meaning of references."""
+"""The survey of a schema: it refuses schemas that loop, double, or change the meaning of references."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from pegboard import RegistrationError, SchemaPart
 __all__ = ["survey"]
 
 MOST_WORK: Final = 10_000
-"""How many subschemas may apply to one and the same value: two references to two references to ... double each time."""
+"""How many subschemas may apply to one value: pairs of references to pairs of references double with each level."""
 _SEVERAL: Final = ("allOf", "anyOf", "oneOf")
 _ONE: Final = ("not", "if", "then", "else")
 _NAMED: Final = ("dependentSchemas", "dependencies")
 
 
 def survey(parts: Sequence[SchemaPart], where: str) -> None:
-    """Raises `RegistrationError` naming `where`, the keyword and its path."""
+    """Refuse such schemas. Raises `RegistrationError`, which names `where`, the keyword and its path."""
 
     def refuse(part: SchemaPart, keyword: str, what: str) -> NoReturn:
         raise RegistrationError(f"{where}: {keyword} at {part.path} {what}")

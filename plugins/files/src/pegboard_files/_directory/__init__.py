@@ -1,4 +1,4 @@
-"""Directory: what is reached beneath a base directory, and nothing outside it.
+"""Directory: access to files beneath a base directory, and to nothing outside it.
 
-In come paths as a model wrote them; out go open files and folders, and whole new files in the place of others.
+It takes paths as a model wrote them. It returns open files and folders, and replaces files with whole new ones.
 """

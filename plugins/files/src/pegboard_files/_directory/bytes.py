@@ -1,4 +1,4 @@
-"""Reading an open file by offset, in blocks, so that no file is ever held in memory as a whole."""
+"""Reading an open file by offset, in blocks: no file is held in memory as a whole."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if hasattr(os, "pread"):
 else:  # Windows
 
     def read_at(fd: int, length: int, offset: int, /) -> bytes:
-        """Up to `length` bytes at `offset`; empty behind the end."""
+        """Up to `length` bytes at `offset`; empty after the end."""
         os.lseek(fd, offset, os.SEEK_SET)
         return os.read(fd, length)
 
@@ -34,7 +34,7 @@ def read_span(descriptor: int, start: int, length: int) -> bytes:
 
 
 def find_all(descriptor: int, wanted: bytes) -> Iterator[int]:
-    """The offsets at which `wanted` stands, those left out that overlap with one before."""
+    """The offsets of `wanted`, without those that overlap with an earlier one."""
     at, carried = 0, b""
     while block := read_at(descriptor, max(BLOCK, len(wanted)), at):
         text = carried + block
@@ -47,7 +47,7 @@ def find_all(descriptor: int, wanted: bytes) -> Iterator[int]:
 
 
 def version_of(descriptor: int, limit: int) -> str:
-    """What changes when the file does: eight digits, of the content, or of size and time where that is too large."""
+    """Eight digits that change with the file: of its content, or of size and time if it is larger than `limit`."""
     status = os.fstat(descriptor)
     digest = blake2b(digest_size=4)
     if status.st_size <= limit:

@@ -1,4 +1,4 @@
-"""A directory that is held open: what is in it is reached through it, and not through its path; locks on open files."""
+"""A directory that is held open, so that its members are opened relative to it and not by path; locks on files."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from pegboard_files._errors import DENIED, HARD_LINKED, os_error
 
 __all__ = ["READING", "Folder", "OpenFile", "Rules", "is_temporary", "lock", "temporary_names"]
 
-# Never waits for the writer of a FIFO, never becomes the terminal of a session. Windows knows none of this, and would
-# turn line ends without O_BINARY.
+# Opening never waits for the writer of a FIFO, and never makes a terminal that of the session. Windows has no such
+# flags, and would convert line ends without O_BINARY.
 READING = (
     os.O_RDONLY
     | getattr(os, "O_NONBLOCK", 0)
@@ -29,18 +29,18 @@ _FOLDER = READING | getattr(os, "O_DIRECTORY", 0)
 _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
 
 temporary_names = tuple(f".pegboard-tmp-{slot}" for slot in range(16))
-"""Names that files have for an instant while they replace others; no tool shows or opens them."""
+"""Names that new files have for an instant before they replace old ones; no tool shows or opens them."""
 
 
 def is_temporary(name: str) -> bool:
-    """Whether a name is one of those that only writing uses."""
+    """Whether a name is one of the temporary names."""
     return name.casefold() in temporary_names
 
 
 def lock(descriptor: int, *, unknown: bool = True) -> bool:
-    """Take the lock of an open file without waiting; False if it is taken, `unknown` where there are no locks.
+    """Take the lock of an open file without waiting; False if it is taken, `unknown` if there are no locks here.
 
-    It ends with the process that holds it, however that ends.
+    The system releases it when the process ends, also when it is killed.
     """
     try:
         import fcntl
@@ -57,9 +57,9 @@ def lock(descriptor: int, *, unknown: bool = True) -> bool:
 
 @frozen
 class Rules:
-    """What may be touched beneath a base directory; `max_depth` is the number of names that a path may have.
+    """The rules for paths beneath a base directory; `max_depth` is the number of names that a path may have.
 
-    Where it is `writable`, what killed writers have left is removed.
+    If the directory is `writable`, the temporary files of killed writers are removed.
     """
 
     denied: Denied
@@ -68,16 +68,16 @@ class Rules:
     writable: bool = False
 
     def check(self, path: str) -> None:
-        """Raises OSError for a denied path, given without links."""
+        """Check a path without links. Raises OSError if it is denied."""
         if not self.allow(path):
             raise os_error(DENIED)
 
     def allow(self, path: str) -> bool:
-        """Whether a path without links may be touched."""
+        """Whether a path without links may be read and written."""
         return path not in self.denied and not is_temporary(path.rpartition("/")[2])
 
     def check_file(self, status: os.stat_result) -> None:
-        """Raises OSError for what is no regular file, and for one with several names where that is not allowed."""
+        """Check the status of a file. Raises OSError if it is not a regular file, or has forbidden further names."""
         if not stat.S_ISREG(status.st_mode):
             raise os_error(errno.EISDIR if stat.S_ISDIR(status.st_mode) else errno.ENXIO)
         if status.st_nlink > 1 and not self.hardlinks:
@@ -106,7 +106,7 @@ class Folder:
         self._base = base
 
     def at(self, name: str) -> str:
-        """What to call a member in a call of the system, beside `dir_fd=folder.descriptor`."""
+        """The name of a member for a system call, beside `dir_fd=folder.descriptor`."""
         return name if self.descriptor is not None else os.path.join(self._base, name)  # noqa: PTH118 - not a Path
 
     def path_of(self, name: str) -> str:
@@ -114,18 +114,18 @@ class Folder:
         return name if self.path == "." else f"{self.path}/{name}"
 
     def open(self, name: str, flags: int, mode: int = 0o666) -> int:
-        """A descriptor of a member, which must be no link. Raises OSError."""
+        """A descriptor of a member, which must not be a link. Raises OSError."""
         return os.open(self.at(name), flags | _NOFOLLOW, mode, dir_fd=self.descriptor)
 
     def status(self, name: str) -> os.stat_result | None:
-        """The status of a member, of a link itself; None if it is not there. Raises OSError."""
+        """The status of a member, for a link that of the link itself; None if there is none. Raises OSError."""
         try:
             return os.stat(self.at(name), dir_fd=self.descriptor, follow_symlinks=False)
         except FileNotFoundError:
             return None
 
     def link_target(self, name: str) -> str | None:
-        """Where a link leads; None for what is none. Raises OSError."""
+        """The target of a link; None if the member is not a link. Raises OSError."""
         status = self.status(name)
         if status is None or not stat.S_ISLNK(status.st_mode):
             return None
@@ -143,7 +143,7 @@ class Folder:
         os.unlink(self.at(name), dir_fd=self.descriptor)
 
     def move(self, name: str, folder: Folder, new: str) -> None:
-        """Give a file another name, in another directory perhaps; what has it is replaced. Raises OSError."""
+        """Give a file another name, in this or another directory; a file of that name is replaced. Raises OSError."""
         os.replace(self.at(name), folder.at(new), src_dir_fd=self.descriptor, dst_dir_fd=folder.descriptor)
 
     def about(self) -> os.stat_result:
@@ -153,12 +153,12 @@ class Folder:
     def holds(self, name: str, descriptor: int) -> bool:
         """Whether this is the name of an open file. Raises OSError."""
         if self.descriptor is None:
-            return True  # Windows gives the name of an open file to no other
+            return True  # on Windows no other file can get the name of an open one
         there = self.status(name)
         return there is not None and os.path.samestat(there, os.fstat(descriptor))
 
     def entries(self) -> Iterator[os.DirEntry[str]]:
-        """The members in no particular order, without those that only writing uses. Raises OSError."""
+        """The members in no particular order, without temporary names. Raises OSError."""
         with os.scandir(self._base if self.descriptor is None else self.descriptor) as found:
             for entry in found:
                 if not is_temporary(entry.name):
@@ -167,11 +167,11 @@ class Folder:
                     self._sweep(entry.name)
 
     def sweep(self) -> bool:
-        """Remove the temporary names that killed processes have left; whether there are none now."""
-        # Nearly always there are none, and asking is cheaper than failing to open.
+        """Remove the temporary names of killed processes; True if none remain."""
+        # Nearly always there are none, and a look at the status is cheaper than a failed open.
         there = [name for name in temporary_names if os.access(self.at(name), os.F_OK, dir_fd=self.descriptor)]
-        left = [name for name in there if not self._sweep(name)]
-        return not left
+        remaining = [name for name in there if not self._sweep(name)]
+        return not remaining
 
     def _sweep(self, name: str) -> bool:
         try:
@@ -180,9 +180,9 @@ class Folder:
                 return status is None
             descriptor = self.open(name, READING)
         except OSError:
-            return False  # removed meanwhile, or not ours to open
+            return False  # removed by another process, or this one may not open it
         try:
-            # Who uses it holds its lock. Windows has no such locks: there it does not let go of a file that is open.
+            # Its writer holds its lock. Windows has no such locks, and refuses to remove an open file.
             unused = lock(descriptor, unknown=self.descriptor is None)
             if not unused or not self.holds(name, descriptor):
                 return False
@@ -191,7 +191,7 @@ class Folder:
                 descriptor = -1
             self.unlink(name)
         except OSError:
-            return False  # another process was faster, or it is no file
+            return False  # another process was faster, or it is not a file
         finally:
             if descriptor >= 0:
                 os.close(descriptor)
@@ -199,7 +199,7 @@ class Folder:
 
     @contextmanager
     def file(self, name: str) -> Iterator[OpenFile]:
-        """A member that is a regular file and may be touched, open for reading. Raises OSError."""
+        """A member that is a regular file and is not denied, open for reading. Raises OSError."""
         path = self.path_of(name)
         self.rules.check(path)
         self._check_no_link(name)
@@ -213,7 +213,7 @@ class Folder:
 
     @contextmanager
     def folder(self, name: str) -> Iterator[Folder]:
-        """A member that is a directory and may be touched. Raises OSError."""
+        """A member that is a directory and is not denied. Raises OSError."""
         path = self.path_of(name)
         self.rules.check(path)
         if self.descriptor is None:
@@ -227,7 +227,7 @@ class Folder:
             os.close(descriptor)
 
     def _check_no_link(self, name: str) -> None:
-        """Raises OSError for a link, or a junction of Windows, where opening follows them."""
+        """Check a member if opening would follow links. Raises OSError for a link or a junction of Windows."""
         full = self.at(name)
         if self.descriptor is None and os.path.normcase(os.path.realpath(full)) != os.path.normcase(full):
             raise os_error(errno.EXDEV)

@@ -1,8 +1,8 @@
-"""The base directory where files cannot be opened relative to a directory: Windows.
+"""The base directory on systems that cannot open files relative to a directory: Windows.
 
-Weaker than the other engines, and the documentation says so. A file is opened by its name, and what was opened is asked
-where it is before anything is read. New files are made in a directory whose real path was looked up before: a
-process that swaps directories at that moment may be faster.
+It is weaker than the other engines, and the documentation says so. A file is opened by its name, and its real path is
+checked before anything is read. New files are made in a directory whose real path was looked up before: a process that
+swaps directories at that moment may be faster.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from pegboard_files._errors import os_error
 
 __all__ = ["NamedRoot", "final_path", "open_root"]
 
-# What Windows does not take as the name of a file: streams and wildcards, devices, ends that it cuts off, and short
-# names, under which a denied file could be reached.
+# Names that Windows does not take for files: streams and wildcards, devices, and endings that it cuts off. Short names
+# are among them, because a denied file could be opened by one.
 _BAD_NAME = re.compile(
     r'.*[<>:"|?*\x00-\x1f].*|.*[. ]|(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³])( *\..*)?|.*~[0-9].*',
     re.IGNORECASE | re.DOTALL,
@@ -31,7 +31,7 @@ _BAD_NAME = re.compile(
 
 
 class NamedRoot(Root):
-    """A directory that is known by its real path."""
+    """A base directory that is identified by its real path."""
 
     def _hold(self) -> None:
         self.path = os.path.realpath(self.path, strict=True)
@@ -44,7 +44,7 @@ class NamedRoot(Root):
         return Folder(".", self.rules, None, self.path)
 
     def relative(self, path: str) -> str:
-        """An absolute path inside the directory as a relative one with slashes; any other path as it is."""
+        """An absolute path inside the directory as a relative one with slashes; any other path unchanged."""
         if os.sep == "\\":
             path = path.replace("\\", "/")
         base = self.path.replace(os.sep, "/").rstrip("/")
@@ -88,7 +88,7 @@ class NamedRoot(Root):
         return os.path.join(self.path, *folded(path).split("/"))  # noqa: PTH118 - not a Path
 
     def _beneath(self, real: str) -> str:
-        """The path beneath the base directory. Raises OSError for one that is outside."""
+        """The path relative to the base directory. Raises OSError for a path outside it."""
         base = self.path.rstrip(os.sep) + os.sep
         if os.path.normcase(real) == os.path.normcase(self.path):
             return "."

@@ -1,4 +1,4 @@
-"""Names and paths as text: what the system accepts, what they are called without detours, which ones a glob means."""
+"""Names and paths as text: which ones are legal, their normal form, and which ones a glob matches."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _ODD = frozenset({"Cc", "Cs", "Zl", "Zp"})
 
 
 def check_path(path: str, max_depth: int) -> None:
-    """Raises OSError for text that can be no path, or is deeper than `max_depth` names."""
+    """Check a path. Raises OSError if the text cannot be a path, or has more than `max_depth` names."""
     try:
         encoded = os.fsencode(path)
     except UnicodeEncodeError:
         raise os_error(errno.EILSEQ) from None
-    # C would read only what stands before a NUL.
+    # C reads a text only up to a NUL.
     if not encoded or b"\0" in encoded:
         raise os_error(errno.EINVAL)
     if encoded.count(b"/") >= max_depth or len(encoded) >= _MAX_PATH:
@@ -34,7 +34,7 @@ def check_path(path: str, max_depth: int) -> None:
 
 
 def folded(path: str) -> str:
-    """A relative path that holds no links, without `.`, `..` and empty names; "." for the root itself."""
+    """A relative path without links in normal form: no `.`, `..` or empty names; "." for the root itself."""
     names: list[str] = []
     for name in path.split("/"):
         if name == "..":
@@ -45,7 +45,7 @@ def folded(path: str) -> str:
 
 
 def is_odd(name: str) -> bool:
-    """Whether a new file should not get this name: it would mislead the reader of a listing."""
+    """Whether a name would mislead the reader of a listing: no new file gets such a name."""
     return "\\" in name or any(unicodedata.category(character) in _ODD for character in name)
 
 
@@ -53,15 +53,15 @@ def is_odd(name: str) -> bool:
 class Glob:
     """A pattern for paths: `*`, `?` and `[...]` within a name, `**` for any number of directories.
 
-    A pattern without a slash means the name itself, in any directory; one that begins with a slash, the base
-    directory. Matching takes time in proportion to the length of the path, whatever the pattern.
+    A pattern without a slash matches a name in any directory; one that begins with a slash starts at the base
+    directory. The time of a match is proportional to the length of the path, whatever the pattern is.
     """
 
     names: tuple[str, ...]
 
     @classmethod
     def of(cls, pattern: str) -> Glob:
-        """Raises ValueError for a pattern that no path can match."""
+        """Read a pattern. Raises ValueError for one that no path can match."""
         names = [name for name in pattern.split("/") if name not in ("", ".")]
         if not names or ".." in names or len(pattern) > 1000:
             raise ValueError("this is no pattern for paths; write '*.py' or 'docs/**/*.md', without '..'")
@@ -69,7 +69,7 @@ class Glob:
         return cls(("**", *names) if anywhere else tuple(names))
 
     def matches(self, path: str) -> bool:
-        """Whether the pattern means this path, given as `folded` makes it."""
+        """Whether the pattern matches a path, which is in the form of `folded`."""
         reached = self._skipping({0})
         for name in path.split("/"):
             steps = (at if self.names[at] == "**" else at + 1 for at in reached if self._fits(at, name))
@@ -80,7 +80,7 @@ class Glob:
         return at < len(self.names) and (self.names[at] == "**" or _one_name(self.names[at])(name) is not None)
 
     def _skipping(self, reached: set[int]) -> set[int]:
-        """Also the places behind each `**`, which may stand for no directory at all."""
+        """The places with those after each `**`, which may match no directory at all."""
         for at, name in enumerate(self.names):
             if name == "**" and at in reached:
                 reached.add(at + 1)
@@ -93,16 +93,16 @@ def _one_name(pattern: str) -> Callable[[str], object]:
 
 
 class Denied:
-    """Paths that must not be touched: what a pattern means, in any directory, and everything beneath it.
+    """Denied paths: those that a pattern matches, in any directory, and everything beneath them.
 
     Names are compared without regard to case, width and invisible characters: some file systems open `.env` under
-    another spelling. The base directory itself is never denied. Raises ValueError for a pattern that means nothing.
+    another spelling. The base directory itself is never denied. Raises ValueError for a pattern that no path can match.
     """
 
     def __init__(self, patterns: Iterable[str]) -> None:
         self.patterns = tuple(patterns)
         spelled = [_spelled(pattern).removesuffix("/**") for pattern in self.patterns]
-        # Most patterns are about one name, and are asked about for every file of a search.
+        # Most patterns match one name, and a search compares them with every file.
         for pattern in spelled:
             Glob.of(pattern)
         simple = [fnmatch.translate(pattern) for pattern in spelled if "/" not in pattern]

@@ -1,9 +1,9 @@
 """Opening files beneath a directory, and never outside it: two engines with the same answers.
 
-To check a resolved path and open it afterwards is a race: a directory may be swapped with a link in between.
+Checking a resolved path and opening it afterwards is a race: a directory may be swapped for a link in between.
 Here nothing is checked first: the kernel refuses to leave the directory while it opens (`openat2`), or each component
-is opened relative to the one before without following links (the walk). Links are followed by the walk alone, by hand,
-so that both engines know the real path of what they opened.
+is opened relative to the one before without following links (the walk). Only the walk follows links, one at a time, so
+that both engines know the real path of the file that they opened.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from pegboard_files._errors import os_error
 
 __all__ = ["MAX_LINKS", "Opened", "Opener", "open_beneath", "open_by_walking"]
 
-MAX_LINKS = 40  # as Linux
+MAX_LINKS = 40  # as on Linux
 _MAX_DEPTH = 256  # the walk holds a descriptor for each level
 
 
 class Opened(NamedTuple):
-    """An open descriptor, and the path of it beneath the root, without links; "." is the root."""
+    """An open descriptor, and its path relative to the root, without links; "." is the root."""
 
     descriptor: int
     path: str
@@ -35,10 +35,10 @@ Opener: TypeAlias = Callable[[int, str, int], Opened]
 
 
 def open_by_walking(root: int, path: str, flags: int) -> Opened:
-    """Open component by component, resolving links by hand. An `Opener` for every POSIX system.
+    """Open component by component, and resolve links. An `Opener` for every POSIX system.
 
-    `..` goes back to the descriptor that was opened before, so that a directory that is moved away meanwhile leads
-    nowhere.
+    `..` goes back to the descriptor that was opened before, so a directory that is moved at the same time does not lead
+    outside.
     """
     way = _Way(root)
     names = path.split("/")[::-1]
@@ -67,7 +67,7 @@ def open_by_walking(root: int, path: str, flags: int) -> Opened:
 
 
 class _Way:
-    """The directories between the root and where a walk has arrived, all open."""
+    """The directories of a walk from the root to its current place, all open."""
 
     def __init__(self, root: int) -> None:
         self._root = root
@@ -101,7 +101,7 @@ class _Way:
 
 
 def _link_target(directory: int, name: str) -> str | None:
-    """Where a link leads; None if it is none. Raises OSError if it is not there."""
+    """The target of a link; None if the name is not a link. Raises OSError if there is no such name."""
     try:
         return os.readlink(name, dir_fd=directory)
     except OSError as error:
@@ -115,14 +115,14 @@ _RESOLVE_NO_MAGICLINKS = 0x02
 _RESOLVE_NO_SYMLINKS = 0x04
 _RESOLVE_BENEATH = 0x08
 _ATTEMPTS = 64
-# Links; an older kernel; a sandbox that forbids the call; directories that move so fast that the kernel gives up.
+# The reasons: links; an older kernel; a sandbox that forbids the call; directories that move too fast for the kernel.
 _WALK_INSTEAD = (errno.ELOOP, errno.ENOSYS, errno.EPERM, errno.EAGAIN, errno.EINTR)
 
 
 def open_beneath(root: int, path: str, flags: int) -> Opened:
     """Open by `openat2`, in one call of the kernel. An `Opener` for Linux.
 
-    Walks where the path holds a link, and where the kernel does not know the call or must not answer it.
+    It walks if the path holds a link, and if the kernel does not have the call or a sandbox forbids it.
     """
     number = 0
     for _ in range(_ATTEMPTS):
@@ -139,7 +139,7 @@ def open_beneath(root: int, path: str, flags: int) -> Opened:
 
 @functools.cache
 def _openat2() -> Callable[[int, str, int], int]:
-    """`openat2` as the C library does not offer it: a descriptor, or the negative error number."""
+    """`openat2`, which the C library does not offer: it returns a descriptor, or the negative error number."""
     try:
         import ctypes
     except ImportError:

@@ -1,19 +1,18 @@
-"""Writing so that a file is always either the old one or the new one, whatever reads, writes or is killed meanwhile.
+"""Writing so that a file is always either the old one or the new one, even if the writer is killed.
 
-The new content goes into a file without a name (O_TMPFILE), which vanishes with the process that writes it. Only when
-all of it is there, and on the disk, a file that was not there before gets its name, and nothing can be left. To take
-the place of another file it needs a temporary name first, for there is no call that does both; everything else is done
-before, so that the two calls follow each other. If the process is killed just then, the name stays.
+The new content goes into a file without a name (O_TMPFILE), which disappears with the process that writes it. When all
+of the content is written, and on the disk, a file that did not exist before gets its name: a kill leaves no file then.
+A file that replaces another one needs a temporary name first, for there is no call that does both. Everything else is
+done before, so that the two calls follow each other. If the process is killed between them, the temporary name stays.
 
-So that it does not stay for long, temporary names of all writes beneath a base directory are in that directory itself,
-not beside the files: there the next use of any tool removes them. A lock that ends with its process tells which ones
-are no longer in use. Both directories are held open, so the move from one to the other goes where it was meant to go,
-even if directories are renamed meanwhile. Only the file's own directory is synced: if the power fails and the temporary
-name comes back, it is one more that is left. Where the move is impossible (another file system, a base directory that
-cannot be written to) the name is beside the file after all, and removed by the next write there, or when the directory
-is listed or searched.
+The next use of any tool removes it. For that the temporary names of all writes beneath a base directory are in that
+directory itself, not beside the files. A lock that ends with its process shows which names are no longer in use. Both
+directories are held open, so the move goes to the right directory, even if directories are renamed at the same time.
+Only the file's own directory is synced: if the power fails and the temporary name comes back, it is removed in the same
+way. If the move is impossible (another file system, a base directory that cannot be written to) the name is beside the
+file. Then the next write there removes it, or a listing or a search of the directory.
 
-Where files without a name are unknown (macOS, some file systems), the temporary name is there from the start.
+On systems without nameless files (macOS, some file systems), the file has the temporary name from the start.
 """
 
 from __future__ import annotations
@@ -45,9 +44,9 @@ _ROUNDS = 200  # of ten milliseconds, until a temporary name is free
 def replacement(folder: Folder, name: str, old: os.stat_result | None, *, base: Folder, sync: bool) -> Iterator[int]:
     """A descriptor for the new content of a file, open for writing and reading; at the end it becomes the file.
 
-    `old` is the status of the file that goes, None where there is none; the new one takes over its owner, mode and
-    extended attributes. `base` is where temporary names are. With `sync` the content is on the disk before it has its
-    name, and the name before this returns. Raises OSError, and leaves everything as it was.
+    `old` is the status of the replaced file, None if there is none; the new one takes over its owner, mode and extended
+    attributes. `base` is the directory of temporary names. With `sync` the content is on the disk before the file has
+    its name, and the name is before this returns. Raises OSError; then nothing has changed.
     """
     if old is None and is_odd(name):
         raise os_error(ODD_NAME)
@@ -61,7 +60,7 @@ def replacement(folder: Folder, name: str, old: os.stat_result | None, *, base: 
         except OSError as error:
             if error.errno != errno.EXDEV:
                 raise
-            # One file system in two places: only the attempt tells.
+            # The two may be places of one file system: only the attempt shows whether the move is possible.
             with _new_file(folder, [folder], old) as beside:
                 write_all(beside.descriptor, blocks(new.descriptor, 0, sys.maxsize))
                 beside.become(name, sync=sync)
@@ -70,16 +69,16 @@ def replacement(folder: Folder, name: str, old: os.stat_result | None, *, base: 
 
 
 def write_all(descriptor: int, pieces: Iterable[bytes]) -> None:
-    """Write all of it. Raises OSError."""
+    """Write all pieces. Raises OSError."""
     for piece in pieces:
-        left = memoryview(piece)
-        while left:
-            left = left[os.write(descriptor, left) :]
+        remaining = memoryview(piece)
+        while remaining:
+            remaining = remaining[os.write(descriptor, remaining) :]
 
 
 def _places(folder: Folder, base: Folder) -> list[Folder]:
-    """Where a temporary name may be, the best place first."""
-    # Windows gives a file the rights of the directory that it is made in, and it takes them along.
+    """The directories for a temporary name, the best one first."""
+    # On Windows a file gets the rights of the directory in which it is made, and keeps them when it is moved.
     if folder.path == "." or folder.descriptor is None or folder.about().st_dev != base.about().st_dev:
         return [folder]
     return [base, folder]
@@ -95,7 +94,7 @@ def _new_file(folder: Folder, places: list[Folder], old: os.stat_result | None) 
 
 
 class _NewFile:
-    """A file in the making: without a name, or with a temporary one, in the first of the `places` that takes it."""
+    """A new file without a name, or with a temporary one, in the first of the `places` that takes it."""
 
     def __init__(self, folder: Folder, places: list[Folder], old: os.stat_result | None) -> None:
         self._folder = folder
@@ -114,7 +113,7 @@ class _NewFile:
         except FileExistsError:
             return None
         try:
-            # Another process that cleans up may have found it before it was locked.
+            # Another process may have removed it before it was locked.
             if lock(descriptor) and place.holds(slot, descriptor):
                 self._temporary = place, slot
                 return descriptor
@@ -126,7 +125,7 @@ class _NewFile:
         return None
 
     def become(self, name: str, *, sync: bool) -> None:
-        """Give the file its name, which it takes from the old one. Raises OSError."""
+        """Give the file its name; an old file of that name is replaced. Raises OSError."""
         if self._old is not None:
             _take_over(self.descriptor, self._old, self._folder, name)
         elif self._temporary is not None and self._temporary[0] is not self._folder:
@@ -137,7 +136,7 @@ class _NewFile:
             self._link(name)
             return
         if self._folder.descriptor is None:
-            self._close()  # Windows renames no open file
+            self._close()  # Windows does not rename an open file
         place, slot = self._temporary
         place.move(slot, self._folder, name)
         self._temporary = None
@@ -155,7 +154,7 @@ class _NewFile:
 
         def take(place: Folder, slot: str) -> OSError | bool | None:
             start = place.descriptor
-            self._temporary = place, slot  # before it is: an interrupt may come at any time
+            self._temporary = place, slot  # set before the link exists: an interrupt may come at any time
             try:
                 os.link(source, slot, dst_dir_fd=start, follow_symlinks=True)
             except OSError as error:
@@ -167,7 +166,7 @@ class _NewFile:
                 os.replace(slot, name, src_dir_fd=start, dst_dir_fd=directory)
             except OSError as error:
                 self._remove()
-                return error  # no other place will do: what had a name once gets no second one
+                return error  # no other place helps: a file that had a name once gets no second one
             self._temporary = None
             return True
 
@@ -176,9 +175,9 @@ class _NewFile:
             raise done
 
     def discard(self) -> None:
-        """Close it; whatever was not published is discarded."""
+        """Close the file, and remove it if it has not got its name."""
         if self._folder.descriptor is None:
-            self._close()  # nor does it remove one
+            self._close()  # Windows does not remove an open file either
         self._remove()
         self._close()
 
@@ -197,11 +196,11 @@ class _NewFile:
 
 
 def _in_a_slot(places: list[Folder], attempt: Callable[[Folder, str], T | None]) -> T:
-    """What the attempt yields at the first temporary name that it takes. Waits while all are in use.
+    """The result of the attempt with the first temporary name that works. Waits while all names are in use.
 
-    Raises the OSError of the last place; from one before it leads to the next.
+    After an OSError in one place it tries the next. Raises the OSError of the last place.
     """
-    # In any order, or writers at the same time would all try the same ones.
+    # In random order, so that writers at the same time do not all try the same names.
     slots = random.sample(temporary_names, len(temporary_names))
     for _ in range(_ROUNDS):
         for place in places:
@@ -218,7 +217,7 @@ def _in_a_slot(places: list[Folder], attempt: Callable[[Folder, str], T | None])
 
 
 def _unnamed(folder: Folder, mode: int) -> int:
-    """A file without a name that can get one; -1 where there is no such thing."""
+    """A file without a name that can get one; -1 if the system has no such files."""
     flag = getattr(os, "O_TMPFILE", None)
     if flag is None or folder.descriptor is None:
         return -1
@@ -228,7 +227,7 @@ def _unnamed(folder: Folder, mode: int) -> int:
         if error.errno in (errno.EOPNOTSUPP, errno.EISDIR, errno.ENOENT, errno.EINVAL):
             return -1
         raise
-    if os.path.exists(_link_of(descriptor)):  # noqa: PTH110 - not where /proc is missing
+    if os.path.exists(_link_of(descriptor)):  # noqa: PTH110 - false if /proc is missing
         return descriptor
     os.close(descriptor)
     return -1
@@ -239,17 +238,17 @@ def _link_of(descriptor: int) -> str:
 
 
 def _take_group(descriptor: int, folder: Folder) -> None:
-    """A new file that was made elsewhere gets the group that it would have got in its own directory."""
+    """Give a new file that was made in another directory the group that its own directory would have given it."""
     if hasattr(os, "fchown"):
         around = folder.about()
-        # Linux asks the directory, other systems always take its group.
+        # On Linux the mode of the directory decides; other systems always take its group.
         inherited = sys.platform != "linux" or around.st_mode & stat.S_ISGID
         with suppress(OSError):
             os.fchown(descriptor, -1, around.st_gid if inherited else os.getegid())
 
 
 def _take_over(descriptor: int, old: os.stat_result, folder: Folder, name: str) -> None:
-    """Owner, mode and extended attributes, as far as the system allows it; never the right to act as the owner."""
+    """Take over owner, mode and extended attributes, as far as the system allows it, but never set-ID bits."""
     if hasattr(os, "fchown"):
         for owner in (old.st_uid, -1):
             with suppress(OSError):

@@ -1,4 +1,4 @@
-"""The base directory: paths of the model in, open files and directories out, none of them outside."""
+"""The base directory: from paths of a model to open files and directories, none of them outside."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _TICK = 2_000_000_000  # nanoseconds; two changes of a directory within one may 
 
 
 class Root:
-    """A directory that is held open for life: it stays the same one, whatever happens to its path.
+    """A directory that is held open: it stays the same directory, whatever happens to its path.
 
     Links are followed as long as they stay inside; absolute links are refused, wherever they lead. A tool that changes
-    files holds `writing`, so that two edits of one program never work on the same text. Before any use, files that
-    killed writers have left in the directory are removed, if the rules let anything be written. Raises OSError if the
-    directory cannot be opened.
+    files holds `writing`, so that two edits of one program never work on the same text. Before each use the temporary
+    files of killed writers in the directory are removed, if the rules allow writing. Raises OSError if the directory
+    cannot be opened.
     """
 
     def __init__(self, path: str, rules: Rules = _ALL_ALLOWED, opener: Opener | None = None) -> None:
@@ -37,11 +37,11 @@ class Root:
         self.rules = rules
         self.writing = threading.Lock()
         self._opener = opener or (open_beneath if sys.platform == "linux" else open_by_walking)
-        self._swept = -1  # when the directory was changed last, as of the last time that nothing was left in it
+        self._swept = -1  # the time of its last change, as of the last sweep after which no temporary file remained
         self._hold()
 
     def _hold(self) -> None:
-        # Without O_PATH where that is unknown; either way relative opens need no more than this descriptor.
+        # Some systems have no O_PATH. Relative opens need only this descriptor, with or without it.
         self._descriptor = os.open(self.path, getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY)
 
     @property
@@ -50,7 +50,7 @@ class Root:
         return Folder(".", self.rules, self._descriptor)
 
     def _sweep(self) -> None:
-        """Remove what killed writers have left, unless nothing can have come since nothing was there."""
+        """Remove the temporary files of killed writers, unless the directory has not changed since the last sweep."""
         if not self.rules.writable:
             return
         with suppress(OSError):  # the read that follows will report what is wrong
@@ -62,7 +62,8 @@ class Root:
     def file(self, path: str) -> Iterator[OpenFile]:
         """A regular file, open for reading.
 
-        Raises OSError, with EISDIR for a directory and ENXIO for what is neither. Never waits for a FIFO's writer.
+        Raises OSError, with EISDIR for a directory and ENXIO for a FIFO, a socket or a device. It waits for no writer
+        of a FIFO.
         """
         self._sweep()
         opened = self._open(self._checked(path), READING)
@@ -84,10 +85,10 @@ class Root:
 
     @contextmanager
     def place(self, path: str, *, make_parents: bool = False) -> Iterator[tuple[Folder, str]]:
-        """Where a file is or may be made: an open directory and a name in it that is no link.
+        """The place of an existing or new file: an open directory, and a name in it that is not a link.
 
-        Raises OSError. Links are followed, also those that lead to nothing yet; with `make_parents`, directories that
-        are missing on the way are made.
+        Raises OSError. Links are followed, even if their target does not exist yet; with `make_parents` the missing
+        directories of the path are made.
         """
         self._sweep()
         path = self._checked(path)
@@ -105,14 +106,14 @@ class Root:
         raise os_error(errno.ELOOP)
 
     def relative(self, path: str) -> str:
-        """An absolute path inside the directory as a relative one; any other path as it is."""
+        """An absolute path inside the directory as a relative one; any other path unchanged."""
         if path == self.path:
             return "."
         prefix = self.path.rstrip("/") + "/"
         return path[len(prefix) :].lstrip("/") or "." if path.startswith(prefix) else path
 
     def _checked(self, path: str) -> str:
-        """The path as a relative one that may be looked up. What is denied is so whether it is there or not."""
+        """The path as a relative one that may be opened. A denied path is refused whether it exists or not."""
         path = self.relative(path)
         if path.startswith("/"):
             raise os_error(errno.EXDEV)
@@ -147,7 +148,7 @@ class Root:
             return False
 
     def _make(self, path: str) -> None:
-        """Make the directories that are missing. Nothing is made behind `..`, which would lead elsewhere."""
+        """Make the missing directories. None is made after `..`, which would lead to another place."""
         names = [name for name in path.split("/") if name not in ("", ".")]
         if ".." in names:
             raise os_error(errno.ENOENT)
@@ -165,7 +166,7 @@ class Root:
         return f"{folder.path}/{target}"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Copies and other processes open the same directory anew: a copied number would be another file."""
+        """Open the same directory again for a copy or in another process: a copied descriptor would be another file."""
         return _reopened, (type(self), self.path, self.rules, self._opener, self._identity())
 
     def _identity(self) -> tuple[int, int]:
@@ -179,7 +180,7 @@ class Root:
 
 
 def _reopened(cls: type[Root], path: str, rules: Rules, opener: Opener, identity: tuple[int, int]) -> Root:
-    """A copy of a root. Raises OSError where another directory has its path by now."""
+    """A copy of a root. Raises OSError if another directory has its path by now."""
     root = cls(path, rules, opener)
     if root._identity() != identity:
         raise os_error(errno.ESTALE)

@@ -1,4 +1,4 @@
-"""Text: viewing, searching and changing what stands in files.
+"""Text: viewing, searching and changing the text of files.
 
-In come open files and folders of `_directory`; out goes what a model reads of them, and what is written instead.
+It takes open files and folders of `_directory`. It returns the text that a model reads, and the new content of files.
 """

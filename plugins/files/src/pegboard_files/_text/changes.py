@@ -1,4 +1,4 @@
-"""Changes of files: from an edit to what the model reads about it."""
+"""Changes of files: from an edit to the text that the model reads about it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MAX_EDITED = 1 << 30  # bytes; an edit copies the whole file
 
 
 def encoded(text: str, what: str = "content") -> bytes:
-    """Text as UTF-8, before anything is touched. Raises UnsuitableError for text that has no such form."""
+    """Text as UTF-8; this is called before a file is opened. Raises UnsuitableError for text that UTF-8 cannot hold."""
     try:
         return text.encode()
     except UnicodeEncodeError:
@@ -33,14 +33,14 @@ def encoded(text: str, what: str = "content") -> bytes:
 
 @frozen
 class Writer:
-    """Writes files beneath a root: up to `max_bytes` at once, and with `sync` onto the disk."""
+    """Writes files beneath a root: up to `max_bytes` at once. With `sync` a write waits for the disk."""
 
     root: Root
     max_bytes: int
     sync: bool
 
     def write(self, path: str, content: bytes, version: str | None) -> ToolResult:
-        """Make a file, or all of its content another. Raises FileToolError."""
+        """Make a file, or replace all of its content. Raises FileToolError."""
         self._check_size(len(content))
         with refusals(path, "write"), self.root.writing, self.root.place(path, make_parents=True) as (folder, name):
             old = folder.status(name)
@@ -54,7 +54,7 @@ class Writer:
                 return self._report(folder.path_of(name), new, done, [Splice(0, 0, content)])
 
     def edit(self, path: str, version: str | None, edit: Callable[[int], list[Splice]], done: str) -> ToolResult:
-        """Change a part of a file. Raises FileToolError; if it does, the file is what it was."""
+        """Change a part of a file. Raises FileToolError; then the file is unchanged."""
         with (
             refusals(path, "write"),
             self.root.writing,
@@ -85,7 +85,7 @@ class Writer:
             _check_same(version, version_of(old.descriptor, self.max_bytes), path)
 
     def _report(self, path: str, new: int, done: str, splices: list[Splice]) -> ToolResult:
-        """What was done, how large the file is now, and the lines around the first change."""
+        """The result for the model: the change, the size of the file, and the lines around the first change."""
         size = os.fstat(new).st_size
         index = LineIndex(new, size)
         first = index.line_of(splices[0].start)
@@ -113,7 +113,7 @@ def _check_same(version: str, now: str, path: str) -> None:
 
 
 def _check_untouched(folder: Folder, name: str, read: os.stat_result) -> None:
-    """Raises ChangedError if another program has changed what was read: its change would be lost."""
+    """Check the file that was read. Raises ChangedError if another program has changed it, which a write would undo."""
     now = folder.status(name)
     if now is None or (now.st_ino, now.st_size, now.st_mtime_ns) != (read.st_ino, read.st_size, read.st_mtime_ns):
         raise ChangedError(f"{shown(folder.path_of(name))} was changed meanwhile. Nothing was written. View it again.")

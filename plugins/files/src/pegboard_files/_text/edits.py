@@ -1,6 +1,6 @@
-"""Edits as bytes: which spans of a file become what, so that every byte outside them stays.
+"""Edits as bytes: the spans of a file that are replaced. Every byte outside them stays.
 
-An edit decodes nothing: bytes that are no UTF-8, byte order marks and the ends of untouched lines are copied.
+An edit decodes nothing: bytes that are not UTF-8, byte order marks and the ends of unchanged lines are copied.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ def spliced(descriptor: int, size: int, splices: Iterable[Splice]) -> Iterator[b
 
 
 def replace_lines(descriptor: int, wanted: Range, content: bytes) -> list[Splice]:
-    """Lines become others, with the line ends of the first one that goes; no content removes them.
+    """Replace lines. The new ones get the line end of the first replaced line; an empty content removes the lines.
 
-    What ends the last line stays as it is: a line feed, or the end of the file. Raises RangeError for lines that are
-    not all there.
+    The end of the last line stays as it is: a line feed, or the end of the file. Raises RangeError if one of the lines
+    does not exist.
     """
     index = LineIndex(descriptor, os.fstat(descriptor).st_size)
     total = index.count()
@@ -60,7 +60,7 @@ def replace_lines(descriptor: int, wanted: Range, content: bytes) -> list[Splice
 
 
 def insert_line(descriptor: int, number: int, content: bytes) -> list[Splice]:
-    """`content` becomes line `number`, and what stood there comes behind it.
+    """Insert `content` as line `number`; the present line comes after it.
 
     Raises RangeError for a number that is neither that of a line nor the next one.
     """
@@ -86,7 +86,7 @@ def insert_line(descriptor: int, number: int, content: bytes) -> list[Splice]:
 
 
 def replace_text(descriptor: int, old: bytes, new: bytes, expected: int) -> list[Splice]:
-    """Each occurrence of `old` becomes `new`; a line break in them is whatever ends lines in the file.
+    """Replace each occurrence of `old` by `new`. A line break in them is a line end of the file, LF or CRLF.
 
     Raises RangeError if there are more or fewer occurrences than expected.
     """
@@ -128,7 +128,7 @@ def _behind_mark(descriptor: int) -> int:
 
 
 def _ending(descriptor: int, end: int) -> bytes:
-    """What ends the line that is over at `end`; empty at the start of the file and for a last line without end."""
+    """The line end before the offset `end`; empty at the start of the file and after a last line without one."""
     tail = read_at(descriptor, 2, end - 2) if end >= 2 else read_at(descriptor, end, 0)
     return b"\r\n" if tail == b"\r\n" else b"\n" if tail[-1:] == b"\n" else b""
 
@@ -138,5 +138,5 @@ def _with_ends(content: bytes, ending: bytes) -> bytes:
 
 
 def _lined(content: bytes, ending: bytes) -> bytes:
-    """Content as lines without the end of the last one: a line feed at its end begins no other line."""
+    """Content as lines, without the end of the last one: a line feed at its end begins no further line."""
     return _with_ends(content.removesuffix(b"\r\n" if content.endswith(b"\r\n") else b"\n"), ending)

@@ -1,7 +1,7 @@
-"""Lines of a file: which ones are asked for, and reading no more of the file than they need.
+"""Lines of a file: reading a requested range, and no more of the file than that needs.
 
-Lines are counted from 1 and end at a line feed alone, which keeps numbers the same for every tool that counts bytes:
-carriage returns belong to their line.
+Lines are counted from 1, and only a line feed ends a line, so that numbers are the same as in every program that counts
+line feeds. A carriage return belongs to its line.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from pegboard_files._errors import ChangedError, RangeError, UnsuitableError, co
 
 __all__ = ["Excerpt", "LineIndex", "Range", "parse_range", "read_excerpt"]
 
-_MAX_LINES = 500_000  # of one view; empty ones take far more room with their numbers than without
-_MAX_SCAN = 1 << 30  # bytes that are searched for line ends; about a second
+_MAX_LINES = 500_000  # of one view; with its number an empty line is far longer than without
+_MAX_SCAN = 1 << 30  # bytes that are searched for line ends; they take about a second
 _PAIR = re.compile(r"(-?[0-9]{1,15})\s*[,\uff0c]\s*(-?[0-9]{1,15})")
 
 
@@ -33,7 +33,7 @@ class Range:
         return f"{self.first},{self.last}"
 
     def within(self, total: int) -> Range:
-        """The same lines of a file of `total` lines, counted from 1. Raises RangeError if there are none."""
+        """The range in a file of `total` lines, counted from 1. Raises RangeError if the file has none of them."""
         first, last = (number if number > 0 else total + 1 + number for number in (self.first, self.last))
         first, last = max(first, 1), min(last, total)
         if first > last:
@@ -43,10 +43,10 @@ class Range:
 
 @frozen
 class Excerpt:
-    """Lines as they stand in the file: `content` holds whole lines with their ends.
+    """Lines of a file: `content` holds whole lines with their ends.
 
-    `first` is the number of the first one, negative where lines were counted from the end; `total` is None where the
-    rest of the file was not counted.
+    `first` is the number of the first line, negative if lines were counted from the end; `total` is None if the rest of
+    the file was not counted.
     """
 
     content: bytes
@@ -60,7 +60,7 @@ class Excerpt:
 
 
 def parse_range(ranges: str | Sequence[int] | None) -> Range | None:
-    """Read "1,100", "[1,100]" or [1, 100]; None for all lines. Raises RangeError, saying what a range looks like."""
+    """Read "1,100", "[1,100]" or [1, 100]; None for all lines. Raises RangeError with the form of a range."""
     if ranges is None or (isinstance(ranges, str) and not ranges.strip()):
         return None
     numbers = _numbers(ranges)
@@ -85,15 +85,15 @@ def _numbers(ranges: str | Sequence[int]) -> list[int]:
 
 
 def read_excerpt(descriptor: int, wanted: Range | None, limit: int) -> Excerpt:
-    """Read the wanted lines of a regular file, all for None.
+    """Read the wanted lines of a regular file; None for all lines.
 
-    Files of up to `limit` bytes are read whole. Of larger ones only the wanted lines are kept, and what follows them,
-    or stands before lines counted from the end, is not read at all. Raises RangeError if more than `limit` bytes are
-    wanted or the lines do not exist.
+    Files of up to `limit` bytes are read whole. Of larger ones only the wanted lines are kept. The part after them, or
+    before lines counted from the end, is not read at all. Raises RangeError if more than `limit` bytes are wanted or
+    the lines do not exist.
     """
     size = os.fstat(descriptor).st_size
     if size <= limit:
-        # One byte more than the limit tells a file that grows meanwhile.
+        # One byte more than the limit shows a file that grows at the same time.
         content = read_span(descriptor, 0, limit + 1)
         if len(content) <= limit:
             return _of_content(content, wanted)
@@ -123,7 +123,7 @@ def _of_large_file(descriptor: int, size: int, wanted: Range, limit: int) -> Exc
     if wanted.first < 0 < wanted.last:
         wanted = wanted.within(file.count())
     start = file.start_of(wanted.first)
-    # Lines between two positive numbers are found from the first of them on.
+    # Lines between two positive numbers are searched for from the first of them.
     end = file.end_of(wanted.last) if wanted.last < 0 else file.skip(start, wanted.last - wanted.first + 1)[0]
     if end <= start:
         raise RangeError(f"Lines {wanted} do not exist: the file is shorter, or the range is reversed.")
@@ -146,7 +146,7 @@ def _check_count(lines: int) -> None:
 
 @frozen
 class LineIndex:
-    """Positions of lines in a file that is not read whole. Blocks are read by offset, so threads may share it."""
+    """The positions of lines in a file that is not read whole. Blocks are read by offset, so threads may share it."""
 
     descriptor: int
     size: int
@@ -159,7 +159,7 @@ class LineIndex:
         return self.size - missing + self._has_open_end()
 
     def start_of(self, line: int) -> int:
-        """Where a line starts; 0 for lines further back than the first. Raises RangeError behind the last."""
+        """The offset of a line; 0 for lines before the first. Raises RangeError for lines after the last."""
         if line < 0:
             return self._back(-line)
         start, missing = self.skip(0, line - 1)
@@ -169,17 +169,17 @@ class LineIndex:
         raise RangeError(f"Line {line} does not exist: the file has {counted(total, 'line')}.")
 
     def end_of(self, line: int) -> int:
-        """Where a line is over, its line feed included."""
+        """The offset after a line and its line feed."""
         if line > 0:
             return self.skip(0, line)[0]
         return self.size if line == -1 else self._back(-line - 1)
 
     def line_of(self, offset: int) -> int:
-        """The number of the line that the byte at `offset` is in."""
+        """The number of the line that holds the byte at `offset`."""
         return 1 + sum(block.count(b"\n") for block in blocks(self.descriptor, 0, offset))
 
     def skip(self, start: int, line_feeds: int) -> tuple[int, int]:
-        """The offset behind the given number of line feeds, or the file's end and how many are missing."""
+        """The offset after the given number of line feeds, or the file's end and how many are missing."""
         at = start
         while line_feeds and at < self.size:
             self._check_scanned(at - start)
@@ -225,7 +225,7 @@ class LineIndex:
 
 
 def _behind(block: bytes, line_feeds: int) -> int:
-    """The offset behind the given number of line feeds, which the block holds."""
+    """The offset after the given number of line feeds, which the block holds."""
     at = 0
     for _ in range(line_feeds):
         at = block.index(b"\n", at) + 1
@@ -235,5 +235,5 @@ def _behind(block: bytes, line_feeds: int) -> int:
 def _split(content: bytes) -> list[bytes]:
     lines = content.split(b"\n")
     if not lines[-1]:
-        lines.pop()  # behind the last line feed begins no line
+        lines.pop()  # no line begins after the last line feed
     return lines

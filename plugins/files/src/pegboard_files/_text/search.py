@@ -1,4 +1,4 @@
-"""Searching: which files beneath a directory a pattern means, and which of their lines hold a text."""
+"""Searching: the files beneath a directory that match a glob, and their lines that hold a text."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ __all__ = ["MAX_FILES", "MAX_MATCHES", "Budget", "Wanted", "files_beneath", "fin
 
 MAX_FILES = 1000
 MAX_MATCHES = 200
-_PIECE = 1 << 20  # bytes that are searched at once; a longer line is searched in pieces
+_PIECE = 1 << 20  # bytes of one search; a longer line is searched in pieces
 _MAX_TEXT = 300  # characters of a line that are shown
-_CHECKED = 8192  # bytes at the start of a file in which a NUL tells that it is no text
+_CHECKED = 8192  # bytes at the start of a file; with a NUL among them it is not text
 
 
 @define
 class Budget:
-    """How long and how far a search may go; `spent` says why it ended early, and is empty while it need not."""
+    """The time and the number of entries of a search; `spent` is why it ended early, and empty until then."""
 
     seconds: float = 20.0
     entries: int = 200_000
@@ -41,7 +41,7 @@ class Budget:
         self._end = time.monotonic() + self.seconds
 
     def allows(self, entries: int = 0) -> bool:
-        """Whether to go on, after so many more entries."""
+        """Whether the search may go on after this many more entries."""
         self.entries -= entries
         if self.entries < 0:
             self.spent = self.spent or "there are too many files"
@@ -51,9 +51,9 @@ class Budget:
 
 
 class Wanted:
-    """What a line must hold: a text, or what a regular expression means. Raises UnsuitableError for none.
+    """The wanted lines: those that hold a text, or match a regular expression. Raises UnsuitableError for a bad one.
 
-    RE2 is loaded where it is needed: an exact text is found without it.
+    RE2 is loaded only when it is needed: an exact text is found without it.
     """
 
     def __init__(self, pattern: str, *, regex: bool, ignore_case: bool) -> None:
@@ -72,7 +72,7 @@ class Wanted:
             self.piece = min(_PIECE, self._search.piece)
 
     def lines(self, block: bytes) -> Iterator[tuple[int, int]]:
-        """Where the lines of a block begin and end that hold it."""
+        """The offsets at which the matching lines of a block begin and end."""
         if self._search is not None:
             yield from self._search.lines(block)
             return
@@ -96,9 +96,9 @@ def glob_of(pattern: str | None) -> Glob | None:
 
 
 def files_beneath(folder: Folder, budget: Budget, depth: int | None = None) -> Iterator[tuple[Folder, str]]:
-    """The regular files in order of their paths: the directory that holds each, open, and its name.
+    """The regular files in order of their paths: the open directory of each, and its name.
 
-    Denied ones are left out, as are links and directories deeper than the rules allow.
+    Denied files, links, and directories deeper than the rules allow are left out.
     """
     depth = folder.rules.max_depth if depth is None else depth
     for name, is_folder in _members(folder, budget):
@@ -113,7 +113,7 @@ def files_beneath(folder: Folder, budget: Budget, depth: int | None = None) -> I
 
 
 def _members(folder: Folder, budget: Budget) -> list[tuple[str, bool]]:
-    """The names of files and directories, in order, and which of both they are."""
+    """The names of files and directories, in order, and whether each is a directory."""
     found: list[tuple[str, bool]] = []
     for entry in folder.entries():
         if len(found) % 1000 == 999 and not budget.allows():
@@ -128,7 +128,7 @@ def _members(folder: Folder, budget: Budget) -> list[tuple[str, bool]]:
 
 
 def find(folder: Folder, glob: Glob | None, budget: Budget) -> Iterator[str]:
-    """The paths beneath the base directory of files whose path from `folder` on fits the glob."""
+    """The paths of files, relative to the base directory, whose path relative to `folder` matches the glob."""
     for inner, name in files_beneath(folder, budget):
         path = inner.path_of(name)
         if glob is None or glob.matches(_below(folder, path)):
@@ -136,9 +136,9 @@ def find(folder: Folder, glob: Glob | None, budget: Budget) -> Iterator[str]:
 
 
 def search(root: Root, path: str, glob: Glob | None, wanted: Wanted, budget: Budget) -> Iterator[dict[str, Any]]:
-    """The lines that hold what is wanted, as `path`, `line` and `text`: of a file, or of all files in a directory.
+    """The wanted lines, as `path`, `line` and `text`: of a file, or of all files in a directory.
 
-    Raises OSError for a path that is neither.
+    Raises OSError if the path is neither.
     """
     try:
         with root.file(path) as file:
@@ -155,7 +155,7 @@ def search(root: Root, path: str, glob: Glob | None, wanted: Wanted, budget: Bud
 
 
 def _matches(file: OpenFile, wanted: Wanted, budget: Budget) -> Iterator[dict[str, Any]]:
-    """The lines of one file that hold what is wanted."""
+    """The wanted lines of one file."""
     if b"\0" in read_at(file.descriptor, _CHECKED, 0):
         return
     number, shown_last = 1, 0
@@ -166,7 +166,7 @@ def _matches(file: OpenFile, wanted: Wanted, budget: Budget) -> Iterator[dict[st
                 return
             number += block.count(b"\n", counted_to, begin)
             counted_to = begin
-            if number > shown_last:  # a line that is longer than a block may have it in several
+            if number > shown_last:  # a line that is longer than a block may match in several blocks
                 shown_last = number
                 text = _cut(decoded(block[begin : min(end, begin + 4 * _MAX_TEXT)]))
                 yield {"path": shown(file.path), "line": number, "text": text}
@@ -176,14 +176,14 @@ def _matches(file: OpenFile, wanted: Wanted, budget: Budget) -> Iterator[dict[st
 
 
 def _whole_lines(descriptor: int, piece: int) -> Iterator[bytes]:
-    """A file in blocks that end where a line does; a line that is longer than `piece` is cut.
+    """A file in blocks of whole lines; a line that is longer than `piece` is cut.
 
-    Without the byte order mark and without the carriage returns before line feeds: they are part of no line.
+    The byte order mark and the carriage returns before line feeds are removed: for a search they belong to no line.
     """
     at, size = 0, os.fstat(descriptor).st_size
     while at < size and (block := read_at(descriptor, min(piece, size - at), at)):
         whole = block.rfind(b"\n") + 1 or len(block)
-        block = block[:whole] if at + len(block) < size else block  # its last line goes on
+        block = block[:whole] if at + len(block) < size else block  # its last line continues
         text = block if at else block.removeprefix(codecs.BOM_UTF8)
         at += len(block)
         yield text.replace(b"\r\n", b"\n").removesuffix(b"\r") if b"\r" in text else text

@@ -1,4 +1,4 @@
-"""What the model sees of files and directories."""
+"""Views: the text that the model reads about files and directories."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ __all__ = ["MAX_ENTRIES", "decoded", "listing", "render_excerpt", "render_listin
 
 MAX_ENTRIES = 1000
 _UNDECODABLE = re.compile("[\udc80-\udcff]")
-_AROUND = 3  # lines before and behind a change
+_AROUND = 3  # lines before and after a change
 _MAX_CHANGED = 20  # lines of a change that are shown
 _MAX_SHOWN = 4000  # bytes of a snippet
 
 
 def render_excerpt(name: str, excerpt: Excerpt, head: bytes, version: str | None = None) -> str:
-    """A header that says which lines of how many, then each line behind its number and a colon.
+    """A header with the numbers of the lines, then each line after its number and a colon.
 
-    `head` are the first three bytes of the file. Raises UnsuitableError for what is no text in UTF-8.
+    `head` are the first three bytes of the file. Raises UnsuitableError for binary data and UTF-16.
     """
     if head[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
         raise UnsuitableError(f"{name} is text in UTF-16; only UTF-8 can be shown.")
@@ -52,7 +52,7 @@ def render_excerpt(name: str, excerpt: Excerpt, head: bytes, version: str | None
 
 
 def snippet(descriptor: int, first: int, count: int) -> str:
-    """The lines around `count` changed ones, numbered; of a long change only its beginning."""
+    """The lines around `count` changed ones, with numbers; of a long change only the beginning."""
     index = LineIndex(descriptor, os.fstat(descriptor).st_size)
     total = index.count()
     start = max(1, min(first, total) - _AROUND)
@@ -70,7 +70,7 @@ def snippet(descriptor: int, first: int, count: int) -> str:
 
 
 def decoded(line: bytes) -> str:
-    """A line as text; bytes that are no UTF-8 are shown as <FF>."""
+    """A line as text; bytes that are not UTF-8 are shown as <FF>."""
     return _marked(line.decode("utf-8", "surrogateescape"))[0]
 
 
@@ -79,7 +79,7 @@ def _marked(text: str) -> tuple[str, int]:
 
 
 def _numbered(lines: list[bytes], first: int) -> tuple[str, int]:
-    """Numbered lines, and how many bytes of them are no UTF-8."""
+    """Numbered lines, and the number of bytes in them that are not UTF-8."""
     numbered = (f"{number}: {line.decode('utf-8', 'surrogateescape')}" for number, line in enumerate(lines, first))
     return _marked("\n".join(numbered))
 
@@ -93,7 +93,7 @@ def _which_lines(excerpt: Excerpt, count: int) -> str:
 
 
 def listing(folder: Folder) -> tuple[list[dict[str, Any]], int]:
-    """The first entries of an open directory in order of their names, as data, and how many there are."""
+    """The first entries of an open directory in order of their names, as data, and the number of all entries."""
     total = 0
 
     def all_entries() -> Iterator[os.DirEntry[str]]:
@@ -114,7 +114,7 @@ def _entry(folder: Folder, entry: os.DirEntry[str]) -> dict[str, Any]:
     except OSError:
         return {**described, "type": "gone"}  # removed since the directory was read
     mode = status.st_mode
-    # Where a link leads is not shown: it may be a path of the host.
+    # The target of a link is not shown: it may be a path of the host.
     kinds = {stat.S_IFDIR: "directory", stat.S_IFREG: "file", stat.S_IFLNK: "symbolic link"}
     described["type"] = kinds.get(stat.S_IFMT(mode), "not a regular file")
     if stat.S_ISREG(mode):
@@ -125,7 +125,7 @@ def _entry(folder: Folder, entry: os.DirEntry[str]) -> dict[str, Any]:
 
 
 def render_listing(name: str, entries: list[dict[str, Any]], total: int) -> str:
-    """A header that counts, a line for each entry, and a note where some are left out."""
+    """A header with the number of entries, a line for each entry, and a note if some are left out."""
     left_out = [f"... and {total - len(entries):,} more"] if total > len(entries) else []
     return "\n".join([f"{name}: {counted(total, 'entry', 'entries')}", *map(_described, entries), *left_out])
 
