@@ -17,11 +17,7 @@ WORDS = re.compile(
 )
 PUBLIC = {("pegboard-otel", "told")}
 """Names that the core gives: `Middleware` has a `told`."""
-OLDER = {"pegboard-agent"}
-"""Packs whose names and texts are not held to this."""
-each_held = pytest.mark.parametrize(
-    "pack", [pack for pack in PACKS if pack.name not in OLDER], ids=lambda pack: pack.name
-)
+each_pack = pytest.mark.parametrize("pack", PACKS, ids=lambda pack: pack.name)
 
 
 def names(tree: ast.AST) -> Iterator[str]:
@@ -43,11 +39,11 @@ def riddles(text: str) -> set[str]:
 
 def pages(pack: Member) -> list[Path]:
     topic = pack.name.removeprefix("pegboard-")
-    texts = [pack.path / "README.md", ROOT / "docs" / "packs" / f"{topic}.md"]
+    texts = [pack.path / "README.md", ROOT / "docs" / "packs" / f"{topic}.md", ROOT / "docs" / f"{topic}.md"]
     return [*sorted((pack.path / "src").rglob("*.py")), *(page for page in texts if page.exists())]
 
 
-@each_held
+@each_pack
 def test_names_say_what_a_value_is(pack: Member) -> None:
     found = {
         (path.name, name)
@@ -58,7 +54,7 @@ def test_names_say_what_a_value_is(pack: Member) -> None:
     assert found == set()
 
 
-@each_held
+@each_pack
 def test_texts_name_who_acts(pack: Member) -> None:
     lines = [(page.name, line) for page in pages(pack) for line in page.read_text(encoding="utf-8").splitlines()]
     assert [(name, line) for name, line in lines if WORDS.search(line)] == []
@@ -86,4 +82,3 @@ def test_every_exception_is_needed() -> None:
     for name, riddle in PUBLIC:
         sources = (packs[name].path / "src").rglob("*.py")
         assert any(riddle in riddles(path.read_text(encoding="utf-8")) for path in sources)
-    assert packs.keys() >= OLDER

@@ -1,6 +1,6 @@
 """A small agent: a model of any provider, a toolkit, and the loop between them.
 
-Loading the plugin loads nothing of this: each name is imported when it is first asked for (PEP 562).
+Loading the plugin loads none of these modules: each name is imported when it is first used (PEP 562).
 """
 
 from __future__ import annotations
@@ -82,4 +82,4 @@ def _chat(arguments: list[str]) -> int:
 @hookimpl
 def provide_commands() -> Iterable[Command]:
     """`pegboard chat`."""
-    return [Command("chat", "Talk to a model that has the board's tools.", _chat)]
+    return [Command("chat", "Talk to a model that has the toolkit's tools.", _chat)]

@@ -29,8 +29,8 @@ from pegboard_agent._sub_agent import Begun, caller_of, report, tool_name
 
 __all__ = ["Agent", "AgentStoppedError"]
 
-Said: TypeAlias = str | Message | None
-"""What an agent is asked; None: nothing new, go on."""
+AgentInput: TypeAlias = str | Message | None
+"""The message to an agent; None: no new message, go on."""
 
 
 def _or_empty(toolkit: Toolkit | Session | None) -> Toolkit | Session:
@@ -46,7 +46,7 @@ def _or_no_limits(limits: Limits | None) -> Limits:
 
 
 def _is(kind: type | tuple[type, ...], example: str) -> Callable[[Any, Any, Any], None]:
-    """A validator: what is given by mistake is named at once, and not in the middle of a conversation."""
+    """A validator: a value of the wrong type is reported at once, and not in the middle of a conversation."""
 
     def validate(agent: Any, attribute: Any, given: Any) -> None:
         if not isinstance(given, kind):
@@ -82,15 +82,15 @@ def _known(agent: Any, attribute: Any, given: Any) -> None:
 class Agent:
     """Answers messages with a model that may call the tools of a toolkit, a session or a view.
 
-    `max_iterations` is how often the model may ask for calls before it has to answer without. `context` and `approver`
-    are as in `toolkit.session`. `memory` is a `ConversationStore`: `Memory()`, `Memory(path)`, `PostgresMemory(url)`.
-    With `output=`, a type, the answer's `data` is of it. `tool_protocol="json_schema"` is for small models, and servers
-    that know no tools. `limits` end a run that takes too much. `system_prompt` may be a function of the session, asked
-    once for each conversation. `first_tool_choice` says what the first request after a message may call: `"auto"`,
-    `"required"`, `"none"`, a tool's name, or a list of names.
+    `max_iterations` is how often the model may make calls before it has to answer without. `context` and `approver` are
+    as in `toolkit.session`. `memory` is a `ConversationStore`: `Memory()`, `Memory(path)`, `PostgresMemory(url)`. With
+    `output=`, a type, the answer's `data` is of that type. `tool_protocol="json_schema"` is for small models, and for
+    servers without support for tools. `limits` end a run that takes too much. `system_prompt` may be a function of the
+    session, which is called once for each conversation. `first_tool_choice` is the tool choice of the first request
+    after a message: `"auto"`, `"required"`, `"none"`, a tool's name, or a list of names.
 
     Raises `RegistrationError` for an output type without a mapping, ValueError for a
-    protocol or a number that does not exist, TypeError for what is no model, toolkit or memory.
+    protocol or a number that does not exist, TypeError if the model, the toolkit or the memory is none.
     """
 
     name: str
@@ -112,7 +112,7 @@ class Agent:
     )
     first_tool_choice: Choice = field(default="auto", kw_only=True, validator=_choice)
     _answer: Answer | None = field(init=False)
-    """What the model has to answer with, if it is more than any text."""
+    """The answer that the model must give, if not just any text."""
     _begun: Begun = field(init=False)
     _conversations: Conversations = field(init=False)
 
@@ -130,9 +130,9 @@ class Agent:
         return self._conversations[session_id]
 
     def owed(self, session_id: str | None = None) -> tuple[str, ...]:
-        """The ids of calls that have no answer yet: of those that wait for one, or because a program ended.
+        """The ids of calls that have no answer yet: because they wait for one, or because a program ended.
 
-        It reads the store of the conversations, and raises what that raises.
+        It reads the store of the conversations. Exceptions of the store reach the caller.
         """
         conversation = self._conversation(session_id)
         conversation.refresh()
@@ -140,15 +140,15 @@ class Agent:
 
     # Asking ----------------------------------------------------------------------------------------------------
 
-    async def call(self, message: Said = None, *, session_id: str | None = None, context: Any = ()) -> Message:
-        """The answer to `message`; without one go on where calls were waiting. `session_id` names the conversation.
+    async def call(self, message: AgentInput = None, *, session_id: str | None = None, context: Any = ()) -> Message:
+        """The answer to `message`; without one go on with calls that waited. `session_id` names the conversation.
 
-        `parked` of the answer names calls that wait: then it is none yet; `stopped` names the limit that ended the run.
-        Raises `AgentStoppedError` for no answer, and without a message where there is nothing to go on with.
+        If calls wait, `parked` names them, and the returned message is not yet the answer; `stopped` names the limit
+        that ended the run. Raises `AgentStoppedError` if there is no answer, and without a message if nothing waits.
         """
         return await self._run(message, self._conversation(session_id).turn(), context, lambda event: None)
 
-    def call_sync(self, message: Said = None, *, session_id: str | None = None, context: Any = ()) -> Message:
+    def call_sync(self, message: AgentInput = None, *, session_id: str | None = None, context: Any = ()) -> Message:
         """`call` for plain code; inside a running event loop it blocks that loop."""
 
         def run() -> Message:
@@ -162,9 +162,9 @@ class Agent:
             return pool.submit(contextvars.copy_context().run, run).result()
 
     async def stream(
-        self, message: Said = None, *, session_id: str | None = None, context: Any = ()
+        self, message: AgentInput = None, *, session_id: str | None = None, context: Any = ()
     ) -> AsyncGenerator[Event, None]:
-        """Everything on the way to the answer, as it happens. Leaving early cancels the rest."""
+        """The events of a run as they happen, up to the answer. Leaving the loop early cancels the rest."""
         events: asyncio.Queue[Event | None] = asyncio.Queue()
         turn = self._conversation(session_id).turn()
         running = asyncio.create_task(self._run(message, turn, context, events.put_nowait))
@@ -172,7 +172,7 @@ class Agent:
         try:
             while (event := await events.get()) is not None:
                 yield event
-            with suppress(AgentStoppedError):  # an event has told why
+            with suppress(AgentStoppedError):  # an event holds the reason
                 await running
         finally:
             running.cancel()
@@ -181,12 +181,12 @@ class Agent:
                 running.exception()  # raised above, or the caller no longer waits
 
     async def _run(
-        self, message: Said, turn: AbstractAsyncContextManager[Conversation], context: Any, emit: Emit
+        self, message: AgentInput, turn: AbstractAsyncContextManager[Conversation], context: Any, emit: Emit
     ) -> Message:
-        said = Message("user", message) if isinstance(message, str) else message
-        if said is not None and not isinstance(said, Message):
-            raise TypeError(f"a message is a text or a Message, not {type(said).__name__}")
-        sent = None if said is None else said.to_openai()
+        given = Message("user", message) if isinstance(message, str) else message
+        if given is not None and not isinstance(given, Message):
+            raise TypeError(f"a message is a text or a Message, not {type(given).__name__}")
+        sent = None if given is None else given.to_openai()
         async with turn as conversation:
             return await Run(self, conversation, context, emit).answer_to(sent)
 
@@ -230,7 +230,7 @@ class Agent:
         return tool(name=name or tool_name(self.name), description=about, policy=ExecutionPolicy(timeout=None))(ask)
 
     def tools(self) -> list[Callable[..., Any]]:
-        """What `toolkit.register(agent)` registers."""
+        """The tools that `toolkit.register(agent)` registers."""
         return [self.as_tool()]
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""The answer that a model must give: a tool that is never registered, whose one parameter is the answer."""
+"""An answer of a given type: the model calls a tool that is never registered; its one parameter is the answer."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class WrongAnswerError(Exception):
 class Answer:
     """An answer of the type `output`, as a toolkit's `types` map it.
 
-    A record is asked for by its members, everything else as the one parameter `answer`. Raises `RegistrationError` for
-    a type without a mapping.
+    The parameters of the tool are the members of a record; for any other type there is one parameter, `answer`. Raises
+    `RegistrationError` for a type without a mapping.
     """
 
     def __init__(self, output: Any, types: Any) -> None:
@@ -32,11 +32,11 @@ class Answer:
             """Give the final answer, once you know all that it takes. Call it alone."""
 
         final_answer.__annotations__["answer"] = output
-        self._board = Toolkit(plugins=())
-        self._board.register_type(
+        self._toolkit = Toolkit(plugins=())
+        self._toolkit.register_type(
             TypeHandler(lambda annotation: annotation == output, lambda _, __: types.plan(output))
         )
-        (tool,) = self._board.register(final_answer)
+        (tool,) = self._toolkit.register(final_answer)
         self._is_text = output is str
         parameters = tool.parameters
         members = parameters["properties"]["answer"]
@@ -47,21 +47,21 @@ class Answer:
         self._tool = Tool.external(FINAL_ANSWER, tool.description, parameters)
 
     def tool_beside(self, names: Container[str]) -> Tool:
-        """The tool, under a name that none of these is: the same one with underscores after it, if need be."""
+        """The tool under a name that is not among `names`: underscores are added to its own name if necessary."""
         name = FINAL_ANSWER
         while name in names:
             name += "_"
         return self._tool.evolve(name=name)
 
     def how_to_write(self, name: str) -> str:
-        """How to answer in words where the tool, of that name, cannot be called; empty where any text will do."""
+        """How to answer in text if the tool of this name cannot be called; empty if any text is an answer."""
         if self._is_text:
             return ""
         what = "the arguments" if self._is_record else 'the argument "answer"'
         return f" Write nothing but JSON: {what} of {name}."
 
     def read(self, reply: str, *, in_words: bool) -> tuple[str, Any]:
-        """What the tool was called with, or what was said instead: as text, and as its type.
+        """The arguments of the tool, or the text that the model wrote instead: as text, and as a value of the type.
 
         Raises `WrongAnswerError`.
         """
@@ -72,10 +72,10 @@ class Answer:
             given = json.loads(fenced[1] if fenced else reply)
         except (ValueError, RecursionError):
             raise WrongAnswerError("the answer is no JSON") from None
-        if self._is_text and isinstance(given, dict) and len(given) == 1:  # whatever a model calls its one text
+        if self._is_text and isinstance(given, dict) and len(given) == 1:  # under any name
             (given,) = given.values()
         wrapped = in_words or self._is_record or not isinstance(given, dict)
-        call = self._board.prepare(FINAL_ANSWER, {"answer": given} if wrapped else given)
+        call = self._toolkit.prepare(FINAL_ANSWER, {"answer": given} if wrapped else given)
         if call.result is not None:
             reason = call.result.text.removeprefix("Error: ")
             raise WrongAnswerError(reason.replace("\nanswer.", "\n") if self._is_record else reason)

@@ -1,4 +1,4 @@
-"""Approval: those who follow a run see what an approver is asked."""
+"""Approval: the requests to an approver are also events of the run."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ __all__ = ["announced", "approver_of"]
 
 Approver: TypeAlias = Callable[[ApprovalRequest], Any]
 _ASKS = "__pegboard_agent_asks__"
-"""The attribute in which an approver that announces keeps the one that it asks."""
+"""The attribute of an announcing approver that holds the approver that it asks."""
 
 
 @contextmanager
 def announced(session: Session, tell: Callable[[ApprovalRequest], object]) -> Iterator[None]:
-    """Meanwhile `tell`, on the event loop that runs here, has each request before the session's approver is asked."""
-    asked = session.approver
-    if asked is None:  # a call that needs approval is denied at once
+    """Inside, `tell` gets each request on the running event loop before the session's approver does."""
+    approver = session.approver
+    if approver is None:  # a call that needs approval is denied at once
         yield
         return
-    session.approver = _announcing(asked, tell)
+    session.approver = _announcing(approver, tell)
     try:
         yield
     finally:
         session.approver = None
-        if session.approver is not asked:  # else it is that of a wider session, which may get another one
-            session.approver = asked
+        if session.approver is not approver:  # otherwise it belongs to a wider session, which may get another one
+            session.approver = approver
 
 
 def approver_of(session: Session) -> Approver | None:
-    """The session's approver itself, not the one that announces what it is asked."""
+    """The session's approver itself, not the announcing one around it."""
     approver = session.approver
     return getattr(approver, _ASKS, approver)
 
@@ -42,8 +42,8 @@ def approver_of(session: Session) -> Approver | None:
 def _announcing(approver: Approver, tell: Callable[[ApprovalRequest], object]) -> Approver:
     loop = asyncio.get_running_loop()
 
-    def announce(request: ApprovalRequest) -> None:  # in whatever thread, on whatever loop the call runs
-        with suppress(RuntimeError):  # the loop is closed, for the run is over
+    def announce(request: ApprovalRequest) -> None:  # the call may run in any thread, on any loop
+        with suppress(RuntimeError):  # the loop is closed, because the run is over
             loop.call_soon_threadsafe(tell, request)
 
     def ask(request: ApprovalRequest) -> Any:

@@ -44,7 +44,7 @@ def run(arguments: list[str]) -> int:
     options = _parser().parse_args(arguments)
     out = sys.stdout
     try:
-        with redirect_stdout(sys.stderr), Toolkit() as toolkit:  # what plugins and tools print is no answer
+        with redirect_stdout(sys.stderr), Toolkit() as toolkit:  # output of plugins and tools is not the answer
             return 0 if _talk(options, toolkit, out) else 1
     except KeyboardInterrupt:
         _say("pegboard chat: interrupted")
@@ -60,7 +60,7 @@ def run(arguments: list[str]) -> int:
 def _parser() -> ArgumentParser:
     parser = ArgumentParser(
         prog="pegboard chat",
-        description="Talk to a model that has the board's tools: each line is a message. Answers go to standard "
+        description="Talk to a model that has the toolkit's tools: each line is a message. Answers go to standard "
         "output, all else to standard error. The key comes from the variable that the provider's own client reads, "
         "such as OPENAI_API_KEY or ANTHROPIC_API_KEY, for DashScope's addresses from DASHSCOPE_API_KEY.",
     )
@@ -77,7 +77,7 @@ def _parser() -> ArgumentParser:
 
 
 def _talk(options: Namespace, toolkit: Toolkit, out: TextIO) -> bool:
-    """Answer what is asked until its end; False as soon as there is no answer."""
+    """Answer the lines of the input until its end; False as soon as there is no answer."""
     for problem in toolkit.problems:
         _say(f"pegboard chat: {problem}")
     _activate(toolkit, [name.strip() for names in options.group for name in names.split(",") if name.strip()])
@@ -88,14 +88,14 @@ def _talk(options: Namespace, toolkit: Toolkit, out: TextIO) -> bool:
     limits = Limits(requests=options.max_requests, tokens=options.max_tokens)
     memory, system = Memory(options.session), options.system
     agent = Agent("chat", model, toolkit, system_prompt=system, memory=memory, approver=approver, limits=limits)
-    answered = not agent.owed() or asyncio.run(_answer(agent, None, out))  # the last program ended in the middle
+    answered = not agent.owed() or asyncio.run(_answer(agent, None, out))  # the last program ended during a run
     while answered and (line := _read(prompt)):
         answered = not line.strip() or asyncio.run(_answer(agent, line.strip(), out))
     return answered
 
 
 def _activate(toolkit: Toolkit, names: Iterable[str]) -> None:
-    """Activate groups; one that only tools of packs name is made. Raises ValueError for any other."""
+    """Activate groups. A group that only tools of packs name is made. Raises ValueError for any other name."""
     made = {group.name for group in toolkit.groups}
     named = {group for tool in toolkit.all_tools for group in tool.options.groups}
     for name in names:
@@ -108,7 +108,7 @@ def _activate(toolkit: Toolkit, names: Iterable[str]) -> None:
 
 
 async def _answer(agent: Agent, message: str | None, out: TextIO) -> bool:
-    """Show what an agent does, to a terminal as it comes, to a pipe the answer alone. False if there is no answer."""
+    """Show a run: on a terminal its events as they come, in a pipe only the answer. False if there is no answer."""
     live = out.isatty()
     ended = midline = False
     thought = ""
@@ -127,15 +127,15 @@ async def _answer(agent: Agent, message: str | None, out: TextIO) -> bool:
             elif isinstance(event, Final):
                 out.write("\n" if live else f"{event.message.text}\n")
                 midline = False
-            if line := " ".join(_told(event).split()):
+            if line := " ".join(_line_about(event).split()):
                 _say("\n" * midline + line[:LONGEST_LINE])
                 midline = False
             out.flush()
     return ended
 
 
-def _told(event: Event) -> str:
-    """What is said of an event beside the answer."""
+def _line_about(event: Event) -> str:
+    """The line about an event beside the answer; empty if there is none."""
     match event:
         case CallStarted(call):
             return f"[{call.name} {_as_json(call.arguments)}]"

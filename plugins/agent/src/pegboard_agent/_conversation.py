@@ -1,4 +1,4 @@
-"""Conversations: what was said, which calls are owed an answer, and how they get it."""
+"""Conversations: their messages, the calls that are owed an answer, and how they get it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _log: Final = logging.getLogger("pegboard.agent")
 CANCELLED: Final = "the call was cancelled"
 CUT: Final = "the message was cut off before its end, so none of its calls ran; make fewer or shorter ones"
 SENT_BACK: Final = "Error: "
-"""How messages begin that ask for another answer: no turn begins with one."""
+"""The beginning of messages that ask for another answer: no turn begins with one."""
 LOST: Final = "Error: the answer of this call was lost"
 MAY_HAVE_RUN: Final = "the program ended while this call may have been running; it was not run again"
 TOO_MANY: Final = "this call did not run: no more tool calls are allowed now"
@@ -38,61 +38,61 @@ REPEATED: Final = (
 
 @final
 class Conversation:
-    """One conversation of an agent: to each call one tool message, in the order of the calls.
+    """One conversation of an agent: each call has one tool message, in the order of the calls.
 
-    Answers may come in any order: they are kept at once, and told to the model when all of a message's calls have
-    theirs. Until then the message is `open`. `caller` is the conversation that waits for this one, if a call began it.
-    `begun` are the conversations that calls of this one began: the agent's name and the id of each. `shown` are the
-    tools that it has listed, in their order.
+    Answers may come in any order: they are kept at once, and sent to the model when all calls of a message have one.
+    Until then the message is `open`. `caller` is the conversation that waits for this one, if a call began it. `begun`
+    are the conversations that calls of this one began: the agent's name and the id of each. `shown` are the tools that
+    it has listed, in their order.
 
-    What is added is in `messages` at once, and in the store when it is written: `perform`, `to_send` and the end of a
-    turn do so. What other programs have added by then is taken in, of which only answers can come while a turn runs.
+    Added records are in `messages` at once. `perform`, `to_send` and the end of a turn write them to the store, and add
+    the records that other programs have written by then. While a turn runs, those can only be answers.
     """
 
     def __init__(self, store: ConversationStore, session_id: str | None, session: Session) -> None:
         self.id = session_id
         self.caller: Conversation | None = None
-        self.meter: Meter | None = None  # of the run that it is in, or of its last one
+        self.meter: Meter | None = None  # of the present run, or of the last one
         self.session = session.session(context=self)
         self.dialect = dialect_of(self.session, "openai")
         self._own = session
         self._store = store
-        self._seen: Counter[tuple[str, str]] = Counter()
-        self._came: list[ToolResult] = []  # answers that were given here since the last turn
+        self._times_made: Counter[tuple[str, str]] = Counter()
+        self._came: list[ToolResult] = []  # answers that this program got since the last turn
         self._runs = False
-        self._storing = threading.RLock()  # held while the store is spoken to, never on an event loop
+        self._storing = threading.RLock()  # held while the store is used, never on an event loop
         self._changing = threading.RLock()  # held for an instant
         self._unwritten: list[dict[str, Any]] = []
         self._prepared: dict[int, ToolCall] = {}
         self._begin()
 
     def _begin(self) -> None:
-        """Nothing of the store is taken in yet."""
+        """Set the state in which no record of the store has been read."""
         self.known = 0  # records of the store
-        self.messages: list[dict[str, Any]] = []  # as the model is sent them
+        self.messages: list[dict[str, Any]] = []  # in the form in which the model gets them
         self.begun: set[tuple[str, str]] = set()
         self.shown: tuple[str, ...] = ()
         self.system_prompt: str | None = None  # if a function gave it
         self.open: dict[str, Any] | None = None
-        self._restored: dict[str, Any] | None = None  # an open message that another run may have been in the middle of
+        self._restored: dict[str, Any] | None = None  # an open message of another run, which may not have ended
         self._answers: dict[int, list[dict[str, Any]]] = {}
         self._parked: dict[int, str] = {}
-        self._turns: list[int] = []  # where each begins in `messages`
+        self._turns: list[int] = []  # the index in `messages` at which each begins
 
     @asynccontextmanager
     async def turn(self, caller: Conversation | None = None, approver: Any = None) -> AsyncIterator[Conversation]:
-        """One run at a time, in the order in which they came, on whatever event loops, threads and processes they are.
+        """Hold the turn: one run at a time, in the order in which they came, over event loops, threads and processes.
 
-        It begins with what other programs have added. Raises what the store raises.
+        First it reads the records that other programs have added. Exceptions of the store reach the caller.
 
-        An agent without an approver asks that of its caller, which stays: a call that waits for its approval is never
-        decided by another one because the run that goes on is the program's.
+        An agent without an approver asks the approver of its caller, and keeps it: no other approver decides about a
+        call that waits for approval, even if the program itself goes on with the run.
         """
         async with self._store.lock(self.id):
             try:
                 await self._apart(self._start)
                 self.caller = caller
-                self._seen.clear()
+                self._times_made.clear()
                 if self._own.approver is None and approver is not None:
                     self.session.approver = approver
                 yield self
@@ -102,7 +102,7 @@ class Conversation:
 
     @property
     def callers(self) -> list[Conversation]:
-        """Who waits for this one, the nearest first."""
+        """The conversations that wait for this one, the nearest first."""
         return [] if self.caller is None else [self.caller, *self.caller.callers]
 
     def __str__(self) -> str:
@@ -110,13 +110,13 @@ class Conversation:
 
     @property
     def goes_on(self) -> bool:
-        """Whether the model has something to answer: a message, or results of its calls."""
+        """Whether there is something for the model to answer: a message, or results of its calls."""
         return bool(self.messages) and (self.open is not None or self.messages[-1]["role"] != "assistant")
 
     # The store -------------------------------------------------------------------------------------------------
 
     async def _apart(self, function: Callable[[], None]) -> None:
-        """Let a function speak to the store, on another thread if the store may block."""
+        """Run a function that uses the store, on another thread if the store may block."""
         if getattr(self._store, "blocking", True):
             await off_loop(function)
         else:
@@ -129,23 +129,23 @@ class Conversation:
             except ConversationConflictError as error:
                 _log.warning("%s; what this program has not written there is dropped", error)
             if self.shown and self.shown != self.session.shown:
-                self.session.shown = self.shown  # as another program has listed them
+                self.session.shown = self.shown  # another program may have listed more
             self._runs = True
 
     def refresh(self) -> None:
-        """Take in what other programs have added. While a turn runs here, that does so itself."""
+        """Add the records that other programs have written. A turn that runs here does this itself."""
         with self._storing:
             if not self._runs:
                 self._take_new()
                 if self._parked:
-                    self.owed()  # `toolkit.resume` takes their answers from now on
+                    self.owed()  # from now on `toolkit.resume` takes their answers
 
     def _take_new(self) -> None:
-        """Raises `ConversationConflictError` where what is not written here has no place in what was added."""
+        """Read new records. Raises `ConversationConflictError` if the unwritten ones of this program do not fit in."""
         new = self._store.load(self.id, self.known)
         with self._changing:
             own = self._unwritten
-            if new[: len(own)] == own or not new:  # they were written, although the store could not say so
+            if new[: len(own)] == own or not new:  # they were written, although the store reported a failure
                 self._unwritten = own if not new else []
                 self.known += len(new)
                 for record in new[len(own) :]:
@@ -154,7 +154,7 @@ class Conversation:
         self._rebuild(new)
 
     def _rebuild(self, new: list[dict[str, Any]]) -> None:
-        """Put what is not written here after what others have added, who may have answered the same calls."""
+        """Put unwritten records after those of other programs, which may have answered the same calls."""
         records = self._store.load(self.id)
         with self._changing:
             was, restored, prepared = self.open, self._restored, self._prepared
@@ -175,10 +175,10 @@ class Conversation:
                 raise ConversationConflictError(self.id, len(records) - len(new), len(records))
 
     async def write(self) -> None:
-        """Write what was added to the store.
+        """Write the added records to the store.
 
-        Raises `ConversationConflictError` where another program has gone on with the conversation meanwhile, and what
-        the store raises; then what was added here is written later.
+        Raises `ConversationConflictError` if another program has gone on with the conversation. Exceptions of the store
+        reach the caller; then the records are written later.
         """
         if self._unwritten:
             await self._apart(self._write)
@@ -191,31 +191,31 @@ class Conversation:
                         del self._unwritten[: len(records)]
 
     def _appended(self, records: list[dict[str, Any]]) -> bool:
-        """Whether the store took records; else what is there instead is taken in. Raises what the store raises."""
+        """Whether the store took records. If not, its new ones are read. Exceptions of the store reach the caller."""
         try:
             self._store.append(self.id, records, self.known)
         except ConversationConflictError:
             known = self.known
             self._take_new()
-            if self.known == known:  # there is less than there was
+            if self.known == known:  # the store has fewer records than before
                 raise
             return False
         self.known += len(records)
         return True
 
     def keep_answer(self, call: ToolCall, result: ToolResult) -> bool:
-        """Write the answer of a call that is parked; False where it has one by now. Raises what the store raises."""
-        if result.status is Status.SUSPENDED:  # again
+        """Write the answer of a parked call; False if it has one already. Exceptions of the store reach the caller."""
+        if result.status is Status.SUSPENDED:  # the same call was suspended again
             return True
         with self._storing:
             self._write()
             self._take_new()
             record: dict[str, Any] = {}
             while (number := self._number_of(call)) is not None:
-                record = record or {"answers": number, "messages": self._told(number, result)}
+                record = record or {"answers": number, "messages": self._messages_of(number, result)}
                 if self._appended([record]):
                     with self._changing:
-                        gone_on = bool(self._unwritten)  # a turn has begun here meanwhile
+                        gone_on = bool(self._unwritten)  # a turn has begun here since
                         if not gone_on:
                             self._take(record)
                             self._came.append(result)
@@ -232,18 +232,18 @@ class Conversation:
     # Messages --------------------------------------------------------------------------------------------------
 
     def add(self, record: dict[str, Any]) -> None:
-        """Add a message, or a record of a call of the open one. A message with calls is open then."""
+        """Add a message, or a record about a call of the open one. A message with calls becomes the open one."""
         with self._changing:
             if self._take(record):
                 self._unwritten.append(record)
 
     def keep_shown(self) -> None:
-        """Keep the order in which the model was shown the tools, if there are new ones."""
+        """Record the order in which the tools were listed, if there are new ones."""
         if (shown := self.session.shown) != self.shown:
             self.add({"shown": list(shown)})
 
     async def to_send(self) -> list[dict[str, Any]]:
-        """The messages as the model is sent them, once all is written; of a long conversation the last turns."""
+        """Write all records, and return the messages for the model; of a long conversation the last turns."""
         await self.write()
         trimming = getattr(self._store, "trimming", None)
         cut = None if trimming is None else await trimming.cut(self.messages, self._turns)
@@ -253,7 +253,7 @@ class Conversation:
         return self.messages
 
     def _take(self, record: dict[str, Any], *, restored: bool = False) -> bool:
-        """Take in a record, `restored` if it comes from the store; False for an answer that its call has already."""
+        """Apply a record, `restored` if it comes from the store; False for a second answer to a call."""
         match kind_of(record):
             case "message":
                 self._take_message(record, restored=restored)
@@ -303,7 +303,7 @@ class Conversation:
                 self.messages[0] = with_summary(self.messages[0], summary)
 
     def _close(self) -> None:
-        """Write the answers out; whatever a file has lost gets one too."""
+        """Add the answers to `messages`. A call whose answer is missing from the file gets an error as its answer."""
         if self.open is None:
             return
         images: list[Any] = []
@@ -313,7 +313,7 @@ class Conversation:
             self.messages.append(answer)
             for message in after:
                 images += message["content"]
-        if images:  # in one message of the user's, after all of the tool messages
+        if images:  # in one message of the user, after all tool messages
             self.messages.append({"role": "user", "content": images})
         self.open = None
 
@@ -321,16 +321,16 @@ class Conversation:
 
     @property
     def has_parked(self) -> bool:
-        """Whether a call of the open message was parked and has no answer here."""
+        """Whether a call of the open message was parked and has no answer in this program."""
         return self.open is not None and bool(self._parked.keys() - self._answers.keys())
 
     @property
     def is_ready(self) -> bool:
-        """Whether all calls that are parked are suspended here: their tools may be registered late."""
+        """Whether all parked calls are suspended in this program. Their tools may be registered late."""
         return not self.has_parked or self._parked.keys() <= self._prepared.keys() | self._answers.keys()
 
     def owed(self) -> dict[int, ToolCall]:
-        """The calls that are owed an answer, prepared. One that was suspended in an earlier program is so again."""
+        """The calls that are owed an answer, prepared. A call that an earlier program suspended is suspended again."""
         read = enumerate(() if self.open is None else self.dialect.calls(self.open))
         return {number: self._prepare(number, call) for number, call in read if number not in self._answers}
 
@@ -340,12 +340,12 @@ class Conversation:
         prepared = self.session.prepare(call)
         if number in self._parked:
             self.session.suspend(prepared, self._parked[number])
-        if prepared.result is None or prepared.status is Status.SUSPENDED:  # else it may be registered later
+        if prepared.result is None or prepared.status is Status.SUSPENDED:  # otherwise its tool may be registered later
             self._prepared[number] = prepared
         return prepared
 
     async def perform(self, context: Any, emit: Emit, meter: Meter) -> tuple[str, ...]:
-        """Run the calls that are owed an answer, as far as they may begin; the ids of those that wait for it still."""
+        """Run the calls that are owed an answer, as far as they may begin. Returns the ids of those that still wait."""
         came, self._came = self._came, []
         if self.open is not None and CUT_OFF in self.open:
             came += self.refuse(CUT)
@@ -381,7 +381,7 @@ class Conversation:
                         self._answer(number, event)
                         await self.write()
                         emit(CallEnded(event))
-        finally:  # cancelled: what has ended keeps its result
+        finally:  # if cancelled: a call that has ended keeps its result
             ended = {
                 number: running[number].result or _refused(running[number], CANCELLED, Status.CANCELLED)
                 for number in sorted(running.keys() - waiting - self._answers.keys())
@@ -392,24 +392,24 @@ class Conversation:
         return tuple(owed[number].id for number in sorted(waiting - self._answers.keys()))
 
     def _parks(self, number: int, result: ToolResult) -> bool:
-        """Whether a call waits: for its answer, or for an approver who cannot give one now."""
+        """Whether a call waits: for its answer, or for an approver that cannot decide now."""
         if result.status is Status.SUSPENDED:
             self.add({"parked": number, "reason": result.text})
             return True
         if result.error is not None and isinstance(result.error.exception, Suspend):
-            del self._prepared[number]  # it is asked about again
+            del self._prepared[number]  # the approver is asked again
             return True
         return False
 
     def _may_not_run_twice(self, call: ToolCall) -> bool:
-        """Whether an earlier program may have begun a call, and a second time would be one too many."""
+        """Whether a call must not run a second time; an earlier program may have begun it."""
         if call.result is not None or call.status is Status.AWAITING_APPROVAL:
             return False
         hints = self.session[call.name].hints
         return hints.idempotent is False or hints.destructive is True
 
     def refuse(self, why: str, numbers: Iterable[int] | None = None, status: Status = Status.ERROR) -> list[ToolResult]:
-        """Answer calls, without `numbers` all that are owed an answer, with why they do not run."""
+        """Answer calls with the reason why they do not run; without `numbers` all that are owed an answer."""
         owed = self.owed()
         refused = {number: _refused(owed[number], why, status) for number in (owed if numbers is None else numbers)}
         for number, result in refused.items():
@@ -417,17 +417,17 @@ class Conversation:
         return list(refused.values())
 
     def _answer(self, number: int, result: ToolResult) -> None:
-        """Answer a call of the open message, unless it was answered elsewhere meanwhile."""
+        """Answer a call of the open message, unless another program has answered it."""
         if self.open is not None and number not in self._answers:
-            self.add({"answers": number, "messages": self._told(number, result)})
+            self.add({"answers": number, "messages": self._messages_of(number, result)})
 
-    def _told(self, number: int, result: ToolResult) -> list[dict[str, Any]]:
-        """What the model is told of a call of the open message."""
+    def _messages_of(self, number: int, result: ToolResult) -> list[dict[str, Any]]:
+        """The messages for the model about a call of the open message."""
         messages: list[dict[str, Any]] = self.dialect.messages([result])
         called = cast("dict[str, Any]", self.open)["tool_calls"][number]["function"]
         same = called["name"], called["arguments"]
-        self._seen[same] += 1
-        if self._seen[same] == 2:
+        self._times_made[same] += 1
+        if self._times_made[same] == 2:
             messages[0]["content"] += f"\n{REPEATED}"
         return messages
 

@@ -1,4 +1,4 @@
-"""The conversations of one agent, and the calls in them that wait for their answers, wherever they were parked."""
+"""The conversations of one agent, and their calls that wait for an answer, in whichever program they were parked."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ __all__ = ["Conversations"]
 
 @final
 class Conversations:
-    """Conversations by their ids, each in a session of its own: what `session.share_suspended` takes.
+    """Conversations by their ids, each in a session of its own: the argument of `session.share_suspended`.
 
-    So `toolkit.pending` and `toolkit.resume` know the calls that any program has parked in the store.
+    With it `toolkit.pending` and `toolkit.resume` know the calls that any program has parked in the store.
     """
 
     def __init__(self, store: ConversationStore, new_session: Callable[[], Session]) -> None:
@@ -28,7 +28,7 @@ class Conversations:
         new_session().share_suspended(self)
 
     def __getitem__(self, session_id: str | None) -> Conversation:
-        """The conversation of that id; a new one if there is none. Nothing is read yet."""
+        """The conversation with this id; a new one if there is none. No record is read yet."""
         with self._guard:
             found = self._by_id.get(session_id)
             if found is None:
@@ -37,7 +37,7 @@ class Conversations:
             return found
 
     def refresh(self) -> None:
-        """Take in what other programs have parked and answered. Raises what the store raises."""
+        """Read which calls other programs have parked and answered. Exceptions of the store reach the caller."""
         waiting = self._store.waiting()
         for session_id, records in waiting.items():
             conversation = self[session_id]
@@ -48,6 +48,6 @@ class Conversations:
                 conversation.refresh()
 
     def answer(self, session: Any, call: ToolCall, result: ToolResult) -> bool:
-        """Write the answer of a parked call; False where it has one by now. Raises what the store raises."""
+        """Write the answer of a parked call; False if it has one already. Exceptions of the store reach the caller."""
         conversation = next(each for each in list(self._by_id.values()) if each.session is session)
         return conversation.keep_answer(call, result)

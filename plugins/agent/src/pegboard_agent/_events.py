@@ -1,4 +1,4 @@
-"""Events: what an agent does on its way to an answer."""
+"""Events: the steps of an agent on its way to an answer."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ __all__ = [
 
 
 class _Happened:
-    """What all events have."""
+    """The common part of all events."""
 
     __slots__ = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """The event as JSON carries it: its `type`, such as `"call_started"`, and its attributes."""
+        """The event as JSON data: its `type`, such as `"call_started"`, and its attributes."""
         cls: Any = type(self)
         kind = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", cls.__name__.removesuffix("Event")).lower()
         shown = (each.name for each in fields(cls) if each.repr)
@@ -47,28 +47,28 @@ class TextDelta(_Happened):
 
 @frozen
 class ReasoningDelta(_Happened):
-    """A piece of what the model thought before it answered, where its server tells that."""
+    """A piece of the model's reasoning before its answer, if the server sends it."""
 
     text: str
 
 
 @frozen
 class CallStarted(_Happened):
-    """A call that the model asked for is about to run."""
+    """A call of the model is about to run."""
 
     call: ToolCall
 
 
 @frozen
 class ApprovalNeeded(_Happened):
-    """A call waits until the approver has decided on it; how it went on is told by the next events of the call."""
+    """A call waits until the approver has decided on it. Its next events show the decision."""
 
     request: ApprovalRequest
 
 
 @frozen
 class ChunkEvent(_Happened):
-    """A running call reports."""
+    """A chunk of a running call."""
 
     chunk: Chunk
 
@@ -82,7 +82,7 @@ class CallEnded(_Happened):
 
 @frozen
 class Parked(_Happened):
-    """These calls wait for their answers, and the agent with them; `call()` without a message goes on."""
+    """These calls wait for their answers, and the agent stops until then; `call()` without a message goes on."""
 
     call_ids: tuple[str, ...]
 
@@ -96,7 +96,7 @@ class Final(_Happened):
 
 @frozen
 class Stopped(_Happened):
-    """The agent gave up, and why; after `max_iterations` a last answer without calls follows."""
+    """The agent stopped, for this reason; after `max_iterations` a last answer without calls follows."""
 
     reason: str
     error: BaseException | None = field(default=None, repr=False)
@@ -113,4 +113,4 @@ Event: TypeAlias = (
     | Final
     | Stopped
 )  # fmt: skip
-"""What `Agent.stream` yields."""
+"""An item of `Agent.stream`."""

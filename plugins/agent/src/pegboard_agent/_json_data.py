@@ -1,4 +1,4 @@
-"""JSON data: what events and messages hold, as a page or a log can take it."""
+"""JSON data: the content of events and messages in a form for a page or a log."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ __all__ = ["json_data"]
 
 
 def json_data(value: Any) -> Any:
-    """A value as `json.dumps` takes it, and every reader of JSON.
+    """A value in a form that `json.dumps` and every reader of JSON take.
 
-    NaN and infinities become null, a lone surrogate U+FFFD. What JSON has no form for becomes the name of its class:
-    its text could hold anything.
+    NaN and infinities become null, a lone surrogate U+FFFD. A value without a form in JSON becomes the name of its
+    class, because its text could hold anything.
     """
     match _members(value):
         case None | bool() | int() as plain:
@@ -32,16 +32,16 @@ def json_data(value: Any) -> Any:
 
 
 def _members(value: Any) -> Any:
-    """The members of a record that a page is shown; any other value as it is."""
+    """The members of a record that a page may show; any other value unchanged."""
     match value:
         case ToolCall():
             return {"id": value.id, "name": value.name, "arguments": value.arguments}
         case ApprovalRequest(tool=tool, call_id=call_id, arguments=arguments, reason=reason):
             return {"call_id": call_id, "tool": tool.name, "arguments": arguments, "reason": reason}
         case Chunk(progress=progress):
-            told = None if progress is None else progress._asdict()
-            return {"call_id": value.call_id, "name": value.name, "content": value.content, "progress": told}
-        case ToolResult():  # whose metadata is the program's own
+            report = None if progress is None else progress._asdict()
+            return {"call_id": value.call_id, "name": value.name, "content": value.content, "progress": report}
+        case ToolResult():  # without the metadata, which belongs to the program
             return {name: member for name, member in value.to_dict().items() if name != "metadata"}
     return value.to_dict() if hasattr(value, "to_dict") else value
 

@@ -1,4 +1,4 @@
-"""Tools for small models: the server holds the model to a JSON Schema, and it sees calls and results as text."""
+"""Tools for small models: the server holds the model to a JSON Schema, and calls and results are text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NEXT: Final = """
 The request was: {request}
 If all of it is done now, give the final answer, in whole sentences, with everything that was asked for. Else call the
 tool for what is missing."""
-"""Follows the last result: small models forget the question, and do not know when they are done."""
+"""The text after the last result: small models forget the question, and do not know when they are done."""
 
 NO_STEP: Final = 'that is no JSON object of the form {"name": ..., "arguments": {...}}'
 _REFERENCE: Final = '"$ref": "#'
@@ -28,7 +28,7 @@ _REFERENCE: Final = '"$ref": "#'
 def in_words(
     messages: list[dict[str, Any]], tools: list[dict[str, Any]]
 ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """What to send instead: tools in words before the messages, and options that allow for nothing but their calls."""
+    """The request in this form: messages after a description of the tools, and options that allow only their calls."""
     functions = [tool["function"] for tool in tools]
     described = [
         f"- {each['name']}: {each.get('description', '')}\n  {json.dumps(each['parameters'])}" for each in functions
@@ -39,11 +39,11 @@ def in_words(
         messages = messages[1:]
     schema = {"name": "next_step", "schema": _any_of(functions)}
     options = {"response_format": {"type": "json_schema", "json_schema": schema}}
-    return [{"role": "system", "content": prompt}, *_told(messages)], options
+    return [{"role": "system", "content": prompt}, *_as_texts(messages)], options
 
 
 def step_in(text: str) -> dict[str, Any] | None:
-    """The one call in what a model said, as a message of chat completions; None if there is none."""
+    """The one call in a model's text, as a message of chat completions; None if there is none."""
     try:
         step = json.loads(text)
         function = {"name": str(step["name"]), "arguments": json.dumps(step["arguments"], ensure_ascii=False)}
@@ -54,7 +54,7 @@ def step_in(text: str) -> dict[str, Any] | None:
 
 
 def _any_of(functions: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """A schema for a call of any of these functions. One that refers to itself is kept whole, as a definition."""
+    """A schema for a call of any of the functions. A schema that refers to itself stays whole, as a definition."""
     calls: list[dict[str, Any]] = []
     definitions: dict[str, Any] = {}
     for function in functions:
@@ -69,8 +69,8 @@ def _any_of(functions: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     return {"anyOf": calls, **({"$defs": definitions} if definitions else {})}
 
 
-def _told(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Messages with calls and results as text, as the model itself has to write them."""
+def _as_texts(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Messages with calls and results as text, in the form in which the model has to write calls."""
     texts: list[dict[str, Any]] = []
     names: dict[str, str] = {}
     request: Any = None

@@ -1,4 +1,4 @@
-"""Limits: how much one run of an agent may take, and how much it has taken."""
+"""Limits: the most that one run of an agent may use, and the amounts that it has used."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def _seconds(limits: Any, attribute: Any, given: Any) -> None:
 
 @frozen(kw_only=True)
 class Limits:
-    """How much one run of an agent may take; None: no limit.
+    """The most that one run of an agent may use; None: no limit.
 
     `requests` to the model, `tool_calls` that begin, `tokens` of input and output as far as servers report them, and
-    `seconds` from the beginning of the run to its end. Raises ValueError for what is no such number.
+    `seconds` from the beginning of the run to its end. Raises ValueError for an invalid number.
     """
 
     requests: int | None = field(default=None, validator=_at_least(1))
@@ -46,7 +46,7 @@ NO_LIMITS: Final = Limits()
 
 @final
 class Meter:
-    """What a run has taken. All of it counts for the runs above too, those of the agents that wait for this one."""
+    """The amounts that a run has used. They also count for the runs above it: those of the agents that wait for it."""
 
     def __init__(self, limits: Limits = NO_LIMITS, above: Meter | None = None) -> None:
         self.limits = limits
@@ -62,7 +62,7 @@ class Meter:
             meter = meter._above
 
     def count(self, usage: Usage) -> None:
-        """Count what a request took."""
+        """Add the usage of a request."""
         for meter in self._all():
             meter.usage += usage
 
@@ -71,7 +71,7 @@ class Meter:
         self.count(Usage(requests=1))
 
     def admit(self, wanted: int) -> int:
-        """How many of so many calls may begin; these are counted."""
+        """How many of the `wanted` calls may begin; those are counted."""
         admitted = min(wanted, *(meter._left(wanted) for meter in self._all()))
         for meter in self._all():
             meter._has_refused = meter._has_refused or meter._left(wanted) < wanted
@@ -84,7 +84,7 @@ class Meter:
 
     @property
     def reached(self) -> str | None:
-        """The limit that is reached, of this run or of one above, in a sentence; None if there is none."""
+        """A sentence about the limit that this run, or one above it, has reached; None if there is none."""
         for meter in self._all():
             limits, usage = meter.limits, meter.usage
             if meter._has_refused:

@@ -1,4 +1,4 @@
-"""Messages: what people and models say."""
+"""Messages of users and models."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from pegboard_agent._usage import Usage
 __all__ = ["CUT_OFF", "Message", "library_dialect", "openai_dialect", "to_send"]
 
 CUT_OFF: Final = "cut_off"
-"""A member of a message with calls: it was cut off, and so they do not run."""
+"""A member of a message with calls: the message was cut off, so its calls do not run."""
 UNREADABLE: Final = "INVALID_JSON"
-"""The one member of the object in which text is sent back that is no JSON object; Anthropic advises this name."""
+"""The one member of the object that holds arguments which are not a JSON object; Anthropic advises this name."""
 
 
 def _content(given: str | Block | Iterable[str | Block]) -> str | tuple[Block, ...]:
@@ -36,10 +36,10 @@ def _content(given: str | Block | Iterable[str | Block]) -> str | tuple[Block, .
 class Message:
     """One message: text, or content blocks. `name` is its sender.
 
-    An agent's answer holds `data`, the typed value where one was asked for, and `usage`, the tokens of all requests
-    that it took. `parked` are the ids of calls that wait for their answers: then it is no answer yet. `stopped` names
-    the limit that the run has reached, and it is no answer either. One that `is_cut_off` ends where the server's length
-    limit was reached, and not where the model was done.
+    An agent's answer holds `data`, the typed value if the agent has an `output`, and `usage`, the tokens of all its
+    requests. With `parked`, the ids of calls that wait for their answers, the message is not yet an answer. With
+    `stopped`, the limit that the run has reached, it is not an answer either. A message that `is_cut_off` ends at the
+    server's length limit, before the model was done.
     """
 
     role: str
@@ -57,22 +57,22 @@ class Message:
         return self.content if isinstance(self.content, str) else "\n".join(b.text for b in self.content if b.text)
 
     def to_dict(self) -> dict[str, Any]:
-        """The message as JSON carries it: its attributes, blocks by their `to_dict()`, `data` as the model gave it."""
+        """The message as JSON data: its attributes, blocks by their `to_dict()`, `data` as the model wrote it."""
         content = self.content if isinstance(self.content, str) else [block.to_dict() for block in self.content]
         data = self.data if self.data is None or isinstance(self.data, str) else _read(self.text)
-        told = {"data": data, "usage": self.usage.to_dict(), "parked": self.parked, "stopped": self.stopped}
-        members = {"role": self.role, "content": content, "name": self.name, **told, "is_cut_off": self.is_cut_off}
+        outcome = {"data": data, "usage": self.usage.to_dict(), "parked": self.parked, "stopped": self.stopped}
+        members = {"role": self.role, "content": content, "name": self.name, **outcome, "is_cut_off": self.is_cut_off}
         return {name: json_data(member) for name, member in members.items()}
 
     def to_openai(self) -> dict[str, Any]:
-        """The message as chat completions take it. Raises ValueError for a block that has no place there."""
+        """The message for chat completions. Raises ValueError for a block that they do not take."""
         content = self.content if isinstance(self.content, str) else [_part(block) for block in self.content]
         named = {"name": self.name} if self.name and re.fullmatch("[a-zA-Z0-9_-]{1,64}", self.name) else {}
         return {"role": self.role, "content": content, **named}
 
 
 def openai_dialect() -> Any:
-    """The library's own dialect for chat completions, also where a toolkit loads no plugins."""
+    """The library's own dialect for chat completions, also for a toolkit without plugins."""
     return library_dialect("openai")
 
 
@@ -84,7 +84,7 @@ def library_dialect(name: str) -> Any:
 
 
 def _read(text: str) -> Any:
-    """The JSON in a text; the text itself where there is none."""
+    """The JSON in a text; the text itself if it is not JSON."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -93,7 +93,7 @@ def _read(text: str) -> Any:
 
 def _part(block: Block) -> dict[str, Any]:
     if isinstance(block, ImageBlock):
-        _, *shown = openai_dialect().results([ToolResult(content=(block,))])  # as in results: it knows which type it is
+        _, *shown = openai_dialect().results([ToolResult(content=(block,))])  # the dialect finds the image's type
         if shown:
             part: dict[str, Any] = shown[0]["content"][-1]
             return part
@@ -103,9 +103,9 @@ def _part(block: Block) -> dict[str, Any]:
 
 
 def to_send(message: dict[str, Any]) -> dict[str, Any]:
-    """A message as a server takes it back: the arguments of its calls are JSON objects.
+    """A message in a form that servers take back: the arguments of its calls are JSON objects.
 
-    Models write broken ones, and servers that parse what was said (vLLM, llama.cpp) refuse each later request for it.
+    Models write broken ones, and servers that parse them (vLLM, llama.cpp) refuse each later request because of it.
     """
     if not message.get("tool_calls"):
         return message
@@ -130,7 +130,7 @@ def _as_object(arguments: str) -> str:
 
 def _number(text: str) -> float:
     value = float(text)
-    if not math.isfinite(value):  # no parser but Python's reads it
+    if not math.isfinite(value):  # only Python's parser reads it
         raise ValueError(text)
     return value
 

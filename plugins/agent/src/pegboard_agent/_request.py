@@ -1,4 +1,4 @@
-"""Requests: the tools that a model is shown, in its own form, and which of them it may call."""
+"""Requests: the tools that are listed for a model, in its own form, and which of them it may call."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Messages: TypeAlias = list[dict[str, Any]]
 
 @frozen
 class Request:
-    """What a model is asked beside its conversation: `tools` in the form of its dialect, `options` for the request."""
+    """A request to a model: `messages`, `tools` in the form of its dialect, and further `options`."""
 
     messages: Messages
     tools: list[Any]
@@ -28,7 +28,7 @@ class Request:
 
 @final
 class _Offer:
-    """What a session offers, and after that the tool that takes the answer."""
+    """The tools that a session offers, followed by the tool that takes the answer."""
 
     def __init__(self, session: Session, answer: Tool) -> None:
         self._session = session
@@ -40,7 +40,7 @@ class _Offer:
         return [*self._session.tools, self._answer]
 
     def reveal(self) -> tuple[list[Tool], frozenset[str]]:
-        """The tools that were ever listed, and the names that were listed first."""
+        """All tools that have been listed, and the names of those that were listed first."""
         tools, first = self._session.reveal()
         return [*tools, self._answer], first
 
@@ -51,16 +51,16 @@ class _Offer:
 def request_for(model: Any, session: Session, answer: Tool | None, choice: Choice, messages: Messages) -> Request:
     """The request to a model that takes tools. `answer` is the tool that takes its answer, if there is one.
 
-    Raises `PegboardError` for a choice that there is not, `UnknownNameError` for an unknown dialect of the model.
+    Raises `PegboardError` for an invalid choice, `UnknownNameError` for an unknown dialect of the model.
     """
     dialect = _offering(session, answer, getattr(model, "dialect", "openai"))
-    asked = dialect.request(choice, keep=getattr(model, "keeps", False))
-    asked |= asked.pop("config", {})  # Gemini's form
-    return Request(messages, asked.pop("tools", []), asked)
+    options = dialect.request(choice, keep=getattr(model, "keeps", False))
+    options |= options.pop("config", {})  # Gemini's form
+    return Request(messages, options.pop("tools", []), options)
 
 
 def request_in_words(session: Session, answer: Tool, choice: Choice, messages: Messages) -> Request:
-    """The request to a model that is told in words which tools there are. Raises `PegboardError` as `request_for`."""
+    """The request to a model that reads about its tools in a text. Raises `PegboardError` as `request_for` does."""
     tools = _offering(session, answer, "openai").request(choice, keep=False)["tools"]
     messages, options = in_words(messages, tools)
     may = _callable_names(choice, [tool["function"]["name"] for tool in tools])
@@ -70,7 +70,7 @@ def request_in_words(session: Session, answer: Tool, choice: Choice, messages: M
 
 
 def dialect_of(session: Session, name: str) -> BoundDialect:
-    """The dialect of that name over what a session offers; where its toolkit loads no plugins, that of the library.
+    """The dialect with this name for a session's tools; the library's own if the toolkit loads no plugins.
 
     Raises `UnknownNameError` if there is none.
     """
@@ -86,13 +86,13 @@ def dialect_of(session: Session, name: str) -> BoundDialect:
 
 
 def _offering(session: Session, answer: Tool | None, dialect: str) -> BoundDialect:
-    """The dialect over what a session offers, and the tool that takes the answer."""
+    """The dialect for a session's tools and the tool that takes the answer."""
     bound = dialect_of(session, dialect)
     return bound if answer is None else BoundDialect(bound.dialect, _Offer(session, answer))
 
 
 def _callable_names(choice: Choice, names: list[str]) -> list[str]:
-    """Which tools a choice leaves; the last one takes the answer."""
+    """The tools that a choice allows; the last one takes the answer."""
     *tools, answer = names
     if choice == "auto":
         return names

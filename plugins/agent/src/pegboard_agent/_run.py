@@ -1,4 +1,4 @@
-"""Runs: one message to an agent, and everything that it takes to answer it."""
+"""Runs: one message to an agent, and all steps to its answer."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class AgentStoppedError(PegboardError):
     """An agent has no answer; the message says why."""
 
 
-class Asked(Protocol):
-    """The agent, as far as a run needs it."""
+class RunningAgent(Protocol):
+    """The part of an agent that a run needs."""
 
     name: str
     model: ChatModel
@@ -47,30 +47,30 @@ class Asked(Protocol):
     tool_protocol: Any
     output: Any
     _answer: Answer | None
-    """What the model has to answer with, if it is more than any text."""
+    """The answer that the model must give, if not just any text."""
 
 
 @final
 class Run:
-    """One run of an agent: a message, and everything that it takes to answer it. `emit` is told all of it."""
+    """One run of an agent: a message, and all steps to its answer. `emit` gets each event."""
 
-    def __init__(self, agent: Asked, conversation: Conversation, context: Any, emit: Emit) -> None:
+    def __init__(self, agent: RunningAgent, conversation: Conversation, context: Any, emit: Emit) -> None:
         self._agent = agent
         self._conversation = conversation
         self._context = context
         self._emit = emit
         self._native = agent.tool_protocol == "native"
-        self._answer_name: str | None = None  # if it has to be given by a call
-        self._has_called = False  # in this turn of the user's
+        self._answer_name: str | None = None  # set if the answer has to be a call
+        self._has_called = False  # since the user's last message
         caller = conversation.caller
         self._meter = conversation.meter = Meter(agent.limits, None if caller is None else caller.meter)
         self._prompt = ""
         self._wrong_answers = 0
 
     async def answer_to(self, message: dict[str, Any] | None) -> Message:
-        """The answer, or what there is instead of it: calls that wait, a limit that is reached.
+        """The answer, or a message about calls that wait or a limit that is reached.
 
-        Raises `AgentStoppedError` if there is none.
+        Raises `AgentStoppedError` if there is no answer.
         """
         seconds = self._agent.limits.seconds
         deadline = asyncio.timeout(seconds)
@@ -87,7 +87,7 @@ class Run:
             return self._stopped(f"limits.seconds: no answer within {seconds:g} s")
 
     async def _loop(self, message: dict[str, Any] | None) -> Message:
-        """Ask the model, make its calls, ask again."""
+        """Send the conversation to the model and run its calls until there is an answer."""
         conversation, model, most = self._conversation, self._agent.model, self._agent.max_iterations
         self._prompt = await self._system_prompt()
         waiting = await conversation.perform(self._context, self._emit, self._meter)
@@ -114,7 +114,7 @@ class Run:
         return answer
 
     async def _ask(self, model: ChatModel, choice: Choice, *, last: bool = False) -> Reply:
-        """One response of the model, to the conversation so far."""
+        """One response of the model to the conversation so far."""
         messages = await self._conversation.to_send()
         request = self._request(model, choice, messages, last=last)
         self._conversation.keep_shown()
@@ -135,7 +135,7 @@ class Run:
         return reply
 
     async def _system_prompt(self) -> str:
-        """The system prompt; a function is asked once for each conversation, which keeps what it said."""
+        """The system prompt. A function is called once for each conversation, which keeps the result."""
         prompt, conversation = self._agent.system_prompt, self._conversation
         if isinstance(prompt, str):
             return prompt
@@ -162,11 +162,11 @@ class Run:
             if self._native or answer is None:
                 return request_for(model, session, answer, choice, messages)
             return request_in_words(session, answer, choice, messages)
-        except PegboardError as error:  # a choice, or a dialect, that there is not
+        except PegboardError as error:  # an invalid choice, or an unknown dialect
             raise AgentStoppedError(str(error)) from error
 
     async def _step(self, reply: Reply, *, last: bool = False) -> Message | None:
-        """Do what the model asks for; the answer, if it is that. Calls beside the `last` answer do not run."""
+        """Run the calls of a response, or return its answer. Calls beside the `last` answer do not run."""
         message = reply.message(self._conversation.dialect)
         if not self._native:
             step = step_in(reply.text)
@@ -182,9 +182,9 @@ class Run:
         if answers and (last or (len(answers) == len(calls) and not is_cut)):
             return await self._answered(message, calls[answers[0]]["function"]["arguments"])
         if last or not calls:
-            said = message["content"] or (NO_ANSWER if last else "")
-            words = {name: value for name, value in message.items() if name != "tool_calls"} | {"content": said}
-            return await self._answered(words, said, in_words=True, is_cut_off=reply.is_at_its_limit)
+            text = message["content"] or (NO_ANSWER if last else "")
+            words = {name: value for name, value in message.items() if name != "tool_calls"} | {"content": text}
+            return await self._answered(words, text, in_words=True, is_cut_off=reply.is_at_its_limit)
         self._has_called = True
         self._conversation.add({**message, **({CUT_OFF: True} if is_cut else {})})
         if answers and not is_cut:
@@ -195,11 +195,11 @@ class Run:
         return self._ended(waiting, self._meter.reached) if waiting else None
 
     def _over(self) -> Message | None:
-        """What there is instead of another request, if a limit is reached."""
+        """The message that ends the run, if a limit is reached; None if not."""
         return None if (reason := self._meter.reached) is None else self._stopped(reason)
 
     def _stopped(self, reason: str) -> Message:
-        """The end at a limit: calls that are owed an answer do not run, but for those that wait for it elsewhere."""
+        """End the run at a limit: calls that are owed an answer do not run, except those that wait outside of it."""
         owed = self._conversation.owed()
         waiting = {number: call.id for number, call in owed.items() if call.status is Status.SUSPENDED}
         for result in self._conversation.refuse(NOT_RUN, sorted(owed.keys() - waiting.keys()), Status.DENIED):
@@ -207,7 +207,7 @@ class Run:
         return self._ended(tuple(waiting.values()), reason)
 
     def _ended(self, waiting: tuple[str, ...], reason: str | None) -> Message:
-        """What there is instead of an answer."""
+        """The message of a run that ends without an answer."""
         if waiting:
             self._emit(Parked(waiting))
         if reason is not None:
@@ -216,31 +216,31 @@ class Run:
         return Message("assistant", "", self._agent.name, parked=waiting, stopped=reason, usage=usage)
 
     async def _answered(
-        self, message: dict[str, Any], said: str, *, in_words: bool = False, is_cut_off: bool = False
+        self, message: dict[str, Any], reply: str, *, in_words: bool = False, is_cut_off: bool = False
     ) -> Message | None:
-        """The answer, unless it has to go back because it has not the type that was asked for."""
-        text, data = said, None
+        """The answer; None if it is not of the agent's `output` type and the model has to answer again."""
+        text, data = reply, None
         if self._agent._answer is not None:
             try:
-                text, data = self._agent._answer.read(said, in_words=in_words)
+                text, data = self._agent._answer.read(reply, in_words=in_words)
             except WrongAnswerError as error:
                 self._send_back(message, str(error))
                 return None
             if text and not (in_words and self._native):
                 self._emit(TextDelta(text))
-        # Reasoning goes back with the whole turn, where that has calls; what belongs to the text, with that text alone.
-        members = [*(["reasoning_content"] if self._has_called else []), *([PROVIDER] if text == said else [])]
+        # Reasoning is kept if the turn has calls, and data of the provider only with the very text that it belongs to.
+        members = [*(["reasoning_content"] if self._has_called else []), *([PROVIDER] if text == reply else [])]
         kept = {name: message[name] for name in members if name in message}
         self._conversation.add({"role": "assistant", "content": text, **kept})
         data = None if self._agent.output is None else data
         name, usage = self._agent.name, self._meter.usage
         answer = Message("assistant", text, name, data=data, usage=usage, is_cut_off=is_cut_off)
-        await self._conversation.write()  # what is told as the answer is kept
+        await self._conversation.write()  # an answer is stored before its event
         self._emit(FinalEvent(answer))
         return answer
 
     def _send_back(self, message: dict[str, Any], reason: str) -> None:
-        """Tell the model what is wrong with its answer. Raises `AgentStoppedError` if it was told often enough."""
+        """Send the model the reason why its answer is wrong. Raises `AgentStoppedError` after too many of them."""
         self._conversation.add(message)
         if not self._conversation.refuse(reason):
             how = f"\nAnswer by calling {self._answer_name}." if self._native else ""

@@ -1,4 +1,4 @@
-"""Agents as tools of other agents: how deep, under which name, and what their callers see."""
+"""Agents as tools of other agents: their depth, their names, and their chunks for the callers."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from pegboard_agent._events import ApprovalNeeded, CallEnded, CallStarted, Chunk
 __all__ = ["Begun", "caller_of", "report", "tool_name"]
 
 DEEPEST: Final = 5
-"""How many agents may wait for one another above the last one."""
+"""How many agents above the last one may wait for one another."""
 
 
 @final
 class Begun:
-    """The conversations of an agent that its callers began: each goes on with these of its own, and with no other.
+    """The conversations of an agent that its callers began. Each caller can go on only with its own.
 
-    So none can wait for itself either. A caller is a conversation of another agent, which remembers them like all else,
-    or else a session, for as long as it is there.
+    So no conversation can wait for itself. A caller is a conversation of another agent, which records them, or else a
+    session, which has them for as long as it exists.
     """
 
     def __init__(self, agent: str) -> None:
@@ -33,7 +33,7 @@ class Begun:
     def id_for(self, caller: Conversation | None, session: Session, wanted: str | None) -> str:
         """The id of the conversation that a call goes on with, or of a new one.
 
-        Raises `ToolError` for an id that the caller was not given, which says nothing of whether there is such a one.
+        Raises `ToolError` for an id that the caller did not get. The error does not reveal whether the id exists.
         """
         given = self._by_session.setdefault(session, set()) if caller is None else set()
         if wanted:
@@ -59,7 +59,7 @@ def caller_of(call: ToolCall) -> Conversation | None:
 
 
 def report(event: Event, emitter: Emitter, agent: str) -> None:
-    """Emit what a sub-agent does as a chunk of the call that waits for it."""
+    """Emit an event of a sub-agent as a chunk of the call that waits for it."""
     match event:
         case TextDelta(text):
             emitter.emit(text)
@@ -71,15 +71,15 @@ def report(event: Event, emitter: Emitter, agent: str) -> None:
             fields = {"call_id": call.id, "name": call.name, "arguments": call.arguments}
             emitter.emit(DataBlock({"agent": agent, "event": "call_started", **fields}))
         case ApprovalNeeded(request):
-            asked = {"call_id": request.call_id, "name": request.tool.name, "arguments": dict(request.arguments)}
-            emitter.emit(DataBlock({"agent": agent, "event": "approval_needed", **asked, "reason": request.reason}))
+            details = {"call_id": request.call_id, "name": request.tool.name, "arguments": dict(request.arguments)}
+            emitter.emit(DataBlock({"agent": agent, "event": "approval_needed", **details, "reason": request.reason}))
         case CallEnded(result):
             ended = {"call_id": result.call_id, "name": result.name, "status": result.status.value}
             emitter.emit(DataBlock({"agent": agent, "event": "call_ended", **ended}))
 
 
 def tool_name(agent: str) -> str:
-    """A tool's name made of an agent's, that no other agent's name comes to."""
+    """A name for a tool, made from an agent's name. No two names of agents make the same one."""
     legal = re.sub(r"[^A-Za-z0-9_]+", "_", agent).strip("_")[:40]
     if legal and legal == agent:
         return f"call_{agent}"

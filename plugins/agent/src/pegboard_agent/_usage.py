@@ -1,4 +1,4 @@
-"""Usage: what the requests of a run took, in tokens."""
+"""Usage: the tokens of the requests of a run."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from attrs import asdict, astuple, frozen
 __all__ = ["Usage", "reported"]
 
 MOST: Final = 2**53
-"""The largest whole number that every reader of JSON reads as it is; what is larger was never counted."""
+"""The largest whole number that every reader of JSON reads exactly; a larger one cannot be a count."""
 
 
 @frozen
 class Usage:
-    """What requests to a model took, in tokens; None for what no server has reported.
+    """The tokens of requests to a model; a count is None if no server has reported it.
 
-    `input_tokens` include the cached ones, and `output_tokens` those of reasoning. `requests` counts what the agent
-    asked a model; the attempts that this took are one request.
+    `input_tokens` include the cached ones, and `output_tokens` those of reasoning. `requests` counts the requests of
+    the agent to a model; all attempts of one request count once.
     """
 
     requests: int = 0
     input_tokens: int | None = None
     output_tokens: int | None = None
     cached_tokens: int | None = None
-    """Those of the input that the server's cache had."""
+    """Tokens of the input that were in the server's cache."""
     cache_written_tokens: int | None = None
     reasoning_tokens: int | None = None
 
     @property
     def total_tokens(self) -> int:
-        """Input and output together, as far as they were reported."""
+        """Input and output tokens together, as far as servers have reported them."""
         return (self.input_tokens or 0) + (self.output_tokens or 0)
 
     def __add__(self, other: Usage) -> Usage:
@@ -39,12 +39,12 @@ class Usage:
         return Usage(*counts)
 
     def to_dict(self) -> dict[str, int | None]:
-        """The counts by their names, as JSON carries them."""
+        """The counts by their names, as JSON data."""
         return asdict(self)
 
 
 def reported(usage: Mapping[str, Any]) -> Usage:
-    """The usage in a chat completion. What is no count is ignored: it comes from a server."""
+    """The usage in a chat completion. Values of a server that are not counts are ignored."""
     prompt, completion = usage.get("prompt_tokens_details"), usage.get("completion_tokens_details")
     cached = _count(prompt, "cached_tokens")
     return Usage(

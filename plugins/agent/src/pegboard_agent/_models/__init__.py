@@ -1,4 +1,4 @@
-"""Models: what answers a conversation, behind the servers of four providers.
+"""Models: they answer a conversation, behind the servers of four providers.
 
-Enters: messages of chat completions, and tools in the form of the model's dialect. Leaves: chunks of chat completions.
+They take messages of chat completions, and tools in the form of their dialect. They yield chunks of chat completions.
 """

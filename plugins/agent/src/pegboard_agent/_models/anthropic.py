@@ -20,7 +20,7 @@ __all__ = ["AnthropicChat"]
 ANTHROPIC: Final = "https://api.anthropic.com/v1"
 VERSION: Final = "2023-06-01"
 MAX_TOKENS: Final = 32_000
-"""What every model of the fourth generation may write at least."""
+"""Tokens of a response that every model of the fourth generation allows."""
 REFUSED: Final = "(The model refused to answer.)"
 _THOUGHTS: Final = ("thinking", "redacted_thinking")
 _REFUSED_THOUGHT: Final = re.compile(r"signature.{0,20}thinking|thinking.{0,80}(block_binding|cannot be modified)")
@@ -45,15 +45,15 @@ _STATUSES: Final = {
 class AnthropicChat(ServerModel):
     """A model behind Anthropic's messages.
 
-    `api_key` defaults to `ANTHROPIC_API_KEY`; `base_url` goes up to and with the version. `max_tokens` is how long a
-    response may be. `policy` and `deadline` are as those of `OpenAIChat`; `options`, such as `thinking`, go into every
-    request, `tool_choice` only where there are tools. Raises ValueError for a key that cannot be sent and for a
-    deadline that is not above 0, TypeError for a key that is no text.
+    `api_key` defaults to `ANTHROPIC_API_KEY`; `base_url` ends with the version. `max_tokens` is the longest response.
+    `policy` and `deadline` are as in `OpenAIChat`; `options`, such as `thinking`, go into every request, `tool_choice`
+    only into those with tools. Raises ValueError for a key that cannot be sent and for a deadline that is not above 0,
+    TypeError for a key that is not text.
     """
 
     dialect: ClassVar[str] = "anthropic"
     keeps: ClassVar[bool] = False
-    """The provider has no words for tools that are listed and may not be called."""
+    """The provider has no form for tools that are listed and may not be called."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class AnthropicChat(ServerModel):
     ) -> None:
         super().__init__(model, base_url, api_key, policy, deadline, {"max_tokens": max_tokens, **options})
         self._forgets = False
-        """Whether the server does not take the reasoning in this conversation any more."""
+        """Whether the server no longer takes the reasoning in this conversation."""
 
     @property
     def _variable(self) -> str:
@@ -95,13 +95,14 @@ class AnthropicChat(ServerModel):
         return offering(body, "tool_choice")
 
     def _instead(self, body: Chunk, refusal: str) -> Chunk | None:
-        """The request without reasoning that the server does not take, since what was before it has changed.
+        """The request without reasoning, which the server refuses after a change of the part before it.
 
-        Tools that were found later are such a change, and so is a summary. Newer models check it (preserved thinking).
+        Tools that a search found later are such a change, and so is a summary. Newer models check it (preserved
+        thinking).
         """
         if self._forgets or not _REFUSED_THOUGHT.search(refusal):
             return None
-        self._forgets = True  # of the copy for this run
+        self._forgets = True  # only in the copy for this run
         return {**body, "messages": [turn for turn in _thoughtless(body["messages"]) if turn["content"]]}
 
     def _reading(self) -> Reading:
@@ -121,13 +122,13 @@ def _thoughtless(turns: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _content(turn: Turn, meta: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The blocks of a turn. There are no texts of nothing, which no request may hold."""
+    """The blocks of a turn, without empty texts, which a request may not hold."""
     if turn.is_user:
         results = [block for message in library_dialect("anthropic").results(turn.results, meta=meta)
                    for block in message["content"]]  # fmt: skip
         return [*results, *(shown for block in turn.blocks for shown in _shown(block))]
     content = [block for piece in turn.pieces for block in _sent(piece)]
-    while content and content[-1]["type"] in _THOUGHTS:  # no message may end so
+    while content and content[-1]["type"] in _THOUGHTS:  # no message may end with one
         content.pop()
     return content
 
@@ -198,13 +199,13 @@ class _Message(AssembledReading):
             elif kind == "tool_use":
                 call = next(numbered)
                 yield Piece(call=as_call(call), own=call.provider_meta)
-            elif kind not in _THOUGHTS or block.get("signature") or block.get("data"):  # else it was cut
+            elif kind not in _THOUGHTS or block.get("signature") or block.get("data"):  # otherwise it was cut
                 yield Piece(own=block)
 
     def finish(self, *, calls: bool) -> tuple[str, str]:
         why = text_inside(self._details, "explanation")
         notice = (f"(The model refused to answer: {why})" if why else REFUSED) if self.reason == "refusal" else ""
-        if self.reason == "stop_sequence" and calls:  # of a call that is whole the reason is "tool_use"
+        if self.reason == "stop_sequence" and calls:  # after a complete call the reason is "tool_use"
             return "length", notice
         return _FINISH.get(self.reason, "tool_calls" if calls else "stop"), notice
 

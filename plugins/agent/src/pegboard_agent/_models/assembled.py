@@ -1,4 +1,4 @@
-"""Responses of other formats, read as chunks of a chat completion with the collectors of the dialects."""
+"""Reading responses of other formats as chunks of a chat completion, with the collectors of the dialects."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["AssembledReading", "as_call", "inside", "list_inside", "result_of", 
 
 
 class AssembledReading(Reading):
-    """Text and reasoning go on as they come; all else is put together, and told at the end."""
+    """Yields text and reasoning as they come, and all other parts, put together, at the end."""
 
     dialect: ClassVar[str]
 
@@ -28,24 +28,24 @@ class AssembledReading(Reading):
         self._text: list[str] = []
         self._reasoning: list[str] = []
         self.reason = ""
-        """Why the response ended, in the provider's words; empty until it has."""
+        """The provider's reason why the response ended; empty until it has ended."""
 
     @property
     @abstractmethod
     def usage(self) -> dict[str, Any]:
-        """The tokens, as chat completions tell them."""
+        """The tokens in the form of chat completions."""
 
     @abstractmethod
     def written(self, event: Chunk) -> tuple[str, str]:
-        """The text and the reasoning in an event; notes what it says of the end, and of tokens."""
+        """The text and the reasoning in an event. The reason for the end and the tokens are recorded."""
 
     @abstractmethod
     def pieces(self, messages: list[Any], calls: list[ToolCall]) -> Iterable[Piece]:
-        """The message in pieces, from what the collector put together."""
+        """The message in pieces, from the collector's messages and calls."""
 
     @abstractmethod
     def finish(self, *, calls: bool) -> tuple[str, str]:
-        """Why it ended, in the words of chat completions, and what to tell the user of it."""
+        """The reason for the end in the form of chat completions, and a notice for the user."""
 
     def read(self, event: Chunk) -> Iterable[Chunk]:
         """The text and the reasoning in an event."""
@@ -57,7 +57,7 @@ class AssembledReading(Reading):
         return [{"choices": [{"delta": delta, "finish_reason": None}]}] if delta else []
 
     def end(self) -> Iterable[Chunk]:
-        """Calls, what only the provider reads, why it ended, tokens."""
+        """Calls, data for the provider alone, the reason for the end, and tokens."""
         if not self.reason:
             raise Failure("the response broke off")
         pieces = list(self.pieces(self._collector.messages(), self._collector.calls()))
@@ -74,20 +74,20 @@ class AssembledReading(Reading):
 
 
 def as_call(call: ToolCall, arguments: Any = None) -> dict[str, Any]:
-    """A call as chat completions write it; `arguments`, if they are text, as they came."""
+    """A call in the form of chat completions; `arguments` that are text stay unchanged."""
     sent = arguments if isinstance(arguments, str) else call.arguments
     written = sent if isinstance(sent, str) else json.dumps(sent, ensure_ascii=False)
     return {"id": call.id or new_id(), "type": "function", "function": {"name": call.name, "arguments": written}}
 
 
 def result_of(dialect: str, block: Block) -> Any:
-    """What the dialect makes of a result that is only this block: it knows which images the provider takes."""
+    """The dialect's form of a result with only this block: it knows which images the provider takes."""
     (message,) = library_dialect(dialect).results([ToolResult("id", "name", content=(block,))])
     return message
 
 
 def inside(data: Any, *path: str | int) -> Any:
-    """What is there, at that path; None where nothing is, or something else than the path says."""
+    """The value at a path; None if there is none, or if the data has another shape."""
     for step in path:
         if isinstance(step, int):
             data = data[step] if isinstance(data, list) and -len(data) <= step < len(data) else None
@@ -97,19 +97,19 @@ def inside(data: Any, *path: str | int) -> Any:
 
 
 def list_inside(data: Any, *path: str | int) -> list[Any]:
-    """The list that is there; an empty one where none is."""
+    """The list at a path; an empty one if there is none."""
     found = inside(data, *path)
     return found if isinstance(found, list) else []
 
 
 def text_inside(data: Any, *path: str | int) -> str:
-    """The text that is there; an empty one where none is."""
+    """The text at a path; an empty one if there is none."""
     found = inside(data, *path)
     return found if isinstance(found, str) else ""
 
 
 def usage_of(*, prompt: Any, completion: Any, cached: Any, written: Any, reasoning: Any) -> dict[str, Any]:
-    """Tokens, as chat completions tell them; what is None, or no number, is left out."""
+    """Tokens in the form of chat completions, without values that are None or not a number."""
     counts = {"prompt_tokens": prompt, "completion_tokens": completion}
     usage: dict[str, Any] = _numbers(counts)
     if len(usage) == len(counts):

@@ -27,15 +27,15 @@ __all__ = ["GeminiChat"]
 
 GEMINI: Final = "https://generativelanguage.googleapis.com/v1beta"
 UNSIGNED: Final = "skip_thought_signature_validator"
-"""Stands for the signature of a call that another provider's model made: Google's word for it."""
+"""Google's value for the missing signature of a call that another provider's model made."""
 _TOP: Final = frozenset((
     "cached_content", "contents", "labels", "safety_settings", "service_tier", "store", "system_instruction",
     "tool_config", "tools",
 ))  # fmt: skip
-"""Members of a request; all others are of its `generation_config`."""
+"""Members of a request; all other options belong to its `generation_config`."""
 _FINISH: Final = {"STOP": "stop", "FINISH_REASON_UNSPECIFIED": "stop", "MAX_TOKENS": "length", "CONTINUATION": "length"}
 _MALFORMED: Final = frozenset({"MALFORMED_FUNCTION_CALL", "MALFORMED_RESPONSE", "UNEXPECTED_TOOL_CALL"})
-"""Reasons of a response that is no use, and may be better the next time."""
+"""Reasons of a response that cannot be used; another attempt may succeed."""
 _RETRY_DELAY: Final = re.compile(r'"retryDelay":\s*"(\d{1,9}(?:\.\d+)?)s"')
 
 
@@ -43,16 +43,16 @@ _RETRY_DELAY: Final = re.compile(r'"retryDelay":\s*"(\d{1,9}(?:\.\d+)?)s"')
 class GeminiChat(ServerModel):
     """A model behind Google's Gemini API.
 
-    `api_key` defaults to `GEMINI_API_KEY`; `base_url` goes up to and with the version. `policy` and `deadline` are as
-    those of `OpenAIChat`. `options` go into every request: those of a request, such as `safety_settings`, and those of
-    its `generation_config`, such as `temperature` or `thinking_config`; `tool_config` only where there are tools.
-    Raises ValueError for a key that cannot be sent and for a deadline that is not above 0, TypeError for a key that is
-    no text.
+    `api_key` defaults to `GEMINI_API_KEY`; `base_url` ends with the version. `policy` and `deadline` are as in
+    `OpenAIChat`. `options` go into every request: those of a request, such as `safety_settings`, and those of its
+    `generation_config`, such as `temperature` or `thinking_config`; `tool_config` only into those with tools. Raises
+    ValueError for a key that cannot be sent and for a deadline that is not above 0, TypeError for a key that is not
+    text.
     """
 
     dialect: ClassVar[str] = "gemini"
     keeps: ClassVar[bool] = True
-    """The provider can be told that some of the listed tools may not be called."""
+    """A request can forbid calls of some of the listed tools."""
 
     def __init__(
         self,
@@ -95,7 +95,7 @@ class GeminiChat(ServerModel):
         return _Content()
 
     def _wait_named(self, headers: Mapping[str, str], body: str) -> float | None:
-        found = _RETRY_DELAY.search(body)  # Google says it here, and not in a header
+        found = _RETRY_DELAY.search(body)  # Google sends it here, and not in a header
         return float(found[1]) if found else super()._wait_named(headers, body)
 
 
@@ -137,7 +137,7 @@ def _sent(piece: Piece) -> Iterator[dict[str, Any]]:
 
 
 class _Content(AssembledReading):
-    """Chunks of a content."""
+    """Reads the chunks of a content."""
 
     dialect = "gemini"
 

@@ -1,4 +1,4 @@
-"""Models: the one method that an agent needs, and what a response comes to."""
+"""Models: the one method that an agent needs, and the responses."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from pegboard_agent._models.provider import PROVIDER, without_own
 __all__ = ["RESTARTED", "ChatModel", "ModelError", "Piece", "Reply", "new_id", "streamed", "why_it_failed"]
 
 AT_ITS_LIMIT: Final = frozenset({"length", "max_tokens", "model_length", "incomplete"})
-"""Why responses end that are longer than they may be: in chat completions, and as other servers say it."""
+"""Reasons for the end of a response that is too long: in chat completions, and of other servers."""
 RESTARTED: Final[Mapping[str, Any]] = {"choices": [], "restarted": True}
-"""A chunk that says: forget what came so far, the response begins anew."""
+"""A chunk that discards the earlier ones: the response begins again."""
 
 
 class ModelError(PegboardError):
-    """A model cannot be asked, or gave no response: one sentence, without the key."""
+    """A request to a model failed, or had no response. The message is one sentence without the key."""
 
 
 def why_it_failed(error: Exception) -> str:
-    """What is said of a model that raised."""
+    """The message about a model that raised an exception."""
     if isinstance(error, ModelError):
         return str(error)
     return f"the model failed: {type(error).__name__}: {describe_exception(error)}"
@@ -34,15 +34,15 @@ def why_it_failed(error: Exception) -> str:
 class ChatModel(Protocol):
     """Anything that answers a conversation.
 
-    It may have a `dialect`, the name of the one whose definitions of tools it takes, else that is "openai"; and
-    `keeps`, whether its server can be told that some of the tools may not be called, else that is false.
+    It may have a `dialect`, the name of the dialect for its tools (without it "openai"), and `keeps`: whether a request
+    can forbid calls of some of the listed tools (without it false).
     """
 
     def stream(self, messages: list[dict[str, Any]], tools: list[dict[str, Any]], **options: Any) -> AsyncIterator[Any]:
         """The chunks of one chat completion, as dicts or SDK objects; a whole completion counts as one chunk.
 
-        `messages` are as chat completions take them, `tools` as the dialect gives them, `options` go into the request.
-        What is raised ends the run of the agent.
+        `messages` have the form of chat completions, `tools` that of the dialect; `options` go into the request. An
+        exception ends the run of the agent.
         """
         ...
 
@@ -51,10 +51,10 @@ class ChatModel(Protocol):
 async def streamed(
     model: ChatModel, messages: list[dict[str, Any]], tools: list[dict[str, Any]], options: Mapping[str, Any]
 ) -> AsyncIterator[AsyncIterator[Any]]:
-    """The chunks of a response. When the reader stops early, the generator is closed, and its connection with it."""
+    """The chunks of a response. If the reader stops early, the generator and its connection are closed."""
     sent = messages if getattr(model, "dialect", "openai") != "openai" else without_own(messages)
     chunks: Any = model.stream(sent, tools, **options)
-    if isawaitable(chunks):  # SDKs hand out streams to be awaited
+    if isawaitable(chunks):  # SDKs return awaitables of streams
         chunks = await chunks
     try:
         yield chunks
@@ -65,7 +65,7 @@ async def streamed(
 
 
 class Piece(NamedTuple):
-    """What a chunk adds to what was read before it."""
+    """The text and the reasoning that a chunk adds."""
 
     text: str = ""
     reasoning: str = ""
@@ -73,7 +73,7 @@ class Piece(NamedTuple):
 
 @final
 class _Written:
-    """A text as it comes, which may begin anew: what was shown of it is not shown again."""
+    """A text in pieces. It may begin again: then the part that was shown is not shown again."""
 
     def __init__(self) -> None:
         self._shown = ""
@@ -86,12 +86,12 @@ class _Written:
         return self._pieces[0]
 
     def restart(self) -> None:
-        """Forget it, but for what was shown."""
+        """Discard the text, except the length of the part that was shown."""
         self._shown = self._shown or self.text
         self._pieces = []
 
     def add(self, piece: str) -> str:
-        """Take in a piece; what of it was not shown before."""
+        """Add a piece. Returns the part of it that was not shown before."""
         self._pieces.append(piece)
         if not self._shown or not piece:
             return piece
@@ -103,7 +103,7 @@ class _Written:
 
 @final
 class Reply:
-    """One response of a model, as far as its chunks have come."""
+    """One response of a model, from the chunks so far."""
 
     def __init__(self) -> None:
         self._text = _Written()
@@ -113,7 +113,7 @@ class Reply:
 
     def _begin(self) -> None:
         self._fragments: list[Any] = []  # of calls
-        self._own: dict[str, Any] = {}  # what only the provider reads
+        self._own: dict[str, Any] = {}  # data for the provider alone
         self._is_whole = False
         self.finish: str | None = None
 
@@ -124,20 +124,20 @@ class Reply:
 
     @property
     def is_at_its_limit(self) -> bool:
-        """Whether it ends because it may not be longer."""
+        """Whether it ended at a length limit."""
         return str(self.finish).lower() in AT_ITS_LIMIT
 
     def cuts(self, calls: list[dict[str, Any]]) -> bool:
-        """Whether it was cut off, so that its calls may be a part of what was meant.
+        """Whether it was cut off, so that its calls may be incomplete.
 
-        A stream that does not say why it ends has cut a last call that has no arguments yet.
+        A stream that ends without a reason has cut its last call if that has no arguments yet.
         """
         unsaid = self.finish is None and not self._is_whole
         has_none = bool(calls) and not calls[-1]["function"]["arguments"].strip()
         return self.is_at_its_limit or self.finish == "content_filter" or (unsaid and has_none)
 
     def feed(self, chunk: Any) -> Piece:
-        """Take in a chunk; return the text and the reasoning in it that were not returned before."""
+        """Add a chunk. Returns the text and the reasoning in it that were not returned before."""
         plain: Mapping[str, Any] = chunk if isinstance(chunk, Mapping) else chunk.model_dump()
         if plain.get("restarted"):
             self._text.restart()
@@ -147,20 +147,20 @@ class Reply:
         usage = plain.get("usage")
         self.usage = usage if isinstance(usage, Mapping) else self.usage
         for choice in (plain.get("choices") or ())[:1]:
-            said = choice.get("delta") or _numbered(choice.get("message") or {})
-            self._fragments += _calls(said)
-            self._own |= said[PROVIDER] if isinstance(said.get(PROVIDER), dict) else {}
+            delta = choice.get("delta") or _numbered(choice.get("message") or {})
+            self._fragments += _calls(delta)
+            self._own |= delta[PROVIDER] if isinstance(delta.get(PROVIDER), dict) else {}
             self.finish = choice.get("finish_reason") or self.finish
             self._is_whole = self._is_whole or bool(choice.get("message"))
-            text = _text(said.get("content")) or _text(said.get("refusal"))
-            return Piece(self._text.add(text), self._reasoning.add(_text(said.get("reasoning_content"))))
+            text = _text(delta.get("content")) or _text(delta.get("refusal"))
+            return Piece(self._text.add(text), self._reasoning.add(_text(delta.get("reasoning_content"))))
         return Piece()
 
     def message(self, dialect: BoundDialect) -> dict[str, Any]:
-        """The message in it, as the conversation keeps it: each call has an id.
+        """The message of the response, as the conversation keeps it: each call has an id.
 
-        What the model thought goes back with it as `reasoning_content`, where the server says it by this name: DeepSeek
-        refuses each later request that lacks it beside a call. Beside it is what only the provider reads.
+        Reasoning that the server sends as `reasoning_content` goes back with it under this name: DeepSeek refuses each
+        later request that lacks it beside a call. Data for the provider alone is kept, too.
         """
         thought = self._reasoning.text
         reasoning: dict[str, Any] = {"reasoning_content": thought} if thought else {}
@@ -182,7 +182,7 @@ def _text(content: Any) -> str:
 
 
 def _numbered(message: Mapping[str, Any]) -> dict[str, Any]:
-    """A whole message as if it came in one chunk."""
+    """A whole message in the form of a single chunk."""
     return {**message, "tool_calls": [{"index": index, **call} for index, call in enumerate(_calls(message))]}
 
 

@@ -1,4 +1,4 @@
-"""Chat completions over HTTP, of any server that speaks them."""
+"""Chat completions over HTTP, of any compatible server."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ OPENAI: Final = "https://api.openai.com/v1"
 class OpenAIChat(ServerModel):
     """A model behind an OpenAI-compatible server: OpenAI, DashScope, vLLM, llama.cpp, Ollama.
 
-    `api_key` defaults to `OPENAI_API_KEY`, for DashScope's addresses to `DASHSCOPE_API_KEY`; an empty one is none.
-    `policy` says how often a request is tried, how long to wait in between (longer only if the server asks for it, and
-    then no longer than `max_backoff`), and after how many seconds of silence (`timeout`) an attempt is given up.
-    `deadline` is after how many seconds a response has to be there whole, all attempts included; None: no matter when.
-    `keeps` says whether the server can be told that some of the tools may not be called (`allowed_tools`); without it
-    that is taken for true of OpenAI's own server alone. `options`, such as `temperature`, go into every request;
-    `tool_choice` and `parallel_tool_calls` only where there are tools. Raises ValueError for a key that cannot be sent
-    and for a deadline that is not above 0, TypeError for a key that is no text.
+    `api_key` defaults to `OPENAI_API_KEY`, for DashScope's addresses to `DASHSCOPE_API_KEY`; an empty one is not sent.
+    `policy` is how often a request is tried, how long to wait in between (longer only if the server asks for it, and at
+    most `max_backoff`), and after how many seconds of silence (`timeout`) an attempt ends. `deadline` is the number of
+    seconds for a complete response, all attempts included; None: no deadline. `keeps` is whether the server takes
+    `allowed_tools`, by which a request forbids calls of some of the listed tools; by default only OpenAI's own server
+    does. `options`, such as `temperature`, go into every request; `tool_choice` and `parallel_tool_calls` only into
+    those with tools. Raises ValueError for a key that cannot be sent and for a deadline that is not above 0, TypeError
+    for a key that is not text.
     """
 
     dialect: ClassVar[str] = "openai"
@@ -46,7 +46,7 @@ class OpenAIChat(ServerModel):
 
     @property
     def keeps(self) -> bool:
-        """Whether the server can be told that some of the listed tools may not be called."""
+        """Whether a request can forbid calls of some of the listed tools."""
         return is_openai(self._host) if self._keeps is None else self._keeps
 
     @property
@@ -63,13 +63,13 @@ class OpenAIChat(ServerModel):
 
     def _body(self, messages: list[dict[str, Any]], tools: list[dict[str, Any]], options: Chunk) -> Chunk:
         sent = without_own(messages)
-        if is_openai(self._host):  # which refuses a request for it; other servers ask for what they wrote
+        if is_openai(self._host):  # it refuses requests with it; other servers want it back
             sent = [{name: each for name, each in message.items() if name != "reasoning_content"} for message in sent]
         body: dict[str, Any] = {"model": self.model, "messages": sent}
         body |= {"stream": True, "stream_options": {"include_usage": True}}
         body |= {**({"tools": tools} if tools else {}), **self.options, **options}
         chosen = _named(body.get("tool_choice"))
-        if chosen and chosen not in map(_named, body.get("tools") or ()):  # nor a choice of what is not offered
+        if chosen and chosen not in map(_named, body.get("tools") or ()):  # nor a choice of a tool that is not offered
             del body["tool_choice"]
         return offering(body, "tool_choice", "parallel_tool_calls")
 
@@ -78,7 +78,7 @@ class OpenAIChat(ServerModel):
 
 
 class _Completion(Reading):
-    """Chunks of a chat completion are what is read; they only have to be some."""
+    """Reads chunks of a chat completion: they stay as they are, and only their form is checked."""
 
     def __init__(self) -> None:
         self._is_begun = self._is_ended = False
@@ -106,18 +106,18 @@ class _Completion(Reading):
 
 
 def is_openai(host: str) -> bool:
-    """Whether that is OpenAI's own server."""
+    """Whether the host is OpenAI's own server."""
     return host == "api.openai.com"
 
 
 def _named(tool: Any) -> Any:
-    """The name of the function that a definition, or a choice, is about; None for any other."""
+    """The name of the function in a definition or a choice; None if there is none."""
     function = tool.get("function") if isinstance(tool, dict) else None
     return function.get("name") if isinstance(function, dict) else None
 
 
 def _plain(choice: dict[str, Any]) -> dict[str, Any]:
-    """A choice without what another provider would be sent as its own: a server must not write that."""
+    """A choice without data for other providers: a server must not be able to set that."""
     parts = {name: choice[name] for name in ("delta", "message") if isinstance(choice.get(name), dict)}
     return {**choice, **{name: without_own([part])[0] for name, part in parts.items()}}
 

@@ -1,12 +1,12 @@
-"""What only its provider reads of a message: reasoning that it signed or encrypted, and where that stood.
+"""Data of a message for its provider alone: reasoning that the provider signed or encrypted, and its place.
 
-Messages are those of chat completions. What a provider needs back in its own form is their member `provider`:
+Messages are those of chat completions. Their member `provider` holds the blocks that a provider needs back:
 
     {"role": "assistant", "content": "It is sunny.", "provider": {"anthropic": [
         {"text": 0, "calls": 0, "length": 0, "own": {"type": "thinking", "thinking": "...", "signature": "..."}}]}}
 
-Each entry stood after so many characters of the text and so many of the calls; of the text that follows, `length`
-characters belong to it. A call may have a member `provider`, too: what came with it.
+The place of an entry is after the first `text` characters and the first `calls` calls; `length` characters of the text
+that follows belong to it. A call may have a member `provider`, too, with the data that came with it.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from attrs import frozen
 __all__ = ["PROVIDER", "Piece", "as_message", "own_of", "pieces_of", "without_own"]
 
 PROVIDER: Final = "provider"
-"""The member of a message, and of a call, that only its provider reads."""
+"""The member of a message, and of a call, with data for its provider alone."""
 
 
 @frozen
 class Piece:
-    """A piece of what a model said: text, a call as chat completions write it, or a block of the provider's own.
+    """A piece of a model's message: text, a call in the form of chat completions, or a block of the provider's own.
 
-    `own` is such a block, or what the provider adds to the text or the call; None for nothing.
+    `own` is such a block, or the provider's data for the text or the call; None if there is neither.
     """
 
     text: str = ""
@@ -35,7 +35,7 @@ class Piece:
 
 
 def as_message(dialect: str, pieces: Iterable[Piece]) -> dict[str, Any]:
-    """The text, calls and own blocks of a message, as members of it that chat completions have, and `provider`."""
+    """A message of chat completions with the text and the calls of the pieces, and their own blocks in `provider`."""
     texts: list[str] = []
     calls: list[dict[str, Any]] = []
     kept: list[dict[str, Any]] = []
@@ -43,7 +43,7 @@ def as_message(dialect: str, pieces: Iterable[Piece]) -> dict[str, Any]:
     for piece in pieces:
         if piece.call is not None:
             calls.append({**piece.call, **({PROVIDER: {dialect: dict(piece.own)}} if piece.own else {})})
-        elif piece.own is not None or calls or goes_on:  # where a text ends, or stood behind a call, would be lost too
+        elif piece.own is not None or calls or goes_on:  # the end of a text, or its place after a call, would be lost
             place = {"text": length, "calls": len(calls), "length": len(piece.text)}
             kept.append({**place, "own": dict(piece.own or {})})
         texts.append(piece.text)
@@ -52,7 +52,7 @@ def as_message(dialect: str, pieces: Iterable[Piece]) -> dict[str, Any]:
 
 
 def pieces_of(dialect: str, message: Mapping[str, Any], text: str) -> list[Piece]:
-    """A message in pieces, own blocks of that dialect in their places. `text` is its content."""
+    """A message in pieces, with the dialect's own blocks in their places. `text` is its content."""
     calls = [
         Piece(call={name: value for name, value in call.items() if name != PROVIDER}, own=own_of(dialect, call))
         for call in message.get("tool_calls") or ()
@@ -70,7 +70,7 @@ def pieces_of(dialect: str, message: Mapping[str, Any], text: str) -> list[Piece
 
 
 def _kept(dialect: str, message: Mapping[str, Any]) -> Iterator[tuple[int, int, int, Mapping[str, Any]]]:
-    """What is there of the dialect's own; a file may have been changed by anything."""
+    """The valid entries of a dialect in a message; another program may have changed the file."""
     provider = message.get(PROVIDER)
     kept = provider.get(dialect) if isinstance(provider, Mapping) else None
     for each in kept if isinstance(kept, list) else ():
@@ -84,14 +84,14 @@ def _number(value: Any) -> int:
 
 
 def own_of(dialect: str, call: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """What of that dialect came with a call."""
+    """The dialect's own data of a call."""
     provider = call.get(PROVIDER)
     own = provider.get(dialect) if isinstance(provider, Mapping) else None
     return own if isinstance(own, Mapping) and own else None
 
 
 def without_own(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Messages without what only a provider reads: others refuse a request for it."""
+    """Messages without data for one provider alone: other providers refuse requests with it."""
     return [_plain(message) if _has_own(message) else message for message in messages]
 
 

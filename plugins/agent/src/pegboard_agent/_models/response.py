@@ -1,4 +1,4 @@
-"""What a server answers over HTTP, read within bounds: it may be hostile, or broken."""
+"""Reading the HTTP response of a server within bounds: the server may be hostile, or broken."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from pegboard_net import BodyError, body_of, pieces_of
 __all__ = ["HEADERS", "LONGEST_LINE", "beginning", "lines", "whole"]
 
 HEADERS: Final = {"Accept-Encoding": "identity"}
-"""Compressed, a small body may be a large one: no response is taken that is."""
+"""No compressed response is read: a small body could become a large one."""
 LONGEST_LINE: Final = 16 * 1024 * 1024
-"""Bytes of one event, or of a response that comes at once; a toolkit reads arguments of as many characters."""
+"""Bytes of one event, or of a response that comes at once; a toolkit reads as many characters of arguments."""
 LONGEST_STREAM: Final = 128 * 1024 * 1024
-"""Bytes of a whole stream: some hundred for each token of the longest answers."""
+"""Bytes of a whole stream: some hundred bytes for each token of the longest answers."""
 LONGEST_ERROR: Final = 128 * 1024
-"""More than is searched for the key: what ends here, maybe in the middle of it, is never shown."""
+"""Bytes of an error, more than are searched for the key: the end, which may cut the key, is never shown."""
 
 
 async def lines(response: httpx2.Response) -> AsyncGenerator[list[str], None]:
-    """The lines of a stream of events, those that come at once together. Raises `BodyError`."""
+    """The lines of a stream of events, in batches as they come. Raises `BodyError`."""
     begun = bytearray()  # a line whose end has not come
     async with aclosing(pieces_of(response, LONGEST_STREAM)) as pieces:
         async for piece in pieces:
             ended, newline, rest = piece.rpartition(b"\n")
             if newline:
-                # Streams of events are UTF-8, whatever the server says.
+                # Streams of events are UTF-8, whatever the header is.
                 yield (bytes(begun) + ended).decode("utf-8", "replace").split("\n")
                 begun.clear()
             begun += rest
@@ -45,7 +45,7 @@ async def whole(response: httpx2.Response) -> str:
 
 
 async def beginning(response: httpx2.Response) -> str:
-    """As much of an error's text as is ever shown, and more; what is encoded is not read."""
+    """The beginning of an error's text, longer than the part that is shown; an encoded body is not read."""
     text = bytearray()
     try:
         async with aclosing(pieces_of(response, LONGEST_STREAM)) as pieces:

@@ -25,7 +25,7 @@ __all__ = ["OpenAIResponses"]
 
 HELD_BACK: Final = "(The server's content filter held the answer back.)"
 _PASSING: Final = {"server_error": 500, "rate_limit_exceeded": 429, "vector_store_timeout": 504}
-"""Errors in a stream that another attempt may not meet, with the HTTP status that they would have had."""
+"""Errors in a stream that may not occur in another attempt, with the corresponding HTTP status."""
 _ENDS: Final = ("response.completed", "response.incomplete")
 _TEXTS: Final = ("response.output_text.delta", "response.refusal.delta")
 _THOUGHTS: Final = ("response.reasoning_summary_text.delta", "response.reasoning_text.delta")
@@ -33,12 +33,12 @@ _THOUGHTS: Final = ("response.reasoning_summary_text.delta", "response.reasoning
 
 @final
 class OpenAIResponses(ServerModel):
-    """A model behind OpenAI's Responses, which is sent the whole conversation each time: the server stores none of it.
+    """A model behind OpenAI's Responses. Each request holds the whole conversation: the server stores none of it.
 
-    `api_key` defaults to `OPENAI_API_KEY`; `base_url` goes up to and with the version. `policy`, `deadline` and `keeps`
-    are as those of `OpenAIChat`; `options`, such as `reasoning`, go into every request, `tool_choice` and
-    `parallel_tool_calls` only where there are tools. Raises ValueError for a key that cannot be sent and for a deadline
-    that is not above 0, TypeError for a key that is no text.
+    `api_key` defaults to `OPENAI_API_KEY`; `base_url` ends with the version. `policy`, `deadline` and `keeps` are as in
+    `OpenAIChat`; `options`, such as `reasoning`, go into every request, `tool_choice` and `parallel_tool_calls` only
+    into those with tools. Raises ValueError for a key that cannot be sent and for a deadline that is not above 0,
+    TypeError for a key that is not text.
     """
 
     dialect: ClassVar[str] = "openai-responses"
@@ -59,7 +59,7 @@ class OpenAIResponses(ServerModel):
 
     @property
     def keeps(self) -> bool:
-        """Whether the server can be told that some of the listed tools may not be called."""
+        """Whether a request can forbid calls of some of the listed tools."""
         return is_openai(self._host) if self._keeps is None else self._keeps
 
     @property
@@ -87,10 +87,10 @@ class OpenAIResponses(ServerModel):
         return offering(body, "tool_choice", "parallel_tool_calls")
 
     def _instead(self, body: Chunk, refusal: str) -> Chunk | None:
-        """The request without a wish for encrypted reasoning: models that do not reason refuse it."""
+        """The request without the option for encrypted reasoning: models that do not reason refuse it."""
         if not body.get("include") or "ncrypted content is not supported" not in refusal:
             return None
-        self.options = {**self.options, "include": []}  # of the copy for this run
+        self.options = {**self.options, "include": []}  # only in the copy for this run
         return {**body, "include": []}
 
     def _reading(self) -> Reading:
@@ -137,9 +137,9 @@ class _Response(AssembledReading):
         super().__init__()
         self._response: Any = None
         self._message: Any = None
-        """Which item the text so far is of."""
+        """The item of the text so far."""
         self._summary: Any = None
-        """Which part of which summary the reasoning so far is of."""
+        """The summary, and its part, of the reasoning so far."""
 
     def error_in(self, event: Chunk) -> tuple[int, Any] | None:
         error = inside(event, "response", "error") or event.get("error")
@@ -193,7 +193,7 @@ class _Response(AssembledReading):
                 call = next(numbered)
                 yield Piece(call=as_call(call, item.get("arguments")), own=call.provider_meta)
             elif kind != "reasoning" or item.get("encrypted_content") or item.get("content"):
-                yield Piece(own=item)  # reasoning without either is in the server's store alone, and it stores nothing
+                yield Piece(own=item)  # other reasoning would be in the server's store, which is not used
 
     def finish(self, *, calls: bool) -> tuple[str, str]:
         if self.reason == "content_filter":

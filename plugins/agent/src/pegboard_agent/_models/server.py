@@ -1,4 +1,4 @@
-"""Models behind HTTP: what a request goes through, whatever the provider's format."""
+"""Models behind HTTP: the part of a request that is the same for all providers."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ PATIENCE: Final = ExecutionPolicy(timeout=120.0, max_attempts=4, initial_backoff
 DEADLINE: Final = 1800.0
 LONGEST_ERROR: Final = 500
 MOST_SEARCHED: Final = 64 * 1024
-"""Characters of an error in which the key is looked for; no more are shown."""
+"""Characters of an error that are searched for the key; no more are shown."""
 SHORTEST_KEY: Final = 8
-"""Characters: what is shorter stands for a key where a server wants one that it does not check ("x", "EMPTY")."""
+"""Characters of a key: a shorter text is a placeholder for servers that want a key but do not check it ("x")."""
 NO_HEADERS: Final[Mapping[str, str]] = {}
 Chunk: TypeAlias = Mapping[str, Any]
 Key: TypeAlias = "str | Secret[str] | None"
 _AGAIN: Final = frozenset({408, 409, 425, 429})
 
 
-class Failure(Exception):  # noqa: N818 - of an attempt, and the next one may succeed
-    """An attempt failed. `wait`: after how many seconds to try again, None for as many as the policy says."""
+class Failure(Exception):  # noqa: N818 - only one attempt failed, and the next one may succeed
+    """An attempt failed. `wait` is the number of seconds before the next attempt; None for that of the policy."""
 
     def __init__(self, reason: str, wait: float | None = None) -> None:
         super().__init__(reason)
@@ -45,37 +45,37 @@ class Failure(Exception):  # noqa: N818 - of an attempt, and the next one may su
 
 
 class Reading(ABC):
-    """Reads one response as chunks of a chat completion. `is_over`: nothing more of it will come."""
+    """Reads one response as chunks of a chat completion. `is_over` is true after its last event."""
 
     is_over = False
 
     @abstractmethod
     def read(self, event: Chunk) -> Iterable[Chunk]:
-        """What an event adds. Raises `Failure` for what is no event of the provider's."""
+        """The chunks of an event. Raises `Failure` for data that is not an event of the provider."""
 
     @abstractmethod
     def events_of(self, response: Chunk) -> Iterable[Chunk]:
-        """A response that came at once, as the events of a stream. Raises `Failure` for what is none."""
+        """A response that came at once, as the events of a stream. Raises `Failure` for data that is not a response."""
 
     @abstractmethod
     def end(self) -> Iterable[Chunk]:
-        """What is left to say when nothing more comes. Raises `Failure` for a response that is not whole."""
+        """The chunks after the last event. Raises `Failure` for an incomplete response."""
 
     def error_in(self, event: Chunk) -> tuple[int, Any] | None:
-        """An error that came in place of an event, with the HTTP status that it would have had."""
+        """An error in place of an event, with the corresponding HTTP status; None for an event."""
         error = event.get("error")
         return (status_of(error), error) if error else None
 
 
 class ServerModel(ABC):
-    """A model that is asked over HTTP. The classes that are made of it know a provider's format.
+    """A model behind an HTTP server. Each subclass implements a provider's format.
 
     Raises ValueError for a key that cannot be sent and for a deadline that is not above 0, TypeError for a key that is
-    no text.
+    not text.
     """
 
     dialect: ClassVar[str]
-    """The name of the dialect whose definitions of tools the model takes."""
+    """The name of the dialect in which the model takes tools."""
 
     def __init__(
         self,
@@ -105,7 +105,7 @@ class ServerModel(ABC):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.model!r}, {self._host})"
 
-    # What a provider's format says ------------------------------------------------------------------------------
+    # A provider's format ----------------------------------------------------------------------------------------
 
     @property
     @abstractmethod
@@ -115,26 +115,26 @@ class ServerModel(ABC):
     @property
     @abstractmethod
     def _path(self) -> str:
-        """What follows `base_url`."""
+        """The path after `base_url`."""
 
     @abstractmethod
     def _key_headers(self, key: str) -> dict[str, str]:
-        """The headers that the provider asks for; `key` may be empty."""
+        """The provider's headers for the key, which may be empty."""
 
     @abstractmethod
     def _body(self, messages: list[dict[str, Any]], tools: list[dict[str, Any]], options: Chunk) -> Chunk:
-        """What is sent."""
+        """The body of a request."""
 
     @abstractmethod
     def _reading(self) -> Reading:
-        """What reads the next response."""
+        """The reader of the next response."""
 
     def _instead(self, body: Chunk, refusal: str) -> Chunk | None:
-        """What to send instead of a request that the server refused with this text; None for nothing."""
+        """Another body for a request that the server refused with this text; None if there is none."""
         return None
 
     def _wait_named(self, headers: Mapping[str, str], body: str) -> float | None:
-        """The seconds after which the server wants to be asked again, where it says so."""
+        """The seconds that the server asks to wait before the next attempt; None if it does not."""
         return retry_after(headers.get("retry-after", ""))
 
     # A request --------------------------------------------------------------------------------------------------
@@ -148,7 +148,7 @@ class ServerModel(ABC):
 
     @asynccontextmanager
     async def connected(self) -> AsyncIterator[Self]:
-        """The same model with connections that stay open meanwhile; without, each request opens one of its own."""
+        """The same model with connections that stay open inside the block; otherwise each request opens its own."""
         async with open_client(self.policy.timeout) as client:
             model = copy(self)
             model._client, model._url = client, None
@@ -157,10 +157,10 @@ class ServerModel(ABC):
     async def stream(
         self, messages: list[dict[str, Any]], tools: list[dict[str, Any]], **options: Any
     ) -> AsyncGenerator[Chunk, None]:
-        """The chunks of one chat completion. A response that breaks off is asked for anew, after `RESTARTED`.
+        """The chunks of one chat completion. After a response that breaks off, `RESTARTED` precedes the next attempt.
 
-        `messages` are as chat completions take them, `tools` as `dialect` gives them, `options` go into the request.
-        Raises `ModelError` for a server that refuses, and for one that still fails at the last attempt.
+        `messages` have the form of chat completions, `tools` that of `dialect`; `options` go into the request. Raises
+        `ModelError` for a server that refuses the request, and for one that still fails at the last attempt.
         """
         if self._client is None:
             async with self.connected() as model, aclosing(model.stream(messages, tools, **options)) as chunks:
@@ -183,7 +183,7 @@ class ServerModel(ABC):
                     yield chunk
 
     async def _attempts(self, client: httpx2.AsyncClient, body: Chunk) -> AsyncGenerator[list[Chunk], None]:
-        """Chunks, those that come at once together: the deadline is looked at once for each."""
+        """The chunks, in batches as they come: the deadline is checked once for each batch."""
         for attempt in count(1):
             begun = False
             try:
@@ -199,12 +199,12 @@ class ServerModel(ABC):
                 yield [RESTARTED]
 
     async def _attempt(self, client: httpx2.AsyncClient, body: Chunk) -> AsyncGenerator[list[Chunk], None]:
-        """The chunks of one response. Raises `Failure` for one that does not come, or not whole."""
+        """The chunks of one response. Raises `Failure` for one that does not come, or is incomplete."""
         headers = {"Content-Type": "application/json", **HEADERS, **self._key_headers(self.api_key.value)}
-        # Not `json=`, which raises for half a surrogate pair: models write such things.
+        # Not `json=`, which raises for half a surrogate pair: models write such texts.
         content = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
         try:
-            self._url = self._url or httpx2.URL(f"{self.base_url}{self._path}")  # read once for a whole run
+            self._url = self._url or httpx2.URL(f"{self.base_url}{self._path}")  # parsed once for a whole run
             async with client.stream("POST", self._url, content=content, headers=headers) as response:
                 if response.status_code == 200:
                     async with aclosing(self._read(response)) as batches:
@@ -223,12 +223,12 @@ class ServerModel(ABC):
         except (httpx2.InvalidURL, httpx2.UnsupportedProtocol) as error:
             raise ModelError(f"{self.base_url!r} is no URL of a server: {error}") from error
         except httpx2.HTTPError as error:
-            raise Failure(self._told(f"{type(error).__name__}: {error}".removesuffix(": "))) from error
+            raise Failure(self._excerpt(f"{type(error).__name__}: {error}".removesuffix(": "))) from error
 
     async def _read(self, response: httpx2.Response) -> AsyncGenerator[list[Chunk], None]:
         """The chunks of a stream of events. Raises `Failure` for one that breaks off."""
         reading = self._reading()
-        if "json" in response.headers.get("content-type", ""):  # asked for a stream, and gave all at once
+        if "json" in response.headers.get("content-type", ""):  # the server did not stream
             yield [*self._chunks(reading, await whole(response), is_whole=True), *reading.end()]
             return
         async with aclosing(lines(response)) as events:
@@ -244,13 +244,13 @@ class ServerModel(ABC):
         yield list(reading.end())
 
     def _chunks(self, reading: Reading, text: str, *, is_whole: bool = False) -> list[Chunk]:
-        """The chunks of an event, or of a whole response. Raises for what is neither, and for an error."""
+        """The chunks of an event, or of a whole response. Raises for other data, and for an error."""
         event = self._event(reading, text)
         try:
             events = reading.events_of(event) if is_whole else (event,)
             return [chunk for each in events for chunk in reading.read(each)]
         except Failure as failure:
-            raise Failure(f"{failure}: {self._told(text)!r}") from None
+            raise Failure(f"{failure}: {self._excerpt(text)!r}") from None
 
     def _event(self, reading: Reading, text: str) -> Chunk:
         try:
@@ -258,7 +258,7 @@ class ServerModel(ABC):
         except (ValueError, RecursionError):
             event = None
         if not isinstance(event, dict):
-            raise Failure(f"the response is no JSON object: {self._told(text)!r}")
+            raise Failure(f"the response is no JSON object: {self._excerpt(text)!r}")
         error = reading.error_in(event)
         if error is not None:
             status, content = error
@@ -268,12 +268,12 @@ class ServerModel(ABC):
     # Failures ---------------------------------------------------------------------------------------------------
 
     def _refusal(self, status: int, body: str, headers: Mapping[str, str] = NO_HEADERS) -> Exception:
-        """The exception for an error of the server: one that asks for another attempt, or one that does not."""
-        reason = f"{status}: {self._told(_message(body))}"
+        """The exception for an error of the server: `Failure` if another attempt may help, else `ModelError`."""
+        reason = f"{status}: {self._excerpt(_message(body))}"
         if status >= 500 or status in _AGAIN:
             return Failure(reason, self._wait_named(headers, body))
         if 300 <= status < 400:
-            to = self._told(headers.get("location", "")) or "nowhere"
+            to = self._excerpt(headers.get("location", "")) or "nowhere"
             reason = f"{status}, a redirect to {to}, which is not followed; give the right address as base_url"
         elif status in (401, 403) and not self.api_key.value:
             reason += f" (no key was sent: set {self._variable}, or give api_key)"
@@ -292,8 +292,8 @@ class ServerModel(ABC):
             raise ModelError(f"{self._host} wants to be asked again in {wait:.0f} s only: {failure}") from failure
         return wait
 
-    def _told(self, text: str) -> str:
-        """A server's text for an error of ours: short, on one line, without the key."""
+    def _excerpt(self, text: str) -> str:
+        """A server's text for a message: short, on one line, without the key."""
         secrets = [self.api_key] if len(self.api_key.value) >= SHORTEST_KEY else []
         words = Redaction(secrets)(text[:MOST_SEARCHED]).split()
         line = " ".join(words if len(text) <= MOST_SEARCHED else words[:-1])  # the last one may be half of a key
@@ -309,7 +309,7 @@ def _checked_deadline(seconds: Any) -> float | None:
 
 
 async def _end(events: AsyncIterator[Any]) -> None:
-    """Read to the end what has said that it is over: then the connection can be used again. Nothing waits for that."""
+    """Read the rest of a finished response, so that its connection can be used again. This takes 0.1 s at most."""
     with suppress(TimeoutError, BodyError):
         async with asyncio.timeout(0.1):
             async for _ in events:
@@ -317,12 +317,12 @@ async def _end(events: AsyncIterator[Any]) -> None:
 
 
 def offering(body: dict[str, Any], *choices: str) -> dict[str, Any]:
-    """A request without these members where it offers no tools: servers refuse a choice among none."""
+    """A request; without these members if it offers no tools: servers refuse a choice without tools."""
     return body if body.get("tools") else {name: value for name, value in body.items() if name not in choices}
 
 
 def status_of(error: Any, statuses: Mapping[str, int] = {}) -> int:
-    """The HTTP status that an error has, or that its code or type stands for in `statuses`; else 500."""
+    """The HTTP status of an error, or that of its code or type in `statuses`; else 500."""
     if not isinstance(error, Mapping):
         return 500
     if type(error.get("code")) is int:
@@ -332,7 +332,7 @@ def status_of(error: Any, statuses: Mapping[str, int] = {}) -> int:
 
 
 def _message(body: str) -> str:
-    """What an error's body says, in whichever of the usual forms."""
+    """The message in an error's body, which has one of the usual forms."""
     try:
         content = json.loads(body)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""A conversation of chat completions as other formats need it: turns that alternate, images in their results."""
+"""A conversation of chat completions for other formats: turns that alternate, with images in the results."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ __all__ = ["History", "Turn", "history_of"]
 _DATA: Final = re.compile(r"data:([^;,]*)[^,]*;base64,(.*)", re.DOTALL)
 _LEGAL: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 FOLLOWS: Final = ": it follows in the next message of the user]"
-"""Ends the line of a tool message that names an image, whose bytes a message of the user's holds."""
+"""The end of the line of a tool message that names an image; a message of the user holds the image."""
 
 
 @define
 class Turn:
-    """What one side says until the other one does: the user's `results` and `blocks`, or the model's `pieces`.
+    """The messages of one side between two of the other: the user's `results` and `blocks`, or the model's `pieces`.
 
-    `answered` are the ids of the calls that the results answer, as the messages have them.
+    `answered` are the ids of the calls that the results answer, as they are in the messages.
     """
 
     is_user: bool
@@ -37,7 +37,7 @@ class Turn:
 
 @frozen
 class History:
-    """A conversation: the system's text, then turns. `meta` is what came with the calls, by their ids."""
+    """A conversation: the system's text, then turns. `meta` is the provider's data of the calls, by their ids."""
 
     system: str
     turns: list[Turn]
@@ -45,11 +45,11 @@ class History:
 
 
 def history_of(dialect: str, messages: list[dict[str, Any]]) -> History:
-    """Messages of chat completions, with what is that dialect's own in them. Ids of calls are made legal and unique."""
+    """Messages of chat completions with the dialect's own data in them. Ids of calls are made legal and unique."""
     system: list[str] = []
     turns: list[Turn] = []
     meta: dict[str, Mapping[str, Any]] = {}
-    ids: dict[str, list[str]] = {}  # of the calls that are answered next, several where they have one id
+    ids: dict[str, list[str]] = {}  # of the calls that are answered next; several calls may have one id
     names: dict[str, str] = {}
     for message in messages:
         role = message["role"]
@@ -76,7 +76,7 @@ def history_of(dialect: str, messages: list[dict[str, Any]]) -> History:
 
 
 def _called(piece: Piece, ids: dict[str, list[str]], names: dict[str, str]) -> Piece:
-    """A piece whose call, if it has one, has an id that every provider takes and no other call has."""
+    """A piece. The id of its call becomes one that every provider takes and that no other call has."""
     if piece.call is None:
         return piece
     given = piece.call["id"]
@@ -96,7 +96,7 @@ def _text_of(message: Mapping[str, Any]) -> str:
 
 
 def _blocks_of(message: Mapping[str, Any]) -> Iterator[Block]:
-    """What a message holds; what is neither text nor an image is named."""
+    """The blocks of a message; a text names each part that is neither text nor an image."""
     content = message.get("content")
     parts: Iterable[Any] = [{"type": "text", "text": content}] if isinstance(content, str) else content or ()
     for part in parts:
@@ -112,7 +112,7 @@ def _blocks_of(message: Mapping[str, Any]) -> Iterator[Block]:
 
 
 def _placed(blocks: Iterable[Block], turn: Turn) -> list[Block]:
-    """The user's blocks without the images of results, which are put into those: after the text that names them."""
+    """The user's blocks without the images of results: these go into the results, after the text that names them."""
     rest: list[Block] = []
     for block in blocks:
         label = rest[-1].text if rest and isinstance(block, ImageBlock) else ""
@@ -129,7 +129,7 @@ def _placed(blocks: Iterable[Block], turn: Turn) -> list[Block]:
 
 
 def _with_image(content: Iterable[Block], image: Block, line: str) -> Iterator[Block]:
-    """Content with an image in the place of the line that names it; at the end, where there is none."""
+    """Content with an image in the place of the line that names it; without such a line, at the end."""
     is_placed = False
     for block in content:
         before, found, after = ("", "", "") if is_placed else block.text.partition(line)

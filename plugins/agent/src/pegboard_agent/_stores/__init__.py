@@ -1,4 +1,4 @@
-"""Stores of conversations, the locks that keep programs apart, and how much of a long conversation is sent.
+"""Stores of conversations, the locks between programs, and the trimming of long conversations.
 
-Enters: records of a conversation, one after another. Leaves: the same records, in this program and in any other one.
+A store takes the records of a conversation, one after another, and returns them in this program and in any other one.
 """

@@ -21,24 +21,24 @@ _log: Final = logging.getLogger("pegboard.agent")
 
 @final
 class RecordFile:
-    """Fills `records` with those of a file, and writes to it. Its caller lets one thread at a time do either."""
+    """Reads the records of a file into `records`, and writes to it. The caller lets one thread at a time do either."""
 
     def __init__(self, path: Path, records: dict[str | None, list[dict[str, Any]]]) -> None:
         self.path = path
         self.locks = FileLocks.of(path)
         self._records = records
-        self._file: tuple[int, int] | None = None  # which one was read
+        self._file: tuple[int, int] | None = None  # device and number of the file that was read
         self._begin()
 
     def _begin(self) -> None:
-        self._end = 0  # of what was read
+        self._end = 0  # bytes that have been read
         self._lines = self._unread = 0
         self._records.clear()
 
     def read(self) -> None:
-        """Take in what was added since the last time; another file of that name, or a shorter one, from its beginning.
+        """Read the new records. Another file of that name, or a shorter one, is read from its beginning.
 
-        A last line that is not whole waits for its end. Raises OSError for what is no regular file.
+        An incomplete last line is read when its end has come. Raises OSError if it is not a regular file.
         """
         try:
             if self._is_read(os.stat(self.path)):  # noqa: PTH116 - a path's own is slower
@@ -60,7 +60,7 @@ class RecordFile:
             if line:
                 self._lines += 1
                 self._unread += not self._take(line)
-        if last and self._take(last):  # all but the end of the line
+        if last and self._take(last):  # only the line feed is missing
             self._lines += 1
             self._end += len(last)
         if self._unread > before:
@@ -71,7 +71,7 @@ class RecordFile:
         return (status.st_dev, status.st_ino, status.st_size) == (*(self._file or (0, 0)), self._end)
 
     def _take(self, line: bytes) -> bool:
-        """Whether a line could be read."""
+        """Read a line; False if it cannot be read."""
         try:
             entry = json.loads(line)
             session_id, record = entry.get("session_id"), entry["record"]
@@ -83,12 +83,12 @@ class RecordFile:
         return True
 
     def write(self, session_id: str | None, records: Iterable[Mapping[str, Any]]) -> None:
-        """Add records, all of them or none, to a file that was read to its end by the one writer that this is."""
+        """Add all records or none. The caller is the only writer, and has read the file to its end."""
         lines = b"".join(_line({"session_id": session_id, "record": record}) for record in records)
         with open(self.path, "a+b", buffering=0, opener=_private) as file:
             status = os.fstat(file.fileno())
             file.seek(max(0, status.st_size - 1))
-            begun = b"" if file.read(1) in (b"", b"\n") else b"\n"  # a torn line is left to itself
+            begun = b"" if file.read(1) in (b"", b"\n") else b"\n"  # an incomplete line stays alone
             rest = begun + lines
             try:
                 while rest:

@@ -1,4 +1,4 @@
-"""Locks beside a file: which process writes to it, and which one has the turn in a conversation of it."""
+"""Locks beside a file: for the process that writes to it, and for the one with the turn in a conversation."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pegboard_agent._stores.turns import Turns
 __all__ = ["FileLocks"]
 
 WRITER: Final = 0
-"""The number of the lock that a writer holds; those of conversations are above."""
+"""The number of a writer's lock; those of conversations are higher."""
 
 if sys.platform == "win32":
     import msvcrt
@@ -42,10 +42,10 @@ else:
     import fcntl
 
     def _lock(descriptor: int, number: int, *, wait: bool) -> bool:
-        """Lock one byte, far beyond the end of the file; the system releases it when the process ends."""
+        """Lock one byte far after the end of the file; the system releases it when the process ends."""
         try:
             fcntl.lockf(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB), 1, number)
-        except (BlockingIOError, PermissionError):  # either says that another process holds it
+        except (BlockingIOError, PermissionError):  # both mean that another process holds it
             return False
         return True
 
@@ -57,8 +57,8 @@ else:
 class FileLocks:
     """The locks of one file, in the file `<path>.lock` beside it, which stays empty and is never removed.
 
-    They are those of a process: what it forks holds none of them, and closing the file anywhere in the process releases
-    them all. So there is one of these for each file, and it alone opens the other one.
+    They belong to a process: a forked process holds none of them, and closing the file anywhere in the process releases
+    all. So there is one object for each file, and only this object opens the lock file.
     """
 
     _known: Final[WeakValueDictionary[str, FileLocks]] = WeakValueDictionary()
@@ -75,7 +75,7 @@ class FileLocks:
 
     @classmethod
     def of(cls, path: str | os.PathLike[str]) -> FileLocks:
-        """The locks of that file, the same ones for all that ask in this process."""
+        """The locks of a file: one object for each file in this process."""
         real = os.path.realpath(path)
         with cls._making:
             found = cls._known.get(real)
@@ -85,7 +85,7 @@ class FileLocks:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Be the one writer, for an instant."""
+        """Hold the lock of the writer inside the block, which is short."""
         self._refresh()
         with self._writes:
             descriptor = self._open()
@@ -96,7 +96,7 @@ class FileLocks:
                 _unlock(descriptor, WRITER)
 
     async def take(self, number: int) -> bool:
-        """Hold the number, if no other process does. Raises OSError where no file can be made."""
+        """Take the lock of a number; False if another process has it. Raises OSError if no lock file can be made."""
         self._refresh()
         with self._guard:
             taken = _lock(self._open(), number, wait=False)
@@ -105,7 +105,7 @@ class FileLocks:
             return taken
 
     async def free(self, number: int) -> None:
-        """Hold it no longer."""
+        """Release the lock of a number."""
         with self._guard:
             if number in self._held and self._process == os.getpid() and self._descriptor is not None:
                 self._held.discard(number)
@@ -118,7 +118,7 @@ class FileLocks:
         return self._descriptor
 
     def _refresh(self) -> None:
-        """Hold nothing of what the process held that this one was forked from."""
+        """In a forked process, forget the locks of its parent."""
         if self._process != os.getpid():
             self._process, self._held = os.getpid(), set()
             self._guard, self._writes = threading.Lock(), threading.Lock()

@@ -22,19 +22,19 @@ __all__ = ["Memory"]
 class Memory:
     """Keeps conversations, a `ConversationStore`: in the program, or with `path` in a file of JSON lines.
 
-    Any number of programs on one machine may have one file: each reads what the others wrote, one at a time adds to it,
-    and one at a time has the turn in a conversation. The locks are in `<path>.lock`, and end with the process that has
-    them. A line that the end of a program has torn is ignored, and so is any other that cannot be read: the log says
-    so, and the file keeps them, for nothing is ever taken out of it. Who else has an account there cannot read a file
-    that is made here.
+    Any number of programs on one machine may share a file: each reads the records of all, one at a time adds to it, and
+    one at a time has the turn in a conversation. The locks are in `<path>.lock`; the system releases those of a process
+    that ends. An incomplete line of a program that ended is ignored, as is any line that cannot be read: there is a
+    warning in the log, and the lines stay in the file, from which nothing is ever removed. Other users of the machine
+    cannot read a file that is made here.
 
-    With `max_tokens`, a model is sent about so many of a conversation at most, as `estimated_tokens` counts them, and
-    the record keeps everything: once a conversation is longer, its oldest turns are left out until it is half as long,
-    always whole ones, and never the last. `summarize(messages)`, plain or async, returns a text for what is left out,
-    which is sent instead. In between, what is sent is only added to, so that a provider's cache keeps it.
+    With `max_tokens`, requests hold about this many tokens of a conversation at most, as `estimated_tokens` counts
+    them; the record keeps all messages. Once a conversation is longer, requests omit its oldest turns until it is half
+    as long: only whole turns, and never the last. `summarize(messages)`, plain or async, returns a text that is sent in
+    place of the omitted messages. Until the next cut requests only grow, so that a provider's cache keeps them.
 
-    Raises OSError for what is no regular file: a link, a FIFO, a device; ValueError for a `max_tokens` below 1, and for
-    `summarize` without it.
+    Raises OSError if the path is not a regular file: a link, a FIFO, a device; ValueError for a `max_tokens` below 1,
+    and for `summarize` without it.
     """
 
     def __init__(
@@ -50,12 +50,12 @@ class Memory:
         self._file = None if path is None else RecordFile(Path(path), self._records)
         self._turns = Turns() if self._file is None else self._file.locks.turns
         self._guard, self._process = threading.Lock(), os.getpid()
-        with self._reading():  # what is no file is refused at once
+        with self._reading():  # refuses a path that is not a regular file at once
             pass
 
     @property
     def session_ids(self) -> list[str | None]:
-        """The conversations that there are, None for the one without an id."""
+        """The ids of all conversations; None is that of the conversation without an id."""
         with self._reading() as records:
             return list(records)
 
@@ -67,8 +67,8 @@ class Memory:
     def append(self, session_id: str | None, records: Sequence[Mapping[str, Any]], expected: int) -> None:
         """Add records to a conversation that has `expected` ones.
 
-        Raises `ConversationConflictError` for another number, ValueError for what is no record, OSError where the file
-        cannot be written, or is no regular file: nothing is written then.
+        Raises `ConversationConflictError` if it has another number, ValueError for an invalid record, OSError if the
+        file cannot be written, or is not a regular file. Then nothing is written.
         """
         added = [checked(record) for record in records]
         with nullcontext() if self._file is None else self._file.locks.writing(), self._reading() as kept:
@@ -81,18 +81,18 @@ class Memory:
                 kept.setdefault(session_id, []).extend(added)
 
     def lock(self, session_id: str | None) -> AbstractAsyncContextManager[None]:
-        """Hold a conversation for one turn. Raises OSError where there can be no file for the locks."""
+        """Hold a conversation for one turn. Raises OSError if no lock file can be made."""
         return self._turns.turn(session_id)
 
     def waiting(self) -> Mapping[str | None, int]:
-        """The conversations whose last message has a parked call, and how many records each has."""
+        """The conversations whose last message has a parked call, with the number of their records."""
         with self._reading() as kept:
             return {session_id: len(records) for session_id, records in kept.items() if waits(records)}
 
     @contextmanager
     def _reading(self) -> Iterator[dict[str | None, list[dict[str, Any]]]]:
-        """All records, with those that other programs have written by now; one thread at a time."""
-        if self._process != os.getpid():  # forked, perhaps while a thread held it
+        """All records, those of other programs included; for one thread at a time."""
+        if self._process != os.getpid():  # forked, perhaps while a thread held the lock
             self._guard, self._process = threading.Lock(), os.getpid()
         with self._guard:
             if self._file is not None:

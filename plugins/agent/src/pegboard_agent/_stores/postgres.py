@@ -55,26 +55,26 @@ WHERE NOT EXISTS (
 MAKING: Final = 5_836_401_221
 """The number of the advisory lock of the program that makes the table."""
 OPTIONS: Final = {"connect_timeout": 10, "tcp_user_timeout": 30_000, "application_name": "pegboard-agent"}
-"""What holds where the URL does not say otherwise: seconds, milliseconds."""
+"""Options that the URL may override, in seconds and milliseconds."""
 
 
 @final
 class PostgresMemory:
     """Keeps conversations, a `ConversationStore`, in a table of PostgreSQL, for programs on any number of machines.
 
-    It needs `pegboard-agent[postgres]`. `url` is such as `postgresql://user:password@host/database`, and shows nowhere.
-    The table `pegboard_conversations` is made where it is missing; then the role needs no more than SELECT and INSERT.
-    It has one connection, which is made when it is first needed, anew in a process that was forked, and once more
-    after it was lost. Turns are advisory locks of that connection, so a pooler in between has to keep sessions whole.
+    It needs `pegboard-agent[postgres]`. `url` is such as `postgresql://user:password@host/database`; no message shows
+    it. The table `pegboard_conversations` is made if it is missing; after that the role needs only SELECT and INSERT. A
+    store has one connection. It is made at the first use, again in a forked process, and again after it was lost. Turns
+    are advisory locks of that connection, so a pooler in between must not share a session among clients.
 
     `max_tokens` and `summarize` are as in `Memory`. Raises `PegboardError` without psycopg, ValueError as `Memory`
-    does, `ConversationStoreError` from each method where the server cannot be reached, does not answer, or refuses:
-    nothing is lost then, and the next use connects again.
+    does. Each method raises `ConversationStoreError` if the server cannot be reached, does not answer, or refuses: then
+    no record is lost, and the next use connects again.
     """
 
     def __init__(self, url: str, *, max_tokens: int | None = None, summarize: Summarize | None = None) -> None:
         try:
-            import psycopg  # noqa: F401 - whether it is there
+            import psycopg  # noqa: F401 - to see whether it is installed
         except ImportError:
             remedy = 'pip install "pegboard-agent[postgres]"'
             raise PegboardError(f"PostgresMemory needs psycopg; install it with {remedy}") from None
@@ -84,7 +84,7 @@ class PostgresMemory:
         self._forget()
 
     def _forget(self) -> None:
-        """Have no connection, as at the beginning and in a process that was forked."""
+        """Set the state without a connection: at the beginning, and in a forked process."""
         self._connection: Connection[Any] | None = None
         self._held: set[int] = set()
         self._guard = threading.Lock()
@@ -93,7 +93,7 @@ class PostgresMemory:
     def load(self, session_id: str | None, after: int = 0) -> list[dict[str, Any]]:
         """The records of a conversation, oldest first, without the first `after`.
 
-        Raises `ConversationStoreError` also for a row that is no record, which something else must have written.
+        Raises `ConversationStoreError` also for an invalid row, which another program must have written.
         """
         rows = self._do(lambda server: server.execute(LOAD, (json.dumps(session_id), after)).fetchall())
         return [_read(session_id, row[0]) for row in rows]
@@ -101,7 +101,7 @@ class PostgresMemory:
     def append(self, session_id: str | None, records: Sequence[Mapping[str, Any]], expected: int) -> None:
         """Add records to a conversation that has `expected` ones, in one statement.
 
-        Raises `ConversationConflictError` for another number, ValueError for what is no record.
+        Raises `ConversationConflictError` if it has another number, ValueError for an invalid record.
         """
         from psycopg.errors import UniqueViolation
 
@@ -110,7 +110,7 @@ class PostgresMemory:
         kinds, texts = [kind_of(record) for record in added], [json.dumps(record) for record in added]
 
         def write(server: Connection[Any]) -> int:
-            """How many records there are if they are not as many as expected."""
+            """The number of records if it is not the expected one."""
             try:
                 done = server.execute(APPEND, (name, expected, kinds, texts, name, expected)).rowcount
             except UniqueViolation:  # another writer was first by an instant
@@ -125,16 +125,16 @@ class PostgresMemory:
             raise ConversationConflictError(session_id, expected, found)
 
     def waiting(self) -> Mapping[str | None, int]:
-        """The conversations whose last message has a parked call, and how many records each has."""
+        """The conversations whose last message has a parked call, with the number of their records."""
         rows = self._do(lambda server: server.execute(WAITING).fetchall())
         return {json.loads(name): number for name, number in rows}
 
     def lock(self, session_id: str | None) -> AbstractAsyncContextManager[None]:
-        """Hold a conversation for one turn. A turn whose connection is lost ends at its next use of the store."""
+        """Hold a conversation for one turn. If its connection is lost, the turn ends at its next use of the store."""
         return self._turns.turn(session_id)
 
     async def take(self, number: int) -> bool:
-        """Take an advisory lock, if it is free."""
+        """Take an advisory lock; False if another connection has it."""
         return await off_loop(self._lock, number)
 
     def _lock(self, number: int) -> bool:
@@ -144,7 +144,7 @@ class PostgresMemory:
         return number in self._held
 
     async def free(self, number: int) -> None:
-        """Release an advisory lock, if this has it. With a lost connection all of them are released."""
+        """Release an advisory lock, if this store has it. The server has released the locks of a lost connection."""
         if number in self._held and self._process == os.getpid():
             await off_loop(self._unlock, number)
 
@@ -162,7 +162,7 @@ class PostgresMemory:
     # The connection --------------------------------------------------------------------------------------------
 
     def _do(self, work: Callable[[Connection[Any]], T], *, again: bool = True) -> T:
-        """What some statements come to. A connection that turns out to be lost is made anew, unless it held locks."""
+        """The result of some statements. A connection that proves to be lost is made again, unless it held locks."""
         import psycopg
 
         if self._process != os.getpid():
@@ -215,7 +215,7 @@ class PostgresMemory:
         return connection
 
     def _failure(self, error: Exception) -> ConversationStoreError:
-        """What went wrong, without any part of the URL."""
+        """The error for a failure of the server, without any part of the URL."""
         from psycopg import ProgrammingError
         from psycopg.conninfo import conninfo_to_dict
 
@@ -235,12 +235,12 @@ class PostgresMemory:
         return "PostgresMemory()"
 
     def __del__(self) -> None:
-        with suppress(Exception):  # at the end of an interpreter anything may be missing
+        with suppress(Exception):  # when the interpreter ends, modules may be unloaded
             self.close()
 
 
 _inherited: Final[list[Any]] = []
-"""Connections of the process that this one was forked from, never closed here."""
+"""Connections of the parent of a forked process, never closed here."""
 
 
 def _read(session_id: str | None, text: str) -> dict[str, Any]:

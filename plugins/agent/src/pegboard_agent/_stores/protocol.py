@@ -1,4 +1,4 @@
-"""Stores of conversations: the protocol, and how an agent speaks to what may block."""
+"""Stores of conversations: the protocol, and calls of functions that may block."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class ConversationStoreError(PegboardError):
 
 
 class ConversationConflictError(ConversationStoreError):
-    """A conversation has another number of records than its writer expected; nothing was written.
+    """A conversation has not the number of records that its writer expected; nothing was written.
 
     `session_id` names the conversation, `expected` and `found` are the two numbers.
     """
@@ -36,58 +36,59 @@ class ConversationConflictError(ConversationStoreError):
 
 @runtime_checkable
 class ConversationStore(Protocol):
-    """Keeps conversations: each is a list of records, to which is only ever added. None is an id like any text.
+    """Keeps conversations. Each is a list of records that only grows. None is an id like any text.
 
-    A record is a dict of JSON: a message as chat completions take it, `{"answers": n, "messages": [...]}` for call
-    number n of the last message with calls, `{"parked": n, "reason": ...}` for one that waits, `{"begun": id, "agent":
-    name}` for a conversation with a sub-agent, `{"shown": [names]}` for the tools that were listed, in their order,
-    `{"system_prompt": text}` for what a function gave as that, and `{"trimmed": n, "summary": ...}` where the first n
-    messages are sent no more.
+    A record is a dict of JSON: a message of chat completions, `{"answers": n, "messages": [...]}` for call number n of
+    the last message with calls, `{"parked": n, "reason": ...}` for a call that waits, `{"begun": id, "agent": name}`
+    for a conversation with a sub-agent, `{"shown": [names]}` for the tools that were listed, in their order,
+    `{"system_prompt": text}` for the result of a function, and `{"trimmed": n, "summary": ...}` if requests omit the
+    first n messages.
 
-    `load`, `append` and `waiting` are plain functions, may block for as long as a disk or a database takes, and come
-    from any thread. An agent calls them on threads of its own while it is on an event loop, unless the store has an
-    attribute `blocking` that is False. `Agent.owed`, `toolkit.pending` and `toolkit.resume` call them where they are
-    called themselves. What they raise ends the turn; an agent keeps what it could not write, and writes it in the next.
+    `load`, `append` and `waiting` are plain functions. They may block for as long as a disk or a database takes, and
+    are called from any thread. On an event loop an agent calls them on threads of its own, unless the store has an
+    attribute `blocking` that is False. `Agent.owed`, `toolkit.pending` and `toolkit.resume` call them on the caller's
+    thread. An exception ends the turn; an agent keeps the records that it could not write, and writes them in the next
+    turn.
 
     A store may have an attribute `trimming`, which `Memory` documents.
     """
 
     def load(self, session_id: str | None, after: int = 0) -> list[dict[str, Any]]:
-        """The records of a conversation, oldest first, without the first `after`; none for one that is not there."""
+        """The records of a conversation, oldest first, without the first `after`; an empty list for an unknown id."""
         ...
 
     def append(self, session_id: str | None, records: Sequence[Mapping[str, Any]], expected: int) -> None:
-        """Add records to a conversation that has `expected` ones: all of them or none, so that each reader sees them.
+        """Add all records or none to a conversation that has `expected` ones; every reader sees them afterwards.
 
-        Raises `ConversationConflictError` for another number, ValueError for what is no record; nothing is written
-        then.
+        Raises `ConversationConflictError` if it has another number, ValueError for an invalid record. Then nothing is
+        written.
         """
         ...
 
     def lock(self, session_id: str | None) -> AbstractAsyncContextManager[None]:
         """Hold a conversation for one turn, which may take minutes: one at a time, over threads, loops and processes.
 
-        Those that wait are served in about the order in which they came, and block no event loop. It is released when
-        its holder ends, however that is. It keeps turns apart and no writers: an answer that `toolkit.resume` is given
-        is appended while a turn runs.
+        Waiting turns come in about the order of their requests, and do not block an event loop. The lock is released
+        when its process ends, also when it is killed. It separates turns but not writers: `toolkit.resume` appends an
+        answer while a turn runs.
         """
         ...
 
     def waiting(self) -> Mapping[str | None, int]:
-        """The conversations whose last message has a parked call, and how many records each has.
+        """The conversations whose last message has a parked call, with the number of their records.
 
-        All answers may be there by then.
+        The calls may have been answered since.
         """
         ...
 
 
 def named(session_id: str | None) -> str:
-    """A conversation in a sentence."""
+    """The name of a conversation in a sentence."""
     return "the conversation without a session_id" if session_id is None else f"the conversation {session_id!r}"
 
 
 async def off_loop(function: Callable[..., T], *args: Any) -> T:
-    """What a function returns that may block. A caller that is cancelled waits for its end all the same."""
+    """The result of a function that may block. A cancelled caller still waits for its end."""
     running = asyncio.get_running_loop().run_in_executor(None, function, *args)
     cancelled: BaseException | None = None
     while not running.done():

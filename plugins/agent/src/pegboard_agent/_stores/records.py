@@ -1,4 +1,4 @@
-"""Records: what a conversation is kept as."""
+"""Records: the form in which a conversation is kept."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["checked", "is_record", "kind_of", "waits"]
 
 
 def kind_of(record: Mapping[str, Any]) -> str:
-    """What a record is: `message`, or the name of the member that says so."""
+    """The kind of a record: `message`, or the name of the member that marks it, such as `answers`."""
     if "role" in record:
         return "message"
     return next(
@@ -18,7 +18,7 @@ def kind_of(record: Mapping[str, Any]) -> str:
 
 
 def checked(record: Any) -> dict[str, Any]:
-    """A copy of a record. Raises ValueError for what is none."""
+    """A copy of a record. Raises ValueError for an invalid one."""
     if not is_record(record):
         raise ValueError(f"this is no record of a conversation: {str(record)[:200]}")
     return dict(record)
@@ -33,7 +33,7 @@ def waits(records: list[dict[str, Any]]) -> bool:
 
 
 def is_record(record: Any) -> bool:
-    """Whether this is what `ConversationStore` says that records are; stores may have been written by anything."""
+    """Whether a value is a record as `ConversationStore` documents it; any program may have written to a store."""
     if not isinstance(record, Mapping):
         return False
     match kind_of(record):

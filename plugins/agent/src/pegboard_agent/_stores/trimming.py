@@ -1,4 +1,4 @@
-"""Trimming: which part of a long conversation a model is still sent."""
+"""Trimming: the part of a long conversation that requests still hold."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from pegboard import PegboardError
 __all__ = ["Summarize", "Trimming", "estimated_tokens", "with_summary"]
 
 CHARACTERS: Final = 4
-"""Of English JSON in a token, about; of Chinese or Japanese it is one or two, so that such a limit has to be lower."""
+"""About the characters of English JSON in a token. For Chinese or Japanese it is one or two: set a lower limit."""
 IMAGE: Final = 4_000
-"""Characters that data of an image counts as, whatever its size: a thousand tokens are usual."""
+"""Characters as which an image counts, whatever its size: a thousand tokens are usual."""
 SUMMARY: Final = "Summary of the conversation so far:"
 
 Summarize: TypeAlias = Callable[[list[dict[str, Any]]], str | Awaitable[str]]
 
 
 def estimated_tokens(messages: Iterable[Mapping[str, Any]]) -> int:
-    """About how many tokens messages are: a quarter of the characters of their JSON; an image is a thousand.
+    """About the number of tokens of messages: a quarter of the characters of their JSON; an image counts as 1,000.
 
     >>> estimated_tokens([{"role": "user", "content": "What is the weather in Beijing?"}])
     15
@@ -41,7 +41,7 @@ def _characters(message: Mapping[str, Any]) -> int:
 
 @frozen
 class Trimming:
-    """Once messages are more than `max_tokens`, their oldest turns are left out until half as many are left."""
+    """Once messages have more than `max_tokens`, requests omit the oldest turns until half of that remains."""
 
     max_tokens: int = field()
     summarize: Summarize | None = None
@@ -53,7 +53,7 @@ class Trimming:
 
     @classmethod
     def of(cls, max_tokens: int | None, summarize: Summarize | None) -> Trimming | None:
-        """What a store was told; None for no limit. Raises ValueError for a summary that would never be asked for."""
+        """The trimming for a store's arguments; None without a limit. Raises ValueError for an unused `summarize`."""
         if max_tokens is None:
             if summarize is not None:
                 raise ValueError("summarize is asked for what max_tokens leaves out; give both")
@@ -61,9 +61,9 @@ class Trimming:
         return cls(max_tokens, summarize)
 
     async def cut(self, messages: Sequence[dict[str, Any]], turns: Sequence[int]) -> dict[str, Any] | None:
-        """The record of what is to be left out of messages in which turns begin at these places; None for nothing.
+        """The record of a cut; None if the messages fit. `turns` are the indexes at which turns begin.
 
-        Raises `PegboardError` where `summarize` fails.
+        Raises `PegboardError` if `summarize` fails.
         """
         sizes = list(map(_characters, messages))
         if sum(sizes) <= self.max_tokens * CHARACTERS:
@@ -89,9 +89,9 @@ class Trimming:
 
 
 def with_summary(message: dict[str, Any], summary: str) -> dict[str, Any]:
-    """The first message that is sent, with the summary of what came before.
+    """The first message of a request, with the summary of the omitted ones.
 
-    It is a part of that message, because some servers insist that users and models take turns.
+    It is a part of that message, because some servers insist that the user and the model alternate.
     """
     text = f"{SUMMARY}\n{summary}\n\n"
     content = message["content"]

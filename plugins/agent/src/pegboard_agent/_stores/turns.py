@@ -1,4 +1,4 @@
-"""Turns: who may go on with a conversation, one at a time, in this process and beyond it."""
+"""Turns: one run at a time goes on with a conversation, in this process and in others."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from typing import Final, Protocol, final
 __all__ = ["Claims", "Turns"]
 
 SHORTEST, LONGEST = 0.002, 0.05
-"""Seconds between two looks at what another process holds; each wait is longer than the one before."""
+"""Seconds between two attempts to take a claim that another process holds; each wait is longer than the last."""
 IN_LINE: Final = 0.005
-"""Seconds between two looks at whose turn it is in this process."""
+"""Seconds between two looks at the first run in line in this process."""
 
 
 class Claims(Protocol):
-    """What one process at a time holds, by a number below 2**62, and loses when it ends."""
+    """Claims by numbers below 2**62: one process at a time holds a number, and releases it when it ends."""
 
     async def take(self, number: int) -> bool:
-        """Hold the number, if no other process does."""
+        """Take a number; False if another process holds it."""
         ...
 
     async def free(self, number: int) -> None:
-        """Hold it no longer, if this process does."""
+        """Release a number, if this process holds it."""
         ...
 
 
@@ -35,8 +35,8 @@ class Claims(Protocol):
 class Turns:
     """The turns of all conversations of one store: in this process in the order in which they came.
 
-    Between processes there are two claims for each conversation. Whoever holds the first is the next to get the second,
-    which is the turn: a process with many turns cannot keep the others out.
+    Between processes there are two claims for each conversation. The process that holds the first is the next to get
+    the second, which is the turn: a process with many turns cannot block the other processes.
     """
 
     def __init__(self, claims: Claims | None = None) -> None:
@@ -47,7 +47,7 @@ class Turns:
 
     @asynccontextmanager
     async def turn(self, session_id: str | None) -> AsyncIterator[None]:
-        """Wait for a turn, and hold it."""
+        """Wait for the turn, and hold it inside the block."""
         own = object()
         line = self._join(session_id, own)
         try:
@@ -62,7 +62,7 @@ class Turns:
             self._leave(session_id, line, own)
 
     def _join(self, session_id: str | None, own: object) -> list[object]:
-        if self._process != os.getpid():  # the turns of the process that was forked are not this one's
+        if self._process != os.getpid():  # a forked process has none of its parent's turns
             self._process, self._lines, self._guard = os.getpid(), {}, threading.Lock()
         with self._guard:
             line = self._lines.setdefault(session_id, [])
