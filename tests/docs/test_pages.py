@@ -69,6 +69,17 @@ def test_each_setting_of_a_pack_is_on_its_page(path: Path) -> None:
     assert [field.name for field in settings if field.name not in told] == []
 
 
+def test_each_parameter_of_an_agent_is_on_its_page() -> None:
+    agent = pytest.importorskip("pegboard_agent").Agent
+    text = (DOCS / "packs" / "agent.md").read_text(encoding="utf-8")
+    table = text.partition("| parameter |")[2].partition("\n\n")[0]
+    defaults = dict(re.findall(r"^\| `(\w+)` \| ([^|]*) \|", table, re.MULTILINE))
+    fields = {field.name: field.default for field in attrs.fields(agent) if field.init}
+    assert sorted(defaults) == sorted(fields)
+    plain = {name: default for name, default in fields.items() if isinstance(default, (str, int, tuple))}
+    assert {name: ast.literal_eval(defaults[name].strip("`")) for name in plain} == plain
+
+
 @each_page
 def test_a_pack_on_a_page_works_when_it_is_copied(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each block that implements a hook, alone in a module, as a reader would save it."""

@@ -26,7 +26,7 @@ from pegboard_agent import (
     Memory,
     estimated_tokens,
 )
-from tests.plugins.agent.desk import events_of, faults_of
+from tests.plugins.agent.desk import Scripted, events_of, faults_of
 from tests.support.board_tools import board
 from tests.support.waiting import begin, eventually
 
@@ -402,6 +402,22 @@ class TestTrimming:
         agent.call_sync()
         (message,) = sent_to(agent)[-1]
         assert [part["text"][:7] for part in message["content"]] == ["Summary", "zzzzzzz"]
+
+    def test_a_user_may_begin_with_the_word_that_asks_for_another_answer(self) -> None:
+        memory = Memory(max_tokens=300)
+        agent = worker(memory)
+        for number in range(12):
+            agent.call_sync(f"Error: the printer says {number}" + "." * 200)
+        assert max(map(estimated_tokens, sent_to(agent))) <= 300
+
+    def test_a_message_that_asks_for_another_answer_begins_no_turn(self) -> None:
+        model = Scripted("no number " * 60, "7")
+        toolkit = Toolkit(plugins=["dataclasses"])
+        Agent("Sums", model, toolkit, memory=Memory(max_tokens=100), output=int).call_sync("How many?")
+        asked, _, again = model.messages[1]
+        assert asked == {"role": "user", "content": "How many?"}
+        assert again == {"role": "user", "content": again["content"]}
+        assert again["content"].startswith("Error: ")
 
     @pytest.mark.parametrize(
         ("summarize", "why"),

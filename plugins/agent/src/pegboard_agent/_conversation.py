@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias, cast, final
 from pegboard import Chunk, Fault, Session, Status, Suspend, ToolCall, ToolResult
 from pegboard_agent._events import CallEnded, CallStarted, ChunkEvent, Event
 from pegboard_agent._limits import Meter
-from pegboard_agent._messages import CUT_OFF, to_send
+from pegboard_agent._messages import CUT_OFF, SENT_BACK, to_send
 from pegboard_agent._request import dialect_of
 from pegboard_agent._stores.protocol import ConversationConflictError, ConversationStore, named, off_loop
 from pegboard_agent._stores.records import kind_of
@@ -26,8 +26,6 @@ _log: Final = logging.getLogger("pegboard.agent")
 
 CANCELLED: Final = "the call was cancelled"
 CUT: Final = "the message was cut off before its end, so none of its calls ran; make fewer or shorter ones"
-SENT_BACK: Final = "Error: "
-"""The beginning of messages that ask for another answer: no turn begins with one."""
 LOST: Final = "Error: the answer of this call was lost"
 MAY_HAVE_RUN: Final = "the program ended while this call may have been running; it was not run again"
 TOO_MANY: Final = "this call did not run: no more tool calls are allowed now"
@@ -273,7 +271,7 @@ class Conversation:
 
     def _take_message(self, record: dict[str, Any], *, restored: bool) -> None:
         self._close()
-        if record["role"] == "user" and not str(record["content"]).startswith(SENT_BACK):
+        if record["role"] == "user" and SENT_BACK not in record:
             self._turns.append(len(self.messages))
         self.messages.append(to_send(record))
         self.open = record if record.get("tool_calls") else None

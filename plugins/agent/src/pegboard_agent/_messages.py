@@ -14,10 +14,12 @@ from pegboard import Block, ImageBlock, TextBlock, ToolResult
 from pegboard_agent._json_data import json_data
 from pegboard_agent._usage import Usage
 
-__all__ = ["CUT_OFF", "Message", "library_dialect", "openai_dialect", "to_send"]
+__all__ = ["CUT_OFF", "SENT_BACK", "Message", "library_dialect", "openai_dialect", "to_send"]
 
 CUT_OFF: Final = "cut_off"
 """A member of a message with calls: the message was cut off, so its calls do not run."""
+SENT_BACK: Final = "sent_back"
+"""A member of a message that asks for another answer: no turn begins with it."""
 UNREADABLE: Final = "INVALID_JSON"
 """The one member of the object that holds arguments which are not a JSON object; Anthropic advises this name."""
 
@@ -107,13 +109,14 @@ def to_send(message: dict[str, Any]) -> dict[str, Any]:
 
     Models write broken ones, and servers that parse them (vLLM, llama.cpp) refuse each later request because of it.
     """
+    sent = {name: value for name, value in message.items() if name not in (CUT_OFF, SENT_BACK)}
     if not message.get("tool_calls"):
-        return message
+        return sent
     calls = [
         {**call, "function": {**call["function"], "arguments": _as_object(call["function"]["arguments"])}}
         for call in message["tool_calls"]
     ]
-    return {**{name: value for name, value in message.items() if name != CUT_OFF}, "tool_calls": calls}
+    return {**sent, "tool_calls": calls}
 
 
 def _as_object(arguments: str) -> str:

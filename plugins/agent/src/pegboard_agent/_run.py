@@ -15,7 +15,7 @@ from pegboard_agent._events import ApprovalNeeded, CallEnded, Parked, ReasoningD
 from pegboard_agent._events import Final as FinalEvent
 from pegboard_agent._json_schema import NO_STEP, step_in
 from pegboard_agent._limits import Limits, Meter
-from pegboard_agent._messages import CUT_OFF, Message
+from pegboard_agent._messages import CUT_OFF, SENT_BACK, Message
 from pegboard_agent._models.model import ChatModel, Reply, streamed, why_it_failed
 from pegboard_agent._models.provider import PROVIDER
 from pegboard_agent._request import Choice, Request, request_for, request_in_words
@@ -244,7 +244,7 @@ class Run:
         self._conversation.add(message)
         if not self._conversation.refuse(reason):
             how = f"\nAnswer by calling {self._answer_name}." if self._native else ""
-            self._conversation.add({"role": "user", "content": f"Error: {reason}{how}"})
+            self._conversation.add({"role": "user", "content": f"Error: {reason}{how}", SENT_BACK: True})
         self._wrong_answers += 1
         if self._wrong_answers > MOST_WRONG_ANSWERS:
             raise AgentStoppedError(f"the answer was wrong {self._wrong_answers} times: {reason}")
