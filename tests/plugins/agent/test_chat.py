@@ -123,7 +123,7 @@ class TestChat:
             assert chat(server, tmp_path, "1 + 2?\n", "--session", "talk.jsonl").returncode == 1
             path = tmp_path / "talk.jsonl"
             lines = path.read_text("utf-8").splitlines(keepends=True)
-            path.write_text("".join(lines[:2]), "utf-8")  # as if the program had ended before the call did
+            path.write_text("".join(lines[:3]), "utf-8")  # as if the program had ended before the call did
             done = chat(server, tmp_path, "Bye!\n", "--session", "talk.jsonl")
         assert done.stdout == "3\nBye.\n"
 
