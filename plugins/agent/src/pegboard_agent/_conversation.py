@@ -342,8 +342,8 @@ class Conversation:
             self._prepared[number] = prepared
         return prepared
 
-    async def perform(self, context: Any, emit: Emit, meter: Meter) -> tuple[str, ...]:
-        """Run the calls that are owed an answer, as far as they may begin. Returns the ids of those that still wait."""
+    async def _ready(self, emit: Emit) -> dict[int, ToolCall]:
+        """The calls that are owed an answer and may run, once all answers that came meanwhile are written."""
         came, self._came = self._came, []
         if self.open is not None and CUT_OFF in self.open:
             came += self.refuse(CUT)
@@ -353,17 +353,27 @@ class Conversation:
         await self.write()
         for result in came:
             emit(CallEnded(result))
-        waiting = {number for number, call in owed.items() if call.status is Status.SUSPENDED}
-        running = {number: owed[number] for number in owed if number not in waiting and number not in self._answers}
-        beginning = [number for number in running if number not in self._parked]
+        return {number: call for number, call in owed.items() if number not in self._answers}
+
+    async def _begun(self, calls: dict[int, ToolCall], emit: Emit, meter: Meter) -> dict[int, ToolCall]:
+        """The calls that the limits let begin; the others are denied."""
+        beginning = [number for number in calls if number not in self._parked]
         admitted = meter.admit(len(beginning))
-        denied = self.refuse(TOO_MANY, beginning[admitted:], Status.DENIED)
-        await self.write()
-        for result in denied:
-            emit(CallEnded(result))
+        if beyond := beginning[admitted:]:
+            denied = self.refuse(TOO_MANY, beyond, Status.DENIED)
+            await self.write()
+            for result in denied:
+                emit(CallEnded(result))
         for number in beginning[:admitted]:
-            emit(CallStarted(running[number]))
-        running = {number: call for number, call in running.items() if number not in self._answers}
+            emit(CallStarted(calls[number]))
+        return {number: call for number, call in calls.items() if number not in beyond}
+
+    async def perform(self, context: Any, emit: Emit, meter: Meter) -> tuple[str, ...]:
+        """Run the calls that are owed an answer, as far as they may begin. Returns the ids of those that still wait."""
+        owed = await self._ready(emit)
+        waiting = {number for number, call in owed.items() if call.status is Status.SUSPENDED}
+        running = {number: call for number, call in owed.items() if number not in waiting}
+        running = await self._begun(running, emit, meter)
         stream = cast("AsyncGenerator[Any]", self.session.stream(list(running.values()), context=context))
         try:
             async with aclosing(stream) as events:
@@ -408,8 +418,9 @@ class Conversation:
 
     def refuse(self, why: str, numbers: Iterable[int] | None = None, status: Status = Status.ERROR) -> list[ToolResult]:
         """Answer calls with the reason why they do not run; without `numbers` all that are owed an answer."""
-        owed = self.owed()
-        refused = {number: _refused(owed[number], why, status) for number in (owed if numbers is None else numbers)}
+        chosen = None if numbers is None else list(numbers)
+        owed = {} if chosen == [] else self.owed()  # to read the calls takes time
+        refused = {number: _refused(owed[number], why, status) for number in (owed if chosen is None else chosen)}
         for number, result in refused.items():
             self._answer(number, result)
         return list(refused.values())

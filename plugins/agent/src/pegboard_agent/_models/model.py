@@ -35,7 +35,8 @@ class ChatModel(Protocol):
     """Anything that answers a conversation.
 
     It may have a `dialect`, the name of the dialect for its tools (without it "openai"), and `keeps`: whether a request
-    can forbid calls of some of the listed tools (without it false).
+    can forbid calls of some of the listed tools (without it false). A model with a `dialect` gets the messages as they
+    are kept, and must not send on what other providers' models have left in their member `provider`.
     """
 
     def stream(self, messages: list[dict[str, Any]], tools: list[dict[str, Any]], **options: Any) -> AsyncIterator[Any]:
@@ -52,7 +53,7 @@ async def streamed(
     model: ChatModel, messages: list[dict[str, Any]], tools: list[dict[str, Any]], options: Mapping[str, Any]
 ) -> AsyncIterator[AsyncIterator[Any]]:
     """The chunks of a response. If the reader stops early, the generator and its connection are closed."""
-    sent = messages if getattr(model, "dialect", "openai") != "openai" else without_own(messages)
+    sent = messages if hasattr(model, "dialect") else without_own(messages)
     chunks: Any = model.stream(sent, tools, **options)
     if isawaitable(chunks):  # SDKs return awaitables of streams
         chunks = await chunks

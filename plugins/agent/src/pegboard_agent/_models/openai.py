@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any, ClassVar, Final, final
 
 from pegboard import ExecutionPolicy
-from pegboard_agent._models.provider import without_own
+from pegboard_agent._models.provider import has_own, without_own
 from pegboard_agent._models.server import DEADLINE, Chunk, Failure, Key, Reading, ServerModel, offering
 
 __all__ = ["OPENAI", "OpenAIChat", "is_openai"]
@@ -119,6 +119,8 @@ def _named(tool: Any) -> Any:
 def _plain(choice: dict[str, Any]) -> dict[str, Any]:
     """A choice without data for other providers: a server must not be able to set that."""
     parts = {name: choice[name] for name in ("delta", "message") if isinstance(choice.get(name), dict)}
+    if not any(map(has_own, parts.values())):  # nearly always, and it is asked of every chunk
+        return choice
     return {**choice, **{name: without_own([part])[0] for name, part in parts.items()}}
 
 

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from attrs import frozen
 
-__all__ = ["PROVIDER", "Piece", "as_message", "own_of", "pieces_of", "without_own"]
+__all__ = ["PROVIDER", "Piece", "as_message", "has_own", "own_of", "pieces_of", "without_own"]
 
 PROVIDER: Final = "provider"
 """The member of a message, and of a call, with data for its provider alone."""
@@ -92,11 +92,19 @@ def own_of(dialect: str, call: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 def without_own(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Messages without data for one provider alone: other providers refuse requests with it."""
-    return [_plain(message) if _has_own(message) else message for message in messages]
+    return [_plain(message) if has_own(message) else message for message in messages]
 
 
-def _has_own(message: Mapping[str, Any]) -> bool:
-    return PROVIDER in message or any(PROVIDER in call for call in _calls(message))
+def has_own(message: Mapping[str, Any]) -> bool:
+    """Whether a message, or a call in it, has data for one provider alone. All messages are asked at each request."""
+    if PROVIDER in message:
+        return True
+    calls = message.get("tool_calls")
+    if type(calls) is list:
+        for call in calls:
+            if type(call) is dict and PROVIDER in call:
+                return True
+    return False
 
 
 def _plain(message: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
 from contextlib import aclosing, asynccontextmanager, suppress
 from copy import copy
+from functools import lru_cache
 from itertools import count
 from typing import Any, ClassVar, Final, Self, TypeAlias
 
@@ -65,6 +66,15 @@ class Reading(ABC):
         """An error in place of an event, with the corresponding HTTP status; None for an event."""
         error = event.get("error")
         return (status_of(error), error) if error else None
+
+
+@lru_cache(64)
+def _host_of(base_url: str) -> str:
+    """The host and port of a URL, which each request asks for; the text itself if it is no URL."""
+    try:
+        return httpx2.URL(base_url).netloc.decode()
+    except httpx2.InvalidURL:
+        return base_url
 
 
 class ServerModel(ABC):
@@ -141,10 +151,7 @@ class ServerModel(ABC):
 
     @property
     def _host(self) -> str:
-        try:
-            return httpx2.URL(self.base_url).netloc.decode()
-        except httpx2.InvalidURL:
-            return self.base_url
+        return _host_of(self.base_url)
 
     @asynccontextmanager
     async def connected(self) -> AsyncIterator[Self]:
