@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from attrs import asdict, astuple, frozen
+from attrs import asdict, frozen
 
 __all__ = ["Usage", "reported"]
 
@@ -35,8 +35,14 @@ class Usage:
         return (self.input_tokens or 0) + (self.output_tokens or 0)
 
     def __add__(self, other: Usage) -> Usage:
-        counts = (_sum(mine, more) for mine, more in zip(astuple(self), astuple(other), strict=True))
-        return Usage(*counts)
+        return Usage(
+            self.requests + other.requests,
+            _sum(self.input_tokens, other.input_tokens),
+            _sum(self.output_tokens, other.output_tokens),
+            _sum(self.cached_tokens, other.cached_tokens),
+            _sum(self.cache_written_tokens, other.cache_written_tokens),
+            _sum(self.reasoning_tokens, other.reasoning_tokens),
+        )
 
     def to_dict(self) -> dict[str, int | None]:
         """The counts by their names, as JSON data."""
@@ -61,5 +67,5 @@ def _count(found: Any, name: str) -> int | None:
     return count if type(count) is int and 0 <= count <= MOST else None
 
 
-def _sum(one: Any, other: Any) -> Any:
+def _sum(one: int | None, other: int | None) -> int | None:
     return other if one is None else one + (other or 0)

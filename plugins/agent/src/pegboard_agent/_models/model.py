@@ -149,12 +149,14 @@ class Reply:
         self.usage = usage if isinstance(usage, Mapping) else self.usage
         for choice in (plain.get("choices") or ())[:1]:
             delta = choice.get("delta") or _numbered(choice.get("message") or {})
-            self._fragments += _calls(delta)
+            if delta.get("tool_calls"):
+                self._fragments += _calls(delta)
             self._own |= delta[PROVIDER] if isinstance(delta.get(PROVIDER), dict) else {}
             self.finish = choice.get("finish_reason") or self.finish
             self._is_whole = self._is_whole or bool(choice.get("message"))
             text = _text(delta.get("content")) or _text(delta.get("refusal"))
-            return Piece(self._text.add(text), self._reasoning.add(_text(delta.get("reasoning_content"))))
+            reasoning = _text(delta.get("reasoning_content"))
+            return Piece(self._text.add(text) if text else "", self._reasoning.add(reasoning) if reasoning else "")
         return Piece()
 
     def message(self, dialect: BoundDialect) -> dict[str, Any]:
@@ -177,6 +179,8 @@ class Reply:
 
 
 def _text(content: Any) -> str:
+    if not content:  # of most members of most chunks
+        return ""
     if isinstance(content, list):
         return "".join(str(part.get("text") or "") for part in content if isinstance(part, Mapping))
     return content if isinstance(content, str) else ""

@@ -90,7 +90,7 @@ class _Completion(Reading):
         for choice in choices:
             self._is_begun = True
             self._is_ended = self._is_ended or bool(choice.get("finish_reason"))
-        return ({**event, "choices": list(map(_plain, choices))},)
+        return ({**event, "choices": list(map(_plain, choices))},) if any(map(_is_marked, choices)) else (event,)
 
     def events_of(self, response: Chunk) -> Iterable[Chunk]:
         if not response.get("choices"):
@@ -116,11 +116,15 @@ def _named(tool: Any) -> Any:
     return function.get("name") if isinstance(function, dict) else None
 
 
+def _is_marked(choice: dict[str, Any]) -> bool:
+    """Whether a choice has data for other providers."""
+    parts = (choice.get("delta"), choice.get("message"))
+    return any(isinstance(part, dict) and has_own(part) for part in parts)
+
+
 def _plain(choice: dict[str, Any]) -> dict[str, Any]:
     """A choice without data for other providers: a server must not be able to set that."""
     parts = {name: choice[name] for name in ("delta", "message") if isinstance(choice.get(name), dict)}
-    if not any(map(has_own, parts.values())):  # nearly always, and it is asked of every chunk
-        return choice
     return {**choice, **{name: without_own([part])[0] for name, part in parts.items()}}
 
 
