@@ -185,7 +185,10 @@ class OnLoop(Io):
 
     async def wait_for(self, start: Callable[[], Any], seconds: float | None = None) -> Outcome:
         """Await something that `start()` gives, for at most `seconds`."""
-        return self._come_to(*await performed_later(lambda: bounded(start(), seconds, self.guard)))
+        try:  # without another frame: approvers and middleware are awaited here
+            return self._come_to(await bounded(start(), seconds, self.guard))
+        except BaseException as error:  # noqa: BLE001 - the stages decide what an exception means
+            return self._come_to(None, error)
 
     async def work(
         self, job: Callable[[], Any], backend: Any, seconds: float | None = None, *, interruptible: bool = False
@@ -231,9 +234,11 @@ class OnLoop(Io):
 
     async def around(self, function: Callable[[Any, Any], Any], call: Any, inner: Stage) -> Outcome:
         """Run middleware."""
-        if is_async(function):
-            return await self.wait_for(lambda: function(call, lambda: self._drivers.run(inner)))
+        drivers = self._drivers
         try:
+            if is_async(function):
+                around = function(call, lambda: drivers.run(inner))
+                return self._come_to(await bounded(around, None, self.guard))
             return self._come_to(*await self._around_in_worker(function, call, inner))
         except BaseException as error:  # noqa: BLE001 - as above
             return self._come_to(None, error)
