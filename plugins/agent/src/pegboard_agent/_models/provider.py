@@ -92,7 +92,10 @@ def own_of(dialect: str, call: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 def without_own(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Messages without data for one provider alone: other providers refuse requests with it."""
-    return [_plain(message) if has_own(message) else message for message in messages]
+    return [
+        _plain(message) if (PROVIDER in message or "tool_calls" in message) and has_own(message) else message
+        for message in messages
+    ]
 
 
 def has_own(message: Mapping[str, Any]) -> bool:
