@@ -98,7 +98,7 @@ class TestAllowed:
             far.offer(CHANGES["description"]())
             denied = toolkit.call_sync("send", CALL)
             assert denied.status is Status.DENIED
-            assert "it needs approval and there is no approver here" in denied.text
+            assert "it needs approval, which cannot be given here" in denied.text
             toolkit.set_permission("send", "always")
             assert toolkit.call_sync("send", CALL).status is Status.SUCCESS
             assert toolkit.problems == []

@@ -471,7 +471,7 @@ class TestWhichApprover:
             result = desk.toolkit.call_sync("delete", sent())
             assert (result.status, desk.ran) == (Status.DENIED, [])
             assert result.text == (
-                "Error: delete was not run: it needs approval and nobody is there to give it; go on without it"
+                "Error: delete was not run: it needs approval, which cannot be given here; go on without it"
             )
             assert result.error is not None
             assert "approver=" in result.error.details["remedy"]

@@ -89,7 +89,7 @@ def test_a_client_that_cannot_be_asked_reads_a_denial(mode: Any) -> None:
     with board() as toolkit:
         answer = asyncio.run(go())
     assert answer.is_error
-    assert "wipe was not run: it needs approval and nobody is there to give it" in answer.text
+    assert "wipe was not run: it needs approval, which cannot be given here" in answer.text
 
 
 @pytest.mark.parametrize("wrap", [lambda server: server, Client])

@@ -139,7 +139,7 @@ def test_does_not_wait_where_the_program_says_so() -> None:
     with board() as toolkit:
         model = Scripted([call_of(0, ("wipe", {"disk": "a"}))])
         model.chain("go", tools=to_llm(toolkit, wait=False)).text()
-    assert "nobody is there" in model.got[0].output
+    assert "cannot be given here" in model.got[0].output
 
 
 def test_async_models_get_async_tools() -> None:

@@ -114,7 +114,7 @@ class TestOutwards:
             (Approval.edit({"disk": "b"}), "wiped b"),
             (Approval.deny("not today"), "not today"),
             (False, "not run"),
-            (None, "nobody is there"),
+            (None, "cannot be given here"),
         ],
     )
     def test_framework_is_asked_where_the_board_has_no_approver(

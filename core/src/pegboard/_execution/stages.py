@@ -157,7 +157,7 @@ async def _approve(run: Run, io: Io, reason: str, *, private: bool = False) -> T
     if approver is None:
         shown_reason = "" if private or ready.permission is Permission.PROMPT else f" ({reason})"
         remedy = f'pass approver= to Toolkit or session, or toolkit.set_permission({ready.name!r}, "always")'
-        return _denied(run, f"it needs approval{shown_reason} and there is no approver here; go on without it", remedy)
+        return _denied(run, f"it needs approval{shown_reason}, which cannot be given here; go on without it", remedy)
     if run.seen is not None:
         run.seen.status = Status.AWAITING_APPROVAL
     from pegboard._model.program import ApprovalRequest
