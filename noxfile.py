@@ -30,9 +30,10 @@ EXAMPLES = Path("docs", "examples")
 NEEDED_EXTRAS = {"plugins/testing": "[pytest]"}
 # Members that another one uses as a library; like the core they are on no index.
 LIBRARIES = {
-    "plugins/agent": ("plugins/dialects", "plugins/net"),
+    "plugins/agent": ("plugins/dialects", "plugins/net", "plugins/schemas"),
     "plugins/bridges": ("plugins/schemas",),
     "plugins/cli": ("plugins/policy",),
+    "plugins/dialects": ("plugins/schemas",),
     "plugins/files": ("plugins/schemas",),
     "plugins/mcp": ("plugins/schemas",),
     "plugins/multimodal": ("plugins/files", "plugins/net", "plugins/schemas"),

@@ -88,6 +88,7 @@ LIBRARIES = {
     "pegboard_agent": ("pegboard_dialects", "pegboard_net"),
     "pegboard_cli": ("pegboard_policy", "pegboard_testing"),
     "pegboard_bridges": ("pegboard_schemas",),
+    "pegboard_dialects": ("pegboard_schemas",),
     "pegboard_files": ("pegboard_schemas",),
     "pegboard_mcp": ("pegboard_schemas",),
     "pegboard_multimodal": ("pegboard_net",),

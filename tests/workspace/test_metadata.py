@@ -140,6 +140,7 @@ class TestPack:
             "agent": {"pegboard-dialects", "pegboard-net"},
             "cli": {"pegboard-policy"},
             "bridges": {"pegboard-schemas"},
+            "dialects": {"pegboard-schemas"},
             "files": {"pegboard-schemas"},
             "mcp": {"pegboard-schemas"},
             "multimodal": {"pegboard-files", "pegboard-net"},

@@ -2,11 +2,12 @@
 
 from pathlib import Path
 from textwrap import dedent
+from time import process_time
 from typing import Any
 
 import pytest
 
-from pegboard import PegboardError, Status, Toolkit, tool
+from pegboard import PegboardError, RegistrationError, Status, Toolkit, tool
 from pegboard_testing import fake_distribution
 from tests.plugins.dialects.desk import NAMES, chart, get_forecast, toolkit_of
 
@@ -20,6 +21,27 @@ def test_there_and_back(name: str) -> None:
     chat = toolkit.dialect(name)
     toolkit.register(chat.external(theirs))
     assert chat.tools() == theirs
+
+
+class TestHostileSchemas:
+    def test_a_pattern_freezes_no_call(self) -> None:
+        toolkit = toolkit_of()
+        hostile = {"type": "object", "properties": {"a": {"type": "string", "pattern": "^(a+)+$"}}}
+        toolkit.register(
+            toolkit.dialect("anthropic").external([{"name": "ask", "description": "Ask.", "input_schema": hostile}])
+        )
+        began = process_time()
+        assert toolkit.call_sync("ask", {"a": "a" * 60 + "!"}).status is Status.INVALID
+        assert process_time() - began < 10  # with Python's own engine it would take years
+        assert toolkit.call_sync("ask", {"a": "aaa"}).status is Status.SUSPENDED
+
+    def test_one_that_cannot_be_used_is_refused(self) -> None:
+        toolkit = toolkit_of()
+        without_end = {"type": "object", "$ref": "#"}
+        with pytest.raises(RegistrationError, match="ask"):
+            toolkit.register(
+                toolkit.dialect("anthropic").external([{"name": "ask", "description": "", "input_schema": without_end}])
+            )
 
 
 def test_they_run_elsewhere() -> None:

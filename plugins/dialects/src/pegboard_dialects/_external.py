@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import attrs
 
-from pegboard import PegboardError
+from pegboard import Judge, PegboardError
 from pegboard_dialects._reading import as_plain
 from pegboard_dialects._schemas import words
 
@@ -29,6 +29,16 @@ class ExternalTool:
     strict: bool | None = None
     defer: bool = False
     call: None = None
+
+    @property
+    def judge(self) -> Judge:
+        """What checks the arguments, in bounded steps: a third party may have written the schema.
+
+        Raises `RegistrationError` for a schema that cannot be used.
+        """
+        from pegboard_schemas import judged  # which few programs need of this pack
+
+        return judged(self.parameters, f"tool {self.name!r}: parameters", refuses_many=False).judge
 
 
 @attrs.frozen
