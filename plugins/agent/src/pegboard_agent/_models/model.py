@@ -139,14 +139,14 @@ class Reply:
 
     def feed(self, chunk: Any) -> Piece:
         """Add a chunk. Returns the text and the reasoning in it that were not returned before."""
-        plain: Mapping[str, Any] = chunk if isinstance(chunk, Mapping) else chunk.model_dump()
+        plain: Mapping[str, Any] = chunk if isinstance(chunk, (dict, Mapping)) else chunk.model_dump()
         if plain.get("restarted"):
             self._text.restart()
             self._reasoning.restart()
             self._begin()
             return Piece()
-        usage = plain.get("usage")
-        self.usage = usage if isinstance(usage, Mapping) else self.usage
+        if isinstance(usage := plain.get("usage"), (dict, Mapping)):  # a dict is known at once
+            self.usage = usage
         for choice in (plain.get("choices") or ())[:1]:
             delta = choice.get("delta") or _numbered(choice.get("message") or {})
             if delta.get("tool_calls"):
@@ -193,7 +193,7 @@ def _numbered(message: Mapping[str, Any]) -> dict[str, Any]:
 
 def _calls(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     calls = message.get("tool_calls")
-    return [call for call in calls if isinstance(call, Mapping)] if isinstance(calls, list) else []
+    return [call for call in calls if isinstance(call, (dict, Mapping))] if isinstance(calls, list) else []
 
 
 def new_id() -> str:

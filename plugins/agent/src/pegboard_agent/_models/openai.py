@@ -118,8 +118,8 @@ def _named(tool: Any) -> Any:
 
 def _is_marked(choice: dict[str, Any]) -> bool:
     """Whether a choice has data for other providers."""
-    parts = (choice.get("delta"), choice.get("message"))
-    return any(isinstance(part, dict) and has_own(part) for part in parts)
+    delta, message = choice.get("delta"), choice.get("message")
+    return (isinstance(delta, dict) and has_own(delta)) or (isinstance(message, dict) and has_own(message))
 
 
 def _plain(choice: dict[str, Any]) -> dict[str, Any]:
