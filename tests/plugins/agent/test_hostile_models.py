@@ -133,6 +133,7 @@ def test_a_key_that_a_server_says_back_is_in_no_error(wire: Wire, kind: str, eve
     assert KEY not in "".join(traceback.format_exception(caught.value))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wire", WIRES[1:], ids=lambda wire: wire.name)
 def test_long_answers_take_time_in_proportion(wire: Wire) -> None:
     """A megabyte of text and one of arguments, in small pieces."""

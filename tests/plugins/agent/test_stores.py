@@ -42,7 +42,7 @@ def server() -> Iterator[PostgresServer]:
         yield running
 
 
-@pytest.fixture(params=["program", "file", "postgres"])
+@pytest.fixture(params=["program", "file", pytest.param("postgres", marks=pytest.mark.slow)])
 def make(request: pytest.FixtureRequest, tmp_path: Path) -> Make:
     """Makes stores of one place."""
     if request.param == "program":
@@ -214,7 +214,7 @@ asyncio.run(hold())
 
 
 class TestProcesses:
-    @pytest.fixture(params=["file", "postgres"])
+    @pytest.fixture(params=["file", pytest.param("postgres", marks=pytest.mark.slow)])
     def place(self, request: pytest.FixtureRequest, tmp_path: Path) -> str:
         if request.param == "file":
             return str(tmp_path / "talk.jsonl")

@@ -342,7 +342,7 @@ with Toolkit(plugins=()) as toolkit:
     toolkit.register(McpServer.http(sys.argv[1], auth="oauth", name="far"))
     print(toolkit.problems, [toolkit.call_sync("add", {"a": 1, "b": 2}).data for _ in range(int(sys.argv[2]))])
 """
-several = pytest.mark.parametrize("count", [4, pytest.param(20, marks=pytest.mark.slow)])
+several = pytest.mark.parametrize("count", [2, pytest.param(20, marks=pytest.mark.slow)])
 
 
 class TestPrograms:
@@ -373,6 +373,7 @@ class TestPrograms:
         for server in servers:
             server.close()
 
+    @pytest.mark.slow
     def test_refresh_tokens_that_rotate_are_used_once(
         self, guarded: str, authority: Authority, opened: list[str]
     ) -> None:

@@ -102,6 +102,7 @@ class TestMeaning:
         expected = [text for text in swapped if re.search(pattern, text, re.IGNORECASE)]
         assert found(pattern, "\n".join([*swapped, ""]), ignore_case=True) == expected
 
+    @pytest.mark.slow
     def test_classes_are_those_of_python_for_all_of_unicode(self) -> None:
         # What a version of Unicode has not assigned may be assigned by that of RE2; private ones are all alike.
         left_out = ("Cn", "Co", "Cs")
