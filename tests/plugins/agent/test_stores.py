@@ -287,6 +287,7 @@ print(len(store.load("a")), len(store.load("b")))
         assert (done.stdout, done.stderr) == ("2 1\n", "")
 
 
+@pytest.mark.slow
 class TestPostgres:
     def test_survives_a_server_that_was_stopped(self, server: PostgresServer) -> None:
         server.empty()
