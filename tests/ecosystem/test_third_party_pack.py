@@ -26,7 +26,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> Environment:
-    return Environment(tmp_path_factory.mktemp("unrelated"), SOURCES, "pegboard", "pegboard-files")
+    return Environment(tmp_path_factory.mktemp("unrelated"), SOURCES, "pegboard", "pegboard-schemas", "pegboard-files")
 
 
 def test_a_third_party_pack_is_installed_breaks_and_is_removed(environment: Environment) -> None:
