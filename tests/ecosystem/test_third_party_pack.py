@@ -5,7 +5,8 @@ import pytest
 from tests.ecosystem.environments import CORE, Environment
 from tests.workspace.project import ROOT
 
-SOURCES = (CORE, ROOT / "plugins" / "files", ROOT / "docs" / "examples" / "acme-weather")
+PLUGINS = ROOT / "plugins"
+SOURCES = (CORE, PLUGINS / "schemas", PLUGINS / "files", ROOT / "docs" / "examples" / "acme-weather")
 
 BOARD = """
 import json
@@ -26,7 +27,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> Environment:
-    return Environment(tmp_path_factory.mktemp("unrelated"), SOURCES, "pegboard", "pegboard-schemas", "pegboard-files")
+    return Environment(tmp_path_factory.mktemp("unrelated"), SOURCES, "pegboard", "pegboard-files")
 
 
 def test_a_third_party_pack_is_installed_breaks_and_is_removed(environment: Environment) -> None:
