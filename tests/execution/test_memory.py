@@ -356,8 +356,6 @@ KINDS: dict[str, Kind] = {
     "cut output": (lambda place: place.call(long), {}),
     "registered and removed": (Place.registered_and_removed, {}),
 }
-# What takes a second or more.
-LASTING = {"timeout that passes"}
 
 
 @contextmanager
@@ -384,7 +382,8 @@ def tables() -> int:
     return sum(map(sys.getsizeof, gc.get_objects()))
 
 
-@pytest.mark.parametrize("kind", [pytest.param(kind, marks=[pytest.mark.slow] * (kind in LASTING)) for kind in KINDS])
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
 def test_few_calls_leave_nothing(kind: str) -> None:
     with calling(kind) as run:
 

@@ -317,6 +317,7 @@ class TestOpen:
         assert message in server.problems[0]
         server.close()
 
+    @pytest.mark.slow
     def test_a_user_who_does_nothing(self, guarded: str, opened: list[str]) -> None:
         server = McpServer.http(guarded, auth=OAuth(open=lambda url: None), connect_timeout=5)
         server.refresh()
@@ -393,6 +394,7 @@ class TestPrograms:
             assert [add(toolkit) for toolkit in toolkits] == [3] * 4
         assert len(opened) == 1
 
+    @pytest.mark.slow
     def test_waiting_for_another_program_ends(self, guarded: str, opened: list[str]) -> None:
         server = McpServer.http(guarded, auth="oauth", name="far", connect_timeout=5)
         with lock_held(guarded):
