@@ -11,7 +11,7 @@ import sys
 import threading
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from pathlib import Path
@@ -28,18 +28,10 @@ from pegboard_agent import (
     PostgresMemory,
 )
 from pegboard_testing import assert_store_conforms, store_conformance
-from tests.support.postgres import PostgresServer, postgres, why_no_postgres
+from tests.support.postgres import PostgresServer
 
 Make: TypeAlias = Callable[[], ConversationStore]
 HELLO = {"role": "user", "content": "hello"}
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[PostgresServer]:
-    if reason := why_no_postgres():
-        pytest.skip(reason)
-    with postgres() as running:
-        yield running
 
 
 @pytest.fixture(params=["program", "file", pytest.param("postgres", marks=pytest.mark.slow)])

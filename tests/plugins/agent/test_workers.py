@@ -8,7 +8,6 @@ import subprocess
 import sys
 import threading
 from collections import Counter
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -16,19 +15,11 @@ import pytest
 
 from pegboard_agent import ConversationStore
 from tests.plugins.agent.workers import store_at
-from tests.support.postgres import PostgresServer, postgres, why_no_postgres
+from tests.support.postgres import PostgresServer
 from tests.support.waiting import eventually
 
 WORKERS = 3
 CONVERSATIONS = 10
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[PostgresServer]:
-    if reason := why_no_postgres():
-        pytest.skip(reason)
-    with postgres() as running:
-        yield running
 
 
 @pytest.fixture(params=["file", pytest.param("postgres", marks=pytest.mark.slow)])

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 from textwrap import dedent
-from time import process_time
 from typing import Any
 
 import pytest
@@ -30,9 +29,8 @@ class TestHostileSchemas:
         toolkit.register(
             toolkit.dialect("anthropic").external([{"name": "ask", "description": "Ask.", "input_schema": hostile}])
         )
-        began = process_time()
+        # Python's own engine would not come to an end.
         assert toolkit.call_sync("ask", {"a": "a" * 60 + "!"}).status is Status.INVALID
-        assert process_time() - began < 10  # with Python's own engine it would take years
         assert toolkit.call_sync("ask", {"a": "aaa"}).status is Status.SUSPENDED
 
     def test_one_that_cannot_be_used_is_refused(self) -> None:

@@ -9,26 +9,13 @@ from pegboard import ExecutionPolicy
 from pegboard_agent._models.provider import has_own, without_own
 from pegboard_agent._models.server import DEADLINE, Chunk, Failure, Key, Reading, ServerModel, offering
 
-__all__ = ["OPENAI", "OpenAIChat", "is_openai"]
+__all__ = ["OpenAIChat", "OpenAIModel"]
 
 OPENAI: Final = "https://api.openai.com/v1"
 
 
-@final
-class OpenAIChat(ServerModel):
-    """A model behind an OpenAI-compatible server: OpenAI, DashScope, vLLM, llama.cpp, Ollama.
-
-    `api_key` defaults to `OPENAI_API_KEY`, for DashScope's addresses to `DASHSCOPE_API_KEY`; an empty one is not sent.
-    `policy` is how often a request is tried, how long to wait in between (longer only if the server asks for it, and at
-    most `max_backoff`), and after how many seconds of silence (`timeout`) an attempt ends. `deadline` is the number of
-    seconds for a complete response, all attempts included; None: no deadline. `keeps` is whether the server takes
-    `allowed_tools`, by which a request forbids calls of some of the listed tools; by default only OpenAI's own server
-    does. `options`, such as `temperature`, go into every request; `tool_choice` and `parallel_tool_calls` only into
-    those with tools. Raises ValueError for a key that cannot be sent and for a deadline that is not above 0, TypeError
-    for a key that is not text.
-    """
-
-    dialect: ClassVar[str] = "openai"
+class OpenAIModel(ServerModel):
+    """What the models that speak one of OpenAI's formats have in common; `keeps` is as in `OpenAIChat`."""
 
     def __init__(
         self,
@@ -51,15 +38,36 @@ class OpenAIChat(ServerModel):
 
     @property
     def _variable(self) -> str:
+        return "OPENAI_API_KEY"
+
+    def _key_headers(self, key: str) -> dict[str, str]:
+        return {"Authorization": f"Bearer {key}"} if key else {}
+
+
+@final
+class OpenAIChat(OpenAIModel):
+    """A model behind an OpenAI-compatible server: OpenAI, DashScope, vLLM, llama.cpp, Ollama.
+
+    `api_key` defaults to `OPENAI_API_KEY`, for DashScope's addresses to `DASHSCOPE_API_KEY`; an empty one is not sent.
+    `policy` is how often a request is tried, how long to wait in between (longer only if the server asks for it, and at
+    most `max_backoff`), and after how many seconds of silence (`timeout`) an attempt ends. `deadline` is the number of
+    seconds for a complete response, all attempts included; None: no deadline. `keeps` is whether the server takes
+    `allowed_tools`, by which a request forbids calls of some of the listed tools; by default only OpenAI's own server
+    does. `options`, such as `temperature`, go into every request; `tool_choice` and `parallel_tool_calls` only into
+    those with tools. Raises ValueError for a key that cannot be sent and for a deadline that is not above 0, TypeError
+    for a key that is not text.
+    """
+
+    dialect: ClassVar[str] = "openai"
+
+    @property
+    def _variable(self) -> str:
         dashscope = self._host.startswith("dashscope") and self._host.endswith(".aliyuncs.com")
-        return "DASHSCOPE_API_KEY" if dashscope else "OPENAI_API_KEY"
+        return "DASHSCOPE_API_KEY" if dashscope else super()._variable
 
     @property
     def _path(self) -> str:
         return "/chat/completions"
-
-    def _key_headers(self, key: str) -> dict[str, str]:
-        return {"Authorization": f"Bearer {key}"} if key else {}
 
     def _body(self, messages: list[dict[str, Any]], tools: list[dict[str, Any]], options: Chunk) -> Chunk:
         sent = without_own(messages)

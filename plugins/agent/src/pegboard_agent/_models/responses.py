@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Final, final
 
-from pegboard import Block, ExecutionPolicy, ToolCall
+from pegboard import Block, ToolCall
 from pegboard_agent._messages import library_dialect
 from pegboard_agent._models.assembled import (
     AssembledReading,
@@ -16,9 +16,9 @@ from pegboard_agent._models.assembled import (
     text_inside,
     usage_of,
 )
-from pegboard_agent._models.openai import OPENAI, is_openai
+from pegboard_agent._models.openai import OpenAIModel
 from pegboard_agent._models.provider import Piece
-from pegboard_agent._models.server import DEADLINE, Chunk, Failure, Key, Reading, ServerModel, offering
+from pegboard_agent._models.server import Chunk, Failure, Reading, offering
 from pegboard_agent._models.turns import Turn, history_of
 
 __all__ = ["OpenAIResponses"]
@@ -32,7 +32,7 @@ _THOUGHTS: Final = ("response.reasoning_summary_text.delta", "response.reasoning
 
 
 @final
-class OpenAIResponses(ServerModel):
+class OpenAIResponses(OpenAIModel):
     """A model behind OpenAI's Responses. Each request holds the whole conversation: the server stores none of it.
 
     `api_key` defaults to `OPENAI_API_KEY`; `base_url` ends with the version. `policy`, `deadline` and `keeps` are as in
@@ -43,35 +43,9 @@ class OpenAIResponses(ServerModel):
 
     dialect: ClassVar[str] = "openai-responses"
 
-    def __init__(
-        self,
-        model: str,
-        *,
-        base_url: str = OPENAI,
-        api_key: Key = None,
-        policy: ExecutionPolicy | None = None,
-        deadline: float | None = DEADLINE,
-        keeps: bool | None = None,
-        **options: Any,
-    ) -> None:
-        super().__init__(model, base_url, api_key, policy, deadline, options)
-        self._keeps = keeps
-
-    @property
-    def keeps(self) -> bool:
-        """Whether a request can forbid calls of some of the listed tools."""
-        return is_openai(self._host) if self._keeps is None else self._keeps
-
-    @property
-    def _variable(self) -> str:
-        return "OPENAI_API_KEY"
-
     @property
     def _path(self) -> str:
         return "/responses"
-
-    def _key_headers(self, key: str) -> dict[str, str]:
-        return {"Authorization": f"Bearer {key}"} if key else {}
 
     def _body(self, messages: list[dict[str, Any]], tools: list[dict[str, Any]], options: Chunk) -> Chunk:
         history = history_of(self.dialect, messages)

@@ -52,18 +52,24 @@ class ToolServer:
         read_link: ReadLink | None = None,
         connections: bool = True,
     ) -> None:
-        from mcp.server import Server
-        from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
-
         self._callers = Callers(session, session_for, headers)
         self._workshop: Workshop | None = None
-        self._bus = InMemorySubscriptionBus()
         self._peers: dict[int, _Peer] = {}
         self._promises = Promises()
         self._used = UsedStates()
         self._scopes = Scopes(scopes or {})
         self._held = HeldCalls()
         self._links = Links(read_link)
+        self.server: Any = self._sdk_server(name, instructions)
+        _declare(self.server, connections=connections)
+        self.server.middleware.append(_sealing(list(state_keys), name))
+
+    def _sdk_server(self, name: str, instructions: str | None) -> Any:
+        """The SDK's server, whose requests are answered here."""
+        from mcp.server import Server
+        from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
+
+        self._bus = InMemorySubscriptionBus()
         server: Any = Server(
             name,
             version=own_version(),
@@ -77,10 +83,8 @@ class ToolServer:
             on_read_resource=self._read_link,
             on_subscriptions_listen=ListenHandler(self._bus),
         )
-        _declare(server, connections=connections)
         server.streamable_http_app = partial(app_with_scopes, server.streamable_http_app, self._scopes, self._name_of)
-        server.middleware.append(_sealing(list(state_keys), name))
-        self.server = server
+        return server
 
     async def run(self, read: Any, write: Any) -> None:
         """Serve one client over a pair of streams, until it disconnects."""
