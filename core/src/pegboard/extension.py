@@ -400,11 +400,8 @@ class BoundDialect:
         removed = {name: self._board.why_unlisted(tool) for name, tool in before.items() if name not in now}
         redefined = {name: _why_redefined(before[name], tool) for name, tool in now.items() if name in before}
         added = {name: self._board.why_listed(tool) for name, tool in now.items() if name not in before}
-        return [
-            *(Change("removed", name, reason) for name, reason in removed.items()),
-            *(Change("redefined", name, reason) for name, reason in redefined.items() if reason),
-            *(Change("added", name, reason) for name, reason in added.items()),
-        ]
+        kinds: dict[Any, dict[str, str]] = {"removed": removed, "redefined": redefined, "added": added}
+        return [Change(kind, name, why) for kind, found in kinds.items() for name, why in found.items() if why]
 
     def calls(self, response: Any) -> list[ToolCall]:
         """The calls in a response, a message, or a list of stream chunks: SDK objects or dicts. In order, ids kept."""

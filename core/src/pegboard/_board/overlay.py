@@ -154,8 +154,9 @@ class Overlay:
 
     def go_on_with(self, names: Iterable[str]) -> None:
         """Begin with this order of reveal, and not with that of the wider session."""
-        self._shown = {name: place for place, name in enumerate(dict.fromkeys(names))}
-        self.first_shown = len(self._shown)
+        shown = {name: place for place, name in enumerate(dict.fromkeys(names))}
+        with self._lock:
+            self._shown, self.first_shown = shown, len(shown)
 
     def _wider_order(self, board: Board) -> Iterator[str]:
         """The order of the nearest wider session that has one, by the names that its tools have here."""

@@ -39,8 +39,8 @@ class Guards:
         """What holds for a tool by its name on the board; the reason is that of the strictest guard."""
         if not self._guards:
             return _SILENT
-        said = (verdict for _, _, verdict in self.verdicts(tool))
-        return max(said, key=lambda each: (not each.offered, _ORDER.index(each.permission)))
+        verdicts = (verdict for _, _, verdict in self.verdicts(tool))
+        return max(verdicts, key=lambda each: (not each.offered, _ORDER.index(each.permission)))
 
     def _asked(self, guard: Guard, origin: Origin, tool: Tool) -> tuple[str, Verdict]:
         label = f"the guard {guard.name!r} of {origin}" if guard.name else f"the guard of {origin}"
