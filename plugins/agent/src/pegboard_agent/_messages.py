@@ -125,7 +125,8 @@ def _as_object(arguments: str) -> str:
     try:
         arguments.encode()
         value = _STRICT.decode(arguments)
-        json.dumps(value, ensure_ascii=False).encode()  # half a surrogate pair may also be written as an escape
+        if "\\u" in arguments:  # half a surrogate pair may also be written as an escape
+            json.dumps(value, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
         value = None
     return arguments if isinstance(value, dict) else json.dumps({UNREADABLE: arguments}, ensure_ascii=False)

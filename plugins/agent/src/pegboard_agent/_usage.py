@@ -63,7 +63,7 @@ def reported(usage: Mapping[str, Any]) -> Usage:
 
 
 def _count(found: Any, name: str) -> int | None:
-    count = found.get(name) if isinstance(found, Mapping) else None
+    count = found.get(name) if found and isinstance(found, Mapping) else None
     return count if type(count) is int and 0 <= count <= MOST else None
 
 

@@ -124,7 +124,7 @@ class Message:
             self._calls.append((index, call))
         sent, function = object_in(fragment, "function"), call["function"]
         name, arguments = text_in(sent, "name"), text_in(sent, "arguments")
-        if isinstance(sent.get("arguments"), Mapping):  # some servers do not write them as text
+        if not arguments and isinstance(sent.get("arguments"), Mapping):  # some servers do not write them as text
             arguments = json.dumps(sent["arguments"], ensure_ascii=False)
         # A server that repeats the id and the name in each chunk repeats all arguments too.
         again = bool(call_id) and call["id"] == call_id and name == function["name"]
@@ -135,7 +135,8 @@ class Message:
         whole = again and arguments.startswith(text)
         text += "" if whole else arguments
         function["arguments"] = arguments if whole else text
-        call.update({name: value for name, value in fragment.items() if name not in _CALL and value is not None})
+        if not fragment.keys() <= _CALL:
+            call.update({name: value for name, value in fragment.items() if name not in _CALL and value is not None})
 
     @property
     def response(self) -> dict[str, Any]:

@@ -31,15 +31,17 @@ DEEPEST: Final = 100
 """How many levels of a response are made plain; deeper values stay as they are."""
 _ATOMS: Final = (str, bytes, int, float, bool, type(None))
 _EXACTLY: Final = frozenset(_ATOMS)
+_OBJECT: Final = (dict, Mapping)
+"""A dict is recognised at once; a check against an abstract class takes ten times as long."""
 
 
 def as_plain(value: Any, depth: int = 0) -> Any:
     """`value` as dicts, lists and atoms, from its `model_dump()`, else its members, else its attributes."""
     kind = type(value)
-    if kind in _EXACTLY or depth > DEEPEST:  # the usual case: a check against an abstract class takes ten times as long
+    if kind in _EXACTLY or depth > DEEPEST:
         return value
-    if kind is dict:
-        return {key: as_plain(inner, depth + 1) for key, inner in value.items()}
+    if kind is dict:  # most members are atoms: those need no call
+        return {key: inner if type(inner) in _EXACTLY else as_plain(inner, depth + 1) for key, inner in value.items()}
     if kind is list:
         return [as_plain(inner, depth + 1) for inner in value]
     if isinstance(value, _ATOMS):
@@ -91,13 +93,13 @@ def number_in(data: Mapping[str, Any], name: str) -> int:
 def object_in(data: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     """A member that is an object, else an empty object."""
     found = data.get(name)
-    return found if isinstance(found, Mapping) else {}
+    return found if isinstance(found, _OBJECT) else {}
 
 
 def objects_in(data: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
     """The objects in a member that is a list."""
     found = data.get(name)
-    return [each for each in found if isinstance(each, Mapping)] if isinstance(found, list) else []
+    return [each for each in found if isinstance(each, _OBJECT)] if isinstance(found, list) else []
 
 
 def first_object(data: Mapping[str, Any], name: str) -> Mapping[str, Any]:

@@ -145,7 +145,7 @@ class Reply:
             self._reasoning.restart()
             self._begin()
             return Piece()
-        if isinstance(usage := plain.get("usage"), (dict, Mapping)):  # a dict is known at once
+        if (usage := plain.get("usage")) and isinstance(usage, (dict, Mapping)):  # a dict is known at once
             self.usage = usage
         for choice in (plain.get("choices") or ())[:1]:
             delta = choice.get("delta") or _numbered(choice.get("message") or {})
@@ -154,7 +154,7 @@ class Reply:
             self._own |= delta[PROVIDER] if isinstance(delta.get(PROVIDER), dict) else {}
             self.finish = choice.get("finish_reason") or self.finish
             self._is_whole = self._is_whole or bool(choice.get("message"))
-            text = _text(delta.get("content")) or _text(delta.get("refusal"))
+            text = _text(delta.get("content") or delta.get("refusal"))
             reasoning = _text(delta.get("reasoning_content"))
             return Piece(self._text.add(text) if text else "", self._reasoning.add(reasoning) if reasoning else "")
         return Piece()

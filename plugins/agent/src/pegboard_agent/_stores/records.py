@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 __all__ = ["checked", "is_record", "kind_of", "waits"]
+
+KINDS: Final = (
+    ("message", "role"),
+    ("answers", "answers"),
+    *((name, name) for name in ("begun", "parked", "shown", "system_prompt", "trimmed")),
+)
+"""The kinds of records, the frequent ones first, and the member that marks each."""
 
 
 def kind_of(record: Mapping[str, Any]) -> str:
     """The kind of a record: `message`, or the name of the member that marks it, such as `answers`."""
-    if "role" in record:
-        return "message"
-    return next(
-        (kind for kind in ("begun", "parked", "shown", "system_prompt", "trimmed") if kind in record), "answers"
-    )
+    for kind, member in KINDS:
+        if member in record:
+            return kind
+    return "answers"
 
 
 def checked(record: Any) -> dict[str, Any]:
@@ -34,7 +40,7 @@ def waits(records: list[dict[str, Any]]) -> bool:
 
 def is_record(record: Any) -> bool:
     """Whether a value is a record as `ConversationStore` documents it; any program may have written to a store."""
-    if not isinstance(record, Mapping):
+    if not isinstance(record, (dict, Mapping)):  # a dict is known at once
         return False
     match kind_of(record):
         case "message":
@@ -56,7 +62,7 @@ def is_record(record: Any) -> bool:
 
 
 def _is_message(message: Any) -> bool:
-    if not isinstance(message, Mapping) or not isinstance(message.get("role"), str):
+    if not isinstance(message, (dict, Mapping)) or not isinstance(message.get("role"), str):
         return False
     calls = message.get("tool_calls") or []
     content = isinstance(message.get("content", 0), (str, list, type(None)))
@@ -64,8 +70,8 @@ def _is_message(message: Any) -> bool:
 
 
 def _is_call(call: Any) -> bool:
-    function = call.get("function") if isinstance(call, Mapping) else None
-    if not isinstance(function, Mapping):
+    function = call.get("function") if isinstance(call, (dict, Mapping)) else None
+    if not isinstance(function, (dict, Mapping)):
         return False
     return all(isinstance(text, str) for text in (call.get("id"), function.get("name"), function.get("arguments")))
 
