@@ -92,7 +92,7 @@ async def _cancel_twice(desk: Desk, name: str) -> None:
 async def _wait_for(desk: Desk, name: str) -> None:
     async def impatient() -> None:
         with pytest.raises(TimeoutError):
-            await asyncio.wait_for(desk.toolkit.call(name), 0.05)
+            await asyncio.wait_for(desk.toolkit.call(name), 0.3)
 
     await asyncio.gather(*(impatient() for _ in range(CALLS)))
 

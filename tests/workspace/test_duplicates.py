@@ -72,6 +72,7 @@ def duplicates(modules: Iterable[tuple[str, Path]]) -> Iterator[str]:
                 )
 
 
+@pytest.mark.slow
 def test_no_code_stands_in_two_distributions() -> None:
     modules = [(each.name, path) for each in MEMBERS for path in sorted((each.path / "src").rglob("*.py"))]
     assert len(modules) > len(MEMBERS)

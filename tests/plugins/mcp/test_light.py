@@ -27,11 +27,11 @@ from pegboard_mcp import McpServer
 class Slow(MetaPathFinder):
     def find_spec(self, name, path, target=None):
         if name == "mcp":
-            time.sleep(6)
+            time.sleep(3)
 
 sys.meta_path.insert(0, Slow())
 with Toolkit(plugins=()) as toolkit:
-    toolkit.register(McpServer.stdio(sys.executable, [{SERVER!r}, "good"], mode="legacy", connect_timeout=5))
+    toolkit.register(McpServer.stdio(sys.executable, [{SERVER!r}, "good"], mode="legacy", connect_timeout=2.5))
     print(toolkit.problems, [tool.name for tool in toolkit.tools])
 """
     assert printed(code) == "[] ['echo']"

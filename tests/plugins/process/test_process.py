@@ -692,7 +692,7 @@ if __name__ == "__main__":
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")
-@pytest.mark.parametrize("how", ["plain", "looped"])
+@pytest.mark.parametrize("how", ["plain", pytest.param("looped", marks=pytest.mark.slow)])
 def test_a_program_that_forks_begins_anew_in_the_child(how: str, tmp_path: Path) -> None:
     script = tmp_path / "forking.py"
     script.write_text(FORKING, encoding="utf-8")
