@@ -1,6 +1,7 @@
 """A backend for tools that may block, crash or eat all memory: processes that are killed when a call has to end."""
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
@@ -8,15 +9,29 @@ from pegboard import Backend, hookimpl
 from pegboard_process._backend import ProcessBackend
 from pegboard_process._errors import ProcessDiedError, RemoteError, UnexpectedAnswerError
 
+if TYPE_CHECKING:
+    from pegboard_process._limited import LimitError, limited
+
 __all__ = [
+    "LimitError",
     "ProcessBackend",
     "ProcessDiedError",
     "RemoteError",
     "Settings",
     "UnexpectedAnswerError",
+    "limited",
     "provide_backends",
     "settings_type",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in ("LimitError", "limited"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from pegboard_process import _limited
+
+    found = globals()[name] = getattr(_limited, name)
+    return found
 
 
 @attrs.frozen

@@ -11,7 +11,7 @@ import inspect
 import io
 import pickle
 from asyncio import CancelledError
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any, Final
 
@@ -24,7 +24,7 @@ from pegboard_process._errors import RemoteError, UnexpectedAnswerError
 from pegboard_process._pipe import RAISED, STUCK, UNREADABLE
 from pegboard_process._worker import job_call, job_emitter, job_token
 
-__all__ = ["installed_packs", "named", "opened", "pack", "pass_on", "unpack"]
+__all__ = ["installed_packs", "named", "opened", "pack", "pass_on", "raised", "unpack"]
 
 _PROTOCOL: Final = pickle.HIGHEST_PROTOCOL
 _PLAIN: Final = frozenset({str, bytes, int, float, bool, type(None)})
@@ -164,7 +164,7 @@ def unpack(kind: bytes, content: bytes, job: Job) -> Any:
             message = f"what this tool gave ({what}) cannot be sent back from its process"
             raise TransferError(message, {"type": cls, **_details(reason, _RETURNED)})
         outcome, logs, attachments = answer
-        error = _raised(job, *outcome) if kind == RAISED else None
+        error = raised(job.policy.retry_on, *outcome) if kind == RAISED else None
         job.call.logs.extend(list(map(_text, logs)))
         job.call.attachments.extend([each for each in attachments if _is(each, Block)])
     except (TypeError, ValueError):
@@ -185,10 +185,20 @@ def _text(value: Any) -> str:
     return value  # type: ignore[no-any-return]
 
 
-def _raised(
-    job: Job, cls: Any, names: Any, message: Any, notes: Any, details: Any, retry_after: Any, trace: Any
+def raised(
+    retried: Iterable[type[BaseException]],
+    cls: Any,
+    names: Any,
+    message: Any,
+    notes: Any,
+    details: Any,
+    retry_after: Any,
+    trace: Any,
 ) -> BaseException:
-    """What stands here for an exception of the process: no class is looked up but those that are listed here."""
+    """What stands here for an exception of the process: no class is looked up but those that are listed here.
+
+    The rest is what `raised_answer` has of it. Raises TypeError or ValueError for anything else.
+    """
     names = list(map(_text, names))
     error: BaseException
     if "pegboard._base.errors.Suspend" in names:
@@ -196,7 +206,7 @@ def _raised(
     elif "asyncio.exceptions.CancelledError" in names:
         error = CancelledError(_text(message))
     else:
-        made = _class(_text(cls), names, job)
+        made = _class(_text(cls), names, retried)
         error = made.__new__(made, _text(message))
         if isinstance(retry_after, int | float):
             error.retry_after = retry_after
@@ -216,10 +226,9 @@ _KNOWN: Final[dict[str, type[Exception]]] = {
 }
 
 
-def _class(name: str, names: list[str], job: Job) -> type[RemoteError]:
+def _class(name: str, names: list[str], retried: Iterable[type[BaseException]]) -> type[RemoteError]:
     """A class of that name, below those of its bases that are known here."""
-    retried = {f"{cls.__module__}.{cls.__qualname__}": cls for cls in job.policy.retry_on}
-    known = {**_KNOWN, **retried}
+    known = {**_KNOWN, **{f"{cls.__module__}.{cls.__qualname__}": cls for cls in retried}}
     nearest = next((known[each] for each in names if each in known), Exception)
     bases = (RemoteError,) if issubclass(RemoteError, nearest) else (RemoteError, nearest)
     try:
