@@ -146,6 +146,7 @@ class TestPack:
             "multimodal": {"pegboard-files", "pegboard-net"},
             "openapi": {"pegboard-net", "pegboard-schemas"},
             "ray": {"pegboard-process"},
+            "web": {"pegboard-dataclasses", "pegboard-net", "pegboard-process"},
         }
         needed = {canonicalize_name(Requirement(text).name) for text in pack.project["dependencies"]}
         assert needed & {other.name for other in PACKS} == libraries.get(pack.path.name, set())

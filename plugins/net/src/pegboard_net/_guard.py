@@ -26,7 +26,7 @@ from pegboard_net._urls import RefusedUrlError, UrlError, WebUrl, read_url, reda
 if TYPE_CHECKING:
     import httpx2
 
-__all__ = ["Fetched", "Guard", "Resolver"]
+__all__ = ["Fetched", "Guard", "Judge", "Resolver"]
 
 MAX_BYTES: Final = 50 * 1024 * 1024
 MAX_SECONDS: Final = 30.0
@@ -38,6 +38,8 @@ _HARMLESS: Final = frozenset({"accept", "accept-encoding", "accept-language", "u
 Network: TypeAlias = IPv4Network | IPv6Network
 Headers: TypeAlias = Mapping[str, str]
 Form: TypeAlias = Mapping[str, Any] | None
+Judge: TypeAlias = Callable[[WebUrl], Awaitable[None]] | None
+"""Is shown each URL before it is asked for, and raises if it must not be."""
 Resolver: TypeAlias = Callable[[str, int], Awaitable[Iterable[str]]]
 """Gives the addresses of a host name, as text, for a port; raises OSError or gives none for a name that has none."""
 _NONE: Final[Headers] = {}
@@ -115,15 +117,23 @@ class Guard:
     transport: httpx2.AsyncBaseTransport | None = field(default=None, kw_only=True)
 
     async def fetch(
-        self, url: str, *, headers: Headers = _NONE, look: Look = None, form: Form = None, any_status: bool = False
+        self,
+        url: str,
+        *,
+        headers: Headers = _NONE,
+        look: Look = None,
+        form: Form = None,
+        any_status: bool = False,
+        judge: Judge = None,
     ) -> Fetched:
         """Fetch a URL by GET and follow its redirects. An answer other than 200 is an error, unless `any_status`.
 
         `headers` other than `Accept`, `Accept-Encoding`, `Accept-Language` and `User-Agent` are credentials: they go to
         the origin of `url` until the first redirect to another one, and no redirect from https to http is followed with
         them. Encoded answers are taken in the codings that `Accept-Encoding` asks for, by default none. `look` is as
-        for `body_of`. A `form`, with `data` and `files` as httpx2 takes them, is sent by POST; then no redirect is
-        followed. Raises `RefusedUrlError`, `UrlError`, and what `look` raises.
+        for `body_of`. A `form`, with `data`, `files` or `json` as httpx2 takes them, is sent by POST; then no redirect
+        is followed. `judge` is shown each URL before it is asked for, those of redirects too. Raises `RefusedUrlError`,
+        `UrlError`, and what `look` and `judge` raise.
         """
         import asyncio
 
@@ -134,6 +144,8 @@ class Guard:
             async with asyncio.timeout(self.max_seconds):
                 for _ in range(1 if form else self.max_redirects + 1):
                     target = await self._target(at)
+                    if judge is not None:
+                        await judge(target.at)
                     if target.at.origin != (origin := origin or target.at.origin):
                         headers = _without_credentials(headers, origin, at)
                     # Without a client, which would write the whole URL, signatures included, into the log.

@@ -1,0 +1,132 @@
+"""The tools `web_fetch` and `web_search`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any, Final
+
+import attrs
+
+from pegboard import Note, NotOffered, Param, Session, ToolCall, ToolError, tool
+from pegboard_net import Guard, RefusedUrlError, WebUrl, read_url, redacted
+from pegboard_web._pages import Kept, Pages
+from pegboard_web._reading import Content, text_of
+from pegboard_web._records import Hit, Page
+from pegboard_web._robots import Robots
+from pegboard_web._search import Query, Recency, Service
+from pegboard_web._settings import Settings
+
+__all__ = ["WebTools", "offers"]
+
+MOST_CHARS: Final = 200_000
+
+
+class WebTools:
+    """Tools that fetch pages and search: `toolkit.register(*WebTools(robots=False).tools)`.
+
+    The options are those of the section `web` of the settings. Raises ValueError for a value that is none,
+    `RefusedUrlError` for an entry of `allow` or `block` that is no host, `SettingsError` for a search service whose
+    address or key is missing.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        settings = Settings(**options)
+        self._settings = settings
+        bounds: dict[str, Any] = {"max_bytes": settings.max_bytes, "max_seconds": settings.timeout}
+        self._guard = Guard(settings.allow, **bounds)
+        self._blocked = tuple(map(_host, settings.block))
+        self._robots = Robots(self._guard, settings.user_agent) if settings.robots else None
+        self._headers = {"User-Agent": settings.user_agent, "Accept-Encoding": "gzip, deflate"}
+        self._pages = Pages()
+        own = {"max_bytes": settings.max_bytes, "timeout": settings.timeout, "user_agent": settings.user_agent}
+        self._service = (
+            None
+            if settings.search is None
+            else Service(settings.search, settings.search_url, settings.search_key, **own)  # type: ignore[arg-type]
+        )
+
+    @property
+    def tools(self) -> list[Any]:
+        """The tools that can be offered."""
+        return [self.web_fetch, *([self.web_search] if self._service is not None else [])]
+
+    @tool(read_only=True, open_world=True)
+    async def web_fetch(
+        self,
+        session: Session,
+        call: ToolCall,
+        url: str,
+        start: Annotated[int, Param(ge=0)] = 0,
+        max_chars: Annotated[int, Param(ge=1, le=MOST_CHARS)] = 20_000,
+        content: Content = "page",
+    ) -> Page:
+        """Fetch a web page as Markdown. A long page comes in parts: go on with start=next_start.
+
+        Args:
+            url: An http(s) URL.
+            start: The character to begin at.
+            max_chars: Characters of this part at most.
+            content: "page": its main part; "article": the article alone, of news and blogs; "raw": as it was sent.
+        """
+        kept = self._pages.find(session, url, content) if start else None
+        if kept is None:
+            kept = await self._fetched(call, url, content)
+            self._pages.keep(session, url, content, kept)
+        try:
+            return kept.part(start, max_chars)
+        except ValueError as error:
+            raise ToolError(str(error)) from None
+
+    @tool(read_only=True, open_world=True)
+    async def web_search(
+        self,
+        query: Annotated[str, Param(min_length=1)],
+        max_results: Annotated[int, Param(ge=1, le=20)] = 5,
+        recency: Recency | None = None,
+        domains: list[str] | None = None,
+    ) -> list[Hit]:
+        """Search the web.
+
+        Args:
+            query: What to search for.
+            max_results: Hits at most.
+            recency: How old pages may be.
+            domains: Search these only, with what is below them, such as example.com.
+        """
+        if self._service is None:
+            raise ToolError("there is no search service in this program")
+        return await self._service.search(Query(query, max_results, recency, tuple(map(_domain, domains or ()))))
+
+    async def _fetched(self, call: ToolCall, url: str, content: Content) -> Kept:
+        found = await self._guard.fetch(url, headers=self._headers, any_status=True, judge=self._judge)
+        read = await text_of(found, content, self._settings.timeout)
+        if read.note:
+            call.notes.append(Note(read.note, kind="charset"))
+        return Kept(found.url, read.title, read.text, found.media_type, found.status)
+
+    async def _judge(self, at: WebUrl) -> None:
+        """Raises `RefusedUrlError` for a URL that the program has blocked, or its server asks not to fetch."""
+        await self._refuse_blocked(at)
+        if self._robots is not None:
+            await self._robots.check(at, self._refuse_blocked)
+
+    async def _refuse_blocked(self, at: WebUrl) -> None:
+        if any(at.host == host or at.host.endswith(f".{host}") for host in self._blocked):
+            raise RefusedUrlError(f"{redacted(str(at.url))} is refused: this program fetches nothing from {at.host}.")
+
+
+def _host(entry: str) -> str:
+    """A host of the settings, as those of URLs are compared with it."""
+    return read_url(f"http://{entry.strip().rstrip('.')}").host
+
+
+def _domain(entry: str) -> str:
+    return entry.strip().lower().removeprefix("https://").removeprefix("http://").strip("/.")
+
+
+def offers(settings: Settings) -> Iterator[Any]:
+    """The tools of the settings, and why there is no search."""
+    yield from WebTools(**attrs.asdict(settings, recurse=False)).tools
+    if settings.search is None:
+        services = "searxng, brave or tavily"
+        yield NotOffered(["web_search"], f"needs a search service: set web.search to {services}")
