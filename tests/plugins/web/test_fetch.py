@@ -39,7 +39,8 @@ class TestParts:
     def test_ten_parts_are_one_fetch(self, toolkit: Toolkit, web: Server) -> None:
         url = web.sends("/a", html(LINES))
         whole = page(toolkit, url, max_chars=100_000)["text"]
-        parts, start = [], 0
+        parts: list[str] = []
+        start: int | None = 0
         web.heads.clear()
         while start is not None:
             part = page(toolkit, url, start=start, max_chars=1_000)
