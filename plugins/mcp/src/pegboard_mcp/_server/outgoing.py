@@ -35,7 +35,7 @@ def described(tool: Tool, promise: Promise, version: str, scopes: Sequence[str] 
     remote = remote_of(tool)
     extra = {} if remote is None else dict(remote.extra)
     # What a far server says of scopes is about its own callers: here that is this board.
-    meta = {key: value for key, value in extra.pop("_meta", {}).items() if key != SCOPES}
+    meta = {key: value for key, value in tool.meta.items() if key != SCOPES}
     if scopes:
         meta[SCOPES] = list(scopes)
     if meta:
