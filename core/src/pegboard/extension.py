@@ -11,13 +11,13 @@ from attrs import field, frozen
 from attrs.converters import optional
 
 from pegboard._base.effects import AttemptTimeoutError, tried
-from pegboard._base.errors import PegboardError
+from pegboard._base.errors import Fault, PegboardError
 from pegboard._base.names import listed
 from pegboard._base.records import Shown
 from pegboard._base.redaction import Redaction
 from pegboard._model.call import CallerSession, CancelToken, Emitter, ToolCall
 from pegboard._model.policy import ExecutionPolicy, Permission
-from pegboard._model.result import Block, Fault, Status, ToolResult
+from pegboard._model.result import Block, Status, ToolResult
 from pegboard._model.shapes import TypePlan
 from pegboard._model.tool import Tool
 

@@ -363,7 +363,7 @@ class Tool:
     @property
     def meta(self) -> dict[str, Any]:
         """Data for hosts, such as `_meta` of MCP, in a copy for each reader; no model is shown it."""
-        return copied(self.options.meta)
+        return {**copied(self.options.meta)}
 
     @property
     def for_apps_only(self) -> bool:

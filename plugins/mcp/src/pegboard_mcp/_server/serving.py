@@ -15,7 +15,8 @@ from pegboard_mcp._arguments import check_names, function, http_url, scopes, sev
 from pegboard_mcp._auth.callers import SessionFor
 from pegboard_mcp._auth.guard import VerifyToken, check_address, cross_origin, guards, parse_address, security
 from pegboard_mcp._server.links import ReadLink
-from pegboard_mcp._server.selection import Selection
+from pegboard_mcp._server.resources import Resources, Source
+from pegboard_mcp._server.selection import Selection, offered
 from pegboard_mcp._server.tool_server import ToolServer
 from pegboard_mcp._wire.reasons import innermost
 from pegboard_mcp._wire.terminal import endable_stdin, say
@@ -39,7 +40,8 @@ class Served(TypedDict, total=False):
     the refusal says which. `headers` are the request's that tools may read in their `Caller`. `state_keys` are the same
     in all workers behind a balancer, 32 characters at least: the first seals what a client brings back with an answer.
     `read_link(uri, caller)` says what a link leads to that a tool of the program gave out: text, bytes, or None. It may
-    be async.
+    be async. `resources` are what clients may read, by URI: text, bytes, a `Path`, a function, or `(value, media
+    type)`; `Resources` says more. `prompts` are functions that return text, content or messages.
     """
 
     tools: Iterable[str] | None
@@ -52,6 +54,8 @@ class Served(TypedDict, total=False):
     headers: Iterable[str]
     state_keys: Iterable[str | bytes]
     read_link: ReadLink | None
+    resources: Mapping[str, Source] | Resources
+    prompts: Iterable[Callable[..., Any]]
 
 
 class ServedOverHttp(Served, total=False):
@@ -120,8 +124,8 @@ def _tool_server(toolkit: Toolkit, options: Served, *, connections: bool) -> Too
         options.get("all_tools", False),
     )
     base, session_for = selection.of(toolkit), function("session_for", options.get("session_for"))
-    keys = options.get("state_keys", ())
-    if not base.tools:
+    keys, resources = options.get("state_keys", ()), options.get("resources", {})
+    if not offered(base):
         say(f"pegboard: nothing is served: {selection.why_nothing(toolkit)}")
     elif excluded := selection.excluded(toolkit):
         say(f"pegboard: {excluded}")
@@ -134,6 +138,8 @@ def _tool_server(toolkit: Toolkit, options: Served, *, connections: bool) -> Too
         headers=several("headers", options.get("headers", ())),
         state_keys=(keys,) if isinstance(keys, str | bytes) else keys,
         read_link=function("read_link", options.get("read_link")),
+        resources=resources if isinstance(resources, Resources) else Resources(resources),
+        prompts=options.get("prompts", ()),
         connections=connections,
     )
 

@@ -8,7 +8,18 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final
 
-__all__ = ["APPS", "APPS_SHOWN", "APP_PAGE", "BLOCK", "SCOPES", "WRAPPED", "connection_of", "is_newer", "known_options", "own_version"]
+__all__ = [
+    "APPS",
+    "APPS_SHOWN",
+    "APP_PAGE",
+    "BLOCK",
+    "SCOPES",
+    "WRAPPED",
+    "connection_of",
+    "is_newer",
+    "known_options",
+    "own_version",
+]
 
 APPS: Final = "io.modelcontextprotocol/ui"
 """The extension of MCP Apps: pages that a host shows beside the results of a tool."""
