@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, TypeAlias, final
 
-from pegboard import Block, PegboardError, Status, ToolResult
+from pegboard import Block, Status, ToolResult
 from pegboard_mcp._server.functions import Functions, completed, message_of
 from pegboard_mcp._server.outgoing import content_of
 
@@ -73,8 +73,9 @@ class Prompts:
 
 
 def _message(given: Any) -> Any:
-    """A message of the protocol. Raises `PegboardError` for what is none."""
-    from mcp_types import PromptMessage, TextContent
+    """A message of the protocol. Raises `MCPError` for what is none."""
+    from mcp.shared.exceptions import MCPError
+    from mcp_types import INTERNAL_ERROR, PromptMessage, TextContent
 
     if isinstance(given, PromptMessage):
         return given
@@ -90,4 +91,4 @@ def _message(given: Any) -> Any:
         return PromptMessage(role=role, content=content)
     except ValueError as error:
         what = f"a {type(content).__name__} of the role {role!r}"
-        raise PegboardError(f"a prompt gives text, blocks or messages, not {what}") from error
+        raise MCPError(INTERNAL_ERROR, f"the prompt returned {what}: it returns text, blocks or messages") from error
