@@ -34,8 +34,8 @@ class Prompts:
         from mcp_types import ListPromptsResult, Prompt, PromptArgument
 
         def arguments(tool: Any) -> list[PromptArgument]:
-            asked = [each for each in tool.params if each.source == "model"]
-            return [PromptArgument(name=p.name, description=p.description or None, required=p.required) for p in asked]
+            shown = [each for each in tool.params if each.source == "model"]
+            return [PromptArgument(name=p.name, description=p.description or None, required=p.required) for p in shown]
 
         prompts = [
             Prompt(name=tool.name, description=tool.description or None, arguments=arguments(tool))

@@ -215,9 +215,9 @@ def _pattern(uri: str) -> re.Pattern[str]:
 
 def _check(uri: str, names: list[str], function: Tool) -> None:
     """Raises ValueError where a function does not take the placeholders of its URI, or needs more."""
-    asked = {each.name: each.required for each in function.params if each.source == "model"}
-    unknown = [name for name in names if name not in asked]
-    lacking = [name for name, required in asked.items() if required and name not in names]
+    parameters = {each.name: each.required for each in function.params if each.source == "model"}
+    unknown = [name for name in names if name not in parameters]
+    lacking = [name for name, required in parameters.items() if required and name not in names]
     if unknown or lacking or len(set(names)) < len(names):
-        takes = ", ".join(asked) or "nothing"
+        takes = ", ".join(parameters) or "nothing"
         raise ValueError(f"the function of {uri!r} takes {takes}; name its parameters as the placeholders, once each")

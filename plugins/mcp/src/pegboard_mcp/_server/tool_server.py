@@ -81,11 +81,11 @@ class ToolServer:
 
         self._bus = InMemorySubscriptionBus()
         library, self._subscribers = self._library, Subscribers(self._bus, self._library.resources)
-        asked: dict[str, Any] = {}  # what is not there is not declared
+        handlers: dict[str, Any] = {}  # what is not there is not declared
         if self._prompts:
-            asked = {"on_list_prompts": self._prompts.listed, "on_get_prompt": self._get_prompt}
+            handlers = {"on_list_prompts": self._prompts.listed, "on_get_prompt": self._get_prompt}
         if self._prompts or any(each.pattern for each in library.resources):
-            asked["on_completion"] = self._complete
+            handlers["on_completion"] = self._complete
         server: Any = Server(
             name,
             version=own_version(),
@@ -100,7 +100,7 @@ class ToolServer:
             on_read_resource=self._read,
             on_subscribe_resource=self._subscribers.subscribe,
             on_unsubscribe_resource=self._subscribers.unsubscribe,
-            **asked,
+            **handlers,
             on_subscriptions_listen=ListenHandler(self._bus),
         )
         server.streamable_http_app = partial(app_with_scopes, server.streamable_http_app, self._scopes, self._name_of)
@@ -118,9 +118,13 @@ class ToolServer:
         """What the server can do. For the SDK a server that reports changed tools reports all other changes, too."""
         from mcp_types import PromptsCapability, ResourcesCapability
 
-        told = bool(self._library.resources) and (connections or is_newer(options.get("protocol_version") or ""))
+        subscribable = bool(self._library.resources) and (
+            connections or is_newer(options.get("protocol_version") or "")
+        )
         found = declare(*arguments, **options)
-        known: dict[str, Any] = {"resources": ResourcesCapability(subscribe=True) if told else ResourcesCapability()}
+        known: dict[str, Any] = {
+            "resources": ResourcesCapability(subscribe=True) if subscribable else ResourcesCapability()
+        }
         known["prompts"] = found.prompts and PromptsCapability()
         if self._library.has_pages(self._callers.base):
             known["extensions"] = {**(found.extensions or {}), APPS: APPS_SHOWN}
