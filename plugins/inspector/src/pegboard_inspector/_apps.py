@@ -17,7 +17,7 @@ LARGEST: Final = 8 * 2**20
 """Characters of a page."""
 
 FRAME_HEADERS: Final = {
-    # Its own scripts, styles and pictures, and no network. The sandbox makes it a stranger to this server, also where
+    # Its own scripts, styles and pictures, and no network. The sandbox gives it an origin of its own, also where
     # its address is opened by itself; whatever else a page asks for in its `_meta` is not given.
     "content-security-policy": (
         "sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
