@@ -246,6 +246,26 @@ def test_what_is_not_there_is_not_declared(mode: Any, tmp_path: Path) -> None:
     asyncio.run(main())
 
 
+@pytest.mark.parametrize("required", ["policy", "pegboard-policy, mcp"])
+def test_functions_run_where_the_environment_demands_packs(
+    required: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "permissions.json").write_text("{}", encoding="utf-8")
+    (tmp_path / "pegboard.toml").write_text('[mcp.servers.missing]\ncommand = "no-such-server"\n', encoding="utf-8")
+    monkeypatch.setenv("PEGBOARD_REQUIRE", required)
+    monkeypatch.setenv("PEGBOARD_PERMISSIONS", str(tmp_path / "permissions.json"))
+    monkeypatch.setenv("PEGBOARD_CONFIG", str(tmp_path / "pegboard.toml"))
+
+    async def main() -> None:
+        with Toolkit(plugins=["policy", "mcp"], settings={"mcp": {"servers": {}}}) as toolkit:
+            server = mcp_server(toolkit, resources={"notes://{name}": library_board.note}, prompts=PROMPTS)
+            async with Client(server) as client:
+                assert (await client.get_prompt("review", {"code": "x"})).messages
+                assert (await client.read_resource("notes://today")).contents
+
+    asyncio.run(main())
+
+
 def test_a_server_runs_again_after_it_has_ended(tmp_path: Path) -> None:
     async def main() -> None:
         with library_board.board() as toolkit:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, final
 
@@ -18,18 +19,27 @@ MOST_VALUES: Final = 100
 class Functions:
     """Functions in a toolkit of their own, where arguments that come as texts get the parameters' types.
 
-    Raises `RegistrationError` for a function that cannot be read.
+    They are no tools: they are not on the board, and no model calls them. Packs that the environment demands of every
+    toolkit are in this one too, so that a lock file holds for it.
     """
 
     def __init__(self) -> None:
         self._added: list[tuple[Callable[..., Any], str | None]] = []
-        self._toolkit = Toolkit(plugins=())
+        self._made: Toolkit | None = None
+
+    @property
+    def _toolkit(self) -> Toolkit:
+        if self._made is None:
+            self._made = _empty_toolkit()
+            for function, name in self._added:
+                self._made.register(function, name=name)
+        return self._made
 
     def __len__(self) -> int:
         return len(self._added)
 
     def add(self, function: Callable[..., Any], name: str | None = None) -> Tool:
-        """Add one; under its own name unless it gets another."""
+        """Add one; under its own name unless it gets another. Raises `RegistrationError` if it cannot be read."""
         tool = self._toolkit.register(function, name=name)[0]
         self._added.append((function, name))
         return tool
@@ -40,10 +50,19 @@ class Functions:
 
     def close(self) -> None:
         """End the threads of calls; a later call begins other ones."""
-        self._toolkit.close()
-        self._toolkit = Toolkit(plugins=())
-        for function, name in self._added:
-            self._toolkit.register(function, name=name)
+        if self._made is not None:
+            self._made.close()
+            self._made = None
+
+
+def _empty_toolkit() -> Toolkit:
+    """A toolkit without packs, but for those without which the environment allows none."""
+    required = [name.strip() for name in os.environ.get("PEGBOARD_REQUIRE", "").split(",") if name.strip()]
+    if any(os.environ.get(f"PEGBOARD_{policy}") for policy in ("LOCK", "PERMISSIONS")):
+        required.append("policy")
+    # The servers of a file are in the toolkit that is served.
+    ours: dict[str, Any] = {"mcp": {"servers": {}, "config": None}}
+    return Toolkit(plugins=required, settings=ours if {"mcp", "pegboard-mcp"} & set(required) else None)
 
 
 def message_of(result: ToolResult) -> str:
