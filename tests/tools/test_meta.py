@@ -69,7 +69,7 @@ class TestDeclaring:
     )
     def test_every_kind_of_tool_has_it(self, source: Any, meta: Any) -> None:
         with Toolkit(plugins=()) as toolkit:
-            [registered] = toolkit.register(source, group=None, **({"name": "n"} if source is len else {}))
+            [registered] = toolkit.register(source, name="n" if source is len else None)
             assert registered.meta == meta
 
     def test_it_is_a_copy_for_each_reader(self) -> None:
