@@ -135,6 +135,14 @@ def test_a_board_without_pages_does_not_declare_them() -> None:
     asyncio.run(main())
 
 
+def test_a_page_that_is_missing_is_told_when_it_is_served(capfd: pytest.CaptureFixture[str]) -> None:
+    with library_board.board() as toolkit:
+        mcp_server(toolkit)
+        assert f"now names the page {CLOCK}, which no resource is; give it by resources=" in capfd.readouterr().err
+        mcp_server(toolkit, resources={CLOCK: PAGE})
+        assert capfd.readouterr().err == ""
+
+
 def test_a_page_needs_the_scopes_of_its_tool() -> None:
     async def main() -> None:
         with Toolkit(plugins=()) as toolkit:

@@ -312,6 +312,7 @@ def takes_two(one: str, two: str) -> str:
 @pytest.mark.parametrize(
     ("sources", "message"),
     [
+        (["x://a"], "resources are a mapping"),
         ({"no uri": "x"}, "'no uri' is no URI for a resource"),
         ({"x://a": 3}, "the resource 'x://a' is a int; give text, bytes, a Path or a function"),
         ({"x://a": ("a", 3)}, r"is \(value, media type\)"),
@@ -322,17 +323,22 @@ def takes_two(one: str, two: str) -> str:
         ({"x://a": takes_two}, "takes one, two; name its parameters as the placeholders"),
     ],
 )
-def test_a_wrong_resource_is_named(sources: dict[str, Any], message: str) -> None:
+def test_a_wrong_resource_is_named(sources: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Resources(sources)
 
 
 def test_a_wrong_prompt_is_named() -> None:
-    def opaque(value: object, thing: Any = ...) -> str:
-        return f"{value}{thing}"
+    def opaque(value: memoryview) -> str:
+        return f"{value}"
 
-    with Toolkit(plugins=()) as toolkit, pytest.raises(RegistrationError, match="already"):
-        mcp_server(toolkit, prompts=[takes_two, takes_two])
+    with Toolkit(plugins=()) as toolkit:
+        with pytest.raises(RegistrationError, match="already"):
+            mcp_server(toolkit, prompts=[takes_two, takes_two])
+        with pytest.raises(ValueError, match="prompts are a list of functions"):
+            mcp_server(toolkit, prompts=takes_two)  # type: ignore[arg-type]
+        with pytest.raises(RegistrationError, match="opaque"):
+            mcp_server(toolkit, prompts=[opaque])
 
 
 def test_a_change_of_an_unknown_resource_is_an_error() -> None:

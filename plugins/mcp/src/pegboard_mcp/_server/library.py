@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from types import SimpleNamespace
 from typing import Any, final
 
@@ -15,7 +16,7 @@ from pegboard_mcp._server.resources import Resources
 from pegboard_mcp._server.selection import offered
 from pegboard_mcp._wire.protocol import APP_PAGE
 
-__all__ = ["Library", "page_of"]
+__all__ = ["Library", "missing_pages", "page_of"]
 
 
 def page_of(tool: Tool) -> str | None:
@@ -23,6 +24,16 @@ def page_of(tool: Tool) -> str | None:
     ui = tool.meta.get("ui")
     uri = ui.get("resourceUri") if isinstance(ui, dict) else tool.meta.get("ui/resourceUri")
     return uri if isinstance(uri, str) and uri.startswith("ui://") else None
+
+
+def missing_pages(tools: Iterable[Tool], resources: Resources) -> dict[str, str]:
+    """The pages that tools of the program name and no resource is, each with the first tool that names it."""
+    missing: dict[str, str] = {}
+    for tool in tools:
+        uri = page_of(tool)
+        if uri is not None and remote_of(tool) is None and resources.find(uri) is None:
+            missing.setdefault(uri, tool.name)
+    return missing
 
 
 @final

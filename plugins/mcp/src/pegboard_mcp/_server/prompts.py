@@ -19,10 +19,13 @@ Run: TypeAlias = Callable[[Functions, str, Mapping[str, Any]], Awaitable[ToolRes
 class Prompts:
     """The prompts by name. Each function returns text, content, messages, or a list of these.
 
-    A message is a mapping with `role` and `content`, or one of the SDK's.
+    A message is a mapping with `role` and `content`, or one of the SDK's. Raises ValueError for what is no list, and
+    `RegistrationError` for a function that cannot be read.
     """
 
     def __init__(self, functions: Iterable[Callable[..., Any]]) -> None:
+        if callable(functions):
+            raise ValueError(f"prompts are a list of functions, such as [review], not {functions!r}")
         self.functions = Functions()
         self._tools = {tool.name: tool for tool in map(self.functions.add, functions)}
 

@@ -82,6 +82,8 @@ class Resources:
     """
 
     def __init__(self, sources: Mapping[str, Source]) -> None:
+        if not isinstance(sources, Mapping):
+            raise ValueError(f"resources are a mapping, such as {{'notes://today': 'text'}}, not {sources!r}")
         self.functions = Functions()
         self._listeners: list[Callable[[str], Any]] = []
         self._known = {uri: self._read(uri, source) for uri, source in sources.items()}

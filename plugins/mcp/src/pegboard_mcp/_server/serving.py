@@ -14,6 +14,7 @@ from pegboard import PegboardError, Toolkit
 from pegboard_mcp._arguments import check_names, function, http_url, scopes, several, text
 from pegboard_mcp._auth.callers import SessionFor
 from pegboard_mcp._auth.guard import VerifyToken, check_address, cross_origin, guards, parse_address, security
+from pegboard_mcp._server.library import missing_pages
 from pegboard_mcp._server.links import ReadLink
 from pegboard_mcp._server.resources import Resources, Source
 from pegboard_mcp._server.selection import Selection, offered
@@ -82,7 +83,8 @@ class ServedOverHttp(Served, total=False):
 def mcp_server(toolkit: Toolkit, **options: Unpack[Served]) -> Any:
     """The SDK's low-level server over a toolkit, for transports and tests of one's own; options as in `Served`.
 
-    Raises `UnknownNameError` for a tool or a group that is not there, and TypeError for an option that is none.
+    Raises `UnknownNameError` for a tool or a group that is not there, ValueError and `RegistrationError` for a resource
+    or a prompt that is none, and TypeError for an option that is none.
     """
     check_names("mcp_server", options, Served.__annotations__)
     return _tool_server(toolkit, options, connections=True).server
@@ -93,7 +95,8 @@ def serve_mcp(toolkit: Toolkit, **options: Unpack[ServedOverHttp]) -> None:
 
     The options are those of `Served` and `ServedOverHttp`. Without a token only this machine's own addresses are
     served. Raises `PegboardError` for an address that is refused or taken, `UnknownNameError` for a tool or a group
-    that is not there, and TypeError for an option that is none.
+    that is not there, ValueError and `RegistrationError` for a resource or a prompt that is none, and TypeError for an
+    option that is none.
     """
     asyncio.run(serve_mcp_async(toolkit, **options))
 
@@ -124,11 +127,14 @@ def _tool_server(toolkit: Toolkit, options: Served, *, connections: bool) -> Too
         options.get("all_tools", False),
     )
     base, session_for = selection.of(toolkit), function("session_for", options.get("session_for"))
-    keys, resources = options.get("state_keys", ()), options.get("resources", {})
+    keys, given = options.get("state_keys", ()), options.get("resources", {})
+    resources = given if isinstance(given, Resources) else Resources(given)
     if not offered(base):
         say(f"pegboard: nothing is served: {selection.why_nothing(toolkit)}")
     elif excluded := selection.excluded(toolkit):
         say(f"pegboard: {excluded}")
+    for uri, name in sorted(missing_pages(offered(base), resources).items()):
+        say(f"pegboard: {name} names the page {uri}, which no resource is; give it by resources=")
     return ToolServer(
         base,
         name=text("name", options.get("name", "pegboard")),
@@ -138,7 +144,7 @@ def _tool_server(toolkit: Toolkit, options: Served, *, connections: bool) -> Too
         headers=several("headers", options.get("headers", ())),
         state_keys=(keys,) if isinstance(keys, str | bytes) else keys,
         read_link=function("read_link", options.get("read_link")),
-        resources=resources if isinstance(resources, Resources) else Resources(resources),
+        resources=resources,
         prompts=options.get("prompts", ()),
         connections=connections,
     )
