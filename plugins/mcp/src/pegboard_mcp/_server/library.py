@@ -105,6 +105,8 @@ class Library:
 
     def _page(self, context: Any, uri: str) -> Given | None:
         """A page of a remote server: that of the first tool that names it."""
+        if not uri.startswith("ui://"):
+            return None
         named = (tool for tool in self._callable(context) if page_of(tool) == uri)
         link = SimpleNamespace(uri=uri, mime_type=APP_PAGE)
         found = (Given(link, tool.name, remote_of(tool)) for tool in named)
