@@ -11,13 +11,13 @@ from attrs import field, frozen
 from attrs.converters import optional
 
 from pegboard._base.effects import AttemptTimeoutError, tried
-from pegboard._base.errors import PegboardError
+from pegboard._base.errors import Fault, PegboardError
 from pegboard._base.names import listed
 from pegboard._base.records import Shown
 from pegboard._base.redaction import Redaction
 from pegboard._model.call import CallerSession, CancelToken, Emitter, ToolCall
 from pegboard._model.policy import ExecutionPolicy, Permission
-from pegboard._model.result import Block, ToolResult
+from pegboard._model.result import Block, Status, ToolResult
 from pegboard._model.shapes import TypePlan
 from pegboard._model.tool import Tool
 
@@ -331,6 +331,10 @@ class Offering(Protocol):
         """The tools offered now."""
 
     @property
+    def app_tools(self) -> list[Tool]:
+        """The tools offered to pages of MCP Apps alone."""
+
+    @property
     def groups(self) -> tuple[Group, ...]:
         """All groups."""
 
@@ -406,6 +410,12 @@ class BoundDialect:
     def calls(self, response: Any) -> list[ToolCall]:
         """The calls in a response, a message, or a list of stream chunks: SDK objects or dicts. In order, ids kept."""
         calls = list(self._ask("calls", response))
+        unlisted = {name for tool in self._board.app_tools for name in (tool.name, tool.qualified_name)}
+        for call in calls:
+            if call.name in unlisted:
+                text = f"there is no tool {call.name!r}"
+                fault, call.status = Fault("not_found", text), Status.NOT_FOUND
+                call.result = ToolResult(call.id, call.name, call.status, f"Error: {text}", error=fault, attempts=0)
         self._meta.update((call.id, call.provider_meta) for call in calls if call.provider_meta)
         self._meta = dict(list(self._meta.items())[-self.REMEMBERED :])
         return calls

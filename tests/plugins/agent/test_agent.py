@@ -67,6 +67,22 @@ class TestAnswering:
         assert [message["content"] for message in second["messages"][3:]] == ["Weather in Beijing: Sunny, 25°C", "42.0"]
         assert faults_of(second["messages"]) == []
 
+    def test_a_tool_for_pages_alone_is_neither_shown_nor_run(self) -> None:
+        ran: list[str] = []
+
+        @tool(meta={"ui": {"resourceUri": "ui://a/page.html", "visibility": ["app"]}})
+        def refresh() -> str:
+            """Refresh the page."""
+            ran.append("refresh")
+            return "new"
+
+        with ScriptedServer([("refresh", {}), ("add", {"a": 1, "b": 2})], "ok") as server:
+            agent_on(server, refresh, Calculator()).call_sync("go")
+        first, second = server.requests
+        assert [each["function"]["name"] for each in first["tools"]] == ["add", "multiply"]
+        assert [m["content"] for m in second["messages"][-2:]] == ["Error: there is no tool 'refresh'", "3.0"]
+        assert ran == []
+
     def test_usage_sums_all_requests(self) -> None:
         with ScriptedServer(BOTH, ANSWER) as server:
             assert agent_on(server).call_sync(QUESTION).usage.total_tokens == 30

@@ -123,6 +123,12 @@ WRONG: list[tuple[Any, str]] = [
     ({"servers": {"a": {"command": "x", "timeout": "1"}}}, "servers.a.timeout must be a number of seconds above 0"),
     ({"servers": {"a": {"command": "x", "connect_timeout": 0}}}, "servers.a.connect_timeout must be a number"),
     ({"servers": {"a": {"url": "http://x", "type": "carrier"}}}, "servers.a.type is 'carrier'"),
+    ({"resources": {"x://a": "text"}}, "resources.x://a must be a table"),
+    ({"resources": {"x://a": {"txt": "b"}}}, "resources.x://a: unknown key 'txt'. Known keys: text, path, function"),
+    ({"resources": {"x://a": {"text": "b", "path": "c"}}}, "resources.x://a needs one of these: text, path, function"),
+    ({"resources": {"x://a": {"media_type": "b/c"}}}, "resources.x://a needs one of these"),
+    ({"resources": {"x://a": {"text": 3}}}, "resources.x://a.text must be a text"),
+    ({"resources": {"x://a": {"text": "b", "meta": 3}}}, "resources.x://a.meta must be a table"),
     ({"config": "/no/such/file.json"}, "/no/such/file.json cannot be read"),
 ]
 

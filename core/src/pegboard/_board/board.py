@@ -56,10 +56,11 @@ class Board(Shown):
         return _no_such_tool(name, self.tools)
 
 
-def _no_such_tool(name: str, known: Iterable[str]) -> str:
-    """The sentence for a name that none of the `known` tools has."""
+def _no_such_tool(name: str, known: Mapping[str, Tool]) -> str:
+    """The sentence for a name that none of the `known` tools has; it names none that no model is shown."""
+    shown = [each for each, tool in known.items() if not (tool.definition.is_loaded and tool.for_apps_only)]
     asked = name if len(name) <= 100 else f"{name[:97]}..."  # a model may ask for anything, at any length
-    return f"there is no tool {asked!r}. {suggestion(asked, known, noun='tools')}"
+    return f"there is no tool {asked!r}. {suggestion(asked, shown, noun='tools')}"
 
 
 class View(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -24,12 +25,12 @@ from attrs import evolve, field, frozen
 from attrs.converters import optional
 
 from pegboard._base.errors import PegboardError, RegistrationError, check_options
-from pegboard._base.jsonable import digest
+from pegboard._base.jsonable import digest, dump_json
 from pegboard._base.markers import MISSING
 from pegboard._base.names import listed
 from pegboard._base.records import Compared
 from pegboard._model.policy import ExecutionPolicy, Permission, checked_timeout
-from pegboard._model.subschemas import packed, unpacked
+from pegboard._model.subschemas import copied, packed, unpacked
 
 if TYPE_CHECKING:
     from datetime import timedelta
@@ -123,6 +124,18 @@ class ToolTerms(TypedDict, total=False):
     defer: bool
     replaces: str | None
     max_output: int | None
+    meta: Mapping[str, Any]
+
+
+def _checked_meta(meta: Any) -> dict[str, Any]:
+    """A copy of it. Raises `RegistrationError` for what is no JSON object."""
+    try:
+        own = copied(meta)
+        if isinstance(own, dict) and json.loads(dump_json(own)) == own:
+            return own
+    except (TypeError, ValueError, RecursionError):  # no JSON, NaN, or without an end
+        pass
+    raise RegistrationError(f"meta= takes a mapping of JSON, such as {{'ui': {{...}}}}; got {type(meta).__name__}")
 
 
 @frozen(eq=False, repr=False)
@@ -151,6 +164,7 @@ class ToolOptions(Compared):
     defer: bool = False
     replaces: str | None = None
     max_output: int | None = None
+    meta: Mapping[str, Any] = field(factory=dict, converter=_checked_meta)
 
     @property
     def hints(self) -> Hints:
@@ -289,9 +303,16 @@ class Tool:
         return cls._reader(function, name, description)
 
     @classmethod
-    def external(cls, name: str, description: str = "", parameters: Mapping[str, Any] | None = None) -> Tool:
+    def external(
+        cls,
+        name: str,
+        description: str = "",
+        parameters: Mapping[str, Any] | None = None,
+        *,
+        meta: Mapping[str, Any] | None = None,
+    ) -> Tool:
         """A tool that runs elsewhere: a call of it is `suspended` until `toolkit.resume(call_id, value)`."""
-        return cls._reader(None, name, description, parameters)
+        return cls._reader(None, name, description, parameters, meta)
 
     @property
     def options(self) -> ToolOptions:
@@ -338,6 +359,18 @@ class Tool:
     def tags(self) -> tuple[str, ...]:
         """Free labels for filters."""
         return self.options.tags
+
+    @property
+    def meta(self) -> dict[str, Any]:
+        """Data for hosts, such as `_meta` of MCP, in a copy for each reader; no model is shown it."""
+        return {**copied(self.options.meta)}
+
+    @property
+    def for_apps_only(self) -> bool:
+        """Whether `meta["ui"]["visibility"]` of MCP Apps leaves out the model: it is listed to none."""
+        ui = self.options.meta.get("ui")
+        visible = ui.get("visibility") if isinstance(ui, dict) else None
+        return isinstance(visible, list) and "model" not in visible
 
     @property
     def permission(self) -> Permission:
@@ -436,7 +469,7 @@ def tool(function: Any = None, /, **options: Any) -> Any:
     Bare (`@tool`) or with options (`@tool(name="search", read_only=True)`), on functions, methods, classmethods,
     staticmethods, async functions and generators. `timeout` is in seconds, or a `timedelta`.
     `requires_approval` is a bool or a predicate over the arguments. `resources` are what its backend has to find for
-    it. `replaces` names another pack's tool as `<pack>__<name>`.
+    it. `replaces` names another pack's tool as `<pack>__<name>`. `meta` is JSON for hosts, which no model is shown.
 
     Raises `RegistrationError` for something that is not callable, ValueError for a timeout that is none.
     """

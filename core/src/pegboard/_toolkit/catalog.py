@@ -30,11 +30,12 @@ class _Listing(NamedTuple):
     """What a session shows: the `tools`, with the search if it `searches`, and of all offered the `deferred` ones.
 
     While there are many of these, only those that were found are listed. `rival` is the tool that has the name of the
-    search, for which everything has to be listed.
+    search, for which everything has to be listed. `apps` are offered too, to pages of MCP Apps alone.
     """
 
     tools: list[Tool]
     deferred: list[Tool]
+    apps: list[Tool]
     searches: bool = False
     rival: Tool | None = None
 
@@ -129,16 +130,18 @@ class Catalog:
 
     def _make_listing(self) -> _Listing:
         registered, overlay = self._view.tools, self._overlay
-        offered = [self.seen(tool) for tool in registered.values() if overlay.offers(tool)]
+        everything = [self.seen(tool) for tool in registered.values() if overlay.offers(tool)]
+        apps = [tool for tool in everything if tool.for_apps_only]
+        offered = [tool for tool in everything if not tool.for_apps_only] if apps else everything
         deferred = [tool for tool in offered if tool.options.defer]
         if len(deferred) <= self._core.options.defer_threshold:
-            return _Listing(offered, deferred)
+            return _Listing(offered, deferred, apps)
         search = registered.get(overlay.search_name)
         if search is not None and not replaces(search, SEARCH_TOOL):
-            return _Listing(offered, deferred, rival=search)
+            return _Listing(offered, deferred, apps, rival=search)
         listed = [tool for tool in offered if not tool.options.defer or overlay.has_found(tool)]
         own = [self.seen(self._core.search_tool)] if search is None else []
-        return _Listing([*listed, *own], deferred, searches=bool(own))
+        return _Listing([*listed, *own], deferred, apps, searches=bool(own))
 
     def _listed(self) -> list[Tool]:
         """The tools to list, in order of reveal: nothing that was listed moves, so that providers' caches keep it."""
@@ -165,7 +168,7 @@ class Catalog:
             found = None if name in listed else self._find(name)
             if name in listed:
                 tools.append(listed[name])
-            elif found is not None and not overlay.withheld(found):
+            elif found is not None and not (found.for_apps_only or overlay.withheld(found)):
                 tools.append(self.seen(found))
         return Reveal(tools, frozenset(overlay.shown[: overlay.first_shown]))
 

@@ -119,6 +119,11 @@ class Session(Catalog):
         return list(self._listed())
 
     @property
+    def app_tools(self) -> list[Tool]:
+        """The tools offered now to pages of MCP Apps alone: listed to no model, and called by the program."""
+        return list(self._listing().apps)
+
+    @property
     def shown(self) -> tuple[str, ...]:
         """The names of the tools in the order in which this session first listed them, removed ones too.
 

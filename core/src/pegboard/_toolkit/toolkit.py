@@ -300,7 +300,9 @@ class Toolkit(Session):
         return f"Toolkit({len(self)} tools, {active} of {len(self.plugins)} plugins active)"
 
 
-def _read_tool(function: Any, name: Any, description: Any, parameters: Mapping[str, object] | None = None) -> Tool:
+def _read_tool(
+    function: Any, name: Any, description: Any, parameters: Mapping[str, Any] | None = None, meta: Any = None
+) -> Tool:
     """`Tool.from_function`, with the types of the installed plugins; without a function `Tool.external`."""
     tables = standard_tables()
     if function is not None:
@@ -309,7 +311,8 @@ def _read_tool(function: Any, name: Any, description: Any, parameters: Mapping[s
     from pegboard._tools.plan import EMPTY_SCHEMA, Written, read_schema
 
     source = Written(description, EMPTY_SCHEMA if parameters is None else parameters)
-    return Tool(check_name(name), ToolDefinition(read_schema, source, name, ToolOptions(), tables))
+    options = ToolOptions(meta=meta or {})
+    return Tool(check_name(name), ToolDefinition(read_schema, source, name, options, tables))
 
 
 Tool._reader = _read_tool

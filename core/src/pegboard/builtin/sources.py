@@ -95,6 +95,8 @@ def _handwritten(source: Any, name: str) -> Tool:
 
     flags = {flag: getattr(source, flag, None) for flag in _FLAGS}
     said: dict[str, Any] = {flag: value for flag, value in flags.items() if isinstance(value, bool)}
+    meta = getattr(source, "meta", None)
+    said["meta"] = meta if isinstance(meta, Mapping) else {}
     options = ToolOptions(tags=tuple(getattr(source, "tags", ())), **said)
     promised, judge = (getattr(source, name, None) for name in ("returns", "judge"))
     returns = promised if isinstance(promised, Mapping) else None

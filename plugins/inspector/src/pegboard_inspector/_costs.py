@@ -32,6 +32,10 @@ class _Offered:
         """Take what the session offers now."""
         self.tools, self.groups, self.revealed = self.session.tools, self.session.groups, self.session.reveal()
 
+    @property
+    def app_tools(self) -> list[Tool]:
+        return self.session.app_tools
+
     def reveal(self) -> tuple[list[Tool], frozenset[str]]:
         return self.revealed
 

@@ -110,6 +110,7 @@ def tool_data(session: Session, name: str) -> dict[str, Any]:
         "hints": {hint: value for hint, value in attrs.asdict(tool.hints).items() if value is not None},
         "approval": "sometimes" if callable(approval) else "always" if approval else "never",
         "deferred": tool.options.defer,
+        "for_apps_only": tool.for_apps_only,
         "examples": [dict(each) for each in tool.options.examples if isinstance(each, Mapping)],
         "hidden": [
             {"name": each.name, "source": each.source, "secret": each.name in presets and presets[each.name].secret}

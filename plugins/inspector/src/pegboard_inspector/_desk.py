@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Final, final
 
 from pegboard import Approval, ApprovalRequest, PegboardError, Status, Toolkit, ToolResult, UnknownNameError
+from pegboard_inspector._apps import Apps, page_of, read_page
 from pegboard_inspector._calls import Made
 from pegboard_inspector._costs import Costs
 from pegboard_inspector._data import board_data, board_marks
@@ -28,6 +29,8 @@ KEPT: Final = 200
 """Number of calls that are kept; the oldest that have ended are dropped."""
 LOOK: Final = 0.5
 """Seconds between two checks whether the toolkit has changed, while the page is open."""
+PAGE_TIMEOUT: Final = 30.0
+"""Seconds in which the page of an app has to come."""
 STILL: Final = 1.0
 """Seconds after which a loop that does not answer counts as blocked by the tool that runs on it."""
 PAUSE: Final = 0.05
@@ -70,6 +73,7 @@ class Desk:
         self.target = target
         self.calls: dict[str, Made] = {}
         self.closed = False
+        self.apps = Apps()
         self._questions: dict[str, Question] = {}
         self._numbers = itertools.count(1)
         self._version = 0
@@ -109,7 +113,30 @@ class Desk:
     def details(self, call_id: str) -> dict[str, Any]:
         """Everything about a call, its result too."""
         made = self.made(call_id)
-        return {**made.state(), "result": made.outcome(), "copies": made.copies(self.target), "edit": made.editable()}
+        more = {"copies": made.copies(self.target), "edit": made.editable(), "page": self._page(made)}
+        return {**made.state(), "result": made.outcome(), **more}
+
+    def _page(self, made: Made) -> str | None:
+        return page_of(self.session[made.call.name]) if made.call.name in self.session else None
+
+    def open_app(self, call_id: str) -> dict[str, Any]:
+        """Read the page of the tool that was called, and open it. Raises `PegboardError` if it cannot be read."""
+        tool = self.session[self.made(call_id).call.name]
+        reading = asyncio.run_coroutine_threadsafe(read_page(tool), self._loop)
+        try:
+            key = self.apps.open(reading.result(PAGE_TIMEOUT), tool)
+        except TimeoutError:
+            reading.cancel()
+            raise PegboardError(f"the page of {tool.name} did not come within {PAGE_TIMEOUT:g} seconds") from None
+        described = {"name": tool.name, "description": tool.description, "inputSchema": tool.parameters}
+        return {"app": key, "url": f"/apps/{key}", "tool": described}
+
+    def call_from_app(self, key: str, name: str, arguments: str) -> Made:
+        """Begin a call for a page: of a tool of its own server that is for pages, with the same approvals as any.
+
+        Raises `UnknownNameError` for any other tool.
+        """
+        return self.call(self.apps.callable_tool(key, name, self.session), arguments)
 
     def cancel(self, call_id: str) -> None:
         """Ask a call to stop; whatever approval it waits for is denied."""

@@ -10,6 +10,8 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from pegboard_inspector._apps import FRAME_HEADERS
+
 __all__ = ["KEY", "Guard"]
 
 KEY: Final = "x-pegboard-key"
@@ -20,7 +22,7 @@ _HEADERS: Final = {
     # `require-trusted-types-for` has the browser see to.
     "content-security-policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; media-src data: blob:; "
-        "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+        "connect-src 'self'; frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
         "require-trusted-types-for 'script'; trusted-types 'none'"
     ),
     "cache-control": "no-store",
@@ -63,9 +65,11 @@ class Guard:
         if scope["type"] != "http":  # there are no websockets here, and nothing happens at start and end
             return
 
+        is_frame = scope["path"].startswith("/apps/")
+
         async def sending(message: Message) -> None:
             if message["type"] == "http.response.start":
-                MutableHeaders(scope=message).update(_HEADERS)
+                MutableHeaders(scope=message).update(_HEADERS | (FRAME_HEADERS if is_frame else {}))
             await send(message)
 
         answer = self._refusal(Request(scope)) or self._app

@@ -12,7 +12,7 @@ from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import FileResponse, Response, StreamingResponse
+from starlette.responses import FileResponse, HTMLResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
@@ -45,12 +45,17 @@ def application(desk: Desk) -> Starlette:
         last = re.fullmatch("[0-9]{1,18}", request.headers.get("last-event-id", ""))
         return StreamingResponse(_events(desk, int(last[0]) if last else 0), media_type="text/event-stream")
 
+    async def app(request: Request) -> Response:
+        html = desk.apps.html(request.path_params["key"])
+        return PlainTextResponse("This page is not open any more.\n", 404) if html is None else HTMLResponse(html)
+
     return Starlette(
         routes=[
             Route("/", lambda request: FileResponse(PAGE / "index.html"), methods=["GET"]),
             *(Route(f"/api/{path}", _getting(get), methods=["GET"]) for path, get in gets.items()),
             *(Route(f"/api/{path}", _posting(post), methods=["POST"]) for path, post in _posts(desk).items()),
             Route("/api/events", events, methods=["GET"]),
+            Route("/apps/{key}", app, methods=["GET"]),
             Mount("/page", StaticFiles(directory=PAGE)),
         ],
     )
@@ -71,6 +76,10 @@ def _posts(desk: Desk) -> dict[str, Callable[[Sent], Any]]:
         return {"added": added, "removed": removed}
 
     return {
+        "apps": lambda sent: desk.open_app(_text(sent, "call")),
+        "apps/call": lambda sent: {
+            "id": desk.call_from_app(_text(sent, "app"), _text(sent, "name"), _text(sent, "arguments")).call.id
+        },
         "calls": call,
         "again": again,
         "cancel": lambda sent: desk.cancel(_text(sent, "call")),

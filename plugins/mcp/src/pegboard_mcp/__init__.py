@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pegboard_mcp._auth.oauth import OAuth
     from pegboard_mcp._client.server import McpServer
     from pegboard_mcp._server.questions import Answers
+    from pegboard_mcp._server.resources import Resources
     from pegboard_mcp._server.serving import mcp_server, serve_mcp, serve_mcp_async
     from pegboard_mcp._settings import Settings, load_mcp_config
 
@@ -25,6 +26,7 @@ __all__ = [
     "Caller",
     "McpServer",
     "OAuth",
+    "Resources",
     "Settings",
     "load_mcp_config",
     "mcp_server",
@@ -40,6 +42,7 @@ _HOMES = {
     "Caller": "_auth.callers",
     "McpServer": "_client.server",
     "OAuth": "_auth.oauth",
+    "Resources": "_server.resources",
     "Settings": "_settings",
     "load_mcp_config": "_settings",
     "mcp_server": "_server.serving",

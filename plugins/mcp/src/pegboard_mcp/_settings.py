@@ -1,4 +1,4 @@
-"""Servers that settings and `mcpServers` files name: how each is reached, and how its tools are registered."""
+"""Settings: servers, also those of `mcpServers` files, how their tools are registered, and what is served besides."""
 
 from __future__ import annotations
 
@@ -23,6 +23,8 @@ _REACHED: Final = frozenset(
 _HOW: Final = frozenset({"connect_timeout", "mode"})
 _TERMS: Final = frozenset({"disable", "disabled", "enable", "group", "prefix", "presets", "rename", "secrets"})
 _KEYS: Final = _REACHED | _HOW | _TERMS
+_HOLDS: Final = ("text", "path", "function")
+"""What a resource may be."""
 _KINDS: Final = {"http": "http", "streamable-http": "http", "streamableHttp": "http", "streamable_http": "http"}
 
 
@@ -112,14 +114,30 @@ def _checked(name: str, options: Any) -> Named:
     return named
 
 
+def _resources(resources: Mapping[str, Any]) -> dict[str, Any]:
+    for uri, entry in resources.items():
+        where = f"resources.{uri}"
+        for key, value in _table(where, entry).items():
+            if key not in (*_HOLDS, "media_type", "meta"):
+                raise SettingsError(f"{where}: unknown key {key!r}. Known keys: {', '.join(_HOLDS)}, media_type, meta.")
+            _table(f"{where}.meta", value) if key == "meta" else _text_of(where, key, value)
+        if len([key for key in _HOLDS if key in entry]) != 1:
+            raise SettingsError(f"{where} needs one of these: {', '.join(_HOLDS)}")
+    return dict(resources)
+
+
 @attrs.frozen
 class Settings:
-    """The section `mcp` of the settings: servers whose tools every toolkit gets. Each option can be set by itself."""
+    """The section `mcp` of the settings: servers whose tools every toolkit gets, and what is served beside tools."""
 
     servers: dict[str, Any] = attrs.field(factory=dict, converter=_named)
     """By name: `command`, `args`, `env`, `cwd` or `url`, `type`, `headers`, and the terms of the registration."""
     config: str | None = None
     """An `mcpServers` file, whose servers are offered too; `servers` may say terms for them."""
+    resources: dict[str, Any] = attrs.field(factory=dict, converter=_resources)
+    """What `pegboard serve` lets clients read, by URI: `text`, `path` or `function`, and `media_type` and `meta`."""
+    prompts: list[str] = attrs.field(factory=list)
+    """Functions that are prompts of `pegboard serve`, as `MODULE:NAME`."""
 
     def __attrs_post_init__(self) -> None:
         self.entries()

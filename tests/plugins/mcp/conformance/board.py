@@ -1,7 +1,9 @@
-"""The board that the suite's server scenarios run against: the tools that it calls by name. Run as a script."""
+"""The board that the suite's server scenarios run against: what it asks for by name. Run as a script."""
 
 import base64
+import json
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from pegboard import (
@@ -23,6 +25,7 @@ PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n").decode()
 WAV = base64.b64encode(b"RIFF\x00\x00\x00\x00WAVE").decode()
 NAME = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
 COLOR = {"type": "object", "properties": {"color": {"type": "string"}}, "required": ["color"]}
+CONTEXT = {"type": "object", "properties": {"context": {"type": "string"}}, "required": ["context"]}
 OK = {"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]}
 DEFAULTS = {
     "type": "object",
@@ -190,6 +193,54 @@ def test_logging_tool(call: ToolCall) -> str:
     return "logged"
 
 
+def template(id: str) -> str:  # noqa: A002 - the name in the URI that the suite asks for
+    """Data of one id."""
+    return json.dumps({"id": id, "templateTest": True, "data": f"Data for ID: {id}"})
+
+
+def test_simple_prompt() -> str:
+    """A prompt without arguments."""
+    return "This is a simple prompt for testing."
+
+
+def test_prompt_with_arguments(arg1: str, arg2: str) -> str:
+    """A prompt with two arguments."""
+    return f"Prompt with arguments: arg1='{arg1}', arg2='{arg2}'"
+
+
+def test_prompt_with_embedded_resource(resourceUri: str) -> list[Any]:
+    """A prompt with a resource inside."""
+    data = base64.b64encode(b"Embedded resource content for testing.").decode()
+    return [FileBlock(data=data, media_type="text/plain", name=resourceUri), "Please process the resource above."]
+
+
+def test_prompt_with_image() -> list[Any]:
+    """A prompt with an image inside."""
+    return [ImageBlock(data=PNG, media_type="image/png"), "Please analyze the image above."]
+
+
+def test_input_required_result_prompt(answers: Answers) -> str:
+    """A prompt that asks the user."""
+    if "user_context" not in answers:
+        raise Suspend("What context should the prompt use?", form=CONTEXT, key="user_context", again=True)
+    return f"The context is {answers['user_context']['context']}"
+
+
+PROMPTS: list[Callable[..., Any]] = [
+    test_simple_prompt,
+    test_prompt_with_arguments,
+    test_prompt_with_embedded_resource,
+    test_prompt_with_image,
+    test_input_required_result_prompt,
+]
+RESOURCES: dict[str, Any] = {
+    "test://static-text": "This is the content of the static text resource.",
+    "test://static-binary": (base64.b64decode(PNG), "image/png"),
+    "test://template/{id}/data": (template, "application/json"),
+    "test://watched-resource": "Watched.",
+}
+
+
 def main() -> None:
     with Toolkit(plugins=()) as toolkit:
         added = 0
@@ -202,10 +253,10 @@ def main() -> None:
             toolkit.register(lambda: "new", name=f"new_{added}", description="New.")
             return "changed"
 
-        tools = [each for name, each in sorted(globals().items()) if name.startswith("test_")]
+        tools = [each for name, each in sorted(globals().items()) if name.startswith("test_") and each not in PROMPTS]
         toolkit.register(*tools, test_trigger_tool_change)
         toolkit.register(ByHand("json_schema_2020_12_tool", EVERYTHING), ByHand("test_x_mcp_header", MIRRORED))
-        serve_mcp(toolkit, http=sys.argv[1], all_tools=True)
+        serve_mcp(toolkit, http=sys.argv[1], all_tools=True, resources=RESOURCES, prompts=PROMPTS)
 
 
 if __name__ == "__main__":

@@ -39,6 +39,11 @@ def main(node: str, script: str, era: str, *target: str) -> None:
     def called(case: tuple[str, dict[str, Any]]) -> tuple[str, dict[str, Any]]:
         name, arguments = case
         how = ["tools/call", "--tool-name", name, "--tool-args-json", json.dumps(arguments)]
+        if arguments.get("$method") == "resources/read":
+            how = ["resources/read", "--uri", arguments["uri"]]
+        elif arguments.get("$method") == "prompts/get":
+            given = [f"{key}={value}" for key, value in arguments["arguments"].items()]
+            how = ["prompts/get", "--prompt-name", arguments["name"], "--prompt-args", *given]
         return name, asked(command, home, *how, *reached)
 
     with tempfile.TemporaryDirectory() as home, ThreadPoolExecutor(3) as pool:

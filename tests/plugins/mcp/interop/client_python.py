@@ -13,7 +13,26 @@ from importlib import import_module
 from typing import Any, TypeAlias
 
 Call: TypeAlias = Callable[[str, dict[str, Any]], Awaitable[Any]]
-Opened: TypeAlias = AsyncIterator[tuple[list[Any], Call]]
+Opened: TypeAlias = AsyncIterator[tuple[list[Any], Call, Call]]
+METHOD = "$method"
+"""In the arguments of a case that calls no tool: the request that it sends."""
+
+
+def requests(read: Callable[[Any], Awaitable[Any]], prompt: Callable[[str, dict[str, str]], Awaitable[Any]]) -> Call:
+    """Sends the requests about resources and prompts."""
+
+    async def request(method: str, parameters: dict[str, Any]) -> Any:
+        if method == "resources/read":
+            return await read(parameters["uri"])
+        return await prompt(parameters["name"], parameters["arguments"])
+
+    return request
+
+
+def by_session(session: Any) -> Call:
+    """Those of a session of release 1 of the SDK, whose URIs are objects."""
+    url = import_module("pydantic").AnyUrl
+    return requests(lambda uri: session.read_resource(url(uri)), session.get_prompt)
 
 
 def filled(schema: dict[str, Any]) -> dict[str, str]:
@@ -35,7 +54,7 @@ async def sdk1(mode: str, *target: str) -> Opened:
         opened = mcp.stdio_client(mcp.StdioServerParameters(command=target[0], args=list(target[1:])))
     async with opened as streams, mcp.ClientSession(*streams[:2], elicitation_callback=answer) as client:
         await client.initialize()
-        yield (await client.list_tools()).tools, client.call_tool
+        yield (await client.list_tools()).tools, client.call_tool, by_session(client)
 
 
 @asynccontextmanager
@@ -52,7 +71,7 @@ async def sdk2(mode: str, *target: str) -> Opened:
     else:
         opened = mcp.stdio_client(mcp.StdioServerParameters(command=target[0], args=list(target[1:])))
     async with mcp.Client(opened, mode=mode, elicitation_callback=answer) as client:
-        yield (await client.list_tools()).tools, client.call_tool
+        yield (await client.list_tools()).tools, client.call_tool, requests(client.read_resource, client.get_prompt)
 
 
 def fastmcp_client(mode: str, *target: str) -> Any:
@@ -76,7 +95,7 @@ async def fastmcp(mode: str, *target: str) -> Opened:
         async def call(name: str, arguments: dict[str, Any]) -> Any:
             return await client.call_tool(name, arguments, raise_on_error=False)
 
-        yield await client.list_tools(), call
+        yield await client.list_tools(), call, requests(client.read_resource_mcp, client.get_prompt_mcp)
 
 
 # Of a framework counts what its client reads, and that nothing is raised when it makes something of it for the model.
@@ -110,8 +129,16 @@ async def pydantic_ai(mode: str, *target: str) -> Opened:
                 raise
         return heard.last
 
+    async def read(uri: str) -> Any:
+        await toolset.read_resource(uri)
+        return await client.read_resource_mcp(uri)
+
+    async def prompt(name: str, arguments: dict[str, str]) -> Any:
+        await toolset.get_prompt(name, arguments)
+        return await client.get_prompt_mcp(name, arguments)
+
     async with toolset:
-        yield await toolset.list_tools(), call
+        yield await toolset.list_tools(), call, requests(read, prompt)
 
 
 @asynccontextmanager
@@ -131,7 +158,7 @@ async def openai_agents(mode: str, *target: str) -> Opened:
             await servers.MCPUtil.invoke_mcp_tool(server, tools[name], context, json.dumps(arguments))
             return heard.last
 
-        yield list(tools.values()), call
+        yield list(tools.values()), call, requests(server.read_resource, server.get_prompt)
 
 
 @asynccontextmanager
@@ -159,7 +186,18 @@ async def langchain(mode: str, *target: str) -> Opened:
             await tools[name].ainvoke({"type": "tool_call", "id": "1", "name": name, "args": arguments})
             return heard[-1]
 
-        yield (await session.list_tools()).tools, call
+        own = by_session(session)
+
+        async def read(uri: str) -> Any:
+            await import_module("langchain_mcp_adapters.resources").get_mcp_resource(session, uri)
+            return await own("resources/read", {"uri": uri})
+
+        async def prompt(name: str, arguments: dict[str, str]) -> Any:
+            load_prompt = import_module("langchain_mcp_adapters.prompts").load_mcp_prompt
+            await load_prompt(session, name, arguments=arguments)
+            return await own("prompts/get", {"name": name, "arguments": arguments})
+
+        yield (await session.list_tools()).tools, call, requests(read, prompt)
 
 
 def plain(value: Any) -> Any:
@@ -172,10 +210,11 @@ def plain(value: Any) -> Any:
 
 async def main(client: str, mode: str, *target: str) -> None:
     cases, found = json.load(sys.stdin), {}
-    async with globals()[client](mode, *target) as (tools, call):
+    async with globals()[client](mode, *target) as (tools, call, request):
         for name, arguments in cases.items():
+            method = arguments.pop(METHOD, None)
             try:
-                found[name] = plain(await call(name, arguments))
+                found[name] = plain(await (request(method, arguments) if method else call(name, arguments)))
             except Exception as error:  # noqa: BLE001 - what a client raises is what is asked for
                 found[name] = {"raised": f"{type(error).__name__}: {error}"}
         listed = list(map(plain, tools))

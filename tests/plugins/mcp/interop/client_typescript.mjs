@@ -32,7 +32,10 @@ const { tools } = await client.listTools();
 const results = {};
 for (const [name, args] of Object.entries(cases)) {
   try {
-    results[name] = await client.callTool({ name, arguments: args });
+    const { $method: method, ...parameters } = args;
+    if (method === "resources/read") results[name] = await client.readResource(parameters);
+    else if (method === "prompts/get") results[name] = await client.getPrompt(parameters);
+    else results[name] = await client.callTool({ name, arguments: args });
   } catch (error) {
     results[name] = { raised: `${error.name}: ${error.message}` };
   }

@@ -25,6 +25,23 @@ WAV = base64.b64encode(b"RIFF\x00\x00\x00\x00WAVE").decode()
 NAME = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
 
 
+METHOD = "$method"
+"""In the arguments of a case that calls no tool: the request that it sends."""
+PAGE = "ui://clock/page.html"
+
+
+def byte(value: int) -> bytes:
+    return bytes([value])
+
+
+def review(code: str, lines: int = 1) -> list[Any]:
+    """Review code."""
+    return [f"Review {lines} lines of {code}", {"role": "assistant", "content": "Gladly"}]
+
+
+RESOURCES: dict[str, Any] = {PAGE: "<p>clock</p>", "notes://board": "a note", "numbers://{value}/byte": byte}
+
+
 @dataclass
 class Point:
     """A place on a map."""
@@ -214,6 +231,12 @@ def asks() -> dict[str, Any]:
     raise Suspend("Who are you?", form=NAME)
 
 
+@tool(meta={"ui": {"resourceUri": PAGE}})
+def app() -> str:
+    """Has a page that a host shows."""
+    return "shown"
+
+
 @tool
 def large() -> str:
     """More than a megabyte."""
@@ -235,6 +258,14 @@ def failed(*texts: str) -> dict[str, Any]:
 
 def block(**content: Any) -> dict[str, Any]:
     return {"error": False, "content": [content], "data": None}
+
+
+def read(uri: str) -> dict[str, Any]:
+    return {METHOD: "resources/read", "uri": uri}
+
+
+def resource(uri: str, media_type: str, **holds: str) -> dict[str, Any]:
+    return block(type="resource", resource={"uri": uri, "mimeType": media_type, **holds})
 
 
 BROKEN = "Error: the result of {} does not fit its own output schema: {}"
@@ -279,6 +310,24 @@ EXPECTED: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "progress": ({}, said("done", "done")),
     "approved": ({"amount": 5}, said("paid 5", "paid 5")),
     "asks": ({}, said('{"name": "Ada"}', {"name": "Ada"})),
+    "app": ({}, {**said("shown", "shown"), "meta": {"ui": {"resourceUri": PAGE}}}),
+    "page of an app": (read(PAGE), resource(PAGE, "text/html;profile=mcp-app", text="<p>clock</p>")),
+    "resource": (read("notes://board"), resource("notes://board", "text/plain", text="a note")),
+    "resource of a template": (
+        read("numbers://7/byte"),
+        resource("numbers://7/byte", "application/octet-stream", blob="Bw=="),
+    ),
+    "prompt": (
+        {METHOD: "prompts/get", "name": "review", "arguments": {"code": "x", "lines": "2"}},
+        {
+            "error": False,
+            "content": [
+                {"type": "text", "text": "Review 2 lines of x", "role": "user"},
+                {"type": "text", "text": "Gladly", "role": "assistant"},
+            ],
+            "data": None,
+        },
+    ),
     "large": ({}, said("x" * 1_200_000, "x" * 1_200_000)),
 }
 
@@ -287,8 +336,9 @@ def main() -> None:
     import pegboard_dataclasses
 
     with Toolkit(plugins=[pegboard_dataclasses]) as toolkit:
-        toolkit.register(*(globals()[name] for name in EXPECTED))
-        serve_mcp(toolkit, http=None if sys.argv[1] == "stdio" else sys.argv[1], all_tools=True)
+        toolkit.register(*(globals()[name] for name, (arguments, _) in EXPECTED.items() if METHOD not in arguments))
+        http = None if sys.argv[1] == "stdio" else sys.argv[1]
+        serve_mcp(toolkit, http=http, all_tools=True, resources=RESOURCES, prompts=[review])
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tests.plugins.mcp import peers
-from tests.plugins.mcp.interop.fixture import EXPECTED
+from tests.plugins.mcp.interop.fixture import EXPECTED, METHOD
 from tests.plugins.mcp.over_http import started
 from tests.workspace.project import ROOT
 
@@ -77,11 +77,12 @@ REASONS = {
 PAGE = ROOT / "docs" / "packs" / "mcp-clients.md"
 INTRODUCTION = """# MCP clients
 
-One board with {tools} tools, a tool for every kind of answer, in front of other people's clients: in both eras of the
-protocol, over stdio and over HTTP. "same" means that over both the client reads the content, the data and `isError`
-as the board meant them, and raises nothing. Whatever is said instead lies with the client. Of the frameworks for agents
-counts what they read, and that they raise nothing when they make something of it for a model. The inspector is its
-command line, which starts the board for every call anew: over stdio it is asked for {few} of the tools.
+One board with {tools} tools, a tool for every kind of answer, and with a page, resources and a prompt, in front of
+other people's clients: in both eras of the protocol, over stdio and over HTTP. "same" means that over both the client
+reads the content, the data and `isError` as the board meant them, and raises nothing. Whatever is said instead lies
+with the client. Of the frameworks for agents counts what they read, and that they raise nothing when they make
+something of it for a model. The inspector is its command line, which starts the board for every call anew: over stdio
+it is asked for {few} of the tools.
 
 This page is written by `python -m tests.plugins.mcp.interop.matrix --write`; the slow part of the tests runs every
 cell. The tools are in `tests/plugins/mcp/interop/fixture.py`.
@@ -128,6 +129,8 @@ def difference(expected: Any, result: dict[str, Any], tool: dict[str, Any]) -> s
     data = result.get("structuredContent")
     if schema.get(WRAPPED) and isinstance(data, dict):
         data = data.get("result", "no result")
+    if "meta" in expected and tool.get("_meta") != expected["meta"]:
+        return f"_meta of the tool is {tool.get('_meta')}"
     if bool(result.get("isError")) != expected["error"]:
         return f"isError is {result.get('isError')}"
     if data != expected["data"]:
@@ -143,14 +146,19 @@ def difference(expected: Any, result: dict[str, Any], tool: dict[str, Any]) -> s
 
 
 def _bare(result: dict[str, Any]) -> list[dict[str, Any]]:
-    """The content without members that are null, which some clients show, and without what is for other boards."""
+    """The content, without members that are null, which some clients show, and without what is for other boards.
+
+    What a resource holds, and what a prompt says, is brought into the form of content.
+    """
 
     def bare(value: Any) -> Any:
         if isinstance(value, dict):
             return {name: bare(member) for name, member in value.items() if member is not None and name != "_meta"}
         return value
 
-    return [bare(block) for block in result.get("content", ())]
+    contents = [{"type": "resource", "resource": each} for each in result.get("contents", ())]
+    messages = [{**each["content"], "role": each["role"]} for each in result.get("messages", ())]
+    return [bare(block) for block in (*result.get("content", ()), *contents, *messages)]
 
 
 @contextmanager
@@ -187,11 +195,16 @@ def unexpected(column: Column, transport: str, *target: str) -> dict[str, str]:
 def page() -> str:
     """The page of the documentation."""
     heads = [f"{column.title}, {column.era}" for column in COLUMNS]
-    lines = [f"| tool | {' | '.join(heads)} |", f"|---|{'---|' * len(heads)}"]
+    lines = [f"| tool or request | {' | '.join(heads)} |", f"|---|{'---|' * len(heads)}"]
     for name in EXPECTED:
         cells = [_cell(column, name) for column in COLUMNS]
-        lines.append(f"| `{name}` | {' | '.join(cells)} |")
-    return INTRODUCTION.format(tools=len(EXPECTED), few=len(FEW)) + "\n".join(lines) + "\n"
+        label = name if METHOD in EXPECTED[name][0] else f"`{name}`"
+        lines.append(f"| {label} | {' | '.join(cells)} |")
+    return (
+        INTRODUCTION.format(tools=sum(METHOD not in each[0] for each in EXPECTED.values()), few=len(FEW))
+        + "\n".join(lines)
+        + "\n"
+    )
 
 
 def _cell(column: Column, name: str) -> str:

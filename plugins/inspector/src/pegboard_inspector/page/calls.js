@@ -1,5 +1,6 @@
 // Calls: a card for each, which follows the call as long as it is seen, and the approvals that wait for an answer.
 
+import { app } from "./apps.js";
 import { block, result } from "./blocks.js";
 import { get, on, post, state } from "./api.js";
 import { button, code, copyable, disclosure, fill, fresh, h } from "./dom.js";
@@ -98,7 +99,7 @@ export function card(id, { edit, ended, signal, link = false }) {
     if (take) take.hidden = false;
     const streamed = full.count > 0 && full.chunks.every((each) => each.type === "text") && full.chunks.map((each) => each.text).join("") === full.result.text;
     chunks.hidden = full.count === 0 || streamed;
-    fill(outcome, result(full.result), full.status === "suspended" ? answer() : null,
+    fill(outcome, result(full.result), full.page ? app(full, signal) : null, full.status === "suspended" ? answer() : null,
       disclosure("Use it elsewhere", () => h("div", {}, copyable(full.copies.python, "Python"), copyable(full.copies.command, "Command line"))));
     ended?.(full.result);
   }

@@ -72,6 +72,7 @@ function head(facts) {
   const effects = Object.entries(facts.hints).map(([hint, said]) => (said ? EFFECTS[hint] : `not ${EFFECTS[hint]}`));
   if (facts.approval !== "never") effects.push(facts.approval === "always" ? "asks for approval" : "may ask for approval");
   if (facts.deferred) effects.push("deferred");
+  if (facts.for_apps_only) effects.push("for pages alone");
   const hidden = facts.hidden.map((each) => `${each.name} (${each.secret ? "***" : each.source})`).join(", ");
   return h("header", { class: "about" }, h("h1", {}, facts.name),
     h("p", { class: "marks" }, [`from ${facts.origin}`, ...facts.groups.map((group) => `group ${group}`), ...facts.tags.map((tag) => `#${tag}`), ...effects].map((mark) => h("span", { class: "mark" }, mark))),

@@ -21,7 +21,7 @@ from pegboard_mcp._client.secrets import quiet_loggers
 from pegboard_mcp._client.transports import InProcess, Transport, overheard
 from pegboard_mcp._wire.bridge import Bridge
 from pegboard_mcp._wire.processes import end_groups, new_loop
-from pegboard_mcp._wire.protocol import is_newer, own_version
+from pegboard_mcp._wire.protocol import APPS, APPS_SHOWN, is_newer, own_version
 from pegboard_mcp._wire.reasons import ConsentError, UnreachableError, innermost, reason
 from pegboard_mcp._wire.unrequested import Tail
 
@@ -248,7 +248,8 @@ class Connection:
         """The sender of requests: on this loop the SDK's session, on any other loop a session that sends directly."""
         from mcp import ClientSession
 
-        ours, own = ClientSession(dispatcher=direct, **self._introduced()), session.send_request
+        ours = ClientSession(dispatcher=direct, extensions={APPS: APPS_SHOWN}, **self._introduced())
+        own = session.send_request
         ours.adopt(session.discover_result or session.initialize_result)
         thread = threading.get_ident()
 
@@ -270,6 +271,7 @@ class Connection:
     def _client(self, changed: asyncio.Event) -> Any:
         """The SDK's client, not yet entered. Raises `UnreachableError` for settings that cannot be used."""
         from mcp import Client
+        from mcp.client import advertise
 
         from pegboard_mcp._wire.direct import Direct
 
@@ -287,6 +289,7 @@ class Connection:
                 mode=self._terms.mode,
                 message_handler=hear,
                 cache=None,
+                extensions=[advertise(APPS, APPS_SHOWN)],
                 **self._introduced(),
             )
         except ValueError as error:

@@ -25,7 +25,7 @@ from pegboard import (
 from pegboard import ToolResult as Result
 from pegboard_mcp._wire.protocol import BLOCK
 
-__all__ = ["block_of_resource", "failure", "redacted", "result_of"]
+__all__ = ["as_json", "block_of_resource", "failure", "redacted", "result_of"]
 
 MOST_PROBLEMS: Final = 20
 """Problems of one answer that are reported."""
@@ -52,7 +52,7 @@ def result_of(answer: Any, name: str, returns: ForeignSchema | None, wrapped: bo
     if wrapped and isinstance(data, dict) and set(data) == {"result"}:
         data = data["result"]
     if answer.structured_content is not None:
-        data, text = _as_json(data)
+        data, text = as_json(data)
         content = content or (TextBlock(text),)
     notes = (Note(f"the answer was taken as it is: {unchecked}", kind="unchecked"),) if unchecked else ()
     return Result("", name, Status.SUCCESS, content, data, notes=notes, metadata=metadata)
@@ -74,7 +74,7 @@ def redacted(result: Result, redact: Redaction) -> Result:
 _JSON: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 
 
-def _as_json(data: Any) -> tuple[Any, str]:
+def as_json(data: Any) -> tuple[Any, str]:
     """Data and its text. What Python reads as a number and JSON does not know, such as NaN, becomes null."""
     try:
         return data, _JSON(data)

@@ -21,7 +21,7 @@ from pegboard import (
     ToolResult,
 )
 from pegboard_mcp._client.asking import Asking
-from pegboard_mcp._client.incoming import failure, redacted, result_of
+from pegboard_mcp._client.incoming import as_json, failure, redacted, result_of
 from pegboard_mcp._wire.protocol import WRAPPED
 from pegboard_mcp._wire.reasons import NO_ACCESS, UnreachableError, reason
 from pegboard_schemas import judged
@@ -71,7 +71,9 @@ class RemoteTool:
     _check: ForeignSchema | None = field(repr=False)
     judge: Judge = field(repr=False)
     extra: dict[str, Any] = field(factory=dict, repr=False)
-    """Further data of the server: `title`, `icons`, `_meta` and the title among its annotations."""
+    """Further data of the server: `title`, `icons` and the title among its annotations."""
+    meta: dict[str, Any] = field(factory=dict, repr=False)
+    """`_meta` of the server's description."""
     tags: tuple[str, ...] = ("mcp", UNTRUSTED)
 
     async def call(self, call: ToolCall) -> ToolResult:
@@ -152,6 +154,7 @@ def remote_tool(described: Any, link: Link) -> tuple[RemoteTool | None, str]:
         check,
         parameters.judge,
         _besides(described),
+        as_json(dict(described.meta or {}))[0],
     )
     return made, "; ".join(problems)
 
@@ -172,10 +175,10 @@ def _answers(described: Any, problems: list[str]) -> tuple[dict[str, Any] | None
 
 
 def _besides(described: Any) -> dict[str, Any]:
-    if not (described.title or described.icons or described.meta or getattr(described.annotations, "title", None)):
+    if not (described.title or described.icons or getattr(described.annotations, "title", None)):
         return {}  # nearly always
     dumped = described.model_dump(mode="json", by_alias=True, exclude_none=True)
-    extra = {key: dumped[key] for key in ("title", "icons", "_meta") if key in dumped}
+    extra = {key: dumped[key] for key in ("title", "icons") if key in dumped}
     title = dumped.get("annotations", {}).get("title")
     return extra if title is None else {**extra, "annotations": {"title": title}}
 

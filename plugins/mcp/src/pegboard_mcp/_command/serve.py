@@ -29,7 +29,7 @@ def run(arguments: list[str]) -> int:
         if options.target and options.config:
             raise PegboardError("--config is for the installed board; a program's toolkit has its own settings")
         return _install(options, arguments) if options.install else _serve(options)
-    except (PegboardError, OSError) as error:
+    except (PegboardError, OSError, ValueError) as error:
         say(f"pegboard serve: {error}")
         return 1
 
@@ -127,6 +127,7 @@ def _elsewhere(options: Namespace, arguments: list[str]) -> list[str]:
 def _serve(options: Namespace) -> int:
     from pegboard import Toolkit
     from pegboard.inspection import program_toolkit
+    from pegboard_mcp._command.settled import settled
     from pegboard_mcp._server.serving import serve_mcp
     from pegboard_mcp._settings import load_mcp_config
 
@@ -137,6 +138,8 @@ def _serve(options: Namespace) -> int:
             for name, server in load_mcp_config(path).items():
                 toolkit.register(server, prefix=f"{name}__")
     with toolkit:
+        with stray_output_to_stderr():
+            beside = settled(toolkit)
         for problem in toolkit.problems:
             say(f"pegboard serve: {problem}")
         serve_mcp(
@@ -149,6 +152,7 @@ def _serve(options: Namespace) -> int:
             name=options.name,
             stateless=options.stateless,
             state_keys=keys,
+            **beside,
         )
     return 0
 

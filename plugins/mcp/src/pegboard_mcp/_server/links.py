@@ -1,4 +1,4 @@
-"""Links: what tools gave out as resource links, which their client may read. Nothing else is readable here."""
+"""Links: what tools gave out as resource links, which their client may read."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from pegboard import Session
 from pegboard_mcp._auth.callers import LIFETIME, Caller
 from pegboard_mcp._auth.guard import answered
 from pegboard_mcp._client.remote_tool import RemoteTool
+from pegboard_mcp._server.resources import resource_contents
 from pegboard_mcp._wire.protocol import is_newer
 from pegboard_mcp._wire.reasons import reason
 
@@ -86,17 +87,7 @@ class Links:
             raise MCPError(code=INTERNAL_ERROR, message=f"{uri} cannot be read: {why}") from error
         if content is None:
             return None
-        return ReadResourceResult(contents=[_contents(uri, given.link.mime_type, content)])
-
-
-def _contents(uri: str, media_type: str | None, content: str | bytes) -> Any:
-    import base64
-
-    from mcp_types import BlobResourceContents, TextResourceContents
-
-    if isinstance(content, str):
-        return TextResourceContents(uri=uri, mime_type=media_type, text=content)
-    return BlobResourceContents(uri=uri, mime_type=media_type, blob=base64.b64encode(content).decode("ascii"))
+        return ReadResourceResult(contents=[resource_contents(uri, given.link.mime_type, content)])
 
 
 def not_found(uri: str, version: str) -> Exception:
@@ -105,5 +96,5 @@ def not_found(uri: str, version: str) -> Exception:
     from mcp_types import INVALID_PARAMS
 
     code = INVALID_PARAMS if is_newer(version) else -32002
-    message = f"no resource {uri!r}: what can be read are links that a tool has given out in this session"
+    message = f"no resource {uri!r}: there are those listed, pages that tools name, and links that tools have given out"
     return MCPError(code=code, message=message, data={"uri": uri})

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import quote
 
@@ -22,7 +23,7 @@ from pegboard_mcp._client.remote_tool import remote_of
 from pegboard_mcp._server.promise import Promise
 from pegboard_mcp._wire.protocol import BLOCK, SCOPES
 
-__all__ = ["answer_of", "described", "error_of"]
+__all__ = ["answer_of", "content_of", "described", "error_of"]
 
 
 def described(tool: Tool, promise: Promise, version: str, scopes: Sequence[str] = ()) -> Any:
@@ -35,7 +36,7 @@ def described(tool: Tool, promise: Promise, version: str, scopes: Sequence[str] 
     remote = remote_of(tool)
     extra = {} if remote is None else dict(remote.extra)
     # What a far server says of scopes is about its own callers: here that is this board.
-    meta = {key: value for key, value in extra.pop("_meta", {}).items() if key != SCOPES}
+    meta = {key: value for key, value in tool.meta.items() if key != SCOPES}
     if scopes:
         meta[SCOPES] = list(scopes)
     if meta:
@@ -59,8 +60,8 @@ def answer_of(result: ToolResult, promise: Promise, version: str) -> Any:
 
     remote = result.metadata.get("mcp", {})
     extras: Sequence[dict[str, Any]] = remote.get("content") or ({},) * len(result.content)
-    content = [_content(block, extra) for block, extra in zip(result.content, extras, strict=True)]
-    content += [_content(block, {}) for block in result.attachments]
+    content = [content_of(block, extra) for block, extra in zip(result.content, extras, strict=True)]
+    content += [content_of(block, {}) for block in result.attachments]
     meta = remote.get("_meta")
     # A suspended call has no value: what its client gets is the reason, and that it came to nothing.
     succeeded = result.status is Status.SUCCESS
@@ -95,7 +96,7 @@ def _annotations(tool: Tool, more: dict[str, Any]) -> Any:
     return ToolAnnotations.model_validate(extra) if extra else None
 
 
-def _content(block: Block, extra: dict[str, Any]) -> Any:
+def content_of(block: Block, extra: Mapping[str, Any] = MappingProxyType({})) -> Any:
     """A block as content; `extra` is what a remote server adds to it, which goes on as it came."""
     from mcp_types import AudioContent, ImageContent, TextContent
 
@@ -119,7 +120,7 @@ def _content(block: Block, extra: dict[str, Any]) -> Any:
     return TextContent(text=block.text, **more)
 
 
-def _link(block: LinkBlock, extra: dict[str, Any], more: dict[str, Any]) -> Any:
+def _link(block: LinkBlock, extra: Mapping[str, Any], more: dict[str, Any]) -> Any:
     from mcp_types import ResourceLink
 
     more |= {key: extra[key] for key in ("icons", "size") if key in extra}
@@ -133,7 +134,7 @@ def _link(block: LinkBlock, extra: dict[str, Any], more: dict[str, Any]) -> Any:
     )
 
 
-def _media(block: Any, extra: dict[str, Any], more: dict[str, Any]) -> Any:
+def _media(block: Any, extra: Mapping[str, Any], more: dict[str, Any]) -> Any:
     """Other files: embedded, text as text, or as a link. What they are here another board reads in `_meta`."""
     name, data = getattr(block, "name", None), block.data
     known = {"kind": block.kind, "name": name, "media_type": block.media_type}

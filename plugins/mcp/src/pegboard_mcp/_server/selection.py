@@ -8,13 +8,18 @@ from typing import Final, final
 from pegboard import PegboardError, Session, Tool, Toolkit
 from pegboard_mcp._client.remote_tool import UNTRUSTED
 
-__all__ = ["Selection"]
+__all__ = ["Selection", "offered"]
 
 NAMED: Final = 20
 """Number of tools that a message names."""
 _REMEDY: Final = (
     "name some (--tools, --groups; in a program tools=, groups=) or serve all of them (--all; all_tools=True)"
 )
+
+
+def offered(session: Session) -> list[Tool]:
+    """The tools that a client is told of: those for models, and those for pages of apps, which its host tells apart."""
+    return [*session.tools, *session.app_tools]
 
 
 @final
@@ -41,22 +46,23 @@ class Selection:
 
     def excluded(self, toolkit: Toolkit) -> str:
         """A message that names the tools which are not served because none was chosen; empty if all are served."""
-        names = [tool.name for tool in toolkit.tools if not _only_reads(tool)] if self._is_default else []
+        everything = offered(toolkit)
+        names = [tool.name for tool in everything if not _only_reads(tool)] if self._is_default else []
         if not names:
             return ""
         more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
         return (
-            f"{len(names)} of {len(toolkit.tools)} tools left out, because they do not say read_only=True: "
+            f"{len(names)} of {len(everything)} tools left out, because they do not say read_only=True: "
             f"{', '.join(names[:NAMED])}{more}; {_REMEDY}"
         )
 
     def why_nothing(self, toolkit: Toolkit) -> str:
         """Why there is no tool to serve, and what to do."""
-        if not toolkit.tools:
+        if not offered(toolkit):
             return "the board offers no tools"
         if not self._is_default:
             return "no tool of these names and groups is offered now"
-        return f"none of the {len(toolkit.tools)} tools says read_only=True; {_REMEDY}"
+        return f"none of the {len(offered(toolkit))} tools says read_only=True; {_REMEDY}"
 
 
 def _chosen(names: tuple[str, ...], groups: tuple[str, ...]) -> Callable[[Tool], bool]:

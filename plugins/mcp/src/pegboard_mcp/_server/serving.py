@@ -14,8 +14,10 @@ from pegboard import PegboardError, Toolkit
 from pegboard_mcp._arguments import check_names, function, http_url, scopes, several, text
 from pegboard_mcp._auth.callers import SessionFor
 from pegboard_mcp._auth.guard import VerifyToken, check_address, cross_origin, guards, parse_address, security
+from pegboard_mcp._server.library import missing_pages
 from pegboard_mcp._server.links import ReadLink
-from pegboard_mcp._server.selection import Selection
+from pegboard_mcp._server.resources import Resources, Source
+from pegboard_mcp._server.selection import Selection, offered
 from pegboard_mcp._server.tool_server import ToolServer
 from pegboard_mcp._wire.reasons import innermost
 from pegboard_mcp._wire.terminal import endable_stdin, say
@@ -39,7 +41,8 @@ class Served(TypedDict, total=False):
     the refusal says which. `headers` are the request's that tools may read in their `Caller`. `state_keys` are the same
     in all workers behind a balancer, 32 characters at least: the first seals what a client brings back with an answer.
     `read_link(uri, caller)` says what a link leads to that a tool of the program gave out: text, bytes, or None. It may
-    be async.
+    be async. `resources` are what clients may read, by URI: text, bytes, a `Path`, a function, or `(value, media
+    type)`; `Resources` says more. `prompts` are functions that return text, content or messages.
     """
 
     tools: Iterable[str] | None
@@ -52,6 +55,8 @@ class Served(TypedDict, total=False):
     headers: Iterable[str]
     state_keys: Iterable[str | bytes]
     read_link: ReadLink | None
+    resources: Mapping[str, Source] | Resources
+    prompts: Iterable[Callable[..., Any]]
 
 
 class ServedOverHttp(Served, total=False):
@@ -78,7 +83,8 @@ class ServedOverHttp(Served, total=False):
 def mcp_server(toolkit: Toolkit, **options: Unpack[Served]) -> Any:
     """The SDK's low-level server over a toolkit, for transports and tests of one's own; options as in `Served`.
 
-    Raises `UnknownNameError` for a tool or a group that is not there, and TypeError for an option that is none.
+    Raises `UnknownNameError` for a tool or a group that is not there, ValueError and `RegistrationError` for a resource
+    or a prompt that is none, and TypeError for an option that is none.
     """
     check_names("mcp_server", options, Served.__annotations__)
     return _tool_server(toolkit, options, connections=True).server
@@ -89,7 +95,8 @@ def serve_mcp(toolkit: Toolkit, **options: Unpack[ServedOverHttp]) -> None:
 
     The options are those of `Served` and `ServedOverHttp`. Without a token only this machine's own addresses are
     served. Raises `PegboardError` for an address that is refused or taken, `UnknownNameError` for a tool or a group
-    that is not there, and TypeError for an option that is none.
+    that is not there, ValueError and `RegistrationError` for a resource or a prompt that is none, and TypeError for an
+    option that is none.
     """
     asyncio.run(serve_mcp_async(toolkit, **options))
 
@@ -120,11 +127,14 @@ def _tool_server(toolkit: Toolkit, options: Served, *, connections: bool) -> Too
         options.get("all_tools", False),
     )
     base, session_for = selection.of(toolkit), function("session_for", options.get("session_for"))
-    keys = options.get("state_keys", ())
-    if not base.tools:
+    keys, given = options.get("state_keys", ()), options.get("resources", {})
+    resources = given if isinstance(given, Resources) else Resources(given)
+    if not offered(base):
         say(f"pegboard: nothing is served: {selection.why_nothing(toolkit)}")
     elif excluded := selection.excluded(toolkit):
         say(f"pegboard: {excluded}")
+    for uri, name in sorted(missing_pages(offered(base), resources).items()):
+        say(f"pegboard: {name} names the page {uri}, which no resource is; give it by resources=")
     return ToolServer(
         base,
         name=text("name", options.get("name", "pegboard")),
@@ -134,6 +144,8 @@ def _tool_server(toolkit: Toolkit, options: Served, *, connections: bool) -> Too
         headers=several("headers", options.get("headers", ())),
         state_keys=(keys,) if isinstance(keys, str | bytes) else keys,
         read_link=function("read_link", options.get("read_link")),
+        resources=resources,
+        prompts=options.get("prompts", ()),
         connections=connections,
     )
 

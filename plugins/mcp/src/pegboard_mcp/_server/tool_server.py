@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import Any, Final, final
@@ -16,12 +16,18 @@ from pegboard_mcp._auth.callers import Caller, Callers, Scopes, SessionFor
 from pegboard_mcp._auth.guard import app_with_scopes
 from pegboard_mcp._client.asking import Human, human_of_this_call
 from pegboard_mcp._client.remote_tool import remote_of
-from pegboard_mcp._server.links import Given, Links, ReadLink, not_found
+from pegboard_mcp._server.functions import Functions
+from pegboard_mcp._server.library import Library
+from pegboard_mcp._server.links import Links, ReadLink
 from pegboard_mcp._server.outgoing import answer_of, described, error_of
 from pegboard_mcp._server.promise import Promises
+from pegboard_mcp._server.prompts import Prompts
 from pegboard_mcp._server.questions import Answers, Desk, NeededError, Refused, UsedStates
+from pegboard_mcp._server.resources import Resources
 from pegboard_mcp._server.running import Held, HeldCalls, Progress, Workshop, blocks_no_loop
-from pegboard_mcp._wire.protocol import connection_of, is_newer, known_options, own_version
+from pegboard_mcp._server.selection import offered
+from pegboard_mcp._server.subscribers import Subscribers
+from pegboard_mcp._wire.protocol import APPS, APPS_SHOWN, connection_of, is_newer, known_options, own_version
 
 __all__ = ["ToolServer"]
 
@@ -50,6 +56,8 @@ class ToolServer:
         headers: Iterable[str] = (),
         state_keys: Iterable[str | bytes] = (),
         read_link: ReadLink | None = None,
+        resources: Resources | None = None,
+        prompts: Iterable[Callable[..., Any]] = (),
         connections: bool = True,
     ) -> None:
         self._callers = Callers(session, session_for, headers)
@@ -60,8 +68,10 @@ class ToolServer:
         self._scopes = Scopes(scopes or {})
         self._held = HeldCalls()
         self._links = Links(read_link)
+        self._library = Library(resources or Resources({}), self._links, self._callers, self._scopes)
+        self._prompts = Prompts(prompts)
         self.server: Any = self._sdk_server(name, instructions)
-        _declare(self.server, connections=connections)
+        self._declare(connections=connections)
         self.server.middleware.append(_sealing(list(state_keys), name))
 
     def _sdk_server(self, name: str, instructions: str | None) -> Any:
@@ -70,6 +80,12 @@ class ToolServer:
         from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
 
         self._bus = InMemorySubscriptionBus()
+        library, self._subscribers = self._library, Subscribers(self._bus, self._library.resources)
+        handlers: dict[str, Any] = {}  # what is not there is not declared
+        if self._prompts:
+            handlers = {"on_list_prompts": self._prompts.listed, "on_get_prompt": self._get_prompt}
+        if self._prompts or any(each.pattern for each in library.resources):
+            handlers["on_completion"] = self._complete
         server: Any = Server(
             name,
             version=own_version(),
@@ -79,12 +95,40 @@ class ToolServer:
             **known_options(Server, get_tool_input_schema=self._input_schema),
             on_list_tools=self._list,
             on_call_tool=self._call,
-            on_list_resources=self._list_links,
-            on_read_resource=self._read_link,
+            on_list_resources=library.listed,
+            on_list_resource_templates=library.templates,
+            on_read_resource=self._read,
+            on_subscribe_resource=self._subscribers.subscribe,
+            on_unsubscribe_resource=self._subscribers.unsubscribe,
+            **handlers,
             on_subscriptions_listen=ListenHandler(self._bus),
         )
         server.streamable_http_app = partial(app_with_scopes, server.streamable_http_app, self._scopes, self._name_of)
         return server
+
+    def _declare(self, *, connections: bool) -> None:
+        """Each transport asks what to declare to clients of the older protocol; none of them knows of changes."""
+        from mcp.server.lowlevel import NotificationOptions
+
+        server, options = self.server, NotificationOptions(tools_changed=connections)
+        server.create_initialization_options = partial(server.create_initialization_options, options)
+        server.get_capabilities = partial(self._declared, server.get_capabilities, connections)
+
+    def _declared(self, declare: Callable[..., Any], connections: bool, *arguments: Any, **options: Any) -> Any:
+        """What the server can do. For the SDK a server that reports changed tools reports all other changes, too."""
+        from mcp_types import PromptsCapability, ResourcesCapability
+
+        subscribable = bool(self._library.resources) and (
+            connections or is_newer(options.get("protocol_version") or "")
+        )
+        found = declare(*arguments, **options)
+        known: dict[str, Any] = {
+            "resources": ResourcesCapability(subscribe=True) if subscribable else ResourcesCapability()
+        }
+        known["prompts"] = found.prompts and PromptsCapability()
+        if self._library.has_pages(self._callers.base):
+            known["extensions"] = {**(found.extensions or {}), APPS: APPS_SHOWN}
+        return found.model_copy(update=known)
 
     async def run(self, read: Any, write: Any) -> None:
         """Serve one client over a pair of streams, until it disconnects."""
@@ -95,14 +139,21 @@ class ToolServer:
         """Run tools, and notify clients of changes, until it is left."""
         self._workshop = Workshop()
         watcher = asyncio.create_task(self._watch())
+        loop = asyncio.get_running_loop()
+        deaf = self._library.resources.watch(
+            lambda uri: asyncio.run_coroutine_threadsafe(self._subscribers.tell(uri), loop)
+        )
         try:
             yield
         finally:
+            deaf()
             self._held.close()
             watcher.cancel()
             with suppress(asyncio.CancelledError):
                 await watcher
             self._workshop.close()
+            for each in (self._prompts.functions, self._library.resources.functions):
+                each.close()
 
     @asynccontextmanager
     async def _lifespan(self, server: Any) -> AsyncIterator[dict[str, Any]]:
@@ -121,6 +172,9 @@ class ToolServer:
             return self._callers.base[name].parameters
         return None
 
+    def _session_of(self, context: Any) -> Session:
+        return self._callers.lasting(context) or self._callers.shown(self._callers.caller(context))
+
     def _name_of(self, name: str) -> str:
         """The name of the tool that has this one as an alias."""
         with suppress(PegboardError):
@@ -130,62 +184,69 @@ class ToolServer:
     async def _list(self, context: Any, parameters: Any) -> Any:
         from mcp_types import ListToolsResult
 
-        session = self._callers.lasting(context) or self._callers.shown(self._callers.caller(context))
-        offered = session.tools
-        self._remember_peer(context, session, offered)
+        session = self._session_of(context)
+        known = offered(session)
+        self._remember_peer(context, session, known)
         tools = []
-        for tool in offered:
+        for tool in known:
             with suppress(PegboardError):  # its pack is broken: the other tools are served
                 needed = self._scopes.needed(tool.name)
                 tools.append(described(tool, self._promises.of(tool), context.protocol_version, needed))
         return ListToolsResult(tools=tools)
 
-    # Links -----------------------------------------------------------------------------------------------------
+    # Resources and prompts -------------------------------------------------------------------------------------
 
-    async def _list_links(self, context: Any, parameters: Any) -> Any:
-        from mcp_types import ListResourcesResult, Resource
+    async def _read(self, context: Any, parameters: Any) -> Any:
+        return await self._answered(self._library.read(context, parameters, partial(self._run, context, parameters)))
 
-        members = ("uri", "name", "title", "description", "mime_type", "size")
-        links = [{name: getattr(each.link, name) for name in members} for each in self._readable(context).values()]
-        return ListResourcesResult(resources=[Resource(**link) for link in links])
+    async def _get_prompt(self, context: Any, parameters: Any) -> Any:
+        return await self._answered(self._prompts.get(parameters, partial(self._run, context, parameters)))
 
-    async def _read_link(self, context: Any, parameters: Any) -> Any:
-        uri = str(parameters.uri)
-        given = self._readable(context).get(uri)
-        answer = None if given is None else await self._links.read(given, self._callers.caller(context))
-        if answer is None:
-            raise not_found(uri, context.protocol_version)
-        return answer
+    async def _answered(self, work: Awaitable[Any]) -> Any:
+        """The answer, or the request to ask the user. Raises `MCPError` where the user refuses."""
+        from mcp.shared.exceptions import MCPError
+        from mcp_types import INVALID_REQUEST
 
-    def _readable(self, context: Any) -> dict[str, Given]:
-        """What the caller was given by tools that it may call still."""
-        caller = self._callers.caller(context)
-        lasting = self._callers.lasting(context)
-        offered = {tool.name for tool in (lasting or self._callers.shown(caller)).tools}
-        given = self._links.given(lasting)
-        return {
-            uri: each
-            for uri, each in given.items()
-            if each.tool in offered and not self._scopes.missing(each.tool, caller)
-        }
+        try:
+            return await work
+        except NeededError as needed:
+            return needed.result
+        except Refused as refused:
+            raise MCPError(INVALID_REQUEST, str(refused)) from refused
+
+    async def _run(
+        self, context: Any, parameters: Any, functions: Functions, name: str, arguments: Mapping[str, Any]
+    ) -> Result:
+        """Call a function for a request, which may ask its user and report as a tool does."""
+        caller, session = self._callers.caller(context), functions.session(self._session_of(context))
+        progress = Progress(context, asyncio.get_running_loop())
+        call = session.prepare(name, arguments)
+        if call.result is not None:
+            return call.result
+        return await self._outcome(Desk(context, parameters, self._used), session, call, caller, progress)
+
+    async def _complete(self, context: Any, parameters: Any) -> Any:
+        if parameters.ref.type == "ref/prompt":
+            return self._prompts.completed(parameters.ref.name, parameters.argument)
+        return self._library.completed(str(parameters.ref.uri), parameters.argument)
 
     # Changes ---------------------------------------------------------------------------------------------------
 
-    def _remember_peer(self, context: Any, session: Session, offered: list[Tool]) -> None:
+    def _remember_peer(self, context: Any, session: Session, known: list[Tool]) -> None:
         """A client that has listed the tools over a connection is notified when they change, while it is open."""
         connection = connection_of(context)
         if is_newer(context.protocol_version) or not connection.has_standalone_channel:
             return
         if id(connection) not in self._peers:
             connection.exit_stack.callback(self._peers.pop, id(connection), None)
-        self._peers[id(connection)] = _Peer(connection, session, offered)
+        self._peers[id(connection)] = _Peer(connection, session, known)
 
     async def _watch(self) -> None:
         """Look whether the tools changed, and tell: the newer protocol's subscribers, and the older one's clients."""
-        known = self._callers.base.tools
+        known = offered(self._callers.base)
         while True:
             await asyncio.sleep(max(LOOK, LOOK_AT_ONE * len(self._peers)))
-            now = self._callers.base.tools
+            now = offered(self._callers.base)
             if _differs(known, now):
                 await self._publish()
             known = now
@@ -205,7 +266,7 @@ class ToolServer:
 
         caller = self._callers.caller(context)
         lasting = self._callers.lasting(context)
-        before = None if lasting is None else lasting.tools
+        before = None if lasting is None else offered(lasting)
         session = lasting or self._callers.fresh(caller)
         call = session.prepare(parameters.name, parameters.arguments or {})
         if call.status in (Status.NOT_FOUND, Status.INACTIVE):
@@ -223,7 +284,7 @@ class ToolServer:
             return needed.result
         except Refused as refused:
             return error_of(str(refused))
-        if before is not None and lasting is not None and _differs(before, lasting.tools):
+        if before is not None and lasting is not None and _differs(before, offered(lasting)):
             await self._publish()
         tool = session[call.name]
         answer = answer_of(result, self._promises.of(tool), context.protocol_version)
@@ -328,7 +389,7 @@ class _Peer:
 
     async def look(self) -> None:
         """Notify the client if the tools have changed."""
-        now = self.session.tools
+        now = offered(self.session)
         if _differs(self.known, now):
             with suppress(Exception):  # one that has disconnected needs no news
                 await self.connection.send_tool_list_changed()
@@ -343,22 +404,6 @@ def _differs(known: list[Tool], now: list[Tool]) -> bool:
 
 def _is_call(call_id: str, request: ApprovalRequest) -> bool:
     return request.call_id == call_id
-
-
-def _declare(server: Any, *, connections: bool) -> None:
-    """Each transport asks it what to declare to clients of the older protocol; none of them knows of changes."""
-    from mcp.server.lowlevel import NotificationOptions
-
-    options = NotificationOptions(tools_changed=connections)
-    server.create_initialization_options = partial(server.create_initialization_options, options)
-    server.get_capabilities = partial(_declared, server.get_capabilities)
-
-
-def _declared(declare: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-    """What the server can do. For the SDK a server that reports changed tools reports changed resources, too."""
-    from mcp_types import ResourcesCapability
-
-    return declare(*arguments, **options).model_copy(update={"resources": ResourcesCapability()})
 
 
 def _sealing(keys: list[str | bytes], name: str) -> Any:

@@ -8,8 +8,25 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final
 
-__all__ = ["BLOCK", "SCOPES", "WRAPPED", "connection_of", "is_newer", "known_options", "own_version"]
+__all__ = [
+    "APPS",
+    "APPS_SHOWN",
+    "APP_PAGE",
+    "BLOCK",
+    "SCOPES",
+    "WRAPPED",
+    "connection_of",
+    "is_newer",
+    "known_options",
+    "own_version",
+]
 
+APPS: Final = "io.modelcontextprotocol/ui"
+"""The extension of MCP Apps: pages that a host shows beside the results of a tool."""
+APP_PAGE: Final = "text/html;profile=mcp-app"
+"""The media type of such a page."""
+APPS_SHOWN: Final = {"mimeTypes": [APP_PAGE]}
+"""What a client says that shows such pages, or passes them on to one that does."""
 BLOCK: Final = "pegboard/block"
 """In `_meta` of content: the kind, the name and the media type of the block that it is here, for another board."""
 SCOPES: Final = "pegboard/scopes"
