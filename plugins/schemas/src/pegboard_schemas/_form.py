@@ -110,7 +110,7 @@ class Form:
 
         A member that the form does not have is a problem, unless the form says that it takes more.
         """
-        found = [_told(problem) for problem in self._check.problems(answer, redact=_masked)]
+        found = [_worded(problem) for problem in self._check.problems(answer, redact=_masked)]
         if not isinstance(answer, Mapping):
             return found
         strange = [] if self._is_open else [name for name in answer if name not in self._names]
@@ -121,7 +121,7 @@ class Form:
         """The value that a text stands for in a field. Raises ValueError that says why it does not fit."""
         value = member.value(text)
         found = self._check.problems(value, redact=_masked, part=dict(member.schema))
-        if wrong := list(map(_told, found)) or list(self._unusual({member.name: value})):
+        if wrong := list(map(_worded, found)) or list(self._unusual({member.name: value})):
             raise ValueError(wrong[0].removeprefix(f"{member.name}: "))
         return value
 
@@ -198,7 +198,7 @@ def _masked(text: str) -> str:
     return "***"
 
 
-def _told(problem: Any) -> str:
+def _worded(problem: Any) -> str:
     """A problem without the value that was given instead."""
     message = problem.message.partition(", got ")[0]
     return f"{problem.path}: {message}" if problem.path else message

@@ -174,7 +174,7 @@ class Asking:
             task.get_loop().call_soon_threadsafe(self._give_up)
         return ElicitResult(action="cancel")
 
-    def told(self, result: ToolResult) -> ToolResult:
+    def explained(self, result: ToolResult) -> ToolResult:
         """The result of the call. Why a question was declined is a note, and the model reads it first."""
         if not self.declined:
             return result
