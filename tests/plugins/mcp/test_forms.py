@@ -16,7 +16,7 @@ from jsonschema import Draft202012Validator
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 
-from pegboard import Approval, ApprovalRequest, Status, Suspend, Toolkit, ToolResult
+from pegboard import Approval, ApprovalRequest, Permission, Status, Suspend, Toolkit, ToolResult
 from pegboard_mcp import McpServer, mcp_server
 from tests.plugins.mcp.form_server import server as form_server
 from tests.plugins.mcp.over_http import started
@@ -227,8 +227,12 @@ def test_the_form_shows_no_secret_of_its_server() -> None:
     key = "k3y-of-the-server"
     form = {"type": "object", "properties": {"key": {"type": "string", "title": f"Not {key}?", "default": key}}}
     asked: list[Any] = []
-    source = McpServer.stdio(sys.executable, [SCRIPT], env={"KEY": key})
-    result = ask(source, lambda request: asked.append(request.form) or True, form)
+
+    def approver(request: ApprovalRequest) -> bool:
+        asked.append(request.form)
+        return True
+
+    result = ask(McpServer.stdio(sys.executable, [SCRIPT], env={"KEY": key}), approver, form)
     assert asked == [
         {"type": "object", "properties": {"key": {"type": "string", "title": "Not ***?", "default": "***"}}}
     ]
@@ -277,7 +281,8 @@ def test_whatever_is_asked_and_answered_what_is_sent_fits(question: st.DataObjec
     with Toolkit(plugins=(), approver=lambda request: answer) as toolkit:
         toolkit.register(in_process("auto"))
         for _ in range(5):  # to connect takes longest
-            form, answer = question.draw(FORMS), question.draw(ANSWERS)
+            form: Any = question.draw(FORMS)
+            answer: Any = question.draw(ANSWERS)
             result = toolkit.call_sync("ask", {"form": form})
             sent = told(result)
             if sent["action"] == "accept":
@@ -295,7 +300,7 @@ class TestBehindTheBoard:
     """The board between a server that asks and a client whose user answers."""
 
     def ask(
-        self, near: str, far: str, form: Any, human: Any, permission: str = "always", **more: Any
+        self, near: str, far: str, form: Any, human: Any, permission: Permission = Permission.ALWAYS
     ) -> tuple[Any, ...]:
         asked: list[Any] = []
 
@@ -347,6 +352,6 @@ class TestBehindTheBoard:
         def human(parameters: Any) -> tuple[str, Any]:
             return ("decline", None) if parameters.message == "Who are you?" else ("accept", {})
 
-        asked, texts, _ = self.ask(near, far, EMPTY, human, "prompt")
+        asked, texts, _ = self.ask(near, far, EMPTY, human, Permission.PROMPT)
         assert [message for message, _ in asked][1:] == ["Who are you?"]
         assert json.loads(texts[-1]) == DECLINED
