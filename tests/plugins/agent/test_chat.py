@@ -187,7 +187,7 @@ class TestChat:
     def test_a_terminal_is_asked_a_form(self, tmp_path: Path, keys: str, answer: str) -> None:
         import pty
 
-        pytest.importorskip("pegboard_schemas")
+        pytest.importorskip("pegboard_cli")
         with ScriptedServer(("book", {}), "Done.") as server:
             ours, theirs = pty.openpty()
             command, environ = started(server, tmp_path)

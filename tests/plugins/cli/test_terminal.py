@@ -155,6 +155,7 @@ def provide_tools(settings):
 class TestForms:
     @pytest.fixture
     def asked(self, installation: Installation) -> Iterator[Terminal]:
+        pytest.importorskip("pegboard_schemas")
         installation.add("forms", FORMS)
         with at_a_terminal(installation, *COMMAND, "call", "book") as terminal:
             terminal.until("name (text, required): ")

@@ -172,7 +172,7 @@ def expectation(schema: Mapping[str, Any] | bool) -> str:
     words = " or ".join(kind) if isinstance(kind, list) else kind
     label = schema.get("format") or schema.get("contentEncoding")
     if label and kind == "string":
-        words = f"{label} string"
+        return f"{label} string"
     bounds = [phrase.format(spell(schema[word])) for word, phrase in BOUNDS.items() if word in schema]
     return f"{words} {' and '.join(bounds)}" if bounds else str(words)
 

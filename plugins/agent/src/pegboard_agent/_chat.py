@@ -7,7 +7,7 @@ import json
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable
-from contextlib import aclosing, redirect_stdout
+from contextlib import AbstractContextManager, aclosing, nullcontext, redirect_stdout
 from importlib import import_module
 from typing import Any, TextIO
 
@@ -109,12 +109,16 @@ def _activate(toolkit: Toolkit, names: Iterable[str]) -> None:
 
 async def _answer(agent: Agent, message: str | None, out: TextIO) -> bool:
     """Show a run. At a terminal Ctrl-C declines the form that is asked there, and otherwise ends the command."""
-    if not sys.stdin.isatty():
+    with _interrupts_questions():
         return await _shown(agent, message, out)
-    from pegboard_cli import interrupts_questions  # this is one of its commands
 
-    with interrupts_questions():
-        return await _shown(agent, message, out)
+
+def _interrupts_questions() -> AbstractContextManager[None]:
+    try:
+        from pegboard_cli import interrupts_questions  # whose command this is
+    except ImportError:
+        return nullcontext()
+    return interrupts_questions()
 
 
 async def _shown(agent: Agent, message: str | None, out: TextIO) -> bool:

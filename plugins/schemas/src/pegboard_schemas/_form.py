@@ -94,7 +94,7 @@ class Form:
     """
 
     def __init__(self, schema: Mapping[str, Any], where: str = "the form") -> None:
-        self._check = judged(schema, where).check
+        self._schema, self._check = dict(schema), judged(schema, where).check
         self._is_open = not {"additionalProperties", "patternProperties"}.isdisjoint(schema)
         required = set(schema.get("required", ()))
         properties: Mapping[str, Any] = schema.get("properties", {})
@@ -110,7 +110,8 @@ class Form:
 
         A member that the form does not have is a problem, unless the form says that it takes more.
         """
-        found = [_worded(problem) for problem in self._check.problems(answer, redact=_masked)]
+        unformatted = {each.name: _unformatted(each.schema) for each in self.fields}
+        found = self._misfits(answer, {**self._schema, "properties": unformatted}, self._schema)
         if not isinstance(answer, Mapping):
             return found
         strange = [] if self._is_open else [name for name in answer if name not in self._names]
@@ -120,10 +121,15 @@ class Form:
     def value(self, member: FormField, text: str) -> Any:
         """The value that a text stands for in a field. Raises ValueError that says why it does not fit."""
         value = member.value(text)
-        found = self._check.problems(value, redact=_masked, part=dict(member.schema))
-        if wrong := list(map(_worded, found)) or list(self._unusual({member.name: value})):
+        found = self._misfits(value, _unformatted(member.schema), dict(member.schema))
+        if wrong := found or list(self._unusual({member.name: value})):
             raise ValueError(wrong[0].removeprefix(f"{member.name}: "))
         return value
+
+    def _misfits(self, value: Any, *parts: dict[str, Any]) -> list[str]:
+        """What is wrong by the first of these parts that the value does not fit; a problem of a format hides others."""
+        checked = (self._check.problems(value, redact=_masked, part=part) for part in parts)
+        return next(([_worded(problem) for problem in found] for found in checked if found), [])
 
     def _unusual(self, answer: Mapping[str, Any]) -> Iterator[str]:
         """What a validator may let pass: formats that it does not know, and numbers that JSON does not have."""
@@ -133,7 +139,7 @@ class Form:
                 yield f"{each.name}: expected a finite number"
             check, example = _FORMATS.get(each.schema.get("format"), (None, ""))
             if check is not None and isinstance(value, str) and not check(value):
-                yield f"{each.name}: expected {each.schema['format']} string such as {example}"
+                yield f'{each.name}: expected {each.schema["format"]} string: write it as "{example}"'
 
 
 def _field(name: str, part: Any, required: bool) -> FormField:
@@ -194,13 +200,19 @@ def _number(text: str, kind: str) -> int | float:
     raise ValueError(f"expected {kind}")
 
 
+def _unformatted(schema: Mapping[str, Any]) -> dict[str, Any]:
+    return {keyword: value for keyword, value in schema.items() if keyword != "format"}
+
+
 def _masked(text: str) -> str:
     return "***"
 
 
 def _worded(problem: Any) -> str:
-    """A problem without the value that was given instead."""
-    message = problem.message.partition(", got ")[0]
+    """A problem without the value that was given instead, but with how to write the right one."""
+    message, _, value = problem.message.partition(", got ")
+    hint = value.partition(_masked(""))[2]
+    message += hint if hint.startswith(": write") else ""
     return f"{problem.path}: {message}" if problem.path else message
 
 
