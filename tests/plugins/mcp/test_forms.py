@@ -146,7 +146,7 @@ class TestAnswers:
             (
                 {**FITS, "code": "s3cret"},
                 FULL,
-                "the answer does not fit the form: code: expected password string of at",
+                "the answer does not fit the form: code: expected string of at most 4",
             ),
             (Approval.edit({"name": None}), NAME, "the answer does not fit the form: name: expected string"),
             (Approval.deny("I do not know."), NAME, "I do not know."),
@@ -334,7 +334,7 @@ class TestBehindTheBoard:
         assert json.loads(texts[-1]) == DECLINED
         assert texts[0] == (
             'the question "Who are you?" was declined: the answer does not fit the form: '
-            "code: expected password string of at most 4 characters; "
+            "code: expected string of at most 4 characters; "
             "name: missing (required string of at least 2 characters); nom: the form has no such member"
         )
 

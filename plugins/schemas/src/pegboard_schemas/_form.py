@@ -94,7 +94,8 @@ class Form:
     """
 
     def __init__(self, schema: Mapping[str, Any], where: str = "the form") -> None:
-        self._schema, self._check = dict(schema), judged(schema, where).check
+        self._check = judged(schema, where).check
+        self._schema = dict(schema)
         self._is_open = not {"additionalProperties", "patternProperties"}.isdisjoint(schema)
         required = set(schema.get("required", ()))
         properties: Mapping[str, Any] = schema.get("properties", {})
@@ -112,34 +113,39 @@ class Form:
         """
         unformatted = {each.name: _unformatted(each.schema) for each in self.fields}
         found = self._misfits(answer, {**self._schema, "properties": unformatted}, self._schema)
-        if not isinstance(answer, Mapping):
-            return found
-        strange = [] if self._is_open else [name for name in answer if name not in self._names]
-        found += [f"{name}: the form has no such member" for name in strange]
-        return found or list(self._unusual(answer))
+        if isinstance(answer, Mapping):
+            strange = [] if self._is_open else [str(name) for name in answer if name not in self._names]
+            found |= {_path(name): "the form has no such member" for name in strange}
+            found = {**self._unusual(answer), **found}
+        return [f"{path}: {reason}" if path else reason for path, reason in found.items()]
 
     def value(self, member: FormField, text: str) -> Any:
         """The value that a text stands for in a field. Raises ValueError that says why it does not fit."""
         value = member.value(text)
         found = self._misfits(value, _unformatted(member.schema), dict(member.schema))
-        if wrong := found or list(self._unusual({member.name: value})):
-            raise ValueError(wrong[0].removeprefix(f"{member.name}: "))
+        for reason in (*found.values(), *self._unusual({member.name: value}).values()):
+            raise ValueError(reason)
         return value
 
-    def _misfits(self, value: Any, *parts: dict[str, Any]) -> list[str]:
-        """What is wrong by the first of these parts that the value does not fit; a problem of a format hides others."""
-        checked = (self._check.problems(value, redact=_masked, part=part) for part in parts)
-        return next(([_worded(problem) for problem in found] for found in checked if found), [])
+    def _misfits(self, value: Any, *parts: dict[str, Any]) -> dict[str, str]:
+        """What is wrong by these parts of the schema, by its path; where a value fits none the first one says why."""
+        found: dict[str, str] = {}
+        for part in parts:
+            problems = self._check.problems(value, redact=_masked, part=part)
+            found = {problem.path: _worded(problem.message) for problem in problems} | found
+        return found
 
-    def _unusual(self, answer: Mapping[str, Any]) -> Iterator[str]:
+    def _unusual(self, answer: Mapping[str, Any]) -> dict[str, str]:
         """What a validator may let pass: formats that it does not know, and numbers that JSON does not have."""
+        found = {}
         for each in self.fields:
             value = answer.get(each.name)
             if isinstance(value, float) and not math.isfinite(value):
-                yield f"{each.name}: expected a finite number"
+                found[_path(each.name)] = "expected a finite number"
             check, example = _FORMATS.get(each.schema.get("format"), (None, ""))
             if check is not None and isinstance(value, str) and not check(value):
-                yield f'{each.name}: expected {each.schema["format"]} string: write it as "{example}"'
+                found[_path(each.name)] = f'expected {each.schema["format"]} string: write it as "{example}"'
+        return found
 
 
 def _field(name: str, part: Any, required: bool) -> FormField:
@@ -208,12 +214,15 @@ def _masked(text: str) -> str:
     return "***"
 
 
-def _worded(problem: Any) -> str:
-    """A problem without the value that was given instead, but with how to write the right one."""
-    message, _, value = problem.message.partition(", got ")
+def _worded(message: str) -> str:
+    """What is wrong, without the value that was given instead, but with how to write the right one."""
+    message, _, value = message.partition(", got ")
     hint = value.partition(_masked(""))[2]
-    message += hint if hint.startswith(": write") else ""
-    return f"{problem.path}: {message}" if problem.path else message
+    return message + (hint if hint.startswith(": write") else "")
+
+
+def _path(name: str) -> str:
+    return name if name.isidentifier() and len(name) <= 60 else f"[{json.dumps(name, ensure_ascii=False)}]"
 
 
 def _is_date(text: str) -> bool:
