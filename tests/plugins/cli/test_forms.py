@@ -2,6 +2,7 @@
 
 import io
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -143,6 +144,16 @@ def test_nothing_of_a_form_is_obeyed_by_the_terminal(answers: Any, capsys: pytes
 def test_a_private_default_is_not_shown(answers: Any, capsys: pytest.CaptureFixture[str]) -> None:
     assert answers(one({"type": "string", "writeOnly": True, "default": "hunter2"}), "") == Approval.edit({})
     assert "it (text, default ***): " in capsys.readouterr().err
+
+
+def test_questions_wait_for_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two at once, of which each gets the lines that belong together."""
+    monkeypatch.setattr(sys, "stdin", io.StringIO("".join(f"{number}\n" for number in range(40))))
+    pair = {"type": "object", "properties": {name: {"type": "integer"} for name in "ab"}}
+    with ThreadPoolExecutor(20) as threads:
+        pairs = [dict(each.arguments or {}) for each in threads.map(ask_form, [pair] * 20)]
+    assert sorted(each["a"] for each in pairs) == list(range(0, 40, 2))
+    assert all(each["b"] == each["a"] + 1 for each in pairs)
 
 
 WORDS = st.one_of(

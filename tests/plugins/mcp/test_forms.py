@@ -223,6 +223,29 @@ def test_no_answer_is_in_a_message_or_a_log(caplog: pytest.LogCaptureFixture) ->
     assert "hunter" not in f"{result!r} {result.to_dict()} {caplog.text}"
 
 
+def test_what_was_sent_is_in_no_log(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    form = {"type": "object", "properties": {"code": {"type": "string"}}}
+    for mode in ("auto", "legacy"):
+        result = ask(McpServer.stdio(sys.executable, [SCRIPT], mode=mode), lambda request: {"code": "hunter2"}, form)
+        assert told(result) == accepted(code="hunter2")  # which this server repeats
+    assert "hunter2" not in caplog.text
+
+
+def test_an_agent_tells_of_the_form() -> None:
+    agents = pytest.importorskip("pegboard_agent")
+    from tests.plugins.agent.desk import Scripted, calls, events_of
+
+    with Toolkit(plugins=()) as toolkit:
+        toolkit.register(in_process("auto"))
+        model = Scripted(calls(("ask", {"form": NAME})), "ok")
+        happened = events_of(agents.Agent("A", model, toolkit, approver=lambda request: {"name": "Ada"}), "go")
+    (needed,) = [event for event in happened if isinstance(event, agents.ApprovalNeeded)]
+    assert needed.request.form == needed.to_dict()["request"]["form"] == NAME
+    (ended,) = [event for event in happened if isinstance(event, agents.CallEnded)]
+    assert told(ended.result) == accepted(name="Ada")
+
+
 def test_the_form_shows_no_secret_of_its_server() -> None:
     key = "k3y-of-the-server"
     form = {"type": "object", "properties": {"key": {"type": "string", "title": f"Not {key}?", "default": key}}}
