@@ -91,7 +91,7 @@ MAY_IMPORT: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
 
 MOST_MODULES: Final = {
     "pegboard_agent": 36,
-    "pegboard_cli": 30,
+    "pegboard_cli": 31,
     "pegboard_files": 20,
     "pegboard_mcp": 46,
     "pegboard_shell": 18,

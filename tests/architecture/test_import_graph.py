@@ -85,11 +85,12 @@ def trespasses(path: Path, *allowed: str) -> list[str]:
 
 # Packs of which a part is a library, and who uses it.
 LIBRARIES = {
-    "pegboard_agent": ("pegboard_dialects", "pegboard_net"),
-    "pegboard_cli": ("pegboard_policy", "pegboard_testing"),
+    "pegboard_agent": ("pegboard_cli", "pegboard_dialects", "pegboard_net"),
+    "pegboard_cli": ("pegboard_policy", "pegboard_schemas", "pegboard_testing"),
     "pegboard_bridges": ("pegboard_schemas",),
     "pegboard_dialects": ("pegboard_schemas",),
     "pegboard_files": ("pegboard_schemas",),
+    "pegboard_inspector": ("pegboard_schemas",),
     "pegboard_mcp": ("pegboard_schemas",),
     "pegboard_multimodal": ("pegboard_net",),
     "pegboard_openapi": ("pegboard_net", "pegboard_schemas"),

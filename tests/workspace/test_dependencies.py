@@ -37,7 +37,12 @@ BROUGHT_BY_THE_PROGRAM = {
         "json-repair": 'asked for by `repair="max"` alone, and the error says so',
         "referencing": "comes with jsonschema, whose validators take a registry of it",
     },
-    "pegboard-cli": {"pegboard-testing": "for `doctor --deep` alone: an extra"},
+    "pegboard-agent": {"pegboard-cli": "of which `pegboard chat` is a command"},
+    "pegboard-cli": {
+        "pegboard-schemas": "reads the forms of packs that ask such questions, which have it",
+        "pegboard-testing": "for `doctor --deep` alone: an extra",
+    },
+    "pegboard-inspector": {"pegboard-schemas": "reads the forms of packs that ask such questions, which have it"},
     "pegboard-process": {"opentelemetry-api": "its context is passed on where the program has loaded it"},
 }
 NEEDS_AN_EXTRA = {"pegboard_bridges": tuple(FRAMEWORKS), "pegboard_testing": ("fixtures", "_snapshot")}

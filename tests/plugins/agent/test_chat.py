@@ -16,7 +16,10 @@ from tests.plugins.agent.desk import KEY, half_said
 from tests.support.waiting import eventually
 
 RUN = "import sys; from pegboard_agent._chat import run; sys.exit(run(sys.argv[1:]))"
+# The process becomes the one that the terminal belongs to, so that Ctrl-C is a signal for it.
+LED = "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execvp(sys.argv[1], sys.argv[1:])"
 TOOLS = """
+import asyncio
 import pegboard
 
 @pegboard.tool
@@ -30,6 +33,14 @@ def pay(amount: int) -> str:
     "Pay."
     return "paid"
 
+@pegboard.tool
+async def book(call: pegboard.ToolCall) -> str:
+    "Ask in another thread, as for a server."
+    form = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
+    request = pegboard.ApprovalRequest(call.session["book"], call.id, call.arguments, "Who are you?", form)
+    answer = await asyncio.to_thread(call.session.approver, request)
+    return f"{answer.decision} {answer.arguments} {answer.reason}"
+
 @pegboard.tool(group="secret")
 def tell() -> str:
     "Tell."
@@ -37,7 +48,7 @@ def tell() -> str:
 
 @pegboard.hookimpl
 def provide_tools():
-    return [add, pay, tell]
+    return [add, pay, book, tell]
 """
 
 
@@ -168,6 +179,33 @@ class TestChat:
         assert process.returncode == 0
         assert 'pay {"amount": 7} asks for approval' in shown
         assert told in server.requests[1]["messages"][-1]["content"]
+
+    @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+    @pytest.mark.parametrize(
+        ("keys", "answer"), [("Ada\n", "edit {'name': 'Ada'} "), ("\x03", "deny None the user said no")]
+    )
+    def test_a_terminal_is_asked_a_form(self, tmp_path: Path, keys: str, answer: str) -> None:
+        import pty
+
+        pytest.importorskip("pegboard_cli")
+        with ScriptedServer(("book", {}), "Done.") as server:
+            ours, theirs = pty.openpty()
+            command, environ = started(server, tmp_path)
+            command = [sys.executable, "-c", LED, *command]
+            with subprocess.Popen(
+                command, stdin=theirs, stdout=theirs, stderr=theirs, env=environ, cwd=tmp_path, start_new_session=True
+            ) as process:
+                os.close(theirs)
+                said_until(ours, "> ")
+                os.write(ours, b"book!\n")
+                shown = said_until(ours, "name (text, required): ")
+                os.write(ours, keys.encode())
+                shown += said_until(ours, "> ")
+                os.write(ours, b"\x04")
+            os.close(ours)
+        assert process.returncode == 0
+        assert "book {} asks: Who are you?" in shown
+        assert server.requests[1]["messages"][-1]["content"] == answer
 
     def test_a_prompt_hides_nothing(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
         monkeypatch.setattr(sys, "stdin", io.StringIO("y\n"))

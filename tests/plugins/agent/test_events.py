@@ -142,6 +142,17 @@ class TestApproval:
         ended = {event.result.call_id: event.result.status for event in happened if isinstance(event, CallEnded)}
         assert [ended[request.call_id] for request in asked] == [Status.SUCCESS, Status.DENIED]
 
+    def test_a_form_is_in_the_request_and_on_the_page(self) -> None:
+        form = {"type": "object", "properties": {"name": {"type": "string"}}}
+        event = ApprovalNeeded(ApprovalRequest(toolkit_with()["add"], "1", {"a": 1}, "Who are you?", form))
+        assert event.to_dict()["request"] == {
+            "call_id": "1",
+            "tool": "add",
+            "arguments": {"a": 1},
+            "reason": "Who are you?",
+            "form": form,
+        }
+
     def test_an_edit_is_an_answer_too(self) -> None:
         toolkit = toolkit_with()
         toolkit.set_permission("add", "prompt")

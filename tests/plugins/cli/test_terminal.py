@@ -123,3 +123,94 @@ def test_bash_completes_what_is_typed(
         terminal.until("Repeat a text.")
         terminal.type("exit\n")
         assert terminal.process.wait(LIMIT) == 0
+
+
+FORMS = """
+import asyncio, json, pegboard
+
+FORM = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string"},
+        "age": {"type": "integer"},
+        "code": {"type": "string", "format": "password"},
+    },
+    "required": ["name"],
+}
+
+@pegboard.tool
+async def book(call: pegboard.ToolCall, form: bool = True) -> str:
+    "Ask in another thread, as for a server."
+    asked = FORM if form else None
+    request = pegboard.ApprovalRequest(call.session["book"], call.id, call.arguments, "Who are you?", asked)
+    answer = await asyncio.to_thread(call.session.approver, request)
+    return f"{answer.decision}: {json.dumps(answer.arguments)} {answer.reason}"
+
+@hookimpl
+def provide_tools(settings):
+    return [book]
+"""
+
+
+class TestForms:
+    @pytest.fixture
+    def asked(self, installation: Installation) -> Iterator[Terminal]:
+        pytest.importorskip("pegboard_schemas")
+        installation.add("forms", FORMS)
+        with at_a_terminal(installation, *COMMAND, "call", "book") as terminal:
+            terminal.until("name (text, required): ")
+            yield terminal
+
+    def test_what_is_private_is_not_shown(self, asked: Terminal) -> None:
+        asked.type("Ada\n")
+        asked.until("age (integer, optional): ")
+        asked.type("x\n")
+        asked.until("expected integer\nage (integer, optional): ")
+        asked.type("36\n")
+        asked.until("code (password, optional): ")
+        asked.type("hunter2\n")
+        asked.until('edit: {"name": "Ada", "age": 36, "code": "hunter2"} \n')
+        assert asked.process.wait(LIMIT) == 0
+        assert asked.text.count("hunter2") == 1  # in the result, of which the tool says it
+
+    def test_an_interrupt_declines_and_the_call_goes_on(self, asked: Terminal) -> None:
+        asked.type("Ada\n")
+        asked.until("age (integer, optional): ")
+        asked.type("\x03")
+        asked.until("deny: null the user said no\n")
+        assert asked.process.wait(LIMIT) == 0
+
+    def test_the_end_of_the_input_declines(self, asked: Terminal) -> None:
+        asked.type("\x04")
+        asked.until("deny: null the user said no\n")
+        assert asked.process.wait(LIMIT) == 0
+
+
+def test_an_interrupt_answers_no_where_approval_is_asked_for(installation: Installation) -> None:
+    installation.add("forms", FORMS)
+    with at_a_terminal(installation, *COMMAND, "call", "book", "--arg", "form=false") as terminal:
+        terminal.until("Run it? (y)es, (n)o, (e)dit [n]: ")
+        terminal.type("\x03")
+        terminal.until("deny: null the user said no\n")
+        assert terminal.process.wait(LIMIT) == 0
+
+
+def test_a_server_asks_at_the_terminal(installation: Installation) -> None:
+    pytest.importorskip("pegboard_mcp")
+    script = Path(__file__).parents[1] / "mcp" / "form_server.py"
+    (installation.cwd / "desk.py").write_text(
+        f"import sys, pegboard, pegboard_mcp\ntoolkit = pegboard.Toolkit(plugins=())\n"
+        f"toolkit.register(pegboard_mcp.McpServer.stdio(sys.executable, [{str(script)!r}]))\n"
+    )
+    form = '{"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}'
+    command = (*COMMAND, "--toolkit", "desk:toolkit", "call", "ask", f'{{"form": {form}}}')
+    for keys, answer in {
+        "Ada\n": '{"action": "accept", "content": {"name": "Ada"}}',
+        "\x03": '{"action": "decline", "content": null}',
+    }.items():
+        with at_a_terminal(installation, *command) as terminal:
+            terminal.until("name (text, required): ")
+            assert "ask asks\nWho are you?\n" in terminal.text
+            terminal.type(keys)
+            terminal.until(f"{answer}\n")
+            assert terminal.process.wait(LIMIT) == 0

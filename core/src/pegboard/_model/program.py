@@ -56,13 +56,15 @@ class PluginFailure(Shown):
 class ApprovalRequest(Compared):
     """What an approver decides on: `arguments` as the model sent them, without injected and secret values.
 
-    They are a copy. `reason` says why approval is asked for.
+    They are a copy. `reason` says why approval is asked for. A question with a form has its JSON Schema in `form`: the
+    answer is a mapping of its members then, or a verdict.
     """
 
     tool: Any
     call_id: str
     arguments: Mapping[str, Any]
     reason: str = ""
+    form: Mapping[str, Any] | None = None
 
 
 @frozen(eq=False, repr=False)

@@ -7,11 +7,11 @@ import json
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable
-from contextlib import aclosing, redirect_stdout
+from contextlib import AbstractContextManager, aclosing, nullcontext, redirect_stdout
 from importlib import import_module
 from typing import Any, TextIO
 
-from pegboard import ApprovalRequest, PegboardError, Toolkit
+from pegboard import Approval, ApprovalRequest, PegboardError, Toolkit
 from pegboard.inspection import spelled_out
 from pegboard_agent._agent import Agent
 from pegboard_agent._events import (
@@ -108,6 +108,20 @@ def _activate(toolkit: Toolkit, names: Iterable[str]) -> None:
 
 
 async def _answer(agent: Agent, message: str | None, out: TextIO) -> bool:
+    """Show a run. At a terminal Ctrl-C declines the form that is asked there, and otherwise ends the command."""
+    with _interrupts_questions():
+        return await _shown(agent, message, out)
+
+
+def _interrupts_questions() -> AbstractContextManager[None]:
+    try:
+        from pegboard_cli import interrupts_questions  # whose command this is
+    except ImportError:
+        return nullcontext()
+    return interrupts_questions()
+
+
+async def _shown(agent: Agent, message: str | None, out: TextIO) -> bool:
     """Show a run: on a terminal its events as they come, in a pipe only the answer. False if there is no answer."""
     live = out.isatty()
     ended = midline = False
@@ -152,9 +166,14 @@ def _line_about(event: Event) -> str:
     return ""
 
 
-def _approve(request: ApprovalRequest) -> bool:
+def _approve(request: ApprovalRequest) -> bool | Approval:
     why = f": {request.reason}" if request.reason else ""
-    _say(f"{request.tool.name} {_as_json(dict(request.arguments))} asks for approval{why}")
+    what = "asks for approval" if request.form is None else "asks"
+    _say(f"{request.tool.name} {_as_json(dict(request.arguments))} {what}{why}")
+    if request.form is not None:
+        from pegboard_cli import ask_form
+
+        return ask_form(request.form)
     return _read("Run it? (y/n) ").strip().lower() in ("y", "yes")
 
 

@@ -36,8 +36,9 @@ def _members(value: Any) -> Any:
     match value:
         case ToolCall():
             return {"id": value.id, "name": value.name, "arguments": value.arguments}
-        case ApprovalRequest(tool=tool, call_id=call_id, arguments=arguments, reason=reason):
-            return {"call_id": call_id, "tool": tool.name, "arguments": arguments, "reason": reason}
+        case ApprovalRequest(tool=tool, call_id=call_id, arguments=arguments, reason=reason, form=form):
+            shown = {"call_id": call_id, "tool": tool.name, "arguments": arguments, "reason": reason}
+            return shown if form is None else {**shown, "form": form}
         case Chunk(progress=progress):
             report = None if progress is None else progress._asdict()
             return {"call_id": value.call_id, "name": value.name, "content": value.content, "progress": report}

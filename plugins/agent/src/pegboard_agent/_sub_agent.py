@@ -72,7 +72,9 @@ def report(event: Event, emitter: Emitter, agent: str) -> None:
             emitter.emit(DataBlock({"agent": agent, "event": "call_started", **fields}))
         case ApprovalNeeded(request):
             details = {"call_id": request.call_id, "name": request.tool.name, "arguments": dict(request.arguments)}
-            emitter.emit(DataBlock({"agent": agent, "event": "approval_needed", **details, "reason": request.reason}))
+            form = {} if request.form is None else {"form": request.form}
+            details |= {"reason": request.reason, **form}
+            emitter.emit(DataBlock({"agent": agent, "event": "approval_needed", **details}))
         case CallEnded(result):
             ended = {"call_id": result.call_id, "name": result.name, "status": result.status.value}
             emitter.emit(DataBlock({"agent": agent, "event": "call_ended", **ended}))

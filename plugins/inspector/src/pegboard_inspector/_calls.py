@@ -98,6 +98,13 @@ class Made:
             self._changed(self)
             self._keep(self._held.rest())
 
+    def conceal(self, secrets: Iterable[Any]) -> None:
+        """Mask these too, from now on: what the user has written into private fields of a form."""
+        with self._lock:
+            self._keep(self._held.rest())
+            self.redact = Redaction([*self.redact.values, *secrets])
+            self._held = Held(self.redact)
+
     def _hear(self, chunk: Chunk) -> None:
         with self._lock:
             self._changed(self)

@@ -10,7 +10,7 @@ import sysconfig
 import threading
 import time
 import traceback
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import Future, wait
 from contextlib import suppress
 from pathlib import Path
@@ -21,7 +21,7 @@ from pegboard_inspector._apps import Apps, page_of, read_page
 from pegboard_inspector._calls import Made
 from pegboard_inspector._costs import Costs
 from pegboard_inspector._data import board_data, board_marks
-from pegboard_inspector._secrecy import unmasked
+from pegboard_inspector._secrecy import PRIVATE_NAMES, Secrecy, unmasked
 
 __all__ = ["Desk"]
 
@@ -50,12 +50,14 @@ class Question:
         """What the page shows; what the call keeps secret is kept here too."""
         made = calls.get(self.request.call_id)
         arguments = dict(self.request.arguments)
+        form = {} if self.request.form is None else {"form": self.request.form, "private_names": PRIVATE_NAMES}
         return {
             "id": self.id,
             "call": self.request.call_id,
             "tool": self.request.tool.name,
             "reason": self.request.reason,
             "arguments": arguments if made is None else made.redact.deep(arguments),
+            **form,
         }
 
 
@@ -166,12 +168,25 @@ class Desk:
             self._questions.pop(question.id, None)
             self.touch(self.calls.get(request.call_id))
 
-    def decide(self, question_id: str, answer: Approval) -> None:
-        """Answer a request for approval. Raises `UnknownNameError` for one that is not waited for any more."""
+    def decide(self, question_id: str, answer: Approval) -> list[str]:
+        """Answer a request for approval. Raises `UnknownNameError` for one that is not waited for any more.
+
+        Members that do not fit the form of the request decide nothing: their problems are returned.
+        """
         question = self._questions.get(question_id)
         if question is None or question.answer.done():
             raise UnknownNameError("this approval is not waited for any more")
-        question.answer.set_result(self._unmasked(question.request, answer))
+        request = question.request
+        if request.form is None or answer.decision == "deny":
+            question.answer.set_result(self._unmasked(request, answer))
+            return []
+        members = answer.arguments or {}
+        if problems := _misfits(request.form, members):
+            return problems
+        if request.call_id in self.calls:
+            self.calls[request.call_id].conceal(Secrecy(request.form).values(members))
+        question.answer.set_result(Approval.edit(members))
+        return []
 
     def _unmasked(self, request: ApprovalRequest, answer: Approval) -> Approval:
         """The page shows `***` for a secret. Where the answer has `***`, the secret is put back."""
@@ -318,6 +333,18 @@ class Desk:
     def _turn(self) -> None:
         self._loop.run_forever()
         self._loop.close()
+
+
+def _misfits(schema: Mapping[str, Any], members: Mapping[str, Any]) -> list[str]:
+    """What keeps members from fitting a form. Raises `PegboardError` for a form that cannot be used."""
+    try:
+        from pegboard_schemas import Form
+    except ImportError:
+        raise PegboardError(
+            "forms are read by pegboard-schemas, which is missing: pip install pegboard-schemas"
+        ) from None
+    form = Form(schema)
+    return form.problems(form.filled(members))
 
 
 def _where(thread: threading.Thread) -> str:

@@ -83,7 +83,7 @@ def _posts(desk: Desk) -> dict[str, Callable[[Sent], Any]]:
         "calls": call,
         "again": again,
         "cancel": lambda sent: desk.cancel(_text(sent, "call")),
-        "approvals": lambda sent: desk.decide(_text(sent, "approval"), _answer(sent)),
+        "approvals": lambda sent: {"problems": desk.decide(_text(sent, "approval"), _answer(sent))},
         "resume": lambda sent: desk.resume(_text(sent, "call"), sent.get("value")),
         "groups": lambda sent: desk.set_group(_text(sent, "name"), sent.get("active") is True),
         "reload": reload,
@@ -144,6 +144,8 @@ def _text(sent: Sent, member: str) -> str:
 def _answer(sent: Sent) -> Approval:
     if sent.get("approve") is not True:
         return Approval.deny(_text(sent, "reason") or "the user said no")
+    if isinstance(members := sent.get("members"), dict):
+        return Approval.edit(members)
     if (edited := _text(sent, "arguments")) == "":
         return Approval.approve()
     arguments = json.loads(edited)

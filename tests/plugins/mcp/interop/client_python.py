@@ -35,9 +35,11 @@ def by_session(session: Any) -> Call:
     return requests(lambda uri: session.read_resource(url(uri)), session.get_prompt)
 
 
-def filled(schema: dict[str, Any]) -> dict[str, str]:
+def filled(schema: dict[str, Any]) -> dict[str, Any]:
     """What a human says to a form."""
-    return dict.fromkeys(schema.get("properties", {}), "Ada")
+    said = {"string": "Ada", "integer": 2, "boolean": False}
+    members = schema.get("properties", {}).items()
+    return {name: member["enum"][0] if "enum" in member else said[member["type"]] for name, member in members}
 
 
 @asynccontextmanager

@@ -5,9 +5,11 @@ const [mode, ...target] = process.argv.slice(2);
 const cases = JSON.parse(readFileSync(0, "utf8"));
 const info = { name: "matrix", version: "1" };
 const options = { capabilities: { elicitation: { form: {} } } };
+const said = { string: "Ada", integer: 2, boolean: false };
 const answer = (request) => {
-  const names = Object.keys(request.params.requestedSchema.properties ?? {});
-  return { action: "accept", content: Object.fromEntries(names.map((name) => [name, "Ada"])) };
+  const members = Object.entries(request.params.requestedSchema.properties ?? {});
+  const filled = members.map(([name, member]) => [name, member.enum ? member.enum[0] : said[member.type]]);
+  return { action: "accept", content: Object.fromEntries(filled) };
 };
 
 let client, Stdio, Http;

@@ -23,6 +23,15 @@ from pegboard_mcp import serve_mcp
 PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n").decode()
 WAV = base64.b64encode(b"RIFF\x00\x00\x00\x00WAVE").decode()
 NAME = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
+ORDER = {
+    "type": "object",
+    "properties": {
+        "size": {"type": "string", "enum": ["small", "large"]},
+        "number": {"type": "integer", "minimum": 1, "maximum": 9},
+        "wrapped": {"type": "boolean", "default": False},
+    },
+    "required": ["size", "number"],
+}
 
 
 METHOD = "$method"
@@ -231,6 +240,12 @@ def asks() -> dict[str, Any]:
     raise Suspend("Who are you?", form=NAME)
 
 
+@tool
+def asks_with_a_form() -> dict[str, Any]:
+    """Asks a human to fill in a form of three kinds of members."""
+    raise Suspend("What do you order?", form=ORDER)
+
+
 @tool(meta={"ui": {"resourceUri": PAGE}})
 def app() -> str:
     """Has a page that a host shows."""
@@ -310,6 +325,10 @@ EXPECTED: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "progress": ({}, said("done", "done")),
     "approved": ({"amount": 5}, said("paid 5", "paid 5")),
     "asks": ({}, said('{"name": "Ada"}', {"name": "Ada"})),
+    "asks_with_a_form": (
+        {},
+        said('{"size": "small", "number": 2, "wrapped": false}', {"size": "small", "number": 2, "wrapped": False}),
+    ),
     "app": ({}, {**said("shown", "shown"), "meta": {"ui": {"resourceUri": PAGE}}}),
     "page of an app": (read(PAGE), resource(PAGE, "text/html;profile=mcp-app", text="<p>clock</p>")),
     "resource": (read("notes://board"), resource("notes://board", "text/plain", text="a note")),

@@ -67,12 +67,13 @@ LARGE = "raises: its reader takes no event of more than 1 MiB"
 UNASKED = "says that it cannot be asked anything, and is told so"
 AUDIO = "raises: it has no way to show a model audio"
 BOTH = ("stdio", "http")
+ASKING = ("approved", "asks", "asks_with_a_form")
 REASONS = {
     ("fastmcp 4.1", "2025-11-25", "http", "large"): LARGE,
     ("pydantic-ai 2.68", "2025-11-25", "http", "large"): LARGE,
     **{("langchain-mcp-adapters 0.3", "2025-11-25", way, "audio"): AUDIO for way in BOTH},
-    **{("openai-agents 0.24", "2025-11-25", way, name): UNASKED for way in BOTH for name in ("approved", "asks")},
-    **{("inspector 2.12", era, "http", name): UNASKED for era in ERAS for name in ("approved", "asks")},
+    **{("openai-agents 0.24", "2025-11-25", way, name): UNASKED for way in BOTH for name in ASKING},
+    **{("inspector 2.12", era, "http", name): UNASKED for era in ERAS for name in ASKING},
 }
 PAGE = ROOT / "docs" / "packs" / "mcp-clients.md"
 INTRODUCTION = """# MCP clients

@@ -12,6 +12,7 @@ import click
 from pegboard import Session, Tool, Toolkit, ToolResult
 from pegboard_cli._options import ToolkitOptions, completes, json_option, toolkit_options
 from pegboard_cli._output import exits
+from pegboard_cli._output.forms import interrupts_questions
 from pegboard_cli._output.live import Approver, Live
 from pegboard_cli._output.printing import clean, console, json_lines, loads, note, print_json, print_traceback
 from pegboard_cli._toolkit import opened
@@ -60,7 +61,8 @@ def _run(toolkit: Toolkit, name: str, arguments: Any, live: Live, approver: Appr
     session = _session(toolkit, name, approver)
     live.begin(_find(toolkit, name), name)
     try:
-        return session.call_sync(name, arguments, on_chunk=live.chunk)
+        with interrupts_questions():
+            return session.call_sync(name, arguments, on_chunk=live.chunk)
     finally:
         live.end()
 

@@ -12,6 +12,7 @@ import click
 from attrs import define
 
 from pegboard import Approval, ApprovalRequest, Chunk, Tool
+from pegboard_cli._output.forms import ask_form, ask_letter
 from pegboard_cli._output.printing import clean, console, dumps, json_lines, loads, safe_json, text
 
 __all__ = ["Approver", "Live"]
@@ -130,12 +131,14 @@ class Approver:
 
     def _ask(self, request: ApprovalRequest) -> Approval:
         out = console(err=True)
-        out.print(text(f"{request.tool.name} asks for approval", "bold yellow"))
+        what = "asks for approval" if request.form is None else "asks"
+        out.print(text(f"{request.tool.name} {what}", "bold yellow"))
         if request.reason:
             out.print(text(request.reason))
         out.print(json_lines(dict(request.arguments)), soft_wrap=True)
-        choices = click.Choice(["y", "n", "e"])
-        answer = click.prompt("Run it? (y)es, (n)o, (e)dit", type=choices, default="n", show_choices=False, err=True)
+        if request.form is not None:
+            return ask_form(request.form)
+        answer = ask_letter("Run it? (y)es, (n)o, (e)dit [n]: ", "nye")
         if answer == "e":
             return _edited(request)
         return Approval.approve() if answer == "y" else Approval.deny("the user said no")

@@ -4,6 +4,7 @@ import { app } from "./apps.js";
 import { block, result } from "./blocks.js";
 import { get, on, post, state } from "./api.js";
 import { button, code, copyable, disclosure, fill, fresh, h } from "./dom.js";
+import { form, problems } from "./form.js";
 import { parse, print } from "./json.js";
 
 const WORDS = {
@@ -156,7 +157,7 @@ export function approvals(place) {
     }
     for (const each of state.approvals) {
       if (asked.has(each.id)) continue;
-      asked.set(each.id, question(each));
+      asked.set(each.id, each.form ? formOf(each) : question(each));
       place.append(asked.get(each.id));
     }
     place.hidden = !asked.size;
@@ -176,4 +177,27 @@ function question(each) {
     h("h2", {}, h("span", { class: "mono" }, each.tool), " asks for approval"),
     each.reason ? h("p", {}, each.reason) : null, text,
     h("div", { class: "line" }, button("Approve", decide(true), { class: "main" }), button("Deny", decide(false))), trouble);
+}
+
+/** A question with a form: what does not fit is told at its field, before it is sent or by the server. */
+function formOf(each) {
+  const trouble = h("div", {});
+  const fields = form(each.form, new RegExp(each.private_names, "i"), true);
+  const send = async () => {
+    const members = fields.get();
+    if (members === null) return;
+    const refused = await attempt(() => post("approvals", { approval: each.id, approve: true, members }), trouble);
+    if (refused) fields.show(problems(refused.problems));
+  };
+  const submit = (event) => {
+    event.preventDefault();
+    send();
+  };
+  return h("section", { class: "question", "aria-label": `Question of ${each.tool}` },
+    h("h2", {}, h("span", { class: "mono" }, each.tool), " asks"),
+    each.reason ? h("p", {}, each.reason) : null,
+    h("form", { class: "call", novalidate: true, onsubmit: submit }, fields.element,
+      h("div", { class: "line" }, h("button", { type: "submit", class: "main" }, "Send"),
+        button("Decline", () => attempt(() => post("approvals", { approval: each.id, approve: false }), trouble)))),
+    disclosure("What it is called with", () => code(print(each.arguments, "  "), "What it is called with")), trouble);
 }

@@ -2,16 +2,26 @@
 
 import { button, fresh, h } from "./dom.js";
 import { isObject, Num, parse, print } from "./json.js";
-import { bounds, branches, fits, kind, resolved, words } from "./schema.js";
+import { bounds, branches, choices, fits, kind, resolved, unfit, words } from "./schema.js";
 
 /** What a field gives that says nothing. */
 export const LEFT_OUT = Symbol("left out");
 
 const DEEPEST = 6; // a schema that holds itself has no end: from there on it is JSON
 
-/** The form of an object schema: `element`, `get()`, `set(value)`, `show(problems)`. `secret` matches names of secrets. */
-export function form(schema, secret = /(?!)/) {
-  const members = object(resolved(schema, schema), { root: schema, depth: 0, secret });
+/** Problems as the server writes them, one a line: where, and what is wrong there. */
+export const problems = (lines) => lines.map((text) => {
+  const found = /^([^\s:]+): (.*)$/s.exec(text);
+  return found ? { path: found[1], message: found[2] } : { path: "", message: text };
+});
+
+/**
+ * The form of an object schema: `element`, `get()`, `set(value)`, `show(problems)`. `secret` matches names of secrets.
+ *
+ * Where it is `asked` by a question, titles are labels, defaults stand in the fields, and what is empty is left out.
+ */
+export function form(schema, secret = /(?!)/, asked = false) {
+  const members = object(resolved(schema, schema), { root: schema, depth: 0, secret, asked });
   const other = h("ul", { class: "wrong", role: "alert", hidden: true });
   const places = () => {
     const found = new Map();
@@ -63,7 +73,7 @@ function missing(all, kept, path = []) {
 }
 
 /** One named field with its label, what is said about it, and what is wrong with it. */
-function field(name, schema, { root, depth, secret, required, plain }) {
+function field(name, schema, { root, depth, secret, required, plain, asked }) {
   const found = resolved(schema, root);
   const hidden = found.format === "password" || found.writeOnly === true || secret.test(name);
   const at = depth > DEEPEST ? "any" : kind(found);
@@ -71,7 +81,7 @@ function field(name, schema, { root, depth, secret, required, plain }) {
   const wrong = h("p", { id: error, class: "error", hidden: true });
   const off = button("Leave out", () => control.clear(), { class: "quiet small", hidden: true });
   const context = {
-    id, name, root, depth: depth + 1, secret, hidden, required,
+    id, name, root, depth: depth + 1, secret, hidden, required, asked,
     described: `${hint} ${error}`,
     changed: (set) => {
       withheld(false);
@@ -92,23 +102,29 @@ function field(name, schema, { root, depth, secret, required, plain }) {
     control = make(found, context);
     box.replaceChildren(control.element);
   };
-  const said = [found.description, bounds(found), "default" in found && `default ${print(found.default)}`].filter(Boolean).join(" · ");
+  const said = [found.description, bounds(found), "default" in found && !asked && `default ${print(found.default)}`].filter(Boolean).join(" · ");
   const about = h("p", { id: hint, class: "hint", hidden: !said }, said);
-  const type = words(schema, root);
+  const type = words(asked ? { ...found, title: undefined } : schema, root);
   const kindly = h("span", { class: "type" }, (type === "object" && at === "object" ? "" : type) + (found.deprecated ? " · deprecated" : ""));
   const grouped = ["object", "array"].includes(at);
-  const label = grouped ? h("legend", {}, name) : h("label", { for: id }, name);
+  const shown = (asked && found.title) || name;
+  const label = grouped ? h("legend", {}, shown) : h("label", { for: id }, shown);
   const flag = plain ? null : h("span", { class: "flag" }, required ? "required" : "optional");
   const element = h(grouped ? "fieldset" : "div", { class: "field" },
     grouped ? label : null, h("div", { class: "head" }, grouped ? null : label, kindly, flag, off), about, box, lost, wrong);
-  use(CONTROLS[at] ?? any);
-  return {
+  use(asked && at === "array" && kind(resolved(found.items, root)) === "choice" ? several : CONTROLS[at] ?? any);
+  const made = {
     element,
     get(path, problems, secrets = true) {
       if (hidden && !secrets) return LEFT_OUT;
-      if (!held || !required) return control.get(path, problems, secrets);
-      problems.push({ path, message: "a value is required" });
-      return LEFT_OUT;
+      if (held && required) {
+        problems.push({ path, message: "a value is required" });
+        return LEFT_OUT;
+      }
+      const value = control.get(path, problems, secrets);
+      const message = asked && value !== LEFT_OUT ? unfit(found, value) : "";
+      if (message) problems.push({ path, message });
+      return value;
     },
     set: (value) => {
       if (!fits(found, value, root, true) && control.kind !== "any") use(any); // what the field cannot hold is shown as JSON
@@ -126,6 +142,8 @@ function field(name, schema, { root, depth, secret, required, plain }) {
       control.places?.(path, places);
     },
   };
+  if (asked && "default" in found && !hidden) made.set(found.default);
+  return made;
 }
 
 /** A control that is one element: `read(text)` gives the value or throws what is wrong with it. */
@@ -143,7 +161,7 @@ function single(element, context, { read, write, empty = () => element.value ===
   return {
     element,
     get(path, problems) {
-      if (!context.required && !set) return LEFT_OUT;
+      if (!context.required && (!set || (context.asked && empty()))) return LEFT_OUT;
       try {
         if (empty()) throw new Error(wanted);
         return read(element.value);
@@ -166,14 +184,14 @@ function single(element, context, { read, write, empty = () => element.value ===
 function string(schema, context) {
   const write = (value) => (element.value = value ?? "");
   const secret = context.hidden;
-  const type = secret ? "password" : schema.format === "date" ? "date" : null;
+  const type = secret ? "password" : schema.format === "date" ? "date" : context.asked ? { email: "email", uri: "url" }[schema.format] ?? null : null;
   const examples = { "date-time": "2026-01-31T09:30:00Z", time: "09:30:00Z", duration: "PT1H30M", uuid: "12345678-1234-5678-1234-567812345678", ipv4: "127.0.0.1", ipv6: "::1" };
   const placeholder = typeof schema.default === "string" ? schema.default : examples[schema.format];
   const element = type || schema.format || schema.maxLength <= 100
     ? h("input", { type: type ?? "text", placeholder, autocomplete: "off", spellcheck: "false" })
     : h("textarea", { rows: 1, placeholder, spellcheck: "false" });
-  // Without a format an empty text is a value like any other.
-  const empty = () => Boolean(schema.format) && schema.format !== "regex" && !secret && element.value === "";
+  // Without a format an empty text is a value like any other, but not as an answer.
+  const empty = () => context.asked ? element.value === "" : Boolean(schema.format) && schema.format !== "regex" && !secret && element.value === "";
   const made = single(element, context, { read: (text) => text, write, empty });
   if (schema.contentEncoding !== "base64" && schema.format !== "byte") return made;
   const file = h("input", { type: "file", "aria-label": "Take a file", onchange: async () => {
@@ -211,10 +229,11 @@ function boolean(schema, context) {
 }
 
 function choice(schema, context) {
-  const values = "const" in schema ? [schema.const] : schema.enum;
+  const named = choices(schema);
+  const values = named.map((each) => each.value);
   const only = values.length === 1 && context.required;
   const nothing = h("option", { value: "" }, context.required ? "Choose" : "left out");
-  const element = h("select", {}, only ? null : nothing, values.map((each, at) => h("option", { value: String(at) }, typeof each === "string" ? each : print(each))));
+  const element = h("select", {}, only ? null : nothing, named.map((each, at) => h("option", { value: String(at) }, each.label)));
   const write = (value) => {
     const found = values.findIndex((each) => value !== undefined && print(each) === print(value));
     element.value = found < 0 && !only ? "" : String(Math.max(found, 0));
@@ -223,6 +242,30 @@ function choice(schema, context) {
   const { get } = made;
   // Back at "left out" it is left out.
   return { ...made, get: (path, problems) => (element.value === "" && !context.required ? LEFT_OUT : get(path, problems)) };
+}
+
+/** A list of choices, each at most once: a box for each. */
+function several(schema, context) {
+  const named = choices(resolved(schema.items, context.root));
+  let set = context.required;
+  const mark = (now) => {
+    set = now || context.required;
+    context.changed(set);
+  };
+  const boxes = named.map(() => h("input", { type: "checkbox", "aria-describedby": context.described, onchange: () => mark(true) }));
+  const check = (values) => boxes.forEach((box, at) => (box.checked = values.some((each) => print(each) === print(named[at].value))));
+  return {
+    element: h("div", { class: "choices" }, boxes.map((box, at) => h("label", {}, box, named[at].label))),
+    get: () => (set ? named.filter((each, at) => boxes[at].checked).map((each) => each.value) : LEFT_OUT),
+    set(values) {
+      check(values);
+      mark(true);
+    },
+    clear() {
+      check([]);
+      mark(false);
+    },
+  };
 }
 
 function nothing(schema, context) {
@@ -382,9 +425,9 @@ function member(schema, context) {
   };
 }
 
-function object(schema, { root, depth, secret }) {
+function object(schema, { root, depth, secret, asked }) {
   const required = new Set(schema.required ?? []);
-  const named = Object.entries(schema.properties ?? {}).map(([name, each]) => [name, field(name, each, { root, depth, secret, required: required.has(name) })]);
+  const named = Object.entries(schema.properties ?? {}).map(([name, each]) => [name, field(name, each, { root, depth, secret, asked, required: required.has(name) })]);
   const others = schema.additionalProperties === false || (depth === 0 && !schema.additionalProperties) ? null : schema.additionalProperties ?? {};
   const list = h("ul", { class: "items" });
   let entries = [];

@@ -21,9 +21,19 @@ export function resolved(schema, root) {
   return found;
 }
 
+/** The values that a schema names, each with its label; null if it names none. */
+export function choices(schema) {
+  const label = (value) => (typeof value === "string" ? value : print(value));
+  if ("const" in schema) return [{ value: schema.const, label: label(schema.const) }];
+  if (schema.enum) return schema.enum.map((value, at) => ({ value, label: label(schema.enumNames?.[at] ?? value) }));
+  const several = schema.oneOf ?? schema.anyOf;
+  const named = Array.isArray(several) && several.length && several.every((each) => isObject(each) && "const" in each);
+  return named ? several.map((each) => ({ value: each.const, label: each.title ?? label(each.const) })) : null;
+}
+
 /** Which field a schema needs. */
 export function kind(schema) {
-  if ("const" in schema || schema.enum) return "choice";
+  if (choices(schema)) return "choice";
   if (SEVERAL.some((each) => schema[each]) || Array.isArray(schema.type)) return "union";
   if (schema.type) return schema.type === "integer" ? "number" : schema.type;
   if (schema.properties) return "object";
@@ -44,7 +54,7 @@ export function words(schema, root, depth = 0) {
   const found = resolved(schema, root);
   if (found.title) return found.title;
   const what = kind(found);
-  if (what === "choice") return "const" in found ? print(found.const) : found.enum.length > 3 ? "choice" : found.enum.map((each) => print(each)).join(" or ");
+  if (what === "choice") return choices(found).length > 3 ? "choice" : choices(found).map((each) => print(each.value)).join(" or ");
   if (what === "union") return depth > 2 ? "several" : [...new Set(branches(found).map((each) => words(each, root, depth + 1)))].join(" or ");
   if (what === "array") return found.items && found.items !== true && depth < 3 ? `list of ${words(found.items, root, depth + 1)}` : "list";
   if (what === "string") return found.format ?? (found.contentEncoding === "base64" ? "base64" : "text");
@@ -68,13 +78,32 @@ export function bounds(schema) {
   return found.join(", ");
 }
 
+const FORMATS = {
+  email: [/^[^@\s]+@[^@\s]+$/, "an e-mail address"],
+  uri: [/^[A-Za-z][A-Za-z0-9+.-]*:\S+$/, "a URI such as https://example.com"],
+  date: [/^\d{4}-\d\d-\d\d$/, "a date such as 2026-01-31"],
+  "date-time": [/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/i, "a date and time such as 2026-01-31T09:30:00Z"],
+};
+
+/** What is wrong with a value of the right kind, or nothing; patterns, which may be slow, are left to the server. */
+export function unfit(schema, value) {
+  const [format, wanted] = (typeof value === "string" && FORMATS[schema.format]) || [];
+  if (format && !format.test(value)) return `${wanted} is required`;
+  if (schema.type === "integer" && !isInteger(value)) return "an integer is required";
+  const [size, least, most] = isNumber(value) ? [Number(value), schema.minimum, schema.maximum]
+    : typeof value === "string" ? [[...value].length, schema.minLength, schema.maxLength]
+    : [value?.length, schema.minItems, schema.maxItems];
+  const outside = size < least || size > most || (isNumber(value) && (size <= schema.exclusiveMinimum || size >= schema.exclusiveMaximum));
+  return outside ? `out of bounds: ${bounds(schema)}` : "";
+}
+
 /** Whether a value may belong to a schema, as far as is needed to pick the branch of a union; a `draft` may lack members and items. */
 export function fits(schema, value, root, draft = false, depth = 0) {
   const found = resolved(schema, root);
   if (found.not && !Object.keys(found.not).length) return false;
   if (depth > 6) return true;
   switch (kind(found)) {
-    case "choice": return ("const" in found ? [found.const] : found.enum).some((each) => print(each) === print(value));
+    case "choice": return choices(found).some((each) => print(each.value) === print(value));
     case "union": return branches(found).some((each) => fits(each, value, root, draft, depth + 1));
     case "string": return typeof value === "string";
     case "number": return found.type === "integer" ? isInteger(value) : isNumber(value);

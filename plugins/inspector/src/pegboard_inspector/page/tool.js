@@ -3,7 +3,7 @@
 import { get, on, post, state } from "./api.js";
 import { attempt, cards } from "./calls.js";
 import { button, code, disclosure, fill, fresh, h } from "./dom.js";
-import { form } from "./form.js";
+import { form, problems } from "./form.js";
 import { parse, print } from "./json.js";
 
 const EFFECTS = { read_only: "read-only", destructive: "destructive", idempotent: "idempotent", open_world: "open world" };
@@ -175,10 +175,7 @@ function arguments_(facts) {
     },
     show: (result) => {
       if (current !== "Form" || result.status !== "invalid") return;
-      fields.show((result.error?.details.problems ?? []).map((text) => {
-        const found = /^([^\s:]+): (.*)$/s.exec(text);
-        return found ? { path: found[1], message: found[2] } : { path: "", message: text };
-      }));
+      fields.show(problems(result.error?.details.problems ?? []));
     },
   };
 }

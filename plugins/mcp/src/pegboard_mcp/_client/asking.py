@@ -4,14 +4,36 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, final
+from textwrap import shorten
+from typing import Any, Final, final
 
-from pegboard import Approval, ApprovalRequest, ToolCall
+from attrs import frozen
 
-__all__ = ["Asking", "Human", "answer", "current_call", "human_of_this_call"]
+from pegboard import (
+    Approval,
+    ApprovalRequest,
+    Note,
+    Redaction,
+    RegistrationError,
+    Suspend,
+    TextBlock,
+    ToolCall,
+    ToolResult,
+)
+from pegboard_schemas import Form
+
+__all__ = ["Approved", "Asking", "Human", "answer", "current_call", "human_of_this_call"]
+
+MOST_PROBLEMS: Final = 20
+"""Problems of one answer that are reported."""
+LONGEST: Final = 200
+"""Characters of a question that are repeated."""
+_CONFIRMATION: Final[dict[str, Any]] = {"type": "object", "properties": {}}
+"""What is asked where a page is to be opened."""
 
 current_call: ContextVar[Asking] = ContextVar("pegboard_mcp_asking")
 human_of_this_call: ContextVar[Human | None] = ContextVar("pegboard_mcp_human", default=None)
@@ -54,10 +76,12 @@ class Asking:
     """A running call as a server's question sees it: its session, its loop, its task."""
 
     def __init__(
-        self, tool: Any, call: ToolCall, loop: asyncio.AbstractEventLoop, redaction: Callable[[], Callable[[str], str]]
+        self, tool: Any, call: ToolCall, loop: asyncio.AbstractEventLoop, redaction: Callable[[], Redaction]
     ) -> None:
         self.unanswered = ""
         """The server's question that could not be answered, for there is no approver."""
+        self.declined: list[str] = []
+        """Which questions were declined, and why, where there is a reason beside a refusal."""
         self.under_way = True
         """Whether the answer to the call is outstanding; later questions do not belong to it."""
         self._tool = tool
@@ -90,24 +114,77 @@ class Asking:
         return self._redaction()(text)
 
     async def ask(self, parameters: Any) -> Any:
-        """The answer of the approver; without one the call is given up, to be resumed by the program."""
+        """The answer to a question, an `ElicitResult`: of the approver, or of the client's user.
+
+        Without both the call is given up, to be resumed by the program. What does not fit the form is declined.
+        """
+        message = self._redact(_question(parameters))
+        try:
+            form = None if parameters.mode == "url" else Form(schema := _dumped(parameters.requested_schema))
+        except RegistrationError as error:
+            return self._decline(message, f"the form cannot be used: {error}")
+        shown = None if form is None else self._redaction().deep(schema)
+        approver = getattr(self._call.session, "approver", None)
+        if self._human is not None and (approver is None or isinstance(approver, Approved)):
+            reply = await self._human.ask(message, shown or _CONFIRMATION)
+            given = reply.content or {}
+            return reply if form is None or reply.action != "accept" else self._accept(message, form, given)
+        if approver is None:
+            return self._leave_open(parameters)
+        request = ApprovalRequest(self._tool, self._call.id, self._call.arguments, message, shown)
+        try:
+            decision = _decision(await self._answered(approver, request), form)
+        except Suspend:
+            return self._leave_open(parameters)
+        except Exception as error:  # noqa: BLE001 - whatever an approver raises is no answer
+            return self._decline(message, f"asking for an answer failed with {type(error).__name__}")
+        if decision.decision == "deny":
+            return self._decline(message, decision.reason)
+        return self._accept(message, form, decision.arguments)
+
+    def _accept(self, message: str, form: Form | None, given: Mapping[str, Any] | None) -> Any:
+        """Members for a form, with its defaults; None is an approval alone. Declines what does not fit."""
         from mcp_types import ElicitResult
 
-        approver = getattr(self._call.session, "approver", None)
-        if approver is None and self._human is not None:
-            return await self._human.ask(_question(parameters), _form(parameters))
-        if approver is None:
-            self.unanswered = self._redact(parameters.message)
-            if (task := self._task) is not None:
-                task.get_loop().call_soon_threadsafe(self._give_up)
-            return ElicitResult(action="cancel")
-        request = ApprovalRequest(self._tool, self._call.id, self._call.arguments, self._redact(_question(parameters)))
-        decision = _decision(await self._answered(approver, request))
-        if decision.decision == "deny":
-            return ElicitResult(action="decline")
-        if parameters.mode == "url":
+        if form is None:
             return ElicitResult(action="accept")
-        return ElicitResult(action="accept", content=_filled(parameters.requested_schema, decision.arguments or {}))
+        content = form.filled(given or {})
+        if problems := form.problems(content):
+            what = "an approval alone is no answer to the form" if given is None else "the answer does not fit the form"
+            return self._decline(message, f"{what}: {'; '.join(problems[:MOST_PROBLEMS])}")
+        try:
+            json.dumps(content, ensure_ascii=False, allow_nan=False).encode()
+            return ElicitResult(action="accept", content=content)
+        except (TypeError, ValueError):  # whose text would quote the answer
+            return self._decline(message, "the protocol carries texts, numbers, booleans and lists of texts alone")
+
+    def _decline(self, message: str, why: str) -> Any:
+        from mcp_types import ElicitResult
+
+        if why:
+            question = shorten(message, LONGEST, placeholder=" ...")
+            self.declined.append(self._redact(f'the question "{question}" was declined: {why}'))
+        return ElicitResult(action="decline")
+
+    def _leave_open(self, parameters: Any) -> Any:
+        from mcp_types import ElicitResult
+
+        self.unanswered = self._redact(parameters.message)
+        if (task := self._task) is not None:
+            task.get_loop().call_soon_threadsafe(self._give_up)
+        return ElicitResult(action="cancel")
+
+    def explained(self, result: ToolResult) -> ToolResult:
+        """The result of the call. Why a question was declined is a note, and the model reads it first."""
+        if not self.declined:
+            return result
+        metadata = dict(result.metadata)
+        if "content" in (remote := metadata.get("mcp", {})):
+            metadata["mcp"] = {**remote, "content": [*({} for _ in self.declined), *remote["content"]]}
+        content = (*map(TextBlock, self.declined), *result.content)
+        notes = (*result.notes, *(Note(why, kind="declined") for why in self.declined))
+        members = result.name, result.status, content, result.data, result.error
+        return ToolResult("", *members, notes=notes, metadata=metadata)
 
     async def _answered(self, approver: Any, request: ApprovalRequest) -> Any:
         """Approvers belong to the caller's loop if they are async, and may block if they are not."""
@@ -119,6 +196,17 @@ class Asking:
         if not inspect.isawaitable(answer):
             return answer
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(awaited(answer), self._loop))
+
+
+@final
+@frozen
+class Approved:
+    """Approves a call that the client's user has approved. What is asked while it runs was not shown to the user."""
+
+    call_id: str
+
+    def __call__(self, request: ApprovalRequest) -> bool:
+        return request.call_id == self.call_id
 
 
 async def answer(running: Mapping[Any, Asking], parameters: Any) -> Any:
@@ -141,24 +229,15 @@ def _question(parameters: Any) -> str:
     return f"{parameters.message} ({url})" if url else str(parameters.message)
 
 
-def _decision(answer: Any) -> Approval:
+def _decision(answer: Any, form: Form | None) -> Approval:
     if isinstance(answer, Approval):
         return answer
-    return Approval.approve() if answer is True else Approval.deny()
-
-
-def _filled(schema: Any, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The given values, and the form's defaults for the rest."""
-    properties = _dumped(schema).get("properties", {})
-    defaults = {name: member["default"] for name, member in properties.items() if "default" in member}
-    return {**defaults, **given}
+    if isinstance(answer, Mapping) and form is not None:
+        return Approval.edit(answer)
+    if answer is True or answer is False:
+        return Approval.approve() if answer else Approval.deny()
+    return Approval.deny("the approver gave neither a verdict nor the members of the form")
 
 
 def _dumped(schema: Any) -> dict[str, Any]:
     return dict(schema if isinstance(schema, Mapping) else schema.model_dump(by_alias=True, exclude_none=True))
-
-
-def _form(parameters: Any) -> dict[str, Any]:
-    """The form to fill in; if a page is to be opened, a form that only confirms it."""
-    schema = getattr(parameters, "requested_schema", None)
-    return {"type": "object", "properties": {}} if schema is None else _dumped(schema)

@@ -92,10 +92,10 @@ class RemoteTool:
                 raise Suspend(f"{self.name} asks: {asking.unanswered}") from None
             raise
         except Exception as error:  # noqa: BLE001 - whatever the protocol, the SDK or the server comes up with
-            return self._broken(error)
+            return asking.explained(self._broken(error))
         origin = {"server": self._link.name, "tool": self.name}
         result = result_of(answer, self.name, self._check, self.wrapped, origin)
-        return redacted(result, self._link.redact) if result.is_error else result
+        return asking.explained(redacted(result, self._link.redact) if result.is_error else result)
 
     async def read(self, uri: str) -> Any:
         """A resource that the tool has linked to, as the SDK gives it. Raises what its client does."""

@@ -14,7 +14,6 @@ from attrs import asdict, evolve, field, frozen
 
 from pegboard import ForeignSchema, RegistrationError, ToolCall, ToolResult
 from pegboard_mcp._wire.protocol import is_newer
-from pegboard_schemas import judged
 
 __all__ = ["Answers", "Desk", "NeededError", "Refused", "State", "UsedStates"]
 
@@ -222,10 +221,8 @@ class Desk:
         await self._ask(message, evolve(self.state, key="question", form=form, held=held, call_id=""))
 
     def response(self) -> Any:
-        """What the request brings for a call that is held. Raises `Refused` where it does not fit the form."""
+        """What the request brings for a call that is held, which checks it itself."""
         response, self._response = self._response, None
-        if getattr(response, "action", "") == "accept":
-            self._read(response, self.state)
         return response
 
     def _read(self, response: Any, state: State) -> Any:
@@ -236,9 +233,7 @@ class Desk:
             raise Refused("the human closed the question without an answer")
         content = dict(getattr(response, "content", None) or {})
         try:
-            # What is held is the question of a remote server, who wrote the form.
-            form = judged(state.form, "the form").check if state.held else ForeignSchema(state.form, "the form")
-            problems = form.problems(content)
+            problems = ForeignSchema(state.form, "the form").problems(content, redact=lambda text: "***")
         except RegistrationError as error:
             raise Refused(f"the question has a form that cannot be used: {error}") from error
         if problems:

@@ -10,11 +10,11 @@ from typing import Any, Final, final
 
 from attrs import define
 
-from pegboard import ApprovalRequest, PegboardError, Session, Status, Tool, ToolCall
+from pegboard import PegboardError, Session, Status, Tool, ToolCall
 from pegboard import ToolResult as Result
 from pegboard_mcp._auth.callers import Caller, Callers, Scopes, SessionFor
 from pegboard_mcp._auth.guard import app_with_scopes
-from pegboard_mcp._client.asking import Human, human_of_this_call
+from pegboard_mcp._client.asking import Approved, Human, human_of_this_call
 from pegboard_mcp._client.remote_tool import remote_of
 from pegboard_mcp._server.functions import Functions
 from pegboard_mcp._server.library import Library
@@ -299,7 +299,7 @@ class ToolServer:
         if call.status is Status.AWAITING_APPROVAL and session.approver is None and desk.can_ask:
             await desk.approve(call)
             # For this call alone: what the tool calls in turn was not shown for approval.
-            session = session.session(approver=partial(_is_call, call.id))
+            session = session.session(approver=Approved(call.id))
             call = session.prepare(name, arguments, call_id=call.id)
         if desk.is_answered:
             value = await desk.answer()
@@ -343,11 +343,7 @@ class ToolServer:
         running = self._held.take(desk.held)
         if running is None or running.human is None:
             raise Refused("the call that asked this has ended, or runs at another worker; make it again")
-        try:
-            running.human.answer(desk.response())
-        except Refused:
-            running.task.cancel()
-            raise
+        running.human.answer(desk.response())
         running.progress.moved(progress)
         return running
 
@@ -402,8 +398,6 @@ def _differs(known: list[Tool], now: list[Tool]) -> bool:
     return [(tool.name, tool.definition) for tool in known] != [(tool.name, tool.definition) for tool in now]
 
 
-def _is_call(call_id: str, request: ApprovalRequest) -> bool:
-    return request.call_id == call_id
 
 
 def _sealing(keys: list[str | bytes], name: str) -> Any:
