@@ -49,7 +49,10 @@ def text_of(document: Any, **options: Any) -> str:
         (
             [parameter("offset", schema=INTEGER), parameter("limit", schema=INTEGER)],
             answer(has_more={"type": "boolean"}),
-            f"{NEXT} a higher `offset`; `has_more` of the answer says whether there is one; `limit` is the size of a page.",
+            (
+                f"{NEXT} a higher `offset`; `has_more` of the answer says whether there is one; "
+                "`limit` is the size of a page."
+            ),
         ),
         ([parameter("after"), SIZE], {}, "For the next page send `after`; `per_page` is the size of a page."),
     ],
