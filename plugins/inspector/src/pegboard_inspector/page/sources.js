@@ -97,7 +97,7 @@ async function log(name, place, signal) {
       else rows.append(...news.map(line));
       while (rows.childElementCount > found.lines.length) rows.firstChild.remove();
       last = found.lines.at(-1)?.number ?? 0;
-      hint.textContent = last ? `${last.toLocaleString("en")} lines so far, the last ${found.lines.length.toLocaleString("en")} are kept.` : "Nothing was written yet.";
+      hint.textContent = last === 0 ? "Nothing was written yet." : last > found.lines.length ? `The last ${found.lines.length.toLocaleString("en")} of ${last.toLocaleString("en")} lines.` : `${last.toLocaleString("en")} ${last === 1 ? "line" : "lines"}.`;
       if (below) rows.scrollTop = rows.scrollHeight;
     } while (again);
     drawing = false;
