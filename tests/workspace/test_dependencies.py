@@ -34,6 +34,7 @@ BROUGHT_BY_THE_PROGRAM = {
         "referencing": "comes with jsonschema, whose validators take a registry of it",
     },
     "pegboard-cli": {"pegboard-testing": "for `doctor --deep` alone: an extra"},
+    "pegboard-inspector": {"pegboard-mcp": "for `inspect --mcp` alone, and the error says so"},
     "pegboard-process": {"opentelemetry-api": "its context is passed on where the program has loaded it"},
 }
 NEEDS_AN_EXTRA = {"pegboard_bridges": tuple(FRAMEWORKS), "pegboard_testing": ("fixtures", "_snapshot")}

@@ -16,10 +16,9 @@ if TYPE_CHECKING:
     from pegboard_mcp._auth.callers import Caller
     from pegboard_mcp._auth.oauth import OAuth
     from pegboard_mcp._client.server import McpServer
-    from pegboard_mcp._named import servers_named
     from pegboard_mcp._server.questions import Answers
     from pegboard_mcp._server.serving import mcp_server, serve_mcp, serve_mcp_async
-    from pegboard_mcp._settings import Settings, load_mcp_config
+    from pegboard_mcp._settings import Settings, load_mcp_config, servers_named
 
 __all__ = [
     "Answers",
@@ -47,7 +46,7 @@ _HOMES = {
     "mcp_server": "_server.serving",
     "serve_mcp": "_server.serving",
     "serve_mcp_async": "_server.serving",
-    "servers_named": "_named",
+    "servers_named": "_settings",
 }
 
 

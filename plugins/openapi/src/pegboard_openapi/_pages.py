@@ -48,20 +48,20 @@ def pages_text(parameters: Mapping[str, tuple[str, Any]], fields: Iterable[str],
     way = next((each for each in ("cursor", "offset", "page") if each in kinds), None)
     if way is None:
         return "The Link header of the answer names the next page." if has_link else ""
-    said = {_plain(field.rpartition(".")[2]): field for field in reversed([*fields])}
-    found = next((said[each] for each in sorted(_NEXT[way] & said.keys())), None)
+    named = {_plain(path.rpartition(".")[2]): path for path in reversed([*fields])}
     words = {"cursor": f"`{kinds[way]}`", "offset": f"a higher `{kinds[way]}`", "page": f"the next `{kinds[way]}`"}
     text = f"For the next page send {words[way]}"
-    text += (
-        f", which is `{found}` of the answer"
-        if found
-        else ", which the Link header of the answer names"
-        if has_link
-        else ""
-    )
-    more = next((said[each] for each in sorted(_MORE & said.keys())), None)
-    text += f"; `{more}` of the answer says whether there is one" if more else ""
+    if source := _first(_NEXT[way], named):
+        text += f", which is `{source}` of the answer"
+    elif has_link:
+        text += ", which the Link header of the answer names"
+    if more := _first(_MORE, named):
+        text += f"; `{more}` of the answer says whether there is one"
     return text + (f"; `{kinds['size']}` is the size of a page." if "size" in kinds else ".")
+
+
+def _first(names: frozenset[str], fields: Mapping[str, str]) -> str | None:
+    return next((fields[each] for each in sorted(names & fields.keys())), None)
 
 
 def _kind(name: str, schema: Any) -> str:
