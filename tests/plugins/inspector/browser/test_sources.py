@@ -91,3 +91,21 @@ def test_the_log_follows_the_server(library: Any) -> None:
     error.wait_for()
     assert error.inner_text().endswith("shelf: dune is lent")
     library.get_by_text("4 lines.").wait_for()
+
+
+@pytest.mark.parametrize("options", [{}, {"color_scheme": "dark", "viewport": {"width": 390, "height": 800}}])
+def test_axe_finds_nothing(
+    open_page: Callable[..., Any], inspected: Callable[..., Client], options: dict[str, Any]
+) -> None:
+    pytest.importorskip("pegboard_mcp")
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    page = open_page(inspected(partial(toolkit_of, None, [COMMAND])), reduced_motion="reduce", **options)
+    found = {}
+    for name, act in (("Resources", "Read dune"), ("Prompts", None), ("Log", None)):
+        view(page, name)
+        if act is not None:
+            page.get_by_role("button", name=act).click()
+            page.get_by_text("A beginning is a very delicate time.").wait_for()
+        for violation in axe.run(page).response["violations"]:
+            found[name, violation["id"]] = [node["html"][:200] for node in violation["nodes"]]
+    assert found == {}
