@@ -90,7 +90,7 @@ LIBRARIES = {
     "pegboard_bridges": ("pegboard_schemas",),
     "pegboard_dialects": ("pegboard_schemas",),
     "pegboard_files": ("pegboard_schemas",),
-    "pegboard_inspector": ("pegboard_schemas",),
+    "pegboard_inspector": ("pegboard_mcp", "pegboard_schemas"),
     "pegboard_mcp": ("pegboard_schemas",),
     "pegboard_multimodal": ("pegboard_net",),
     "pegboard_openapi": ("pegboard_net", "pegboard_schemas"),

@@ -42,7 +42,10 @@ BROUGHT_BY_THE_PROGRAM = {
         "pegboard-schemas": "reads the forms of packs that ask such questions, which have it",
         "pegboard-testing": "for `doctor --deep` alone: an extra",
     },
-    "pegboard-inspector": {"pegboard-schemas": "reads the forms of packs that ask such questions, which have it"},
+    "pegboard-inspector": {
+        "pegboard-mcp": "for `inspect --mcp` alone, and the error says so",
+        "pegboard-schemas": "reads the forms of packs that ask such questions, which have it",
+    },
     "pegboard-process": {"opentelemetry-api": "its context is passed on where the program has loaded it"},
 }
 NEEDS_AN_EXTRA = {"pegboard_bridges": tuple(FRAMEWORKS), "pegboard_testing": ("fixtures", "_snapshot")}

@@ -10,7 +10,8 @@ Pegboard and its packs write files of their own. `verdicts_of(session, name)` is
 `spelled_out(text)` is for text from outside that goes to a terminal, `suggestion(name, known)` follows "unknown X".
 `pack_that_gives("pegboard chat")` is the pack of this project that has a command, installed or not.
 `tool_index(tools).search(words, limit)` names the tools that fit best, as `search_tools` does.
-`program_toolkit("myprogram:toolkit")` is the toolkit of a program that a person names on a command line.
+`program_toolkit("myprogram:toolkit")` is the toolkit of a program that a person names on a command line, and
+`sources_of(toolkit)` are the objects that were registered as live sources, such as remote servers.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from pegboard._toolkit.session import Session
 from pegboard._toolkit.toolkit import Toolkit
 from pegboard._types.hints import function_kind
 from pegboard.builtin.search import tool_index
-from pegboard.extension import Verdict
+from pegboard.extension import LiveSource, Verdict
 
 __all__ = [
     "Board",
@@ -59,6 +60,7 @@ __all__ = [
     "program_toolkit",
     "regular",
     "render",
+    "sources_of",
     "spelled_out",
     "suggestion",
     "tool_index",
@@ -75,6 +77,11 @@ def plugins_of(toolkit: Toolkit) -> Plugins:
 def board_of(toolkit: Toolkit) -> Board:
     """What is registered now, with the names that clash."""
     return toolkit._core.registry.board
+
+
+def sources_of(toolkit: Toolkit) -> list[LiveSource]:
+    """The live sources of a toolkit, such as remote servers, as they were registered."""
+    return [each.source for each in toolkit._core.live]
 
 
 def program_toolkit(target: str) -> Toolkit:

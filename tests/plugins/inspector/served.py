@@ -115,7 +115,9 @@ class Client:
 
 
 @contextmanager
-def served(toolkit: Toolkit | Callable[[], Toolkit], target: str | None = None) -> Iterator[Client]:
+def served(
+    toolkit: Toolkit | Callable[[], Toolkit], target: str | None = None, title: str | None = None
+) -> Iterator[Client]:
     """The toolkit behind an inspector, and who has just been told the address."""
     told: list[str] = []
     started = threading.Event()
@@ -129,7 +131,7 @@ def served(toolkit: Toolkit | Callable[[], Toolkit], target: str | None = None) 
             told.append(url)
             started.set()
 
-        await serve_async(toolkit, 0, target=target, announce=announce, ended=end)
+        await serve_async(toolkit, 0, target=target, title=title, announce=announce, ended=end)
 
     thread = threading.Thread(target=lambda: asyncio.run(run()), name="inspector under test", daemon=True)
     thread.start()

@@ -116,7 +116,7 @@ class TestBoard:
             source.changed()
             assert next(news)["board"] > before
             assert names(client.get("board")["tools"]) == ["first", "second"]
-            assert client.get("board")["sources"] == [{"name": "server", "tools": 2, "problems": []}]
+            assert client.get("board")["sources"] == [{"name": "server", "tools": 2, "problems": [], "features": []}]
 
 
 class TestCalls:

@@ -128,7 +128,7 @@ class TestWhatCannotBeUsed:
         [
             ("/no/such/file.yaml", "cannot be read: No such file"),
             ("http://127.0.0.1:1/openapi.json", "http://127.0.0.1:1/openapi.json could not be fetched: ConnectError"),
-            ({"swagger": "2.0"}, "it is of version 2.0; convert it first"),
+            ({"swagger": "1.2"}, "it is of version 1.2; convert it first"),
             ({"info": {}}, "it has no `openapi: 3...`"),
         ],
     )

@@ -49,6 +49,35 @@ class TestNames:
         with board(PETS, **selected) as toolkit:
             assert [tool.name for tool in toolkit] == names
 
+    @pytest.mark.parametrize(
+        ("exclude", "names"),
+        [
+            ("put*", ["listPets", "pets_add", "patch_pets_id", "get_shop_hours"]),
+            (["/pets*", "nothing"], ["get_shop_hours"]),
+            ({"tags": ["write"], "methods": "PATCH"}, ["listPets", "get_shop_hours"]),
+            ({"paths": "/shop/*", "operations": ["pets.*"]}, ["listPets", "put", "put_2", "patch_pets_id"]),
+            ({}, ["listPets", "pets_add", "put", "put_2", "patch_pets_id", "get_shop_hours"]),
+        ],
+    )
+    def test_are_excluded(self, exclude: Any, names: list[str]) -> None:
+        with board(PETS, exclude=exclude) as toolkit:
+            assert [tool.name for tool in toolkit] == names
+
+    def test_what_is_selected_may_be_excluded(self) -> None:
+        with board(PETS, paths="/pets", exclude={"tags": "read"}) as toolkit:
+            assert [tool.name for tool in toolkit] == ["pets_add"]
+
+    @pytest.mark.parametrize(
+        ("exclude", "why"),
+        [
+            ({"tag": "x"}, "exclude: there is no 'tag'; there are tags, methods, paths, operations"),
+            ({"methods": "fetch"}, "there is no 'fetch'"),
+        ],
+    )
+    def test_what_excludes_nothing_is_refused(self, exclude: Any, why: str) -> None:
+        with pytest.raises(ValueError, match=why):
+            board(PETS, exclude=exclude)
+
     def test_of_nothing_are_a_problem(self) -> None:
         with board(PETS, tags=["wrong"]) as toolkit:
             assert toolkit.problems == ["the API 'shop': no operation of its document is selected"]

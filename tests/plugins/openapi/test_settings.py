@@ -102,12 +102,29 @@ def test_what_is_sent_always_and_where_slashes_may_be(tmp_path: Path, server: Se
     assert (server.last.target, server.last.headers["Authorization"]) == ("/things/a%2Fb", f"Bearer {KEY}")
 
 
+def test_what_is_excluded_and_how_large_a_schema_is(tmp_path: Path) -> None:
+    path = tmp_path / "open.json"
+    limit = parameter("limit", description="How many there are at most. " * 50)
+    content = one(parameters=[limit])
+    content["paths"]["/other"] = {"get": {"operationId": "other", "tags": ["internal"], "responses": {}}}
+    path.write_text(json.dumps(content))
+    base = "http://127.0.0.1:1"
+    for exclude in ("oth*", ["/other"], {"tags": "internal"}):
+        with board(document=str(path), base_url=base, exclude=exclude, max_schema=400) as toolkit:
+            assert [tool.name for tool in toolkit] == ["shop__do"]
+            assert len(json.dumps(toolkit["shop__do"].parameters)) <= 400
+
+
 @pytest.mark.parametrize(
     ("shop", "why"),
     [
         ({"documnt": "x"}, "apis.shop: unknown key 'documnt'. Did you mean 'document'?"),
         ({}, 'apis.shop needs a "document", a path or a URL'),
         ({"document": "x", "timeout": -1}, "apis.shop.timeout must be a number above 0"),
+        ({"document": "x", "max_schema": 0}, "apis.shop.max_schema must be a number above 0"),
+        ({"document": "x", "exclude": [1]}, "apis.shop.exclude must be a text, a list of texts, or a table of those"),
+        ({"document": "x", "exclude": {"tags": 1}}, "apis.shop.exclude must be a text, a list of texts, or a table"),
+        ({"document": "x", "exclude": {"tag": "a"}}, "apis.shop: exclude: there is no 'tag'"),
         ({"document": "x", "tags": [1]}, "apis.shop.tags must be a text or a list of texts"),
         ({"document": "x", "headers": {"a": 1}}, "apis.shop.headers must be a table"),
         ({"document": "x", "disabled": "no"}, "apis.shop.disabled must be true or false"),

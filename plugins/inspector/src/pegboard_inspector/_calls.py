@@ -182,18 +182,16 @@ class Made:
             return {"arguments": "", "withheld": paths}
         return {"arguments": dumps(without(arguments, paths)) if paths else self.sent, "withheld": paths}
 
-    def copies(self, target: str | None) -> dict[str, str]:
-        """The call as it is written elsewhere: in a program, and at a terminal."""
+    def copies(self, target: str | None, *, has_command: bool = True) -> dict[str, str]:
+        """The call as it is written elsewhere: in a program, and at a terminal, where that can name the board."""
         sent = self.shown
         arguments = _read(sent)
         board = "" if target is None else f" --toolkit {shlex.quote(target)}"
         whole = dumps(arguments) if isinstance(arguments, dict) else sent
         tail = f" {shlex.quote(whole)}" if whole.strip() else ""
         written = f", {_python(arguments)}" if isinstance(arguments, dict) else f", {sent!r}" if sent.strip() else ""
-        return {
-            "python": f"await toolkit.call({json.dumps(self.call.name)}{written})",
-            "command": f"pegboard{board} call {shlex.quote(self.call.name)}{tail}",
-        }
+        command = {"command": f"pegboard{board} call {shlex.quote(self.call.name)}{tail}"} if has_command else {}
+        return {"python": f"await toolkit.call({json.dumps(self.call.name)}{written})", **command}
 
 
 def _length(block: Mapping[str, Any]) -> int:

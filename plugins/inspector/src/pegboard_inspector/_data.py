@@ -9,9 +9,10 @@ from typing import Any, Final
 import attrs
 
 from pegboard import PegboardError, Session, Tool
-from pegboard.inspection import board_of, is_loaded, plugins_of
+from pegboard.inspection import board_of, is_loaded, plugins_of, sources_of
 from pegboard_inspector._json import dumps, pretty
 from pegboard_inspector._secrecy import PRIVATE_NAMES, Secrecy
+from pegboard_inspector._sources import features_of
 
 __all__ = ["board_data", "board_marks", "dialect_data", "tokens_of", "tool_data"]
 
@@ -31,6 +32,7 @@ def board_marks(session: Session) -> tuple[Any, ...]:
         toolkit.sources,
         toolkit.problems,
         session.permissions,
+        tuple(tuple(features_of(each)) for each in sources_of(toolkit)),
     )
 
 
@@ -46,6 +48,7 @@ def board_data(session: Session) -> dict[str, Any]:
     registered: dict[str | None, int] = {}
     for tool in tools:
         registered[tool["pack"]] = registered.get(tool["pack"], 0) + 1
+    features = {each.name: features_of(each) for each in sources_of(toolkit)}
     return {
         "tools": sorted(tools, key=lambda tool: tool["name"]),
         "groups": [
@@ -64,7 +67,13 @@ def board_data(session: Session) -> dict[str, Any]:
             for record in toolkit.plugins
         ],
         "sources": [
-            {"name": each.name, "tools": len(each.tools), "problems": list(each.problems)} for each in toolkit.sources
+            {
+                "name": each.name,
+                "tools": len(each.tools),
+                "problems": list(each.problems),
+                "features": features.get(each.name, []),
+            }
+            for each in toolkit.sources
         ],
         "problems": toolkit.problems,
         "dialects": _dialects(session),

@@ -22,6 +22,7 @@ from pegboard_inspector._calls import Made
 from pegboard_inspector._costs import Costs
 from pegboard_inspector._data import board_data, board_marks
 from pegboard_inspector._secrecy import PRIVATE_NAMES, Secrecy, unmasked
+from pegboard_inspector._sources import log_counts
 
 __all__ = ["Desk"]
 
@@ -68,11 +69,15 @@ class Desk:
     It takes a toolkit, or a function that makes one; then it can make a new one, and closes it. It is thread-safe.
     """
 
-    def __init__(self, toolkit: Toolkit | Callable[[], Toolkit], target: str | None = None) -> None:
+    def __init__(
+        self, toolkit: Toolkit | Callable[[], Toolkit], target: str | None = None, title: str | None = None
+    ) -> None:
         self._make = None if isinstance(toolkit, Toolkit) else toolkit
         self.toolkit = toolkit if isinstance(toolkit, Toolkit) else toolkit()
         self.session = self.toolkit.session(approver=self._ask)
         self.target = target
+        self.title = title
+        """What the page calls the board where no command line names it."""
         self.calls: dict[str, Made] = {}
         self.closed = False
         self.apps = Apps()
@@ -85,6 +90,7 @@ class Desk:
         self._costs = Costs(self.session)
         self._probed: float | None = None
         self._holder: dict[str, str] | None = None
+        self._logs: dict[str, int] = {}
         self._running: set[Future[ToolResult]] = set()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._turn, name="pegboard-inspector", daemon=True)
@@ -115,7 +121,7 @@ class Desk:
     def details(self, call_id: str) -> dict[str, Any]:
         """Everything about a call, its result too."""
         made = self.made(call_id)
-        more = {"copies": made.copies(self.target), "edit": made.editable(), "page": self._page(made)}
+        more = {"copies": made.copies(self.target, has_command=self.title is None), "edit": made.editable(), "page": self._page(made)}
         return {**made.state(), "result": made.outcome(), **more}
 
     def _page(self, made: Made) -> str | None:
@@ -207,7 +213,7 @@ class Desk:
 
     def board(self) -> dict[str, Any]:
         """The tools, groups and packs as they are now."""
-        return {"revision": self._look(), "target": self.target, **board_data(self.session)}
+        return {"revision": self._look(), "target": self.title or self.target, **board_data(self.session)}
 
     def cost(self, dialect: str) -> dict[str, Any] | None:
         """What the last change of the tools cost in one dialect; None before the first change."""
@@ -242,9 +248,9 @@ class Desk:
             self._board = revision, marks
             with self._counting:
                 self._version += 1
-        holder = self._holder_now()
-        if holder != self._holder:
-            self._holder = holder
+        news = self._holder_now(), log_counts(self.toolkit)
+        if news != (self._holder, self._logs):
+            self._holder, self._logs = news
             with self._counting:
                 self._version += 1
         return revision
@@ -304,7 +310,7 @@ class Desk:
     def _events(self, known: int, revision: int) -> dict[str, Any]:
         fresh = [made.state(known) for made in list(self.calls.values()) if made.version > known]
         questions = [each.to_dict(self.calls) for each in list(self._questions.values()) if not each.answer.done()]
-        return {"board": revision, "calls": fresh, "approvals": questions, "held": self._holder}
+        return {"board": revision, "calls": fresh, "approvals": questions, "held": self._holder, "logs": self._logs}
 
     def close(self) -> None:
         """Stop what runs, and send no more events."""

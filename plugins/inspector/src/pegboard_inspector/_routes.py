@@ -20,6 +20,7 @@ from pegboard import Approval, PegboardError, UnknownNameError
 from pegboard_inspector._data import dialect_data, tool_data
 from pegboard_inspector._desk import Desk
 from pegboard_inspector._json import dumps
+from pegboard_inspector._sources import log_lines, prompts_data, read_prompt, read_resource, resources_data
 
 __all__ = ["application"]
 
@@ -39,6 +40,9 @@ def application(desk: Desk) -> Starlette:
         "dialects/{name}": lambda name: dialect_data(desk.session, name),
         "costs/{name}": desk.cost,
         "calls/{name}": desk.details,
+        "resources/{name:path}": lambda name: resources_data(desk.toolkit, name),
+        "prompts/{name:path}": lambda name: prompts_data(desk.toolkit, name),
+        "logs/{name:path}": lambda name: log_lines(desk.toolkit, name),
     }
 
     async def events(request: Request) -> Response:
@@ -85,6 +89,10 @@ def _posts(desk: Desk) -> dict[str, Callable[[Sent], Any]]:
         "cancel": lambda sent: desk.cancel(_text(sent, "call")),
         "approvals": lambda sent: {"problems": desk.decide(_text(sent, "approval"), _answer(sent))},
         "resume": lambda sent: desk.resume(_text(sent, "call"), sent.get("value")),
+        "resource": lambda sent: read_resource(desk.toolkit, _text(sent, "source"), _text(sent, "uri")),
+        "prompt": lambda sent: read_prompt(
+            desk.toolkit, _text(sent, "source"), _text(sent, "name"), _texts(sent, "arguments")
+        ),
         "groups": lambda sent: desk.set_group(_text(sent, "name"), sent.get("active") is True),
         "reload": reload,
     }
@@ -138,6 +146,13 @@ async def _sent(request: Request) -> Sent:
 def _text(sent: Sent, member: str) -> str:
     if not isinstance(found := sent.get(member, ""), str):
         raise ValueError(f"{member!r} has to be text")
+    return found
+
+
+def _texts(sent: Sent, member: str) -> dict[str, str]:
+    found = sent.get(member, {})
+    if not isinstance(found, dict) or not all(isinstance(each, str) for each in found.values()):
+        raise ValueError(f"{member!r} has to be an object of texts")
     return found
 
 

@@ -22,13 +22,16 @@ __all__ = ["serve", "serve_async"]
 HOST: Final = "127.0.0.1"
 
 
-def serve(toolkit: Toolkit | Callable[[], Toolkit], port: int, *, target: str | None = None) -> None:
+def serve(
+    toolkit: Toolkit | Callable[[], Toolkit], port: int, *, target: str | None = None, title: str | None = None
+) -> None:
     """Serve the page until a signal ends it. Raises `PegboardError` for a port that is taken.
 
-    `toolkit` is one, or what makes one. `target` is how a command line names it, None for the installed board.
+    `toolkit` is one, or what makes one. `target` is how a command line names it, None for the installed board; `title`
+    is what the page calls one that no command line names.
     """
     with suppress(KeyboardInterrupt):
-        asyncio.run(serve_async(toolkit, port, target=target))
+        asyncio.run(serve_async(toolkit, port, target=target, title=title))
 
 
 async def serve_async(
@@ -36,13 +39,14 @@ async def serve_async(
     port: int,
     *,
     target: str | None = None,
+    title: str | None = None,
     announce: Callable[[str], object] = lambda url: print(url, flush=True),  # noqa: T201 - the address is the output
     ended: asyncio.Event | None = None,
 ) -> None:
     """`serve` for coroutines: `announce(url)` is told the address, and it ends when `ended` is set."""
     end = asyncio.Event() if ended is None else ended
     with closing(_bound(port)) as listening:
-        desk = Desk(toolkit, target)
+        desk = Desk(toolkit, target, title)
         guard = Guard(application(desk), listening.getsockname()[1])
         config = uvicorn.Config(guard, log_level="warning", timeout_graceful_shutdown=2, lifespan="off", ws="none")
         server = _Server(config, end)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pegboard_mcp._server.questions import Answers
     from pegboard_mcp._server.resources import Resources
     from pegboard_mcp._server.serving import mcp_server, serve_mcp, serve_mcp_async
-    from pegboard_mcp._settings import Settings, load_mcp_config
+    from pegboard_mcp._settings import Settings, load_mcp_config, servers_named
 
 __all__ = [
     "Answers",
@@ -34,6 +34,7 @@ __all__ = [
     "provide_tools",
     "serve_mcp",
     "serve_mcp_async",
+    "servers_named",
     "settings_type",
 ]
 
@@ -48,6 +49,7 @@ _HOMES = {
     "mcp_server": "_server.serving",
     "serve_mcp": "_server.serving",
     "serve_mcp_async": "_server.serving",
+    "servers_named": "_settings",
 }
 
 

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
-from pegboard import Locked, Offer, Secret, SettingsError
+from pegboard import Locked, Offer, PegboardError, Secret, SettingsError
 
 if TYPE_CHECKING:
     from pegboard_mcp._client.server import McpServer
 
-__all__ = ["Settings", "load_mcp_config", "offers"]
+__all__ = ["Settings", "load_mcp_config", "offers", "servers_named"]
 
 _REACHED: Final = frozenset(
     {"args", "auth", "command", "cwd", "env", "headers", "scopes", "timeout", "transport", "type", "url"}
@@ -25,6 +27,8 @@ _TERMS: Final = frozenset({"disable", "disabled", "enable", "group", "prefix", "
 _KEYS: Final = _REACHED | _HOW | _TERMS
 _HOLDS: Final = ("text", "path", "function")
 """What a resource may be."""
+_RUNNERS: Final = frozenset({"bunx", "node", "npx", "python", "python3", "uvx"})
+"""Commands that run a server of another name."""
 _KINDS: Final = {"http": "http", "streamable-http": "http", "streamableHttp": "http", "streamable_http": "http"}
 
 
@@ -178,6 +182,36 @@ def load_mcp_config(path: str | Path) -> dict[str, McpServer]:
         for name, entry in servers.items()
         if not _flag(entry, "disabled")
     }
+
+
+def servers_named(target: str) -> dict[str, McpServer]:
+    """The servers that `target` names, by their names; nothing is connected yet.
+
+    It is a URL (`https://host/mcp`), a file of the form `mcpServers`, or a command with its arguments, written as for a
+    shell (`"npx -y some-server"`). Raises `PegboardError` for what is none of these.
+    """
+    from pegboard_mcp._client.server import McpServer
+
+    try:
+        if target.lower().startswith(("http://", "https://")):
+            server = McpServer.http(target)
+        elif target.endswith(".json") and " " not in target:
+            return load_mcp_config(Path(target).expanduser())
+        else:
+            command, *arguments = shlex.split(target)
+            server = McpServer.stdio(command, arguments, name=_called(command, arguments))
+    except ValueError:  # it may hold a password
+        raise PegboardError("an MCP server is named by COMMAND ..., by URL, or by a FILE.json of mcpServers") from None
+    return {server.name: server}
+
+
+def _called(command: str, arguments: list[str]) -> str:
+    """What a server is called: its command, or what that runs."""
+    own = PurePath(command).name
+    what = next((each for each in arguments if not each.startswith("-")), "") if own in _RUNNERS else ""
+    # `some-server` of `npx -y @scope/some-server@1.2`.
+    found = PurePath(what).name.partition("@")[0].removesuffix(".py").removesuffix(".js")
+    return found if re.fullmatch(r"[\w.-]+", found) else own
 
 
 def _read_entries(path: str | Path) -> Mapping[str, Any]:

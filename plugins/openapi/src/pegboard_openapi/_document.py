@@ -37,7 +37,7 @@ class DocumentError(PegboardError):
 @final
 @frozen
 class Document:
-    """An OpenAPI document; `url` is where it was fetched, if it was."""
+    """A document of OpenAPI 3, or of Swagger 2.0; `url` is where it was fetched, if it was."""
 
     content: Mapping[str, Any] = field(repr=False)
     url: str | None = None
@@ -45,7 +45,7 @@ class Document:
     @property
     def is_3_0(self) -> bool:
         """Whether its schemas are those of OpenAPI 3.0 and not JSON Schema 2020-12."""
-        return str(self.content["openapi"]).startswith("3.0")
+        return str(self.content.get("openapi")).startswith("3.0")
 
     @cached_property
     def schemes(self) -> Mapping[str, Mapping[str, Any]]:
@@ -118,11 +118,12 @@ def read_document(source: Any) -> Document:
     else:
         content = _parsed(_file(Path(source).expanduser()))
     plain = _plain(content, [_MOST_PARTS], 0)
-    if not isinstance(plain, dict) or not str(plain.get("openapi", "")).startswith("3."):
-        version = plain.get("swagger", plain.get("openapi")) if isinstance(plain, dict) else None
+    known = plain if isinstance(plain, dict) else {}
+    if not (str(known.get("openapi", "")).startswith("3.") or str(known.get("swagger", "")).startswith("2.")):
+        version = known.get("swagger", known.get("openapi"))
         reason = f"it is of version {version!s:.20}; convert it first" if version else "it has no `openapi: 3...`"
-        raise DocumentError(f"this is no OpenAPI 3 document: {reason}")
-    return Document(plain, url)
+        raise DocumentError(f"this is no document of OpenAPI 3 or Swagger 2.0: {reason}")
+    return Document(known, url)
 
 
 def _file(path: Path) -> bytes:

@@ -10,13 +10,17 @@ from attrs import evolve, field, frozen
 
 from pegboard_openapi._document import Document, DocumentError
 from pegboard_openapi._names import Names
+from pegboard_openapi._pages import answer_fields, pages_text
 from pegboard_openapi._schemas import JsonSchema, Schemas
+from pegboard_openapi._trimming import trimmed
 
 __all__ = ["Body", "Hidden", "Operation", "Place", "Terms", "operation_id", "read_operation"]
 
 Hidden: TypeAlias = Callable[[str, str], bool]
 
 LONGEST_DESCRIPTION: Final = 1024
+_MOST_NAMED: Final = 400
+"""Characters of the names of members that a description says are accepted, too."""
 _ORDER: Final = ("path", "query", "header", "cookie", "body")
 _STYLES: Final[Mapping[str, str]] = {"path": "simple", "query": "form", "header": "simple", "cookie": "form"}
 # What is this pack's or the connection's to say.
@@ -48,11 +52,12 @@ class Terms:
     """What holds for all operations of a document.
 
     `credential_names` are those of its security schemes, by the place and without regard to case; `slashes` are the
-    parameters of paths that may hold slashes.
+    parameters of paths that may hold slashes; `max_schema` is how many characters a schema may have.
     """
 
     credential_names: Mapping[str, frozenset[str]]
     slashes: tuple[str, ...]
+    max_schema: float
 
 
 @final
@@ -87,7 +92,10 @@ class Body:
 @final
 @frozen(eq=False)
 class Operation:
-    """One operation, as a tool needs it. `is_whole` says that a schema has everything that the document says."""
+    """One operation, as a tool needs it. `is_whole` says that a schema has everything that the document says.
+
+    `shown` and `shown_returns` are `parameters` and `returns` as a model gets them, smaller where those are large.
+    """
 
     method: str
     path: str
@@ -95,8 +103,10 @@ class Operation:
     description: str = field(repr=False)
     tags: tuple[str, ...]
     parameters: JsonSchema = field(repr=False)
+    shown: JsonSchema = field(repr=False)
     is_whole: bool = field(repr=False)
     returns: JsonSchema | None = field(repr=False)
+    shown_returns: JsonSchema | None = field(repr=False)
     returns_is_whole: bool = field(repr=False)
     places: tuple[Place, ...] = field(repr=False)
     body: Body | None = field(repr=False)
@@ -140,15 +150,19 @@ class _Reader:
         parameters, places = self._placed()
         answers = Schemas(self._document, "response")
         returns = self._returned(described, answers) if method != "head" else None
+        shown = trimmed(parameters, self._terms.max_schema)
+        notes = filter(None, (self._pages(described, parameters, places), _left_out(shown.left_out)))
         return Operation(
             method,
             path,
             operation_id(method, path, described),
-            _description(method, path, described),
+            _description(method, path, described, *notes),
             tuple(each for each in described.get("tags") or () if isinstance(each, str)),
             parameters,
+            shown.schema,
             self._schemas.is_whole,
             returns,
+            None if returns is None else trimmed(returns, self._terms.max_schema).schema,
             answers.is_whole,
             tuple(places),
             body,
@@ -192,7 +206,7 @@ class _Reader:
         content = described.get("content")
         if not isinstance(content, Mapping) or not content:
             return None
-        media_type = min(content, key=lambda each: _RANKS[_kind(each)])
+        media_type = min(content, key=_rank)
         kind, media, required = _kind(media_type), _media(content[media_type]), described.get("required") is True
         schema = media.get("schema", {})
         properties, needed = self._fields(schema) if kind in ("json", "form", "multipart") else ({}, [])
@@ -276,6 +290,21 @@ class _Reader:
             schema["$defs"] = self._schemas.defs
         return schema, [evolve(place, argument=name) for name, (place, _, _) in zip(names, wanted, strict=True)]
 
+    def _pages(self, described: Mapping[str, Any], schema: JsonSchema, places: Sequence[Place]) -> str:
+        responses = described.get("responses")
+        query = {
+            each.argument: (each.field, schema["properties"][each.argument]) for each in places if each.where == "query"
+        }
+        has_link = any(self._has_link(each) for each in responses.values()) if isinstance(responses, Mapping) else False
+        return pages_text(query, answer_fields(self._document, responses), has_link=has_link)
+
+    def _has_link(self, response: Any) -> bool:
+        try:
+            headers = self._document.follow(response).get("headers")
+        except DocumentError:
+            return False
+        return isinstance(headers, Mapping) and any(name.lower() == "link" for name in headers)
+
     # Answers -----------------------------------------------------------------------------------------------------
 
     def _returned(self, described: Mapping[str, Any], schemas: Schemas) -> JsonSchema | None:
@@ -305,6 +334,11 @@ def _media(described: Any) -> Mapping[str, Any]:
 def _kind(media_type: str) -> str:
     plain = media_type.partition(";")[0].strip()
     return next(kind for kind, pattern in _KINDS if pattern.fullmatch(plain))
+
+
+def _rank(media_type: str) -> tuple[int, bool]:
+    # What a model writes as the changed members is no list of the operations of a JSON patch.
+    return _RANKS[_kind(media_type)], "json-patch" in media_type
 
 
 def _concrete(media_type: str) -> str:
@@ -340,11 +374,29 @@ def operation_id(method: str, path: str, described: Mapping[str, Any]) -> str:
     return own if isinstance(own, str) and own.strip() else f"{method}{re.sub('[^A-Za-z0-9]+', '_', path)}".rstrip("_")
 
 
-def _description(method: str, path: str, described: Mapping[str, Any]) -> str:
+def _description(method: str, path: str, described: Mapping[str, Any], *notes: str) -> str:
     texts = [str(described[key]).strip() for key in ("summary", "description") if described.get(key)]
     if len(texts) == 2 and texts[1].startswith(texts[0].rstrip(".")):
         del texts[0]
     if described.get("deprecated") is True:
         texts.insert(0, "Deprecated.")
     text = "\n\n".join(texts) or f"{method.upper()} {path}"
-    return text if len(text) <= LONGEST_DESCRIPTION else f"{text[: LONGEST_DESCRIPTION - 3]}..."
+    most = LONGEST_DESCRIPTION - sum(len(each) + 2 for each in notes)
+    return "\n\n".join((text if len(text) <= most else f"{text[: most - 3]}...", *notes))
+
+
+def _left_out(paths: Sequence[str]) -> str:
+    """What a description says of members that the schema does not show; an empty text for none."""
+    groups: dict[str, list[str]] = {}
+    room, named = _MOST_NAMED, 0
+    for path in paths:
+        above, _, name = path.rpartition(".")
+        room -= len(name) + 2 + (0 if above in groups else len(above) + 4)
+        if room < 0:
+            break
+        groups.setdefault(above, []).append(name)
+        named += 1
+    texts = [f"`{above}`: {', '.join(names)}" if above else ", ".join(names) for above, names in groups.items()]
+    if named < len(paths):
+        texts.append(f"{len(paths) - named:,} more")
+    return f"Accepted, though the schema does not show it in full: {'; '.join(texts)}." if paths else ""

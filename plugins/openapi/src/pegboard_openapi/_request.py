@@ -103,7 +103,7 @@ def _checked(pairs: Iterable[_styles.Pair], operation: Operation, where: str, fi
 
 
 def _header(place: Place, value: Any) -> str:
-    text = json.dumps(value) if place.is_json else _styles.header(value, place.explode)
+    text = json.dumps(value) if place.is_json else _styles.header(value, place.explode, place.style)
     if not re.fullmatch(r"[\t -~]*", text):
         raise ArgumentsError(f"{place.argument}: it is sent as a header, which holds printable ASCII characters alone")
     return text.strip()
@@ -184,9 +184,12 @@ def _form(operation: Operation, body: Body, sent: Mapping[str, Any]) -> Iterator
 def _parts(body: Body, sent: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """The parts of a multipart form: files from base64, objects as JSON, arrays as several parts of one name."""
     for name, value in sent.items():
-        declared = body.encoding.get(name, {}).get("contentType")
+        how = body.encoding.get(name, {})
+        declared = how.get("contentType")
         media_type = declared if isinstance(declared, str) and "," not in declared and "*" not in declared else None
-        for each in value if isinstance(value, list) else [value]:
+        is_one = not isinstance(value, list) or (how.get("explode") is False and name not in body.files)
+        whole = _styles.joined(value, str(how.get("style"))) if is_one and isinstance(value, list) else value
+        for each in [whole] if is_one else value:
             if name in body.files:
                 yield name, (name, _decoded(name, each), media_type or "application/octet-stream")
             elif each is not None:

@@ -73,7 +73,7 @@ class Schemas:
             kept = _ANNOTATIONS if self._document.is_3_0 else found  # beside a reference 3.0 knows nothing
             found = {"$ref": self._named(schema["$ref"]), **{key: found[key] for key in kept if key in found}}
         found = _bounded(found)
-        return _nullable(found) if self._document.is_3_0 and schema.get("nullable") is True else found
+        return _nullable(found) if self._document.is_3_0 and _is_nullable(schema) else found
 
     def joined(self, schemas: Iterable[Any]) -> Any:
         """One schema for what may be any of these."""
@@ -137,6 +137,11 @@ def _bounded(schema: JsonSchema) -> JsonSchema:
         if isinstance(schema.get(exclusive), bool) and schema.pop(exclusive) and bound in schema:
             schema[exclusive] = schema.pop(bound)
     return schema
+
+
+def _is_nullable(schema: Mapping[str, Any]) -> bool:
+    # What Swagger 2.0 has no keyword for is written as an extension, there and after a conversion to 3.0.
+    return schema.get("nullable", schema.get("x-nullable")) is True
 
 
 def _nullable(schema: JsonSchema) -> JsonSchema:

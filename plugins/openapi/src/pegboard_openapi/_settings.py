@@ -16,8 +16,8 @@ _TEXTS: Final = ("base_url", "document", "password", "token", "api_key", "userna
 _LISTS: Final = ("disable", "enable", "group", "methods", "operations", "paths", "slashes", "tags")
 _TABLES: Final = ("credentials", "headers", "presets", "rename", "secrets")
 _FLAGS: Final = ("disabled", "output_schemas", "send_always")
-_NUMBERS: Final = ("max_bytes", "timeout")
-_KEYS: Final = frozenset({*_TEXTS, *_LISTS, *_TABLES, *_FLAGS, *_NUMBERS})
+_NUMBERS: Final = ("max_bytes", "max_schema", "timeout")
+_KEYS: Final = frozenset({*_TEXTS, *_LISTS, *_TABLES, *_FLAGS, *_NUMBERS, "exclude"})
 
 
 @attrs.frozen
@@ -40,7 +40,7 @@ class Named:
         from pegboard_openapi._source import OpenApi
 
         given = self.given
-        same = ("base_url", "credentials", "headers", "methods", "operations", "paths", "slashes", "tags")
+        same = ("base_url", "credentials", "exclude", "headers", "methods", "operations", "paths", "slashes", "tags")
         options = {key: given[key] for key in (*same, "output_schemas", "send_always", *_NUMBERS) if key in given}
         # An empty one is none: a variable that is set to nothing.
         options |= {key: given[key] for key in ("api_key", "token") if given.get(key)}
@@ -100,6 +100,8 @@ def _checked(name: str, given: Any) -> Named:
 def _fits(key: str, value: Any) -> bool:
     if key in _LISTS:
         return isinstance(value, str) or (isinstance(value, list) and all(isinstance(each, str) for each in value))
+    if key == "exclude":
+        return all(_fits("tags", each) for each in (value.values() if isinstance(value, Mapping) else (value,)))
     if key in _TABLES:
         nested = key in ("presets", "secrets")
         return isinstance(value, Mapping) and all(
@@ -116,6 +118,7 @@ def _wanted(key: str) -> str:
         _TABLES: "a table",
         _NUMBERS: "a number above 0",
         _FLAGS: "true or false",
+        ("exclude",): "a text, a list of texts, or a table of those",
     }
     return next((words for keys, words in kinds.items() if key in keys), "a text")
 

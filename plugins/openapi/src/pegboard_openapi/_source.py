@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -20,15 +21,18 @@ from pegboard_openapi._document import Document, DocumentError, is_url, read_doc
 from pegboard_openapi._names import Names
 from pegboard_openapi._operation import Terms, operation_id, read_operation
 from pegboard_openapi._request import split_path
-from pegboard_openapi._selection import Selection, several
+from pegboard_openapi._selection import Selection, excluded, several
 from pegboard_openapi._server import Server
+from pegboard_openapi._swagger import as_openapi_3
 from pegboard_openapi._tools import Link, OperationTool
+from pegboard_openapi._trimming import size_of
 from pegboard_schemas import judged
 
 __all__ = ["OpenApi"]
 
 SECONDS: Final = 60.0
 MAX_BYTES: Final = 10 * 1024 * 1024
+MAX_SCHEMA: Final = 32_768
 Described: TypeAlias = tuple[str, str, Mapping[str, Any], Mapping[str, Any]]
 MAX_PROBLEMS: Final = 20
 """Problems of one document that are reported one by one."""
@@ -59,18 +63,21 @@ class _Reading:
 
 @final
 class OpenApi:
-    """The operations of an OpenAPI document, as tools that `toolkit.register(api)` registers.
+    """The operations of an OpenAPI 3 or Swagger 2.0 document, as tools that `toolkit.register(api)` registers.
 
     `document` is a path, a URL, a mapping, or an application that has one (FastAPI), which is called in this process;
     `app` is an ASGI application for a document that stands by itself. `base_url` says where the server is, by default
     the document does. `tags`, `methods`, `paths` and `operations` (by operationId) select operations; paths and
-    operations may be patterns (`/users/*`). `token`, `api_key` and `basic` (user and password) are for security schemes
-    of these kinds, `credentials` for schemes by name, `headers` go with every request; all of them are secret.
-    They go to the server that the program named, and to the operations that ask for them; with `send_always` also to
-    those that ask for none. `timeout` is in seconds, for one request; `max_bytes` bounds an answer. With
-    `output_schemas=False` answers are taken as they come. `slashes` are parameters of paths that may hold slashes,
-    which are sent as `%2F`. A document that cannot be read raises nothing: see `problems`. Raises ValueError for an
-    argument that is none of these.
+    operations may be patterns (`/users/*`). `exclude` leaves out those that fit any of its own `tags`, `methods`,
+    `paths` and `operations`; a text or a list is patterns of operationIds, and of paths where they begin with a slash.
+    `token`, `api_key` and `basic` (user and password) are for security schemes of these kinds, `credentials` for
+    schemes by name, `headers` go with every request; all of them are secret. They go to the server that the program
+    named, and to the operations that ask for them; with `send_always` also to those that ask for none.
+    `timeout` is in seconds, for one request; `max_bytes` bounds an answer. `max_schema` is in characters of JSON: in a
+    larger schema long descriptions go first, then deep optional members. What is left out is still accepted, and the
+    description of the tool names it; with None nothing is. With `output_schemas=False` answers are taken as they come.
+    `slashes` are parameters of paths that may hold slashes, which are sent as `%2F`. A document that cannot be read
+    raises nothing: see `problems`. Raises ValueError for an argument that is none of these.
     """
 
     def __init__(
@@ -89,8 +96,10 @@ class OpenApi:
         methods: Iterable[str] = (),
         paths: Iterable[str] = (),
         operations: Iterable[str] = (),
+        exclude: Iterable[str] | Mapping[str, Iterable[str]] = (),
         timeout: float = SECONDS,
         max_bytes: int = MAX_BYTES,
+        max_schema: int | None = MAX_SCHEMA,
         output_schemas: bool = True,
         send_always: bool = False,
         slashes: Iterable[str] = (),
@@ -102,6 +111,8 @@ class OpenApi:
         self._source = document
         self._server = Server(base_url, document if is_application and app is None else app, timeout, max_bytes)
         self._selection = Selection(tags, methods, paths, operations)
+        self._excluded = excluded(exclude)
+        self._max_schema = _limit(max_schema)
         self.name = name or _name(document)
         self.credentials = Credentials(token, api_key, basic, credentials, headers)
         self._output_schemas, self._send_always, self._slashes = output_schemas, send_always, several(slashes)
@@ -165,7 +176,7 @@ class OpenApi:
     def _adopt(self) -> None:
         self._is_read = True
         try:
-            reading = self._reading(read_document(self._source))
+            reading = self._reading(as_openapi_3(read_document(self._source)))
         except Exception as error:  # noqa: BLE001 - an application or a third-party mapping may raise anything
             reason = str(error) if isinstance(error, DocumentError) else type(error).__name__
             self._found = evolve(self._found, problems=[f"its document cannot be used: {reason}"])
@@ -173,7 +184,8 @@ class OpenApi:
         found = reading.found
         for described in reading.document.operations():
             method, path, _, operation = described
-            if self._selection.takes(method, path, operation):
+            selected = self._selection.fits_all(method, path, operation)
+            if selected and not self._excluded.fits_any(method, path, operation):
                 found.problems.extend(f"{method.upper()} {path}: {each}" for each in self._add(reading, described))
         if not (found.tools or found.missing or found.problems):
             found.problems.append("no operation of its document is selected")
@@ -188,7 +200,7 @@ class OpenApi:
             document,
             _names(document),
             Link(self.credentials, lambda: self._client, _templates(document)),
-            Terms(credential_names(document), self._slashes),
+            Terms(credential_names(document), self._slashes, self._max_schema),
             self.credentials.unasked(document, always=self._send_always),
         )
 
@@ -212,26 +224,36 @@ class OpenApi:
             return
         base = self._base(document, item, content)
         operation = read_operation(document, *described, signature.has, reading.terms)
-        parameters = judged(operation.parameters, "its schema", is_whole=operation.is_whole, refuses_many=False)
+        whole = judged(operation.parameters, "its schema", is_whole=operation.is_whole, refuses_many=False)
+        judge, arguments = whole.judge, None
+        if operation.shown is not operation.parameters:
+            judge = judged(operation.shown, "its schema", is_whole=False, refuses_many=False).judge
+            arguments = whole.check
+            yield from self._too_large(operation.shown)
         returns, check = operation.returns if self._output_schemas else None, None
         if returns is not None:
             try:
-                whole = operation.returns_is_whole
-                check = judged(returns, "its output schema", is_whole=whole, refuses_many=False).check
+                is_whole = operation.returns_is_whole
+                check = judged(returns, "its output schema", is_whole=is_whole, refuses_many=False).check
             except RegistrationError as error:
                 returns = None
                 yield f"it is offered without its output schema: {error}"
         reading.found.tools[name] = OperationTool(
             name,
             operation,
-            parameters.judge,
+            judge,
             base,
-            returns,
+            returns and operation.shown_returns,
             signature,
+            arguments,
             check,
             reading.link,
             open_world=self._server.app is None,
         )
+
+    def _too_large(self, schema: Mapping[str, Any]) -> Iterator[str]:
+        if (size := size_of(schema)) > self._max_schema:
+            yield f"its schema has {size:,} characters, more than max_schema, for nothing else of it can go"
 
     def _base(self, document: Document, item: Mapping[str, Any], content: Mapping[str, Any]) -> str:
         """Where the server of an operation is. Raises `DocumentError` for one that is nowhere, or gets no secrets."""
@@ -247,6 +269,15 @@ class OpenApi:
         from pegboard_openapi._client import Client
 
         return Client(self.credentials, self._server.app, self._server.timeout, self._server.max_bytes)
+
+
+def _limit(most: Any) -> float:
+    """How many characters a schema may have. Raises ValueError for what is no number above 0."""
+    if most is None:
+        return math.inf
+    if isinstance(most, bool) or not isinstance(most, int | float) or not most > 0:
+        raise ValueError(f"max_schema must be a number above 0 or None; it is {most!r}")
+    return most
 
 
 def _name(source: Any) -> str:

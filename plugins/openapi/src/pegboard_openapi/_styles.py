@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from typing import Any, Final, TypeAlias
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
-__all__ = ["Pair", "encode", "header", "pairs", "path", "text"]
+__all__ = ["Pair", "encode", "header", "joined", "pairs", "path", "text"]
 
 Pair: TypeAlias = tuple[str, str]
 
-_DELIMITERS: Final = {"form": ",", "spaceDelimited": "%20", "pipeDelimited": "%7C"}
+# Tabs, and in headers and paths anything but commas, are of Swagger 2.0.
+_DELIMITERS: Final = {"form": ",", "spaceDelimited": "%20", "pipeDelimited": "%7C", "tabDelimited": "%09"}
 
 
 def text(value: Any) -> str:
@@ -42,9 +43,14 @@ def pairs(name: str, value: Any, style: str, explode: bool) -> Iterator[Pair]:
         yield from ((encode(key), encode(each)) for key, each in value.items() if each is not None)
 
 
-def header(value: Any, explode: bool) -> str:
-    """The value of a header, in the style `simple`."""
-    return _simple(value, explode, text, ",")
+def header(value: Any, explode: bool, style: str = "simple") -> str:
+    """The value of a header, in the style `simple` or that of an array of Swagger 2.0."""
+    return _simple(value, explode, text, unquote(_DELIMITERS.get(style, ",")))
+
+
+def joined(value: list[Any], style: str) -> str:
+    """An array as one text, not encoded, as it stands in a part of a form."""
+    return unquote(_DELIMITERS.get(style, ",")).join(_flat(value, text))
 
 
 def path(name: str, value: Any, style: str, explode: bool) -> str:
@@ -53,7 +59,7 @@ def path(name: str, value: Any, style: str, explode: bool) -> str:
         return f".{_simple(value, explode, encode, '.' if explode else ',')}"
     if style == "matrix":
         return "".join(_matrix(name, value, explode))
-    return _simple(value, explode, encode, ",")
+    return _simple(value, explode, encode, _DELIMITERS.get(style, ","))
 
 
 def _simple(value: Any, explode: bool, written: Callable[[Any], str], delimiter: str) -> str:

@@ -17,7 +17,7 @@ from pegboard_openapi._request import ArgumentsError, request_for
 __all__ = ["Link", "OperationTool"]
 
 MAX_PROBLEMS: Final = 20
-"""Problems of one answer that are reported."""
+"""Problems of one answer, or of the arguments of one call, that are reported."""
 
 
 @final
@@ -43,6 +43,8 @@ class OperationTool:
     base: str
     returns: dict[str, Any] | None = field(repr=False)
     _signature: Signature = field(repr=False)
+    # What arguments are held against where the model is shown less of the schema.
+    _arguments: ForeignSchema | None = field(repr=False)
     _check: ForeignSchema | None = field(repr=False)
     _link: Link = field(repr=False)
     open_world: bool = True
@@ -54,8 +56,8 @@ class OperationTool:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """One schema for parameters and body."""
-        return self.operation.parameters
+        """One schema for parameters and body, as far as a model is shown it."""
+        return self.operation.shown
 
     @property
     def tags(self) -> tuple[str, ...]:
@@ -85,6 +87,9 @@ class OperationTool:
     async def call(self, call: ToolCall) -> ToolOutput | ToolResult:
         """Send the request. Raises `AnswerError`, and `BusyError` for what may be tried again."""
         operation = self.operation
+        wrong = self._arguments.problems(dict(call.arguments)) if self._arguments is not None else []
+        if wrong and not any(problem.unchecked for problem in wrong):
+            return self._invalid(*map(str, wrong[:MAX_PROBLEMS]))
         try:
             request = request_for(operation, self.base, call.arguments, self._link.paths[operation.method])
         except ArgumentsError as error:
@@ -102,10 +107,10 @@ class OperationTool:
             return self._broken(answer.status, answer.text, "; ".join(map(str, problems[:MAX_PROBLEMS])), metadata)
         return ToolOutput(value, metadata)
 
-    def _invalid(self, problem: str) -> ToolResult:
+    def _invalid(self, *problems: str) -> ToolResult:
         """The result of a call that is not sent."""
-        message = f"invalid arguments:\n{problem}"
-        fault = Fault("invalid_arguments", message, {"problems": [problem]})
+        message = "\n".join(("invalid arguments:", *problems))
+        fault = Fault("invalid_arguments", message, {"problems": [*problems]})
         return ToolResult("", self.name, Status.INVALID, f"Error: {message}", error=fault)
 
     def _broken(self, status: int, text: str, why: str, metadata: Mapping[str, Any]) -> ToolResult:

@@ -39,7 +39,7 @@ export const post = async (path, body = {}) =>
   );
 
 /** Everything that the page knows; `on(what, listener)` tells what is new, until the signal is aborted. */
-export const state = { board: null, revision: 0, calls: new Map(), approvals: [], held: null };
+export const state = { board: null, revision: 0, calls: new Map(), approvals: [], held: null, logs: {} };
 const listeners = new EventTarget();
 
 export const on = (what, listener, signal) => listeners.addEventListener(what, (event) => listener(event.detail), { signal });
@@ -87,6 +87,10 @@ function hear(news) {
   if (JSON.stringify(news.held) !== JSON.stringify(state.held)) {
     state.held = news.held;
     tell("held");
+  }
+  if (JSON.stringify(news.logs) !== JSON.stringify(state.logs)) {
+    state.logs = news.logs;
+    tell("logs");
   }
   if (news.board !== state.revision) refresh(news.board);
 }

@@ -6,10 +6,11 @@ import { approvals, attempt, cards } from "./calls.js";
 import { cost } from "./cost.js";
 import { button, code, disclosure, fill, h } from "./dom.js";
 import { print } from "./json.js";
+import { FEATURES, isThere, source } from "./sources.js";
 import { tool } from "./tool.js";
 
 const main = document.getElementById("main");
-const VIEWS = { tools: ["Tools", "#/"], calls: ["Calls", "#/calls"], model: ["Model", "#/model"], board: ["Board", "#/board"] };
+const VIEWS = { tools: ["Tools", "#/"], calls: ["Calls", "#/calls"], model: ["Model", "#/model"], board: ["Board", "#/board"], ...Object.fromEntries(Object.entries(FEATURES).map(([name, label]) => [name, [label, `#/${name}`]])) };
 const links = new Map(Object.entries(VIEWS).map(([name, [label, href]]) => [name, h("a", { href }, label)]));
 let ending = new AbortController();
 let shown = null;
@@ -42,6 +43,7 @@ async function show({ moved = false } = {}) {
   if (view === "tools" && name === null) fill(main, welcome());
   else if (view === "tools") shown = await tool(name, main, signal, moved);
   else if (view === "calls") fill(main, h("h1", {}, "Calls"), state.calls.size ? "" : h("p", { class: "hint" }, "Nothing was called yet."), cards(() => true, { signal, link: true }));
+  else if (view in FEATURES) await source(view, name, main, signal);
   else if (view === "model") await model(name, signal);
   else await board(signal);
   if (moved && !signal.aborted && document.body.dataset.view !== "list") {
@@ -143,6 +145,7 @@ const grid = (columns, rows) => h("div", { class: "scrolled", tabindex: "0", rol
   h("table", {}, h("thead", {}, h("tr", {}, columns.map((each) => h("th", { scope: "col" }, each)))),
     h("tbody", {}, rows.map((row) => h("tr", {}, row.map((each) => h("td", { class: typeof each === "number" ? "number" : null }, String(each))))))));
 
+for (const each of Object.keys(FEATURES)) links.get(each).hidden = true;
 document.getElementById("views").append(...links.values());
 document.getElementById("side").append(...sidebar(() => (route()[0] === "tools" ? route()[1] : null)));
 document.querySelector(".skip").addEventListener("click", (event) => {
@@ -158,9 +161,10 @@ on("failed", line);
 on("held", () => line(state.held ? `${state.held.name} holds the event loop: other calls wait (${state.held.where})` : ""));
 on("board", async () => {
   const count = state.board.problems.length;
+  for (const each of Object.keys(FEATURES)) links.get(each).hidden = !isThere(each);
   links.get("board").replaceChildren("Board", count ? h("span", { class: "badge", title: "problems" }, String(count)) : "");
   const [view, name] = route();
-  if (view === "model") show();
+  if (view === "model" || view in FEATURES) show();
   else if (view === "tools" && name === null) fill(main, welcome());
   else if (view === "tools") {
     const now = await get(`tools/${encodeURIComponent(name)}`).catch(() => null);

@@ -101,7 +101,7 @@ export function card(id, { edit, ended, signal, link = false }) {
     const streamed = full.count > 0 && full.chunks.every((each) => each.type === "text") && full.chunks.map((each) => each.text).join("") === full.result.text;
     chunks.hidden = full.count === 0 || streamed;
     fill(outcome, result(full.result), full.page ? app(full, signal) : null, full.status === "suspended" ? answer() : null,
-      disclosure("Use it elsewhere", () => h("div", {}, copyable(full.copies.python, "Python"), copyable(full.copies.command, "Command line"))));
+      disclosure("Use it elsewhere", () => h("div", {}, copyable(full.copies.python, "Python"), full.copies.command ? copyable(full.copies.command, "Command line") : null)));
     ended?.(full.result);
   }
 

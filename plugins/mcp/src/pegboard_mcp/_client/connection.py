@@ -17,11 +17,12 @@ from attrs import field, frozen
 from pegboard import Redaction
 from pegboard_mcp._client.asking import current_call
 from pegboard_mcp._client.listing import Listing, Sieve, list_all
+from pegboard_mcp._client.log import Log
 from pegboard_mcp._client.secrets import quiet_loggers
-from pegboard_mcp._client.transports import InProcess, Transport, overheard
+from pegboard_mcp._client.transports import InProcess, Stdio, Transport, overheard
 from pegboard_mcp._wire.bridge import Bridge
 from pegboard_mcp._wire.processes import end_groups, new_loop
-from pegboard_mcp._wire.protocol import APPS, APPS_SHOWN, is_newer, own_version
+from pegboard_mcp._wire.protocol import APPS, APPS_SHOWN, is_newer, known_options, own_version
 from pegboard_mcp._wire.reasons import ConsentError, UnreachableError, innermost, reason
 from pegboard_mcp._wire.unrequested import Tail
 
@@ -71,6 +72,10 @@ class Hearer(Protocol):
     def flooded(self) -> None:
         """The server sends more than is listened to."""
 
+    log_store: Log
+    log_level: str | None
+    """The level from which on the server's logging is asked for, None for whatever it sends."""
+
     @property
     def redact(self) -> Redaction:
         """Masks in texts the secrets by which the server is reached."""
@@ -86,7 +91,8 @@ class Connection:
 
     def __init__(self, name: str, transport: Transport, terms: Terms, hearer: Hearer) -> None:
         self.ready: Future[Listing] = Future()
-        self.tail = Tail(hearer.flooded)
+        kind = "stderr" if isinstance(transport, Stdio) else "connection"
+        self.tail = Tail(hearer.flooded, partial(hearer.log_store.add, kind))
         self.client: Any = None
         self._name = name
         self._transport = transport
@@ -228,6 +234,7 @@ class Connection:
             client.session.validate_tool_result = _unchecked
             if self._direct is not None and self._direct.is_open:
                 client.session.send_request = self._sent_by_whom(client.session, self._direct)
+            await _ask_for_log(client, self._hearer.log_level)
             listing = await list_all(client, self._sieve, self._terms.max_tools)
             self.client = client
             with self._lock:
@@ -260,9 +267,15 @@ class Connection:
 
     def _introduced(self) -> dict[str, Any]:
         """How the client introduces itself, and its terms."""
+        from mcp import ClientSession
         from mcp_types import Implementation
 
+        async def logged(parameters: Any) -> None:
+            self._hearer.log_store.message(parameters)
+
         return {
+            "logging_callback": logged,
+            **known_options(ClientSession, log_level=self._hearer.log_level),
             "read_timeout_seconds": self._terms.call_timeout,
             "elicitation_callback": self._terms.elicit,
             "client_info": Implementation(name="pegboard", version=own_version()),
@@ -349,6 +362,16 @@ def _close_at_exit() -> None:
 
 async def _unchecked(name: str, result: Any) -> None:
     """Every result passes."""
+
+
+async def _ask_for_log(client: Any, level: Any) -> None:
+    """Ask for messages from this level on; by the newer protocol each request does. A refusal costs nothing else."""
+    if level is None or is_newer(client.protocol_version) or client.server_capabilities.logging is None:
+        return
+    from mcp_types import EmptyResult, SetLevelRequest, SetLevelRequestParams
+
+    with suppress(Exception):  # the protocol, the SDK or the server may raise anything
+        await client.session.send_request(SetLevelRequest(params=SetLevelRequestParams(level=level)), EmptyResult)
 
 
 async def _listen(client: Any, changed: asyncio.Event) -> None:

@@ -25,7 +25,7 @@ from pegboard import (
 from pegboard import ToolResult as Result
 from pegboard_mcp._wire.protocol import BLOCK
 
-__all__ = ["as_json", "block_of_resource", "failure", "redacted", "result_of"]
+__all__ = ["as_json", "block_of", "block_of_resource", "failure", "redacted", "result_of"]
 
 MOST_PROBLEMS: Final = 20
 """Problems of one answer that are reported."""
@@ -35,7 +35,7 @@ SVG: Final = "image/svg+xml"
 
 def result_of(answer: Any, name: str, returns: ForeignSchema | None, wrapped: bool, origin: dict[str, Any]) -> Result:
     """A server's answer as a result. `origin` says where it comes from, for the program."""
-    content = tuple(map(_block, answer.content))
+    content = tuple(map(block_of, answer.content))
     metadata = {"mcp": _metadata(answer, origin)}
     if answer.is_error:
         text = "\n".join(block.text for block in content if block.text) or "the tool failed and did not say why"
@@ -119,7 +119,8 @@ def _extras(content: Any) -> dict[str, Any]:
     return kept
 
 
-def _block(content: Any) -> Block:
+def block_of(content: Any) -> Block:
+    """A piece of content as a block."""
     match content.type:
         case "text":
             return _known(content, None, None) or TextBlock(content.text)

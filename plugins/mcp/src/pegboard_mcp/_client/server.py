@@ -17,7 +17,9 @@ from pegboard_mcp._arguments import count, http_url, seconds, text, texts, texts
 from pegboard_mcp._auth.oauth import OAuth, oauth
 from pegboard_mcp._client.asking import Asking, answer
 from pegboard_mcp._client.connection import Connection, Terms, close_all
+from pegboard_mcp._client.incoming import block_of
 from pegboard_mcp._client.listing import MOST_TOOLS, Listing
+from pegboard_mcp._client.log import Log, LogLine
 from pegboard_mcp._client.remote_tool import RemoteTool, remote_tool
 from pegboard_mcp._client.resources import all_of, contents, resource_tools
 from pegboard_mcp._client.secrets import secrets_of
@@ -84,6 +86,11 @@ class McpServer:
         self._failures = 0
         self._paused_until = 0.0
         self._running: dict[int, Asking] = {}
+        self.features: frozenset[str] = frozenset()
+        """What the server has beside tools: `resources` and `prompts`; nothing before it was connected."""
+        self.log_level: str | None = None
+        """From which level on its logging is asked for, as `debug` or `info`, by the next connection; None asks not."""
+        self.log_store = Log()
         self._reading = resource_tools(self) if resources == "tools" else []
 
     # Making one ------------------------------------------------------------------------------------------------
@@ -268,6 +275,8 @@ class McpServer:
         with self._lock:
             if connection is not self._connection:
                 return  # closed meanwhile
+            known = connection.client.server_capabilities
+            self.features = frozenset(name for name in ("resources", "prompts") if getattr(known, name) is not None)
             again = bool(self._tools) or bool(self._failures)
             self._failure, self._failures = "", 0
             self._adopt(listing)
@@ -310,6 +319,13 @@ class McpServer:
         found: list[Any] = await self._requested(lambda client: all_of(client.list_resources, "resources"))
         return found
 
+    async def list_resource_templates(self) -> list[Any]:
+        """The templates of resources' URIs, as the SDK describes them."""
+        found: list[Any] = await self._requested(
+            lambda client: all_of(client.list_resource_templates, "resource_templates")
+        )
+        return found
+
     async def read_resource(self, uri: str) -> tuple[Block, ...]:
         """What a resource holds: text, and files by their URIs."""
         return contents(await self.fetch(uri))
@@ -326,6 +342,11 @@ class McpServer:
     async def get_prompt(self, name: str, arguments: Mapping[str, str] | None = None) -> Any:
         """A prompt with its arguments filled in, as the SDK gives it: `messages`, and a `description`."""
         return await self._requested(lambda client: client.get_prompt(name, dict(arguments or {})))
+
+    async def prompt_messages(self, name: str, arguments: Mapping[str, str] | None = None) -> list[tuple[str, Block]]:
+        """The messages of `get_prompt`: of whom each is, and its content."""
+        prompt = await self.get_prompt(name, arguments)
+        return [(str(each.role), block_of(each.content)) for each in prompt.messages]
 
     async def _requested(self, work: Callable[[Any], Any]) -> Any:
         return await (await self._opened()).carry(work)
@@ -374,6 +395,15 @@ class McpServer:
         """The end of what the server wrote to stderr, a thousand characters at most."""
         connection = self._connection
         return self._stderr if connection is None else spelled_out(connection.tail.quoted(self.redact))
+
+    def log(self) -> tuple[LogLine, ...]:
+        """The last 1,000 lines of its stderr and its logging, over all connections, without secrets."""
+        return self.log_store.lines(self.redact)
+
+    @property
+    def log_count(self) -> int:
+        """How many lines there were so far, those that are no longer kept included."""
+        return self.log_store.count
 
     @property
     def redact(self) -> Redaction:

@@ -46,10 +46,16 @@ class Meter:
 
 @final
 class Tail:
-    """A pipe whose reader keeps the last 16 KiB. `flooded()` is called where what comes has no end."""
+    """A pipe whose reader keeps the last 16 KiB. `flooded()` is called where what comes has no end.
 
-    def __init__(self, flooded: Callable[[], None] = lambda: None) -> None:
+    `heard(line)` is called with each line, on any thread.
+    """
+
+    def __init__(
+        self, flooded: Callable[[], None] = lambda: None, heard: Callable[[str], None] = lambda line: None
+    ) -> None:
         self._flooded = flooded
+        self._heard = heard
         read, write = os.pipe()
         self.file: TextIO = os.fdopen(write, "w", encoding="utf-8")
         """Where the process writes; it needs a real file descriptor."""
@@ -66,6 +72,7 @@ class Tail:
         """Add a line, as the process would."""
         self._kept += f"{line}\n".encode()
         del self._kept[:-KEPT]
+        self._heard(line)
 
     def flood(self) -> str:
         """Add that there was a flood, which is what comes back, and pass it on."""
@@ -83,8 +90,15 @@ class Tail:
         self._ended.wait(seconds)
 
     def _drain(self, read: int) -> None:
+        begun = b""  # a line without its end
         with os.fdopen(read, "rb", buffering=0) as pipe:
             while chunk := pipe.read(8192):
                 self._kept += chunk
                 del self._kept[:-KEPT]
+                *lines, begun = (begun + chunk).split(b"\n")
+                begun = begun[:KEPT]
+                for line in lines:
+                    self._heard(line.decode("utf-8", "replace").rstrip())
+        if begun:
+            self._heard(begun.decode("utf-8", "replace"))
         self._ended.set()
