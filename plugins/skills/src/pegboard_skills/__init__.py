@@ -54,7 +54,9 @@ def settings_type() -> type[Settings]:
 def provide_tools(settings: Settings) -> Iterable[Any]:
     """The tools for the skills of the configured folders; none where there are no folders."""
     if not settings.folders:
-        return [NotOffered(["load_skill", "read_skill_file"], "no folder with skills is configured", "set skills.folders")]
+        return [
+            NotOffered(["load_skill", "read_skill_file"], "no folder with skills is configured", "set skills.folders")
+        ]
     from pegboard_skills._skills import Skills
 
     return [Skills(*settings.folders)]

@@ -12,7 +12,7 @@ from attrs import frozen
 
 from pegboard_skills._skill import MAX_DESCRIPTION, Skill
 
-__all__ = ["SkillMatch", "catalog", "is_long", "search"]
+__all__ = ["SkillMatch", "SkillMatches", "catalog", "is_long", "search"]
 
 MAX_CATALOG: Final = 8000
 """Characters of names and descriptions that stand in a tool's description."""
@@ -28,6 +28,18 @@ class SkillMatch:
 
     name: str
     description: str
+
+
+@frozen
+class SkillMatches:
+    """The skills that a search found, the best ones first; at most ten."""
+
+    matches: list[SkillMatch]
+
+    def written(self) -> str:
+        """The text for the model."""
+        found = "\n".join(f"- {each.name}: {escape(each.description, quote=False)}" for each in self.matches)
+        return found or "No skill has any of these words. Try other words for the same task."
 
 
 def catalog(skills: Mapping[str, Skill]) -> str:
@@ -59,7 +71,7 @@ def _shortened(description: str) -> str:
     return description if len(description) <= MAX_DESCRIPTION else f"{description[:MAX_DESCRIPTION]}..."
 
 
-def search(skills: Mapping[str, Skill], query: str) -> list[SkillMatch]:
+def search(skills: Mapping[str, Skill], query: str) -> SkillMatches:
     """The skills that share words with a query, best first: words that few skills have count more, and so do names."""
     names = {name: _words(name) for name in skills}
     texts = {name: _words(skill.description) | names[name] for name, skill in skills.items()}
@@ -69,7 +81,7 @@ def search(skills: Mapping[str, Skill], query: str) -> list[SkillMatch]:
         for name, words in texts.items()
     }
     best = sorted((name for name in skills if scores[name]), key=lambda name: (-scores[name], name))[:MAX_MATCHES]
-    return [SkillMatch(name, _shortened(skills[name].description)) for name in best]
+    return SkillMatches([SkillMatch(name, _shortened(skills[name].description)) for name in best])
 
 
 def _words(text: str) -> set[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Final, NamedTuple
 
 from attrs import frozen
@@ -81,9 +81,9 @@ def _skill_in(folder: ConfinedFolder, path: str) -> Finding:
 def files_of(skill: Skill) -> Iterator[str]:
     """The files of a skill but its `SKILL.md`, relative to it; none whose name has characters that cannot be seen."""
     for visit in _walk(skill.folder, skill.path):
-        beneath = "" if visit.path == skill.path else visit.path[0 if skill.path == "." else len(skill.path) + 1 :] + "/"
         for name in visit.files:
-            if (path := beneath + name) != SKILL_FILE and path.isprintable():
+            path = str(PurePosixPath(visit.path, name).relative_to(skill.path))
+            if path != SKILL_FILE and path.isprintable():
                 yield path
 
 

@@ -7,7 +7,8 @@ the events of the parser come in, before anything is built: anchors, aliases and
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:
@@ -78,33 +79,50 @@ def _loaded(front: str) -> Mapping[str, Any]:
     import yaml
 
     try:
-        _check(yaml.parse(front, Loader=yaml.BaseLoader))
-        loaded = yaml.BaseLoader(front).get_single_data()
-    except yaml.YAMLError as error:
+        value = _document(yaml.parse(front, Loader=yaml.BaseLoader))
+    except FrontMatterError:
+        raise
+    except (yaml.YAMLError, ValueError, OverflowError) as error:  # these for a number that is out of range
         raise FrontMatterError(f"its front matter is no YAML: {_reason(error)}") from error
-    except ValueError as error:  # an escape or a version that is no number
-        raise FrontMatterError(f"its front matter is no YAML: {error}") from error
-    if not isinstance(loaded, dict | None):
+    if not isinstance(value, dict):
         raise FrontMatterError("its front matter is no mapping: write name: and description:")
-    return loaded or {}
+    return value
 
 
-def _check(events: Any) -> None:
-    """Raise `FrontMatterError` for what is refused."""
+def _document(events: Iterator[yaml.Event]) -> Any:
+    """The value of the only document; an empty mapping if there is none."""
     import yaml
 
-    depth = 0
-    for event in events:
-        if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None) is not None:
-            raise FrontMatterError(f"its front matter has an anchor or an alias ({_place(event.start_mark)}): repeat it")
-        if getattr(event, "tag", None) is not None:
-            raise FrontMatterError(f"its front matter has a tag ({_place(event.start_mark)}): remove it")
-        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        if depth > MAX_NESTING:
-            raise FrontMatterError(f"its front matter is nested more than {MAX_NESTING} levels deep")
+    marks = (yaml.StreamStartEvent, yaml.DocumentStartEvent, yaml.DocumentEndEvent, yaml.StreamEndEvent)
+    values = [_value(events, event, 0) for event in events if not isinstance(event, marks)]
+    if len(values) > 1:
+        raise FrontMatterError("its front matter has several documents")
+    return values[0] if values else {}
 
 
-def _reason(error: yaml.YAMLError) -> str:
+def _value(events: Iterator[yaml.Event], event: yaml.Event, depth: int) -> Any:
+    """The value that an event begins; what follows of it is taken from `events`."""
+    import yaml
+
+    place = _place(event.start_mark)
+    if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None) is not None:
+        raise FrontMatterError(f"its front matter has an anchor or an alias ({place}): write the value out")
+    if getattr(event, "tag", None) is not None:
+        raise FrontMatterError(f"its front matter has a tag ({place}): remove it")
+    if isinstance(event, yaml.ScalarEvent):
+        return event.value
+    if depth == MAX_NESTING:
+        raise FrontMatterError(f"its front matter is nested more than {MAX_NESTING} levels deep ({place})")
+    inside = takewhile(lambda each: not isinstance(each, yaml.CollectionEndEvent), events)
+    values = [_value(events, each, depth + 1) for each in inside]
+    if isinstance(event, yaml.SequenceStartEvent):
+        return values
+    if not all(isinstance(key, str) for key in values[::2]):
+        raise FrontMatterError(f"its front matter has a key that is no text ({place})")
+    return dict(zip(values[::2], values[1::2], strict=True))
+
+
+def _reason(error: Exception) -> str:
     """What the parser says, on one line, and where."""
     import yaml
 

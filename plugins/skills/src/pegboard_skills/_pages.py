@@ -33,7 +33,7 @@ class Page(NamedTuple):
     def of(cls, text: str, start: int) -> Page:
         """The part from `start` on; it ends at the end of a line where there is one. Raises `ToolError`."""
         if start and start >= len(text):
-            raise ToolError(f"start={start:,} is beyond the end: the text has {len(text):,} characters, counted from 0.")
+            raise ToolError(f"start={start} is beyond the end: there are {len(text):,} characters, counted from 0.")
         end = start + PAGE
         if end < len(text):
             end = text.rfind("\n", start + PAGE // 2, end) + 1 or end

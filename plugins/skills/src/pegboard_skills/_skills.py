@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Annotated, Any, Final, final
 
 from pegboard import Group, Param, Session, ToolError, tool
-from pegboard_skills._catalog import SkillMatch, catalog, is_long, search
+from pegboard_skills._catalog import SkillMatches, catalog, is_long, search
 from pegboard_skills._folders import SKILL_FILE, Found, files_of, find_skills
 from pegboard_skills._pages import LoadedSkill, Page, SkillPage, as_written
 from pegboard_skills._skill import Skill
@@ -44,7 +44,7 @@ class Skills:
     def __init__(self, *folders: str | os.PathLike[str]) -> None:
         if not folders:
             raise ValueError('Skills(...) takes the folders that skills are in, such as Skills("skills")')
-        self.folders = tuple(map(os.fspath, folders))
+        self.folders = tuple(os.fspath(folder) for folder in folders)
 
     def __repr__(self) -> str:
         return f"Skills({', '.join(map(repr, self.folders))})"
@@ -91,10 +91,11 @@ class Skills:
         long = is_long(self.skills)
         listed = f"<available_skills>\n{catalog(self.skills)}\n</available_skills>"
         description = "\n".join([_INTRODUCTION, listed, *([_SEARCH] if long else ())])
+        # Marks are set on what `as_written` makes: on a method itself they would be those of its class.
         load = tool(description=description, destructive=False, idempotent=True, open_world=False)
         read = tool(read_only=True, idempotent=True, open_world=False)
         tools = [load(as_written(self.load_skill)), read(as_written(self.read_skill_file))]
-        return [*tools, read(self.search_skills)] if long else tools
+        return [*tools, read(as_written(self.search_skills))] if long else tools
 
     # What models call --------------------------------------------------------------------------------------------
 
@@ -127,14 +128,9 @@ class Skills:
         page = Page.of(text, start)
         return SkillPage(name, inside, *page)
 
-    def search_skills(
-        self, query: Annotated[str, Param("What the task is, in a few words")]
-    ) -> list[SkillMatch]:
-        """Find skills by their names and descriptions, the best ones first."""
-        found = search(self.skills, query)
-        if not found:
-            raise ToolError("No skill has any of these words. Try other words for the same task.")
-        return found
+    def search_skills(self, query: Annotated[str, Param("What the task is, in a few words")]) -> SkillMatches:
+        """Find skills by the words of their names and descriptions."""
+        return search(self.skills, query)
 
     def _skill(self, name: str) -> Skill:
         """A skill by its name; what a model writes is looked up, and never part of a path."""
@@ -162,11 +158,15 @@ def _checked(path: str) -> str:
 
 
 def _text(skill: Skill, path: str) -> str:
-    """The text of a file. Raises `ToolError`."""
+    """The text of a file. Raises `ToolError`, which names the nearest files."""
     try:
         return skill.folder.read(skill.path_of(path)).decode("utf-8")
     except UnicodeDecodeError:
-        raise ToolError(f"{path!r} is no text (UTF-8): it cannot be shown.") from None
+        raise ToolError(f"{path} is no text (UTF-8): it cannot be shown.") from None
+    except ToolError as error:
+        near = get_close_matches(path, files_of(skill), n=3)
+        hint = f"Did you mean {' or '.join(near)}?" if near else "load_skill lists the files of a skill."
+        raise ToolError(f"{error} {hint}") from error
 
 
 def skill_resources(skills: Skills) -> dict[str, tuple[str, str]]:
