@@ -39,7 +39,7 @@ class Skills:
     raised for what cannot be read: see `problems`. Raises ValueError without a folder.
     """
 
-    name: Final = "skills"
+    name = "skills"
 
     def __init__(self, *folders: str | os.PathLike[str]) -> None:
         if not folders:
