@@ -152,6 +152,15 @@ class TestFolders:
         assert list(skills.skills) == ["good"]
         assert skills.problems == [f"{base}: it has more than 20 folders: the others are not looked into"]
 
+    def test_memory_for_all_of_them_is_bounded(self, base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("pegboard_skills._folders.MAX_CHARACTERS", 2_350)
+        for name in ("large", "larger", "small"):
+            write_skill(base / name, skill_text(name, body=name * 200))
+        skills = Skills(base)
+        assert list(skills.skills) == ["good", "large", "small"]
+        problem = f"{base}/larger: it is left out: all skills may have 2,350 characters together"
+        assert skills.problems == [problem]
+
     def test_folders_that_hold_no_skills_are_passed_over(self, base: Path) -> None:
         for name in (".git", "node_modules", "good/scripts"):
             write_skill(base / name / "inner", skill_text("inner"))

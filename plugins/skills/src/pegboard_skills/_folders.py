@@ -22,6 +22,8 @@ MAX_DEPTH: Final = 6
 MAX_FOLDERS: Final = 2000
 """How many folders are looked into, for skills in one folder or for the files of one skill."""
 MAX_SKILL_BYTES: Final = 1_000_000
+MAX_CHARACTERS: Final = 64_000_000
+"""Characters of all `SKILL.md` together, which stay in memory."""
 _PASSED_OVER: Final = frozenset({".git", "node_modules", "__pycache__"})
 _SHOWN_LINKS: Final = 5
 
@@ -39,6 +41,7 @@ def find_skills(folders: Iterable[str]) -> Found:
     skills: dict[str, Skill] = {}
     places: dict[str, str] = {}
     problems: list[str] = []
+    room = MAX_CHARACTERS
     for folder in folders:
         for place, (skill, wrong) in _findings(folder):
             problems += [f"{place}: {problem}" for problem in wrong]
@@ -46,8 +49,11 @@ def find_skills(folders: Iterable[str]) -> Found:
                 continue
             if skill.name in skills:
                 problems.append(f"{place}: it is left out: {skill.name!r} is the skill in {places[skill.name]}")
+            elif len(skill.text) > room:
+                problems.append(f"{place}: it is left out: all skills may have {MAX_CHARACTERS:,} characters together")
             else:
                 skills[skill.name], places[skill.name] = skill, place
+                room -= len(skill.text)
     return Found(dict(sorted(skills.items())), problems)
 
 

@@ -20,6 +20,8 @@ __all__ = ["Skills", "skill_resources"]
 
 MAX_FILES: Final = 100
 """Files of a skill that are listed when it is loaded."""
+MAX_COMPARED: Final = 1000
+"""Files of a skill that are compared with the name of one that is not there."""
 MAX_PROBLEMS: Final = 50
 """Problems that are reported one by one."""
 
@@ -164,7 +166,7 @@ def _text(skill: Skill, path: str) -> str:
     except UnicodeDecodeError:
         raise ToolError(f"{path} is no text (UTF-8): it cannot be shown.") from None
     except ToolError as error:
-        near = get_close_matches(path, files_of(skill), n=3)
+        near = get_close_matches(path, islice(files_of(skill), MAX_COMPARED), n=3)
         hint = f"Did you mean {' or '.join(near)}?" if near else "load_skill lists the files of a skill."
         raise ToolError(f"{error} {hint}") from error
 
