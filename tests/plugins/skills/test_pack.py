@@ -88,7 +88,7 @@ class TestCommand:
                     "name": "letters",
                     "description": "Writes letters.",
                     "compatibility": "",
-                    "place": f"{base}/letters",
+                    "path": f"{base}/letters",
                 }
             ],
             "problems": [

@@ -27,8 +27,9 @@ def run(configured: Sequence[str], arguments: list[str]) -> int:
         parser.error("name a FOLDER, or set skills.folders in the settings")
     found = Skills(*folders)
     if options.json:
-        keys = ("name", "description", "compatibility", "place")
-        skills = [{key: getattr(skill, key) for key in keys} for skill in found.skills.values()]
+        keys = ("name", "description", "compatibility")
+        listed = found.skills.values()
+        skills = [{**{key: getattr(skill, key) for key in keys}, "path": skill.place} for skill in listed]
         print(json.dumps({"skills": skills, "problems": found.problems}, indent=2, ensure_ascii=False))  # noqa: T201
         return bool(found.problems)
     for skill in found.skills.values():
