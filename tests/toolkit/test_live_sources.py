@@ -7,7 +7,9 @@ import pytest
 
 from pegboard import (
     ConflictError,
+    Group,
     LiveSource,
+    Offer,
     RegistrationError,
     Secret,
     SourceRecord,
@@ -15,6 +17,8 @@ from pegboard import (
     ToolCall,
     Toolkit,
     UnknownNameError,
+    hookimpl,
+    tool,
 )
 
 TEXT = {"type": "object", "properties": {"text": {"type": "string"}, "key": {"type": "string"}}, "required": ["text"]}
@@ -268,3 +272,61 @@ class TestToolsByHand:
         toolkit = Toolkit(plugins=(), max_output=100)
         toolkit.register(Long("one"))
         assert len(toolkit.call_sync("one", {"text": "x"}).text) < 300
+
+
+class Grouped(Far):
+    """A source that brings groups; the first is for a tool of its own."""
+
+    groups = (Group("far", active=False, managed_by="program"), Group("guests", "For others.", active=False))
+
+    def tools(self) -> list[Any]:
+        @tool(group="far")
+        def near() -> str:
+            return "near"
+
+        return [near, *super().tools()]
+
+
+class TestGroupsOfASource:
+    def test_are_there_once_it_is_registered(self, toolkit: Toolkit) -> None:
+        toolkit.register(Grouped("one"))
+        assert [(group.name, group.active) for group in toolkit.groups] == [("far", False), ("guests", False)]
+        toolkit.register(Remote("guest"), group="guests")
+        assert names(toolkit) == ["one"]
+        toolkit.update_groups(["far", "guests"], True)
+        assert sorted(names(toolkit)) == ["guest", "near", "one"]
+
+    def test_one_that_is_there_stays_as_it_is(self, toolkit: Toolkit) -> None:
+        toolkit.create_group("far", "Mine.", active=True)
+        toolkit.register(Grouped())
+        assert [(group.name, group.description) for group in toolkit.groups] == [
+            ("far", "Mine."),
+            ("guests", "For others."),
+        ]
+        assert names(toolkit) == ["near"]
+
+    def test_a_registration_that_fails_brings_none(self, toolkit: Toolkit) -> None:
+        toolkit.register(Remote("one"))
+        with pytest.raises(ConflictError):
+            toolkit.register(Grouped("one"))
+        assert toolkit.groups == ()
+
+    def test_come_with_a_pack_whatever_the_order_of_packs(self) -> None:
+        class Pack:
+            @hookimpl
+            def provide_tools(self) -> list[Any]:
+                return [Offer(Remote("guest"), group="guests"), Grouped("one")]
+
+        toolkit = Toolkit(plugins=[Pack()])
+        assert names(toolkit) == ["one"]
+        toolkit.update_groups("guests", True)
+        assert sorted(names(toolkit)) == ["guest", "one"]
+        assert toolkit.problems == []
+
+    def test_stay_when_it_is_removed(self, toolkit: Toolkit) -> None:
+        far = Grouped("one")
+        toolkit.register(far)
+        toolkit.register(Remote("guest"), group="guests")
+        toolkit.unregister(far)
+        toolkit.update_groups("guests", True)
+        assert names(toolkit) == ["guest"]

@@ -135,7 +135,7 @@ class TestPack:
     def test_depends_on_no_other_pack(self, pack: Member) -> None:
         # But for a part of one that its documentation calls a library: the agent speaks a dialect on boards without it,
         # files of media are confined as all files are, workers far away answer as processes do, the command line writes
-        # the lock that policy reads.
+        # the lock that policy reads. The records of skills have their output schemas from the pack for records.
         libraries = {
             "agent": {"pegboard-dialects", "pegboard-net"},
             "cli": {"pegboard-policy"},
@@ -146,6 +146,7 @@ class TestPack:
             "multimodal": {"pegboard-files", "pegboard-net"},
             "openapi": {"pegboard-net", "pegboard-schemas"},
             "ray": {"pegboard-process"},
+            "skills": {"pegboard-dataclasses", "pegboard-files"},
             "web": {"pegboard-dataclasses", "pegboard-net", "pegboard-process"},
         }
         needed = {canonicalize_name(Requirement(text).name) for text in pack.project["dependencies"]}

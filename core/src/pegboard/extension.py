@@ -505,6 +505,9 @@ class LiveSource(ToolSource, Protocol):
 
     `tools()` waits until the tools are known or until it is clear that they will not be, and does not raise. The names
     that it gives may be any; they are made legal. A toolkit follows a live source until it is closed.
+
+    A source may bring `groups`, an iterable of `Group`s, as an attribute: those that are not there yet are created when
+    it is registered. They stay when it is removed.
     """
 
     name: str

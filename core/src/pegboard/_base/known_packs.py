@@ -57,6 +57,7 @@ KNOWN_PACKS: Final = (
     KnownPack("policy", ("policy",)),
     KnownPack("process", ("backends",)),
     KnownPack("ray", ("backends",)),
+    KnownPack("skills", ("pegboard skills",)),
     *map(KnownPack, ("bridges", "cli", "files", "multimodal", "openapi", "shell", "testing", "web")),
 )
 

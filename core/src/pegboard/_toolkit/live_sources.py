@@ -6,7 +6,7 @@ import threading
 from collections.abc import Container, Mapping
 from contextlib import ExitStack
 from copy import copy
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 from attrs import frozen
 
@@ -19,6 +19,9 @@ from pegboard._model.tool import Origin, Tool
 from pegboard._toolkit.state import ToolkitState
 from pegboard._tools.collect import Collected, check_renamed
 from pegboard.extension import LiveSource, Offer
+
+if TYPE_CHECKING:
+    from pegboard._model.program import Group
 
 
 @final
@@ -91,6 +94,7 @@ class Followed:
     def follow(self, placed: Mapping[str, Tool]) -> None:
         """Remember which tool is registered for each name of the source, and follow from now on."""
         with self._lock:
+            self._bring_groups()
             self._names = {own: tool.name for own, tool in placed.items()}
             self._follows = True
             missed = self._missed
@@ -100,8 +104,21 @@ class Followed:
     def begin(self) -> None:
         """Wait until the tools are known, and register them for the pack."""
         self.source.tools()
+        self._bring_groups()
         self._follows = True
         self.refresh()
+
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        """The groups that the source brings."""
+        return tuple(getattr(self.source, "groups", ()))
+
+    def _bring_groups(self) -> None:
+        """Create the groups that the source brings. One that is there already stays as it is."""
+        for group in self.groups:
+            if self._core.groups.find(group.name) is None:
+                self._core.groups.create(group)
+                self._core.registry.touched()
 
     def stop(self) -> None:
         """Follow no longer. The tools stay where they are."""

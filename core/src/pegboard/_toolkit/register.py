@@ -193,9 +193,10 @@ def _read(core: ToolkitState, offer: Offer, live: Mapping[int, Followed]) -> _Re
             found = core.collector.collect(source, offer, _PROGRAM, packs.get(id(source)))
         tools += found.tools
         toolsets += found.toolsets
+    brought = {group.name for each in live.values() for group in each.groups}
     for tool in tools:
         if tool.groups:
-            core.groups.check(tool.groups)
+            core.groups.check(name for name in tool.groups if name not in brought)
     if offer.rename is not None and not live:  # a live source may have such a tool later
         check_renamed(offer, map(own_name, tools))
     # Before anything is registered: a preset that does not fit must leave the board as it was.

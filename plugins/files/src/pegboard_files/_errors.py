@@ -80,7 +80,7 @@ _REASONS: dict[int, tuple[type[FileToolError], str]] = {
     errno.EILSEQ: (UnsuitableError, "the path holds characters that no file name can have."),
     errno.EINVAL: (UnsuitableError, "a path must not be empty or hold NUL characters."),
     errno.EISDIR: (UnsuitableError, f"it is a directory.{_USE}"),
-    errno.ELOOP: (UnsuitableError, "it leads through too many symbolic links."),
+    errno.ELOOP: (UnsuitableError, "it leads through more symbolic links than are followed here."),
     errno.ENAMETOOLONG: (UnsuitableError, "the path is too long or too deep."),
     errno.ENXIO: (UnsuitableError, "it is not a regular file."),
     errno.EACCES: (StorageError, "permission denied."),

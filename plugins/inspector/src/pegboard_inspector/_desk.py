@@ -121,7 +121,8 @@ class Desk:
     def details(self, call_id: str) -> dict[str, Any]:
         """Everything about a call, its result too."""
         made = self.made(call_id)
-        more = {"copies": made.copies(self.target, has_command=self.title is None), "edit": made.editable(), "page": self._page(made)}
+        copies = made.copies(self.target, has_command=self.title is None)
+        more = {"copies": copies, "edit": made.editable(), "page": self._page(made)}
         return {**made.state(), "result": made.outcome(), **more}
 
     def _page(self, made: Made) -> str | None:
